@@ -185,7 +185,13 @@ class FenceOptMain(xDSLOptMain):
             "--mlir-sync",
             action="store_true",
             help="the input is MLIR in generic form (mlir-opt --mlir-print-op-generic), whose dialects "
-            "are not registered: what synchronises in it becomes scoped, everything else stays",
+            "are not registered: what synchronises in it becomes scoped, or is an error; what does "
+            "not stays",
+        )
+        lowering.add_argument(
+            "--mlir-sync-keep",
+            action="store_true",
+            help="the same, but what synchronises and scoped cannot say stays too, with a warning",
         )
         arg_parser.add_argument(
             "--verify-each",
@@ -394,12 +400,13 @@ class FenceOptMain(xDSLOptMain):
                 self.edited = edit_guarded(text, name, sparse=self._is_sparse)
                 return self.edited.module
             return self._read_llvm_ir(BytesIO(text.encode()))
-        context = _generic_mlir() if self.args.mlir_sync else self.ctx
-        parser = LocatedParser(context, text, name, line_offset)
-        module = parser.parse_module(not self.args.no_implicit_module)
-        if self.args.mlir_sync:
-            PASSES["import-mlir-sync"]()().apply(context, module)
-        return module
+        implicit = not self.args.no_implicit_module
+        keep = self.args.mlir_sync_keep
+        if self.args.mlir_sync or keep:
+            from fencewright.tools.inputs.mlir_sync import read_mlir_sync
+
+            return read_mlir_sync(text, name, line_offset, keep=keep, implicit_module=implicit)
+        return LocatedParser(self.ctx, text, name, line_offset).parse_module(implicit)
 
     def _read_llvm_ir(self, stream: IO[bytes]) -> ModuleOp:
         from fencewright.tools.inputs.llvm_child import import_guarded
@@ -530,22 +537,6 @@ class FenceOptMain(xDSLOptMain):
         if isinstance(problem, ParseError):
             return self.args.parsing_diagnostics
         return self.args.verify_diagnostics
-
-
-def _generic_mlir() -> Context:
-    """What reads MLIR in generic form: other dialects' definitions in xDSL are older than MLIR's."""
-    from xdsl.dialects.builtin import Builtin
-    from xdsl.dialects.llvm import LLVMPointerType
-    from xdsl.ir import Dialect
-
-    context = Context(allow_unregistered=True)
-    for dialect in (
-        Builtin,
-        Dialect("llvm", [], [LLVMPointerType]),
-        UNIVERSE.all_dialects["scoped"](),
-    ):
-        context.load_dialect(dialect)
-    return context
 
 
 def _is_told(problem: Exception) -> bool:

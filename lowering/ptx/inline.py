@@ -1,13 +1,14 @@
 """Inline PTX: the text of an ``asm`` call as statements, or nothing if it is not understood.
 
 Templates are LLVM's: ``$0`` is the first operand, ``$$`` a dollar, ``{`` begins a scope. Of
-control flow only the loop around one wait is understood, which becomes that wait; a text with a
-branch around anything that other threads could notice is not. Source: LLVM Language Reference,
-"Inline Assembler Expressions"; PTX ISA, "mbarrier.try_wait".
+control flow two forms are understood: a branch forward over instructions, which become predicated,
+and the loop around one wait, which becomes that wait. A text with any other branch around what
+other threads could notice is not. Source: LLVM Language Reference, "Inline Assembler
+Expressions"; PTX ISA, "mbarrier.try_wait".
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fencewright.lowering.ptx.statements import EffectKind, Statement, read_statement
@@ -96,18 +97,56 @@ def _labelled(piece: str) -> Iterator[str]:
         yield piece
 
 
-def _without_control(found: Iterable[Statement | str]) -> tuple[Statement, ...] | None:
+def _without_control(found: Sequence[Statement | str]) -> tuple[Statement, ...] | None:
     """The statements, a loop around one wait as that wait; None for other control flow."""
+    found = _predicated(found)
     statements = [each for each in found if isinstance(each, Statement)]
-    jumps = [each for each in statements if each.kind is EffectKind.CONTROL]
-    if not jumps:
+    jumps = {each.operation for each in statements if each.kind is EffectKind.CONTROL}
+    heard = [each for each in statements if each.kind not in _SILENT]
+    # After a trap nothing is left that could be noticed; after an exit there are the other threads.
+    if jumps <= {"trap"} or (jumps <= {"trap", "exit"} and not heard):
         return tuple(statements)
-    rest = tuple(each for each in statements if each.kind is not EffectKind.CONTROL)
-    if any(each.operation != "bra" for each in jumps):
+    if jumps - {"bra", "trap"}:
         return None
-    heard = [each for each in rest if each.kind not in _SILENT]
+    rest = tuple(each for each in statements if each.kind is not EffectKind.CONTROL)
     if not heard:
         return rest
     if len(heard) != 1 or heard[0].kind is not EffectKind.WAIT:
         return None
     return tuple(replace(each, loops=True) if each is heard[0] else each for each in rest)
+
+
+def _predicated(found: Sequence[Statement | str]) -> list[Statement | str]:
+    """Branches forward over instructions without a branch as the predicates of these."""
+    made: list[Statement | str] = []
+    at = 0
+    while at < len(found):
+        each = found[at]
+        over = _skipped(found, at) if isinstance(each, Statement) else None
+        if isinstance(each, Statement) and over is not None:
+            made += (replace(skipped, guard=_negated(each.guard)) for skipped in over)
+            at += len(over)
+        else:
+            made.append(each)
+        at += 1
+    return made
+
+
+def _skipped(found: Sequence[Statement | str], at: int) -> list[Statement] | None:
+    """What the branch at a place skips where its predicate holds; None if it is not so simple."""
+    branch = found[at]
+    if not isinstance(branch, Statement) or branch.operation != "bra" or not branch.guard:
+        return None
+    over: list[Statement] = []
+    for each in found[at + 1 :]:
+        if isinstance(each, str):
+            return over if each == branch.operands[0] else None
+        predicate = branch.guard.removeprefix("!")
+        if each.kind is EffectKind.CONTROL or each.guard or predicate in each.operands:
+            return None
+        over.append(each)
+    return None
+
+
+def _negated(guard: str) -> str:
+    return guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"

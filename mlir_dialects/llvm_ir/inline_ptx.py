@@ -11,7 +11,7 @@ Source: PTX ISA; LLVM NVPTXUsage, NVPTX Intrinsics; LLVM IntrinsicsNVVM.td.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -23,6 +23,8 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     UnitAttr,
+    i1,
+    i32,
     i64,
 )
 from xdsl.dialects.llvm import LLVMPointerType
@@ -105,13 +107,23 @@ def understand(template: str) -> Understood:
         return (
             NOT_UNDERSTOOD if call.clobbers else Understood(attributes={llvm_ir.NO_ACCESS: _UNIT})
         )
-    statement = heard[0]
-    if len(heard) == 1 and call.has_side_effects and not statement.guard:
-        made = _OPERATIONS.get(statement.operation)
-        said = made(_Reader(call, statement)) if made else None
+    if len(heard) == 1 and call.has_side_effects:
+        said = _said(call, heard[0])
         if said is not None and (whole := _as_operation(template, call, said)) is not None:
             return whole
     return _as_text(heard, call.has_side_effects)
+
+
+def say(
+    statement: Statement, operands: Sequence[tuple[str, str]], result: str = "void"
+) -> "Said | None":
+    """The operation of ``scoped`` that one unconditional statement is; None if none says it.
+
+    ``operands``: type and value of each as LLVM writes them; ``result``: its type. ``$0`` of the
+    statement is the result if there is one, the next ``$n`` are the operands in their order.
+    """
+    outputs = 0 if result == "void" else 1
+    return _said(_Call(result, (statement,), tuple(operands), outputs, True, True), statement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +180,7 @@ def _operands(text: str) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class Said:
     """An operation of ``scoped`` before it is made: operands by their places in the text."""
 
     op_type: type[Operation]
@@ -193,6 +205,10 @@ class _Reader:
         """Type and value of the operand ``$n``; None for what is none, or is a result."""
         at = int(place[1:]) - self.call.outputs if re.fullmatch(r"\$\d+", place) else -1
         return self.call.operands[at] if 0 <= at < len(self.call.operands) else None
+
+    def gives(self, place: str, type_: str) -> bool:
+        """Whether an operand is the only result, of this type."""
+        return place == "$0" and self.call.outputs == 1 and self.call.type == type_
 
     def type_of(self, place: str) -> Attribute | None:
         """The type of an operand."""
@@ -219,7 +235,12 @@ class _Reader:
         return found[1] if number == space.number else None
 
 
-def _as_operation(template: str, call: _Call, said: _Said) -> Understood | None:
+def _said(call: _Call, statement: Statement) -> Said | None:
+    made = _OPERATIONS.get(statement.operation)
+    return None if made is None or statement.guard else made(_Reader(call, statement))
+
+
+def _as_operation(template: str, call: _Call, said: Said) -> Understood | None:
     """The operation; None if it does not take all that the call is given, or means nothing."""
     properties = {name: each for name, each in said.properties.items() if each is not None}
     operands: list[int | str] = []
@@ -313,20 +334,20 @@ def _fits(read: _Reader, type_: Attribute | None) -> bool:
     )
 
 
-def _load(read: _Reader) -> _Said | None:
+def _load(read: _Reader) -> Said | None:
     _, address = read.statement.operands
     pointer, type_ = read.pointer(address), llvm_ir.type_from_text(read.call.type)
     if pointer is None or not _fits(read, type_) or read.modifiers - {"volatile"}:
         return None
-    return _Said(scoped.LoadOp, _ordered(read), (pointer,), type_)
+    return Said(scoped.LoadOp, _ordered(read), (pointer,), type_)
 
 
-def _store(read: _Reader) -> _Said | None:
+def _store(read: _Reader) -> Said | None:
     address, value = read.statement.operands
     pointer, type_ = read.pointer(address), read.type_of(value)
     if pointer is None or not _fits(read, type_) or read.modifiers - {"volatile"}:
         return None
-    return _Said(scoped.StoreOp, _ordered(read), (value, pointer))
+    return Said(scoped.StoreOp, _ordered(read), (value, pointer))
 
 
 _KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
@@ -341,7 +362,7 @@ _KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
 _FLOATS = (Float32Type(), Float64Type())
 
 
-def _update(read: _Reader) -> _Said | None:
+def _update(read: _Reader) -> Said | None:
     *_, address, value = read.statement.operands
     pointer, type_ = read.pointer(address), read.type_of(value)
     if pointer is None or not _fits(read, type_) or len(read.modifiers) != 1:
@@ -353,29 +374,57 @@ def _update(read: _Reader) -> _Said | None:
     if read.call.outputs and llvm_ir.type_from_text(read.call.type) != type_:
         return None
     properties = {**_ordered(read), "kind": RMW_KINDS[kind]}
-    return _Said(scoped.AtomicRmwOp, properties, (pointer, value), type_)
+    return Said(scoped.AtomicRmwOp, properties, (pointer, value), type_)
 
 
 # Fences and barriers
 
 
-def _fence(read: _Reader) -> _Said | None:
+def _fence(read: _Reader) -> Said | None:
     ordering, scope = read.statement.ordering, read.statement.scope
+    if read.modifiers & _RESTRICTED:
+        return _restricted(read, scoped_async.Proxy.GENERIC)
     if ordering is None or scope is None or read.modifiers - _MEMBARS:
         return None
-    return _Said(scoped.FenceOp, {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]})
+    return Said(scoped.FenceOp, {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]})
 
 
 _MEMBARS = frozenset({"gl"})
+_RESTRICTED = frozenset({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"})
 
 
-def _barrier(read: _Reader) -> _Said | None:
+def _restricted(read: _Reader, proxy: scoped_async.Proxy) -> Said | None:
+    ordering, scope = read.statement.ordering, read.statement.scope
+    if ordering is None or scope is not Scope.CLUSTER or read.modifiers - _RESTRICTED:
+        return None
+    properties = {"ordering": ORDERINGS[ordering], "proxy": scoped_async.PROXIES[proxy]}
+    return Said(scoped_async.ClusterFenceOp, properties)
+
+
+def _between_proxies(read: _Reader) -> Said | None:
+    return _restricted(read, scoped_async.Proxy.ASYNC)
+
+
+def _tensormap_fence(read: _Reader) -> Said | None:
+    """An acquire of the 128 bytes of a map, or a release."""
+    ordering, scope = read.statement.ordering, read.statement.scope
+    places = [read.pointer(each) for each in read.statement.operands[:1]]
+    sizes = [read.constant(each) for each in read.statement.operands[1:]]
+    if None in places or sizes != [128] * len(places) or ordering is None or scope is None:
+        return None
+    properties = {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
+    return (
+        None if read.modifiers else Said(scoped_async.TensormapFenceOp, properties, _known(places))
+    )
+
+
+def _barrier(read: _Reader) -> Said | None:
     given = [read.constant(each) for each in read.statement.operands]
     if read.modifiers - {"aligned", "cta"} or None in given or not given:
         return None
     if given == [0] and read.statement.operation.endswith("sync"):
         properties = {"ordering": ORDERINGS[Ordering.ACQ_REL], "scope": SCOPES[Scope.WORKGROUP]}
-        return _Said(scoped.BarrierOp, properties)
+        return Said(scoped.BarrierOp, properties)
     if len(given) != 2:
         return None
     part = scoped_async.BarrierPart(read.statement.operation.split()[-1])
@@ -384,52 +433,50 @@ def _barrier(read: _Reader) -> _Said | None:
         "number": _integer(given[0]),
         "threads": _integer(given[1]),
     }
-    return _Said(scoped_async.NamedBarrierOp, properties)
+    return Said(scoped_async.NamedBarrierOp, properties)
 
 
 def _integer(value: int | None) -> IntegerAttr | None:
     return None if value is None else IntegerAttr(value, i64)
 
 
-def _cluster_arrive(read: _Reader) -> _Said | None:
+def _cluster_arrive(read: _Reader) -> Said | None:
     ordering = read.statement.ordering
     if ordering is None or read.modifiers - {"aligned", "cluster"}:
         return None
-    return _Said(scoped_async.ClusterArriveOp, {"ordering": ORDERINGS[ordering]})
+    return Said(scoped_async.ClusterArriveOp, {"ordering": ORDERINGS[ordering]})
 
 
-def _proxy_fence(read: _Reader) -> _Said | None:
+def _proxy_fence(read: _Reader) -> Said | None:
     spaces = read.statement.opcode.spaces
     if read.modifiers or len(spaces) > 1:
         return None
     space = ADDRESS_SPACES[spaces[0]] if spaces else None
-    return _Said(scoped_async.ProxyFenceOp, {"space": space})
+    return Said(scoped_async.ProxyFenceOp, {"space": space})
 
 
-def _plain(
-    op_type: type[Operation], **properties: Attribute
-) -> "Callable[[_Reader], _Said | None]":
+def _plain(op_type: type[Operation], **properties: Attribute) -> "Callable[[_Reader], Said | None]":
     """The operation of a statement without operands, all of whose words its row has."""
 
-    def made(read: _Reader) -> _Said | None:
+    def made(read: _Reader) -> Said | None:
         if read.statement.operands or read.modifiers - {"aligned", "sync", "cluster", "cta"}:
             return None
-        return _Said(op_type, properties)
+        return Said(op_type, properties)
 
     return made
 
 
-def _waiting(op_type: type[Operation]) -> "Callable[[_Reader], _Said | None]":
+def _waiting(op_type: type[Operation]) -> "Callable[[_Reader], Said | None]":
     """The wait for all groups but so many."""
 
-    def made(read: _Reader) -> _Said | None:
+    def made(read: _Reader) -> Said | None:
         if len(read.statement.operands) != 1 or read.modifiers - {"aligned", "sync", "read"}:
             return None
         pending = _integer(read.constant(read.statement.operands[0]))
         if pending is None:
             return None
         reads = _UNIT if "read" in read.modifiers else None
-        return _Said(op_type, {"pending": pending, "read": reads})
+        return Said(op_type, {"pending": pending, "read": reads})
 
     return made
 
@@ -439,27 +486,27 @@ def _waiting(op_type: type[Operation]) -> "Callable[[_Reader], _Said | None]":
 
 def _mbarrier(
     read: _Reader, op_type: type[Operation], operand: str, **properties: Attribute | None
-) -> _Said | None:
+) -> Said | None:
     """An operation on the mbarrier in ``operand``, with its ``properties``."""
     pointer = read.pointer(operand)
     known = {"b64", "count", "parity", "noinc"} | {"release", "relaxed", "acquire"}
     if pointer is None or read.modifiers - known:
         return None
-    return _Said(op_type, properties, (pointer,))
+    return Said(op_type, properties, (pointer,))
 
 
-def _mbarrier_init(read: _Reader) -> _Said | None:
+def _mbarrier_init(read: _Reader) -> Said | None:
     address, count = read.statement.operands
     if (given := _integer(read.constant(count))) is None:
         return None
     return _mbarrier(read, scoped_async.MbarrierInitOp, address, count=given)
 
 
-def _mbarrier_inval(read: _Reader) -> _Said | None:
+def _mbarrier_inval(read: _Reader) -> Said | None:
     return _mbarrier(read, scoped_async.MbarrierInvalOp, read.statement.operands[0])
 
 
-def _mbarrier_expect(read: _Reader) -> _Said | None:
+def _mbarrier_expect(read: _Reader) -> Said | None:
     address, count = read.statement.operands
     given, scope = _integer(read.constant(count)), read.statement.scope
     if given is None or scope is None:
@@ -469,12 +516,12 @@ def _mbarrier_expect(read: _Reader) -> _Said | None:
     )
 
 
-def _mbarrier_arrive(read: _Reader) -> _Said | None:
-    """An arrival whose token nobody wants: one that gives it is text."""
+def _mbarrier_arrive(read: _Reader) -> Said | None:
+    """An arrival, with its token if that is all that the text gives."""
     operands = list(read.statement.operands)
-    if operands and not operands[0].startswith("["):
-        if operands.pop(0) != "_":
-            return None
+    token = "_" if not operands or operands[0].startswith("[") else operands.pop(0)
+    if token != "_" and not read.gives(token, "i64"):
+        return None
     ordering, scope = read.statement.ordering, read.statement.scope
     given = [_integer(read.constant(each)) for each in operands[1:]]
     if ordering is None or scope is None or None in given or len(given) > 1:
@@ -482,7 +529,7 @@ def _mbarrier_arrive(read: _Reader) -> _Said | None:
     words = read.statement.operation.split()
     said = {("expect_tx" if "expect_tx" in words else "count"): each for each in given}
     drop = _UNIT if "arrive_drop" in words else None
-    return _mbarrier(
+    made = _mbarrier(
         read,
         scoped_async.MbarrierArriveOp,
         operands[0],
@@ -491,31 +538,47 @@ def _mbarrier_arrive(read: _Reader) -> _Said | None:
         drop=drop,
         **said,
     )
+    return made if made is None or token == "_" else replace(made, result=i64)
 
 
-def _mbarrier_wait(read: _Reader) -> _Said | None:
-    """A loop around one wait for a parity; a wait whose answer the program looks at is text."""
+def _mbarrier_wait(read: _Reader) -> Said | None:
+    """A loop around one wait for a parity, or a question whose answer is all that the text gives."""
     statement = read.statement
     ordering, scope = statement.ordering, statement.scope
-    if not statement.loops or "parity" not in read.modifiers or len(statement.operands) != 3:
+    if ordering is None or scope is None or len(statement.operands) != 3:
         return None
-    _, address, parity = statement.operands
-    if ordering is None or scope is None or read.given(parity) is None:
+    complete, address, phase = statement.operands
+    asks = read.gives(complete, "i1")
+    if asks is statement.loops or (statement.loops and "parity" not in read.modifiers):
         return None
-    said = _mbarrier(
-        read,
-        scoped_async.MbarrierWaitOp,
-        address,
-        ordering=ORDERINGS[ordering],
-        scope=SCOPES[scope],
-    )
-    return None if said is None else _Said(said.op_type, said.properties, (parity, *said.operands))
+    if read.type_of(phase) != (i32 if "parity" in read.modifiers else i64):
+        return None
+    op_type = _QUESTIONS[statement.operation] if asks else scoped_async.MbarrierWaitOp
+    said = _mbarrier(read, op_type, address, ordering=ORDERINGS[ordering], scope=SCOPES[scope])
+    if said is None:
+        return None
+    return Said(op_type, said.properties, (phase, *said.operands), i1 if asks else None)
+
+
+_QUESTIONS: Mapping[str, type[Operation]] = MappingProxyType(
+    {
+        "mbarrier try_wait": scoped_async.MbarrierTryWaitOp,
+        "mbarrier test_wait": scoped_async.MbarrierTestWaitOp,
+    }
+)
+
+
+def _tensor_commit(read: _Reader) -> Said | None:
+    if read.modifiers ^ {"cta_group::1", "mbarrier::arrive::one"}:
+        return None
+    pointer = read.pointer(read.statement.operands[0], AddressSpace.LOCAL)
+    return None if pointer is None else Said(scoped_async.Tcgen05CommitOp, {}, (pointer,))
 
 
 # Copies
 
 
-def _async_copy(read: _Reader) -> _Said | None:
+def _async_copy(read: _Reader) -> Said | None:
     """One of as many bytes as are written: with a size of the source the rest would be zeros."""
     spaces = read.statement.opcode.spaces
     if len(read.statement.operands) != 3 or read.modifiers - {"ca", "cg"} or len(spaces) != 2:
@@ -525,10 +588,10 @@ def _async_copy(read: _Reader) -> _Said | None:
     given = _integer(read.constant(size))
     if None in places or given is None:
         return None
-    return _Said(scoped_async.AsyncCopyOp, {"size": given}, _known(places))
+    return Said(scoped_async.AsyncCopyOp, {"size": given}, _known(places))
 
 
-def _bulk_copy(read: _Reader) -> _Said | None:
+def _bulk_copy(read: _Reader) -> Said | None:
     """One that completes on an mbarrier beside its destination, or with its group."""
     spaces = read.statement.opcode.spaces
     to, of, size, *mbarriers = read.statement.operands
@@ -540,23 +603,63 @@ def _bulk_copy(read: _Reader) -> _Said | None:
     given = _integer(read.constant(size))
     if None in places or given is None:
         return None
-    return _Said(scoped_async.BulkCopyOp, {"size": given}, _known(places))
+    return Said(scoped_async.BulkCopyOp, {"size": given}, _known(places))
 
 
 _COMPLETES = "mbarrier::complete_tx::bytes"
 
 
-def _store_async(read: _Reader) -> _Said | None:
+def _tensor_load(read: _Reader) -> Said | None:
+    """A copy of a tile that completes on an mbarrier: no gathering, multicast or cache hint."""
+    if len(read.statement.operands) != 3 or read.modifiers - _TILED - {_COMPLETES}:
+        return None
+    to, tensor, mbarrier = read.statement.operands
+    places = [read.pointer(to, read.statement.opcode.spaces[0]), *_tile(read, tensor)]
+    places.insert(2, read.pointer(mbarrier, AddressSpace.LOCAL))
+    if None in places or len(places) < 4:
+        return None
+    return Said(scoped_async.TensorLoadOp, {}, _known(places))
+
+
+def _tensor_store(read: _Reader) -> Said | None:
+    if len(read.statement.operands) != 2 or read.modifiers - _TILED:
+        return None
+    tensor, source = read.statement.operands
+    map_, *coordinates = _tile(read, tensor)
+    places = [map_, read.pointer(source, AddressSpace.LOCAL), *coordinates]
+    if None in places or not coordinates:
+        return None
+    return Said(scoped_async.TensorStoreOp, {}, _known(places))
+
+
+_TILED = frozenset({"tile", *(f"{n}d" for n in range(1, 6))})
+
+
+def _tile(read: _Reader, text: str) -> list[str | None]:
+    """The places of a tensor's map and coordinates in ``[$0, {$1, $2}]``."""
+    found = _TENSOR.fullmatch(text)
+    if found is None:
+        return [None]
+    coordinates = [each.strip() for each in found[2].split(",")]
+    types = [read.type_of(each) for each in coordinates]
+    given = [at if type_ == i32 else None for at, type_ in zip(coordinates, types, strict=True)]
+    return [read.pointer(f"[{found[1]}]", AddressSpace.GENERIC), *given]
+
+
+_TENSOR = re.compile(r"\[(\$\d+), ?\{([^{}]*)\}\]")
+
+
+def _store_async(read: _Reader) -> Said | None:
     if read.modifiers - {_COMPLETES} or read.statement.opcode.vector != 1:
         return None
     address, value, mbarrier = read.statement.operands
     places = (read.pointer(address), read.pointer(mbarrier))
     if None in places or not _fits(read, read.type_of(value)):
         return None
-    return _Said(scoped_async.StoreAsyncOp, {}, (value, *_known(places)))
+    return Said(scoped_async.StoreAsyncOp, {}, (value, *_known(places)))
 
 
-def _async_arrive(read: _Reader) -> _Said | None:
+def _async_arrive(read: _Reader) -> Said | None:
     noinc = _UNIT if "noinc" in read.modifiers else None
     return _mbarrier(read, scoped_async.AsyncArriveOp, read.statement.operands[0], noinc=noinc)
 
@@ -570,7 +673,7 @@ _AFTER = scoped_async.SIDES[scoped_async.Side.AFTER]
 _LOADS = scoped_async.DIRECTIONS[scoped_async.Direction.LOADS]
 _STORES = scoped_async.DIRECTIONS[scoped_async.Direction.STORES]
 
-_OPERATIONS: Mapping[str, Callable[[_Reader], _Said | None]] = MappingProxyType(
+_OPERATIONS: Mapping[str, Callable[[_Reader], Said | None]] = MappingProxyType(
     {
         "ld": _load,
         "st": _store,
@@ -585,6 +688,8 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], _Said | None]] = MappingProxyType(
         "barrier cluster arrive": _cluster_arrive,
         "barrier cluster wait": _plain(scoped_async.ClusterWaitOp),
         "fence proxy async": _proxy_fence,
+        "fence proxy async::generic": _between_proxies,
+        "fence proxy tensormap::generic": _tensormap_fence,
         "fence mbarrier_init": _plain(scoped_async.MbarrierInitFenceOp),
         "mbarrier init": _mbarrier_init,
         "mbarrier inval": _mbarrier_inval,
@@ -597,6 +702,8 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], _Said | None]] = MappingProxyType(
         "mbarrier test_wait": _mbarrier_wait,
         "cp async": _async_copy,
         "cp async bulk": _bulk_copy,
+        "cp async bulk tensor": _tensor_load,
+        "cp async bulk tensor bulk_group": _tensor_store,
         "st async": _store_async,
         "cp async mbarrier arrive": _async_arrive,
         "cp async commit_group": _plain(scoped_async.AsyncCommitGroupOp),
@@ -605,6 +712,8 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], _Said | None]] = MappingProxyType(
         "cp async bulk wait_group": _waiting(scoped_async.BulkWaitGroupOp),
         "wgmma fence": _plain(scoped_async.WgmmaFenceOp),
         "wgmma commit_group": _plain(scoped_async.WgmmaCommitGroupOp),
+        "wgmma wait_group": _waiting(scoped_async.WgmmaWaitGroupOp),
+        "tcgen05 commit": _tensor_commit,
         "tcgen05 fence::before_thread_sync": _plain(scoped_async.Tcgen05FenceOp, side=_BEFORE),
         "tcgen05 fence::after_thread_sync": _plain(scoped_async.Tcgen05FenceOp, side=_AFTER),
         "tcgen05 wait::ld": _plain(scoped_async.Tcgen05WaitOp, direction=_LOADS),

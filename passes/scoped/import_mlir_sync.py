@@ -1,48 +1,91 @@
 """The passes ``import-mlir-sync`` and ``export-mlir-sync``: what synchronises in MLIR's own dialects."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
+    IndexType,
     IntegerAttr,
     ModuleOp,
     StringAttr,
     UnitAttr,
-    UnregisteredAttr,
     UnregisteredOp,
     i1,
     i64,
 )
+from xdsl.dialects.llvm import LLVMVoidType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
+from xdsl.utils.hints import isa
 
-from fencewright.lowering.vocabulary import Ordering
-from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.attributes import ORDERINGS, RMW_KINDS, SCOPES
+from fencewright.lowering.effects.lookup import row_of as effect_of_intrinsic
+from fencewright.lowering.effects.row import CallKind, EffectRow
+from fencewright.lowering.ptx.inline import read
+from fencewright.lowering.ptx.statements import EffectKind, Statement
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+from fencewright.mlir_dialects import scoped, scoped_async
+from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_KINDS, SCOPES
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, say
 from fencewright.passes.analysis.control_flow import block_of
+from fencewright.passes.scoped.foreign_ptx import (
+    Integer,
+    UnsaidError,
+    constant_of,
+    given_of,
+    ptx_of,
+    short,
+    text_of_type,
+    word_of,
+)
 from fencewright.passes.scoped.foreign_rows import (
     FLAGS,
     KIND_NUMBERS,
     NUMBER_OF,
     ORDERING_NUMBERS,
+    PTX_ROWS,
     ROWS,
-    SCOPE_WORDS,
+    SILENT_CALLS,
+    SPACE_WORDS,
     SYNCSCOPES,
     ForeignRow,
+    effect_of,
+    is_silent,
+    may_synchronise,
+    remedy_of,
 )
 
 FOREIGN = "foreign"
-"""The discardable attribute of an operation that was another dialect's: its properties."""
+"""The discardable attribute of an operation that was another dialect's: ``{name, properties}``, with
+``operands`` if those of ``scoped`` are others (for each its number, or the constant that it is) and
+``type`` if that of the result is another: a compare-exchange's struct, the void of inline assembly."""
 _NAME = "op_name__"
 """Where xDSL keeps the name of an operation that is not registered."""
-_TYPE = "foreign_type"
-"""That of a compare-exchange which keeps the type of its struct."""
+_MMRA = "llvm.mmra"
+_TAG = re.compile(r'"([^"]*)"\s*:\s*"([^"]*)"')
+_RELAXED = Ordering.RELAXED
+_SYNCHRONIZE_AS = "amdgpu-synchronize-as"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An operation that synchronises, and why ``scoped`` cannot say how; it is still there."""
+
+    op: Operation
+    reason: str
+
+    def __str__(self) -> str:
+        name = name_of(self.op)
+        remedy = remedy_of(name)
+        hint = f"; lower it with mlir-opt's {remedy} first" if remedy else ""
+        return f"{name} synchronises, and {self.reason}{hint}"
 
 
 @dataclass(frozen=True)
@@ -50,192 +93,405 @@ class ImportMLIRSyncPass(ModulePass):
     """Make ``scoped`` operations of those in MLIR's llvm, gpu, nvvm and rocdl dialects that synchronise.
 
     The rows of ``foreign_rows`` say which. Runs on modules in generic form whose dialects are not
-    registered (``fence-opt --mlir-sync``). Weak accesses, and whatever ``scoped`` cannot say, stay
-    as they are; so does a compare-exchange whose struct is used as a whole. ``export-mlir-sync`` is
-    the way back.
+    registered (``fence-opt --mlir-sync``). What is known not to synchronise stays as it is. What
+    synchronises and ``scoped`` cannot say is an error, or stays with ``keep``: passes move nothing
+    over an operation that they do not know. ``export-mlir-sync`` is the way back.
     """
 
     name = "import-mlir-sync"
+    keep: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(op.walk()):
-            if isinstance(each, UnregisteredOp) and (row := ROWS.get(each.op_name.data)):
-                _import(each, row)
+        refused = import_sync(op)
+        if refused and not self.keep:
+            message = str(refused[0])
+            refused[0].op.emit_error(message, DiagnosticException(message))
 
 
-def _import(op: UnregisteredOp, row: ForeignRow) -> None:
+def import_sync(module: ModuleOp) -> list[Refusal]:
+    """Import what can be; returns what synchronises and cannot, in the order of the module."""
+    refused: list[Refusal] = []
+    for each in list(module.walk()):
+        if not isinstance(each, UnregisteredOp):
+            continue
+        try:
+            made = _understood(each)
+            if made is not None:
+                _replace(each, made)
+        except UnsaidError as problem:
+            refused.append(Refusal(each, str(problem)))
+    return refused
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """An operation of ``scoped`` before it is made."""
+
+    op_type: type[Operation]
+    operands: Sequence[SSAValue]
+    result_types: Sequence[Attribute]
+    properties: Mapping[str, Attribute]
+
+    def create(self) -> Operation:
+        """The operation. Raises ``UnsaidError`` if its verifier refuses it."""
+        made = self.op_type.create(
+            operands=self.operands, result_types=self.result_types, properties={**self.properties}
+        )
+        try:
+            made.verify_()
+        except VerifyException as problem:
+            made.drop_all_references()
+            raise UnsaidError(f"{self.op_type.name} cannot say it: {problem}") from problem
+        return made
+
+
+def _understood(op: UnregisteredOp) -> _Made | None:
+    """What an operation is in ``scoped``; None for one that does not synchronise, or is weak.
+
+    Raises ``UnsaidError`` for one that synchronises and cannot be said.
+    """
+    name = op.op_name.data
+    if (row := ROWS.get(name)) is not None:
+        return _by_row(op, row)
+    if (ptx := PTX_ROWS.get(name)) is not None:
+        places = ",".join(["r"] * (len(op.operands) + len(op.results)))
+        return _by_ptx(op, ptx_of(op, ptx), places)
+    if name == "llvm.inline_asm":
+        return _by_assembly(op)
+    if name == "llvm.call_intrinsic":
+        return _by_intrinsic(op)
+    if not may_synchronise(name) or is_silent(name) or _calls_silently(op, effect_of(name)):
+        return None
+    raise UnsaidError("scoped has no word for it")
+
+
+# By a row of its own
+
+
+def _by_row(op: UnregisteredOp, row: ForeignRow) -> _Made | None:
     properties = _properties(op, row)
     if properties is None:
-        return
-    made = row.op.create(
-        operands=op.operands,
-        result_types=_result_types(op),
-        properties=properties,
-        attributes={name: each for name, each in op.attributes.items() if name != _NAME},
-    )
-    try:
-        made.verify_()
-    except VerifyException:
-        made.drop_all_references()
-        return
-    made.attributes[FOREIGN] = DictionaryAttr({"name": op.op_name, **op.properties})
-    made.location = op.location
-    if isinstance(made, scoped.CmpxchgOp):
-        parts = _parts(op)
-        if parts is None:
-            made.drop_all_references()
-            return
-        made.attributes[_TYPE] = op.results[0].type
-        block_of(op).insert_op_before(made, op)
-        for part, number in parts:
-            part.results[0].replace_all_uses_with(made.results[number])
-            Rewriter.erase_op(part)
-        Rewriter.erase_op(op)
-        return
-    Rewriter.replace_op(op, made, made.results)
-
-
-def _result_types(op: Operation) -> tuple[Attribute, ...]:
-    """The types in ``scoped``: a compare-exchange gives what it found, and whether it succeeded."""
-    if ROWS[_name_of(op)].op is scoped.CmpxchgOp:
-        return (op.operands[1].type, i1)
-    return tuple(each.type for each in op.results)
+        return None
+    if row.op is scoped.CmpxchgOp:
+        _parts(op)
+        types: Sequence[Attribute] = (op.operands[1].type, i1)
+    else:
+        types = [each.type for each in op.results]
+    return _Made(row.op, op.operands, types, properties)
 
 
 def _properties(op: UnregisteredOp, row: ForeignRow) -> dict[str, Attribute] | None:
-    """The properties of the operation in ``scoped``; None where that has no words for it."""
+    """The properties of an operation in ``scoped``; None for a weak access."""
     said = op.properties
-    own = {row.ordering, row.failure}
-    if not said.keys() <= row.kept | own or (row.meaning is not None and op.operands):
-        return None
     if row.meaning is not None:
-        ordering, scope = row.meaning
-        if scope is None:
-            word = said.get("scope")
-            scope = SCOPE_WORDS.get(word.value.data) if isinstance(word, UnregisteredAttr) else None
-        if scope is None:
-            return None
-        return {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
+        return _meaning(op, row)
+    ordering = _ordering(said, row.ordering)
+    if ordering is Ordering.WEAK:
+        return None
+    _refuse_others(said, row, {row.ordering, row.failure})
     name = said.get("syncscope", StringAttr(""))
     known = SYNCSCOPES.get(name.data or None) if isinstance(name, StringAttr) else None
-    ordering = _ordering(said.get(row.ordering or ""))
-    if known is None or ordering in (None, Ordering.WEAK):
-        return None
+    if known is None:
+        raise UnsaidError(f"nothing is known of its syncscope {name}")
     scope, one_as = known
     made: dict[str, Attribute] = {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
     if one_as:
         made["one_as"] = UnitAttr()
     if row.failure is not None:
-        failure = _ordering(said.get(row.failure))
-        if failure is None:
-            return None
-        made["failure_ordering"] = ORDERINGS[failure]
+        made["failure_ordering"] = ORDERINGS[_ordering(said, row.failure)]
     if "bin_op" in said:
-        kind = KIND_NUMBERS.get(_number(said["bin_op"]))
+        kind = KIND_NUMBERS.get(int(word_of("bin_op", said["bin_op"])))
         if kind is None:
-            return None
+            raise UnsaidError("scoped has no word for its read-modify-write")
         made["kind"] = RMW_KINDS[kind]
     if isinstance(alignment := said.get("alignment"), IntegerAttr):
         made["alignment"] = IntegerAttr(alignment.value.data, i64)
     made.update({flag.removesuffix("_"): UnitAttr() for flag in FLAGS if flag in said})
+    if row.op is scoped.FenceOp and _MMRA in op.attributes:
+        made["spaces"] = _spaces_of(_relaxed_to(op.attributes[_MMRA]))
     return made
 
 
-def _ordering(number: Attribute | None) -> Ordering | None:
-    return ORDERING_NUMBERS.get(_number(number))
+def _meaning(op: UnregisteredOp, row: ForeignRow) -> dict[str, Attribute]:
+    assert row.meaning is not None
+    _refuse_others(op.properties, row, {str(row.spaces)})
+    if op.operands or op.results:
+        raise UnsaidError("scoped has no word for its operands and results")
+    ordering, scope = row.meaning
+    spaces = row.spaces
+    if isinstance(spaces, str):
+        listed = op.properties.get(spaces)
+        spaces = ()
+        if isa(listed, ArrayAttr[Attribute]):
+            spaces = tuple(_space(word_of("", each)) for each in listed)
+            ordering = ordering if spaces else Ordering.RELAXED
+    made: dict[str, Attribute] = {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
+    return {**made, "spaces": _spaces_of(spaces)} if spaces else made
 
 
-def _number(attribute: Attribute | None) -> int:
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else -1
+def _refuse_others(said: Mapping[str, Attribute], row: ForeignRow, own: set[str | None]) -> None:
+    for name, each in said.items():
+        is_only = name in row.only and word_of(name, each) == row.only[name]
+        if name not in row.kept and name not in own and not is_only:
+            raise UnsaidError(f"scoped has no word for its {name}")
 
 
-def _parts(op: Operation) -> list[tuple[Operation, int]] | None:
-    """What takes each half out of the struct of ``op``; None if something else uses it."""
+def _ordering(said: Mapping[str, Attribute], name: str | None) -> Ordering:
+    number = said.get(name or "")
+    value = number.value.data if isinstance(number, IntegerAttr) else 0
+    if value not in ORDERING_NUMBERS:
+        raise UnsaidError(f"there is no {name} {value}")
+    return ORDERING_NUMBERS[value]
+
+
+def _relaxed_to(tags: Attribute) -> tuple[AddressSpace, ...]:
+    """The address spaces that LLVM's tags restrict a fence to."""
+    found = _TAG.findall(str(tags))
+    if not found or any(prefix != _SYNCHRONIZE_AS for prefix, _ in found):
+        raise UnsaidError(f"scoped has no word for its {_MMRA} {tags}")
+    return tuple(_space(suffix) for _, suffix in found)
+
+
+def _space(word: str) -> AddressSpace:
+    if word not in SPACE_WORDS:
+        raise UnsaidError(f"scoped has no word for the address space '{word}'")
+    return SPACE_WORDS[word]
+
+
+def _spaces_of(spaces: Sequence[AddressSpace]) -> ArrayAttr[Attribute]:
+    return ArrayAttr(ADDRESS_SPACES[each] for each in dict.fromkeys(spaces))
+
+
+def _parts(op: Operation) -> list[tuple[Operation, int]]:
+    """What takes each half out of the struct of a compare-exchange."""
     parts: list[tuple[Operation, int]] = []
     for use in op.results[0].uses:
         user = use.operation
         position = user.properties.get("position")
-        if _name_of(user) != _EXTRACT or not isinstance(position, DenseArrayBase):
-            return None
-        numbers = [int(each) for each in position.iter_values()]
-        if numbers not in ([0], [1]):
-            return None
-        parts.append((user, numbers[0]))
+        numbers = [*position.iter_values()] if isinstance(position, DenseArrayBase) else []
+        if name_of(user) != _EXTRACT or numbers not in ([0], [1]):
+            raise UnsaidError("its struct is used as a whole; take its values out of it")
+        parts.append((user, int(numbers[0])))
     return parts
 
 
 _EXTRACT = "llvm.extractvalue"
 
 
-def _name_of(op: Operation) -> str:
+def name_of(op: Operation) -> str:
+    """The name of an operation, of whichever dialect."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+# As PTX
+
+
+def _by_ptx(op: UnregisteredOp, text: str, constraints: str) -> _Made | None:
+    """By one statement; None if no other thread could notice the text."""
+    statements = read(text, constraints)
+    if statements is None:
+        raise UnsaidError(f"'{short(text)}' is not understood")
+    heard = [each for each in statements if each.kind is not EffectKind.NONE]
+    if all(each.kind is EffectKind.MEMORY and not each.is_strong for each in heard):
+        return None
+    if len(heard) > 1:
+        raise UnsaidError(f"scoped has no one operation for '{short(text)}'")
+    return _by_statement(op, heard[0])
+
+
+def _by_statement(op: UnregisteredOp, statement: Statement) -> _Made:
+    if statement.guard:
+        raise UnsaidError(f"scoped has no word for the predicate of '{short(str(statement))}'")
+    types = [each.type for each in op.results if each.type != _VOID]
+    given = [given_of(each) for each in op.operands]
+    said = say(statement, given, text_of_type(types[0]) if types else "void")
+    if said is None:
+        raise UnsaidError(
+            f"scoped has no word for '{short(str(statement))}' (numbers and sizes must be constants)"
+        )
+    if types != ([] if said.result is None else [said.result]):
+        raise UnsaidError("scoped has no word for its result")
+    operands = [op.operands[int(place[1:]) - len(types)] for place in said.operands]
+    properties = {name: each for name, each in said.properties.items() if each is not None}
+    return _Made(said.op_type, operands, types, properties)
+
+
+_VOID = LLVMVoidType()
+"""The result of inline assembly that has none."""
+
+
+def _by_assembly(op: UnregisteredOp) -> _Made | None:
+    text, constraints = op.properties.get("asm_string"), op.properties.get("constraints")
+    if not isinstance(text, StringAttr) or not isinstance(constraints, StringAttr):
+        raise UnsaidError("it has no asm_string and constraints")
+    return _by_ptx(op, text.data, constraints.data)
+
+
+def _by_intrinsic(op: UnregisteredOp) -> _Made | None:
+    name = op.properties.get("intrin")
+    if not isinstance(name, StringAttr):
+        raise UnsaidError("it has no intrin")
+    if (text := INTRINSICS.get(name.data)) is not None:
+        return _by_ptx(op, text, ",".join(["r"] * len(op.operands)))
+    effect = effect_of_intrinsic(name.data)
+    if effect is None or _calls_silently(op, effect):
+        return None
+    if effect.kind is CallKind.BARRIER:
+        properties = {"ordering": ORDERINGS[_RELAXED], "scope": SCOPES[Scope.WORKGROUP]}
+        return _Made(scoped.BarrierOp, (), (), properties)
+    raise UnsaidError(f"scoped has no word for {name.data}")
+
+
+def _calls_silently(op: UnregisteredOp, effect: EffectRow | None) -> bool:
+    """Whether what an operation calls is known not to synchronise."""
+    if effect is None or effect.kind not in SILENT_CALLS:
+        return False
+    if effect.plain_if is None:
+        return True
+    policy = constant_of(op.operands[effect.plain_if.operand])
+    return policy is not None and not policy.value.data & effect.plain_if.mask
+
+
+def _replace(op: UnregisteredOp, said: _Made) -> None:
+    """Put the operation of ``scoped`` in the place of another dialect's."""
+    made = said.create()
+    kept: dict[str, Attribute] = {"name": op.op_name, "properties": DictionaryAttr(op.properties)}
+    if [*said.operands] != [*op.operands]:
+        kept["operands"] = ArrayAttr(_kept_operand(said.operands, each) for each in op.operands)
+    made.attributes = {name: each for name, each in op.attributes.items() if name != _NAME}
+    made.location = op.location
+    if not isinstance(made, scoped.CmpxchgOp):
+        if len(made.results) < len(op.results):
+            kept["type"] = op.results[0].type
+        made.attributes[FOREIGN] = DictionaryAttr(kept)
+        Rewriter.replace_op(op, made, made.results or [None] * len(op.results))
+        return
+    made.attributes[FOREIGN] = DictionaryAttr({**kept, "type": op.results[0].type})
+    block_of(op).insert_op_before(made, op)
+    for part, number in _parts(op):
+        part.results[0].replace_all_uses_with(made.results[number])
+        Rewriter.erase_op(part)
+    Rewriter.erase_op(op)
+
+
+def _kept_operand(operands: Sequence[SSAValue], value: SSAValue) -> Attribute:
+    """An operand's number among those of ``scoped``, or the constant that it is."""
+    if value in operands:
+        return IntegerAttr([*operands].index(value), IndexType())
+    constant = constant_of(value)
+    if constant is None:
+        raise UnsaidError("an operand that scoped does not have is no constant")
+    return constant
+
+
+# The way back
 
 
 @dataclass(frozen=True)
 class ExportMLIRSyncPass(ModulePass):
     """Give ``scoped`` operations back to the dialects that they came from, as they are now.
 
-    The way back from ``import-mlir-sync``. What no pass has changed is what it was. Raises
-    ``DiagnosticException`` at an operation that did not come from another dialect.
+    The way back from ``import-mlir-sync``. What no pass has changed is what it was; constants that
+    are properties in ``scoped`` are made anew. Raises ``DiagnosticException`` at an operation that did
+    not come from another dialect, or that a pass has changed into what that dialect cannot say.
     """
 
     name = "export-mlir-sync"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for each in list(op.walk()):
-            if isinstance(each, scoped.ScopedOperation):
+            if isinstance(each, (scoped.ScopedOperation, scoped_async.AsyncOperation)):
                 _export(each)
 
 
-def _export(op: scoped.ScopedOperation) -> None:
-    was = op.attributes.get(FOREIGN)
-    if not isinstance(was, DictionaryAttr):
+def _export(op: Operation) -> None:
+    kept = op.attributes.get(FOREIGN)
+    if not isinstance(kept, DictionaryAttr):
         _refuse(op, "it did not come from another dialect by import-mlir-sync")
-    said = dict(was.data)
-    name = said.pop("name")
+    name, properties = kept.data["name"], kept.data["properties"]
     assert isinstance(name, StringAttr)
-    row = ROWS[name.data]
-    if row.ordering is not None:
-        _write_ordering(said, row.ordering, op.ordering.data)
-    elif row.meaning is not None and op.ordering.data is not row.meaning[0]:
-        _refuse(op, f"{name.data} has one ordering, and this is another")
-    attributes = {
-        each: op.attributes[each] for each in op.attributes if each not in (FOREIGN, _TYPE)
-    }
-    kept = op.attributes.get(_TYPE)
-    types = [each.type for each in op.results] if kept is None else [kept]
-    made = _generic(name.data, op.operands, types, said, attributes)
+    assert isinstance(properties, DictionaryAttr)
+    said = dict(properties.data)
+    attributes = {each: op.attributes[each] for each in op.attributes if each != FOREIGN}
+    row = ROWS.get(name.data)
+    if row is not None and isinstance(op, scoped.ScopedOperation):
+        _write(op, row, said, attributes)
+    type_ = kept.data.get("type")
+    types = [each.type for each in op.results] if type_ is None else [type_]
+    operands = _operands(op, kept.data.get("operands"))
+    made = UnregisteredOp.with_name(name.data).create(
+        operands=operands, result_types=types, properties=said, attributes=attributes
+    )
     made.location = op.location
-    if kept is None:
-        Rewriter.replace_op(op, made, made.results)
+    assert isinstance(made, UnregisteredOp)
+    again = _understood(made)
+    if again is None or dict(again.properties) != op.properties:
+        _refuse(op, f"a pass has changed it into what {name.data} cannot say")
+    if not isinstance(op, scoped.CmpxchgOp):
+        Rewriter.replace_op(op, made, made.results[: len(op.results)])
         return
     block_of(op).insert_op_before(made, op)
     for number, result in enumerate(op.results):
         if result.first_use:
-            position = DenseArrayBase.from_list(i64, [number])
-            part = _generic(_EXTRACT, made.results, [result.type], {"position": position}, {})
+            part = UnregisteredOp.with_name(_EXTRACT).create(
+                operands=made.results,
+                result_types=[result.type],
+                properties={"position": DenseArrayBase.from_list(i64, [number])},
+            )
             block_of(op).insert_op_before(part, op)
             result.replace_all_uses_with(part.results[0])
     Rewriter.erase_op(op)
 
 
-def _write_ordering(said: dict[str, Attribute], name: str, ordering: Ordering) -> None:
-    """Note an ordering by its number, where it is another than it was."""
-    if _ordering(said[name]) is not ordering:
-        said[name] = IntegerAttr(NUMBER_OF[ordering], i64)
+def _operands(op: Operation, kept: Attribute | None) -> Sequence[SSAValue]:
+    """The operands that the operation had, its constants made before ``op``."""
+    if not isa(kept, ArrayAttr[Integer]):
+        return op.operands
+    operands: list[SSAValue] = []
+    for each in kept:
+        if each.type == IndexType():
+            operands.append(op.operands[each.value.data])
+            continue
+        constant = UnregisteredOp.with_name("llvm.mlir.constant").create(
+            result_types=[each.type], properties={"value": each}
+        )
+        block_of(op).insert_op_before(constant, op)
+        operands += constant.results
+    return operands
 
 
-def _generic(
-    name: str,
-    operands: Sequence[SSAValue],
-    types: list[Attribute],
-    properties: dict[str, Attribute],
+def _write(
+    op: scoped.ScopedOperation,
+    row: ForeignRow,
+    said: dict[str, Attribute],
     attributes: dict[str, Attribute],
-) -> Operation:
-    """An operation that is not registered."""
-    return UnregisteredOp.with_name(name).create(
-        operands=operands, result_types=types, properties=properties, attributes=attributes
-    )
+) -> None:
+    """Note ordering, scope and address spaces where they are others than they were."""
+    if isinstance(row.spaces, str) and op.spaces is None and op.ordering.data is not _RELAXED:
+        said.pop(row.spaces, None)
+        attributes.pop(row.spaces, None)
+    if row.ordering is None:
+        return
+    changed = _write_ordering(said, row.ordering, op.ordering.data)
+    if isinstance(op, scoped.CmpxchgOp) and row.failure is not None:
+        changed |= _write_ordering(said, row.failure, op.failure_ordering.data)
+    if changed and row.spaces != _MMRA:
+        attributes.pop(_MMRA, None)
+    scope = (op.scope.data if op.scope else None, "one_as" in op.properties)
+    name = said.get("syncscope", StringAttr(""))
+    assert isinstance(name, StringAttr)
+    if SYNCSCOPES[name.data or None] != scope:
+        said["syncscope"] = StringAttr(
+            next(name for name, each in SYNCSCOPES.items() if each == scope) or ""
+        )
+
+
+def _write_ordering(said: dict[str, Attribute], name: str, ordering: Ordering) -> bool:
+    """Note an ordering by its number; whether it is another than it was."""
+    if _ordering(said, name) is ordering:
+        return False
+    said[name] = IntegerAttr(NUMBER_OF[ordering], i64)
+    return True
 
 
 def _refuse(op: Operation, reason: str) -> NoReturn:

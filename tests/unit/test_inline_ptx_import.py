@@ -99,6 +99,24 @@ T, C, D = "ptr addrspace(3) %t", "ptr addrspace(7) %c", "ptr addrspace(7) %d"
         (asm("{ .reg .pred c; w: mbarrier.try_wait.parity.shared::cta.b64 c, [$0], $1; @!c bra w; }",
              "r,r", f"{S}, i32 %q"),
          "scoped.mbarrier_wait acquire workgroup %, % : !llvm.ptr<3>, i32"),
+        ("%r = " + asm("mbarrier.arrive.shared::cta.b64 $0, [$1];", "=l,r", S, "i64"),
+         "scoped.mbarrier_arrive release workgroup % : !llvm.ptr<3> -> i64"),
+        (asm("wgmma.wait_group.sync.aligned 0;", ""), "scoped.wgmma_wait_group 0"),
+        (asm("tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [$0];", "r", S),
+         "scoped.tcgen05_commit % : !llvm.ptr<3>"),
+        (asm("fence.acquire.sync_restrict::shared::cluster.cluster;", ""),
+         "scoped.cluster_fence acquire generic"),
+        (asm("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;", ""),
+         "scoped.cluster_fence release async"),
+        (asm("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l", "ptr %a"),
+         "scoped.tensormap_fence acquire agent % : !llvm.ptr"),
+        (asm("fence.proxy.tensormap::generic.release.sys;", ""), "scoped.tensormap_fence release system"),
+        (asm("cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes "
+             "[$0], [$1, {$2, $3}], [$4];", "r,l,r,r,r", f"{S}, ptr %a, i32 %q, i32 %v, {T}"),
+         "scoped.tensor_load %, %[%, %] mbarrier % : !llvm.ptr<3>, !llvm.ptr, !llvm.ptr<3>, i32, i32"),
+        (asm("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [$0, {$1}], [$2];", "l,r,r",
+             f"ptr %a, i32 %q, {S}"),
+         "scoped.tensor_store %[%], % : !llvm.ptr, !llvm.ptr<3>, i32"),
     ],
 )  # fmt: skip
 def test_a_text_that_scoped_can_say_is_that_operation(line: str, expected: str) -> None:
@@ -123,6 +141,7 @@ def test_a_text_that_scoped_can_say_is_that_operation(line: str, expected: str) 
         (asm("st.relaxed.gpu.b32 [$0], $1;", "r,r", "i32 %q, i32 %v"), (Ordering.RELAXED, Scope.AGENT)),
         # The text says less of its space than the pointer.
         (asm("st.relaxed.gpu.b32 [$0], $1;", "l,r", f"{G}, i32 %v"), (Ordering.RELAXED, Scope.AGENT)),
+        (asm("@$1 bra there; st.global.b32 [$0], 1; there:", "l,b", f"{G}, i1 %p"), (Ordering.WEAK, None)),
         (asm("@$2 st.global.b32 [$0], $1; @$2 st.global.b32 [$0+4], $1;", "l,r,b",
              f"{G}, i32 %v, i1 %p"), (Ordering.WEAK, None)),
     ],
@@ -139,7 +158,8 @@ def test_an_access_that_scoped_cannot_say_is_text_with_its_ordering(
     "line",
     [
         asm("frobnicate.gpu [$0];", "l", G),
-        asm("@$1 bra there; st.global.b32 [$0], 1; there:", "l,b", f"{G}, i1 %p"),
+        asm("bra there; st.global.b32 [$0], 1; there:", "l,b", f"{G}, i1 %p"),
+        asm("trap;", ""),
         asm(
             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [$0], $1, [$2];",
             "r,r,r",
@@ -157,7 +177,14 @@ def test_an_access_that_scoped_cannot_say_is_text_with_its_ordering(
         asm("st.relaxed.gpu.global.b32 [$0], $1; fence.acq_rel.gpu;", "l,r", f"{G}, i32 %v"),
         asm("", "~{memory}"),
         asm("ld.global.nc.b32 $0, [$1];", "=r,l", G, "i32"),
-        asm("mbarrier.arrive.shared::cta.b64 $0, [$1];", "=l,r", S, "i64"),
+        asm("mbarrier.arrive.noComplete.shared::cta.b64 $0, [$1], 1;", "=l,r", S, "i64"),
+        asm("fence.acquire.sync_restrict::shared::cluster.gpu;", ""),
+        asm("fence.proxy.tensormap::generic.acquire.gpu [$0], 64;", "l", "ptr %a"),
+        asm(
+            "cp.async.bulk.tensor.1d.im2col.global.shared::cta.bulk_group [$0, {$1}], [$2];",
+            "l,r,r",
+            f"ptr %a, i32 %q, {S}",
+        ),
     ],
 )
 def test_anything_else_may_do_anything(line: str) -> None:

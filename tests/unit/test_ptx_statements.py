@@ -217,6 +217,9 @@ _WAIT = "mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;"
         ("fence.proxy.async.shared::cta; // after the stores", "", "proxy"),
         ("mov.u32 $0, %laneid;", "=r", "none"),
         ("", "~{memory}", ""),
+        ("trap;", "", "control"),
+        (f"{{ .reg .pred p, q; L: {_WAIT} @p bra D; setp.ge.u64 q, %clock64, 9; @q trap; bra L; D: }}",
+            "r,r", "wait none"),
     ],
 )  # fmt: skip
 def test_inline_texts(template: str, constraints: str, kinds: str) -> None:
@@ -230,9 +233,13 @@ def test_inline_texts(template: str, constraints: str, kinds: str) -> None:
     ("template", "constraints"),
     [
         ("frobnicate $0;", "r"),
-        ("@$0 bra L; st.global.u32 [$1], 1; L:", "b,l"),
+        ("@$0 bra L; st.global.u32 [$1], 1; M:", "b,l"),
+        ("bra L; st.global.u32 [$1], 1; L:", "b,l"),
+        ("@%p bra L; setp.eq.u32 %p, $0, 1; st.global.u32 [$1], 1; L:", "r,l"),
+        ("@$0 bra L; @$0 st.global.u32 [$1], 1; L:", "b,l"),
+        ("@$0 bra L; st.global.u32 [$1], 1; L: bra L;", "b,l"),
+        ("@$0 exit; st.global.u32 [$1], 1; @$0 bra L; L:", "b,l"),
         ("st.global.u32 [$2], 1;", "l"),
-        ("trap;", ""),
         ("mov.u32 $0, $$1;", "=r"),
         ("CUTE_MACRO $0;", "r"),
         (f"{{ .reg .pred p; L: {_WAIT} @!p bra L; st.shared.b32 [$0], 1; }}", "r,r"),
@@ -240,6 +247,26 @@ def test_inline_texts(template: str, constraints: str, kinds: str) -> None:
 )
 def test_what_is_not_understood(template: str, constraints: str) -> None:
     assert read(template, constraints) is None
+
+
+def test_a_branch_over_instructions_is_their_predicate() -> None:
+    plain = "@{0}$0 st.global.u32 [$1], 1; @{0}$0 red.global.gpu.add.u32 [$1], 1; fence.sc.gpu;"
+    branch = "@{0}$0 bra L; st.global.u32 [$1], 1; red.global.gpu.add.u32 [$1], 1; L: fence.sc.gpu;"
+    for taken, skipped in (("", "!"), ("!", "")):
+        assert read(branch.format(taken), "b,l") == read(plain.format(skipped), "b,l")
+
+
+_DATA = Path(__file__).parents[1] / "data" / "inline_ptx.tsv"
+PUBLIC = [line.split("\t") for line in _DATA.read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize(("project", "kinds", "text"), PUBLIC)
+def test_public_texts_are_understood(project: str, kinds: str, text: str) -> None:
+    operands = ",".join(["r"] * 10)
+    found = read(from_gcc(text), operands)
+    assert found is not None, project
+    assert [each.kind for each in found] == kinds.split()
+    assert read(from_gcc(f"frobnicate.gpu [%0]; {text}"), operands) is None
 
 
 def test_templates_of_cuda() -> None:

@@ -30,6 +30,7 @@ WORST = (
     EffectKind.ASYNC,
     EffectKind.SYNC,
     EffectKind.MEMORY,
+    EffectKind.CONTROL,
     EffectKind.NONE,
 )
 """A text is of the first kind that one of its statements is of."""
