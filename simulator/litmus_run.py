@@ -77,7 +77,13 @@ class Run:
     @property
     def never_ends(self) -> bool:
         """Whether it is certain that no execution ends."""
-        return self.outcomes is not None and not self.outcomes.states and not self.incomplete
+        return self.outcomes is not None and not self.ends_at_all and not self.incomplete
+
+    @property
+    def ends_at_all(self) -> bool:
+        """Whether an execution was found in which all threads end."""
+        found = self.outcomes
+        return found is not None and bool(found.states) and not found.all_wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,13 +420,14 @@ def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Pr
         hangs, why = test.hangs(afforded(found, Limits()) if limits is None else limits)
     except LimitReached as reached:
         hangs, why = (), str(reached)
-    blocked = found.outcomes is not None and any(None in each for each in found.outcomes.states)
-    if found.never_ends:
-        return Progress(Ending.NEVER if hangs or why else Ending.NONE, hangs, why)
+    blocked = found.outcomes is not None and found.outcomes.some_wait
     if blocked and not hangs:
         hangs = ("a thread waits for ever at a barrier; what it never sets is '-'",)
+    if found.never_ends:
+        return Progress(Ending.NEVER if hangs or why else Ending.NONE, hangs, why, blocked)
     if hangs:
-        return Progress(Ending.MAY_HANG, hangs, are_outcomes=blocked)
+        open_ = "" if found.ends_at_all else found.incomplete
+        return Progress(Ending.MAY_HANG, hangs, open_, blocked)
     return Progress(Ending.UNDECIDED if why else Ending.ALWAYS, (), why)
 
 

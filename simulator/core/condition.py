@@ -14,7 +14,7 @@ litmus tests.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -84,12 +84,16 @@ class Outcomes:
     """Every final state that a program can reach.
 
     ``states`` has for each final state the values of ``observables``, in their order; a
-    register is None when its thread waits for ever before setting it. ``complete`` is False when a bound cut some executions off: then there may be more.
+    register is None when its thread waits for ever before setting it. ``complete`` is False when a bound
+    cut some executions off: then there may be more. ``some_wait``: of the executions that end so there is
+    one in which a thread waits for ever; ``all_wait``: there is no other.
     """
 
     observables: tuple[Observable, ...]
     states: frozenset[tuple[int | None, ...]]
     complete: bool = True
+    some_wait: bool = False
+    all_wait: bool = False
 
     def as_mappings(self) -> tuple[dict[Observable, int | None], ...]:
         """Each final state as a dictionary, in a fixed order."""
@@ -104,7 +108,7 @@ class Outcomes:
         states = frozenset(
             tuple(0 if place is None else state[place] for place in places) for state in self.states
         )
-        return Outcomes(kept, states, self.complete)
+        return replace(self, observables=kept, states=states)
 
     def __str__(self) -> str:
         """One final state a line."""
@@ -112,6 +116,26 @@ class Outcomes:
             " ".join(f"{each}={value}" for each, value in state.items())
             for state in self.as_mappings()
         )
+
+
+class FinalStates:
+    """The final states of a program as they are found, with whether a thread waits for ever there."""
+
+    def __init__(self) -> None:
+        self._states: set[tuple[int | None, ...]] = set()
+        self._wait: set[bool] = set()
+
+    def add(self, states: Iterable[tuple[int | None, ...]], waits: bool) -> None:
+        """Note the final states of executions, in all of which a thread ``waits`` or in none."""
+        before = {*states}
+        if before:
+            self._states |= before
+            self._wait.add(waits)
+
+    def outcomes(self, observables: tuple[Observable, ...], complete: bool = True) -> Outcomes:
+        """What was found."""
+        states = frozenset(self._states)
+        return Outcomes(observables, states, complete, True in self._wait, self._wait == {True})
 
 
 class Comparison(Enum):

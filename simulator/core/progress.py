@@ -49,7 +49,7 @@ def not_written(location: str, still: Iterable[int]) -> str:
 
 
 class Ending(Word):
-    """Whether executions end. NONE: there is none at all, which is an error of the test."""
+    """Whether executions end. MAY_HANG: some do not; NONE: there is none at all, an error of the test."""
 
     ALWAYS = "ends always"
     MAY_HANG = "may hang"
@@ -64,7 +64,8 @@ _MOST_HANGS = 4
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Whether the executions of a test end; ``why`` says what was left open, if anything was.
+    """Whether the executions of a test end; ``why`` says what was left open, if anything was: of a test
+    that may hang, whether any execution ends.
 
     ``hangs`` are the executions that do not, each once. ``are_outcomes``: executions that wait for ever at
     a barrier are among the outcomes, so that a condition speaks of them too.
@@ -95,7 +96,11 @@ class Progress:
         more = len(self.hangs) - _MOST_HANGS
         indented = [each.replace("\n", "\n  ") for each in self.hangs[:_MOST_HANGS]]
         shown = [f"{start}: {each}" for each in indented]
-        return (*shown, *([f"{start}: in {more} more ways"] if more > 0 else []))
+        if more > 0:
+            shown.append(f"{start}: in {more} more ways")
+        if self.why and self.ending is Ending.MAY_HANG:
+            shown.append(f"Not decided whether an execution ends: {self.why}")
+        return tuple(shown)
 
 
 def hang_texts(hangs: Iterable[Hang]) -> tuple[str, ...]:

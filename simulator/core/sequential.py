@@ -280,16 +280,16 @@ class Interleavings:
         while before != threads:
             # Who goes on may have ended, so that nobody waits for it any longer.
             before = list(threads)
-            self._let_through(threads, gates)
+            self.let_through(threads, gates)
         return frozenset(gates.items())
 
-    def _let_through(
+    def let_through(
         self, threads: list[ThreadState], gates: "dict[Gate, GateState | Counts | None]"
     ) -> None:
         """Let through whoever need not wait any longer at a gate as it is."""
         for gate, state in gates.items():
             if isinstance(state, GateState):
-                gates[gate] = self._settled(threads, gate, state)
+                gates[gate] = self._settled(threads, gates, gate, state)
             elif state is not None:
                 self._release(
                     threads, gate, lambda _, w, now=state: now.is_complete(w.phase, w.by_parity)
@@ -341,8 +341,24 @@ class Interleavings:
         own = number if gate.count is None else 0
         return GateState(tuple(n + (i == own) for i, n in enumerate(known.arrived)))
 
-    def _settled(self, threads: list[ThreadState], gate: Gate, state: GateState) -> GateState:
-        while (after := self._completed(threads, gate, state)) is not None:
+    def awaited(
+        self,
+        threads: Sequence[ThreadState],
+        gates: "Mapping[Gate, GateState | Counts | None]",
+        gate: Gate,
+    ) -> list[int]:
+        """The members that have to come to a gate without a count: those that have not ended."""
+        return [n for n in gate.members if not self.has_ended(n, threads[n])]
+
+    def _settled(
+        self,
+        threads: list[ThreadState],
+        gates: "Mapping[Gate, GateState | Counts | None]",
+        gate: Gate,
+        state: GateState,
+    ) -> GateState:
+        here = self.awaited(threads, gates, gate) if gate.count is None else []
+        while (after := self._completed(here, gate, state)) is not None:
             state = after
             if gate.count is not None:
                 self._release(threads, gate, lambda number, waiting: True)
@@ -351,13 +367,11 @@ class Interleavings:
             self._release(threads, gate, lambda number, waiting: not arrived[number])
         return state
 
-    def _completed(
-        self, threads: list[ThreadState], gate: Gate, state: GateState
-    ) -> GateState | None:
-        """The gate's next phase; None while this one is not complete."""
+    @staticmethod
+    def _completed(here: Sequence[int], gate: Gate, state: GateState) -> GateState | None:
+        """The gate's next phase; None while this one is not complete, for which ``here`` have to come."""
         arrived = state.arrived
         if gate.count is None:
-            here = [n for n in gate.members if not self.has_ended(n, threads[n])]
             if not here or not all(arrived[n] for n in here):
                 return None
             return GateState(tuple(max(0, each - 1) for each in arrived))

@@ -124,7 +124,8 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         **fields: Any,
     ) -> int:
         """Append an event that accesses nothing; its number."""
-        return run.append(self.event(run, kind, ordering, scope, **fields), 0, 0)
+        dependences = run.control if fields.get("rendezvous") else 0
+        return run.append(self.event(run, kind, ordering, scope, **fields), 0, dependences)
 
     def can_derive(self, run: PtxRun, event: PtxEvent, value: int, dependences: Mask) -> bool:
         """Note that ``value`` can be written; False if it would have to come out of thin air."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.core.condition import Outcomes, Register
+from fencewright.simulator.core.condition import FinalStates, Outcomes, Register
 from fencewright.simulator.core.pairs import Pairs, acyclic, on, plus, seq
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.core.relation import pairs
@@ -61,6 +61,7 @@ class Operations:
         self.po, self.rmw = set(pairs(skeleton.po)), set(pairs(skeleton.rmw))
         self.issue, self.started = set(pairs(skeleton.issue)), set(pairs(skeleton.started))
         self.dependency = set(pairs(skeleton.dependences))
+        self.held_up = set(pairs(skeleton.held_up))
         self.overlap = {
             (a, b)
             for a, b in product([*self.reads, *self.writes], repeat=2)
@@ -338,6 +339,8 @@ def coherence_orders(x: Operations, rf: Pairs) -> Iterator[Pairs]:
     """The coherence orders of the executions with ``rf`` that the axioms allow. "Axioms"."""
     if not acyclic(rf | x.dependency):  # No-Thin-Air
         return
+    if not acyclic(rf | x.dependency | x.held_up):  # Barriers
+        return
     ms, observed = x.morally_strong, x.observation(rf)
     patterns = seq(x.release_patterns(), observed, x.acquire_patterns()) & ms
     restricted = {n for n in x.fences if x.is_restricted(n)}
@@ -367,7 +370,7 @@ def outcomes(
     program: PtxProgram, version: Version, reading: SyncRestrict = SyncRestrict.WEAKER
 ) -> Outcomes:
     """Every final state of a program without loops. Raises ``ProgramError``."""
-    candidates, states = PtxCandidates(program), set[tuple[int | None, ...]]()
+    candidates, found = PtxCandidates(program), FinalStates()
     observed = observables_of(candidates)
     for combination in candidates:
         values = combination.values
@@ -389,5 +392,6 @@ def outcomes(
                         {values[w] for w in last if x.events[w].location == name}
                         for name in skeleton.locations
                     )
-                    states |= {(*registers, *final) for final in product(*memory)}
-    return Outcomes(observed, frozenset(states))
+                    states = ((*registers, *final) for final in product(*memory))
+                    found.add(states, combination.waits)
+    return found.outcomes(observed)

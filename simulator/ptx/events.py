@@ -72,7 +72,7 @@ from fencewright.simulator.ptx.instructions import (
     operands,
     variables,
 )
-from fencewright.simulator.ptx.meetings import Meeting, all_met, shared_place
+from fencewright.simulator.ptx.meetings import Meeting, all_met, shared_place, waits_hold_up
 from fencewright.simulator.ptx.paths import (
     Pair,
     PtxEvent,
@@ -145,6 +145,7 @@ class PtxRunner(AsyncRunner):
             registers,
             blocked,
             run.started,
+            run.control,
         )
 
     def _event(
@@ -340,7 +341,8 @@ class PtxSkeleton:
     ``po`` is transitive; the events of an asynchronous copy are in it among themselves alone,
     and ``issue`` leads from what came before the copy to its accesses. ``started`` leads from
     operations on tensor memory to the tensor fences that find them started. ``meetings`` says
-    which barrier operations met, ``ordered`` which operations of an mbarrier are in which order.
+    which barrier operations met, ``ordered`` which operations of an mbarrier are in which order,
+    ``held_up`` what cannot happen before what because threads wait.
     """
 
     program: PtxProgram
@@ -352,6 +354,7 @@ class PtxSkeleton:
     meetings: tuple[Meeting, ...]
     started: Relation = field(default_factory=list[Mask])
     ordered: tuple[Pair, ...] = ()
+    held_up: Relation = field(default_factory=list[Mask])
 
     @cached_property
     def locations(self) -> tuple[str, ...]:
@@ -379,12 +382,13 @@ class PtxCombination:
     """A path for each thread, which together write every value that they read.
 
     ``skeletons`` has one for each combination of barrier meetings. ``values`` has
-    what each event read or wrote.
+    what each event read or wrote. ``waits``: a thread never passes a barrier.
     """
 
     skeletons: tuple[PtxSkeleton, ...]
     values: tuple[int, ...]
     registers: tuple[Mapping[str, int | None], ...]
+    waits: bool = False
 
 
 class PtxCandidates:
@@ -451,7 +455,8 @@ class PtxCandidates:
             for choice in chosen:
                 values.extend(choice.path.values)
             registers = tuple(choice.path.registers for choice in chosen)
-            yield PtxCombination(known, tuple(values), registers)
+            waits = any(choice.path.blocked for choice in chosen)
+            yield PtxCombination(known, tuple(values), registers, waits)
 
     def _choice(self, path: PtxPath) -> Choice[PtxPath]:
         accesses = [
@@ -466,6 +471,7 @@ class PtxCandidates:
             path.issued,
             path.blocked,
             path.started,
+            path.control,
         )
         read = (each for kind, each in accesses if kind is PtxEventKind.READ)
         written = (each for kind, each in accesses if kind is PtxEventKind.WRITE)
@@ -487,17 +493,24 @@ def skeletons(
     """
     skeleton = unmet(program, initial, paths)
     events, order = skeleton.events, union(skeleton.po, skeleton.issue)
-    last, blocked = len(events), set[int]()
-    for path in reversed(paths):
+    last, blocked, decided_by = len(events), set[int](), dict[int, Mask]()
+    for thread, path in reversed([*enumerate(paths)]):
         if path.blocked:
             blocked.add(last - 1)
         last -= len(path.events)
+        decided_by[thread] = path.control << last
     if waiting is None:
         waiting = [number for number, path in enumerate(paths) if path.blocked]
     for met in all_met(program, list(events), order, blocked, waiting, repeated):
         if not work.take():
             return
-        yield replace(skeleton, meetings=met.meetings, ordered=met.ordered)
+        held_up = waits_hold_up(events, skeleton.po, skeleton.dependences, met, decided_by)
+        yield replace(
+            skeleton,
+            meetings=met.meetings,
+            ordered=met.ordered,
+            held_up=held_up,
+        )
 
 
 def unmet(
@@ -566,7 +579,8 @@ class PtxWalks:
         for path in paths:
             values.extend(path.values)
         registers = tuple(path.registers for path in paths)
-        combination = PtxCombination((random.choice(met),), tuple(values), registers)
+        waits = any(path.blocked for path in paths)
+        combination = PtxCombination((random.choice(met),), tuple(values), registers, waits)
         hint = self._interleaving.hint(
             [(e.kind is PtxEventKind.READ, e.kind is PtxEventKind.WRITE) for e in path.events]
             for path in paths

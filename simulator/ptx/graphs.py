@@ -4,11 +4,13 @@ For what ``model`` cannot enumerate: programs whose threads have many runs. Held
 so to ``definition``, on random programs and on every litmus test.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import ClassVar
 
 from fencewright.simulator.core.condition import (
+    FinalStates,
     Memory,
     Observable,
     Outcomes,
@@ -65,7 +67,7 @@ from fencewright.simulator.ptx.instructions import (
     accesses,
     mbarrier_of,
 )
-from fencewright.simulator.ptx.model import PtxExecution, PtxFrame, PtxModel, synchronizes
+from fencewright.simulator.ptx.model import PtxExecution, PtxFrame, PtxModel, barriers, synchronizes
 from fencewright.simulator.ptx.saturation import (
     FinalMemories,
     Part,
@@ -92,6 +94,7 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
             path.issued,
             path.started,
             path.blocked,
+            path.control,
         )
         reads = tuple(self._accesses(path, PtxEventKind.READ))
         return path, shape, reads, tuple(self._accesses(path, PtxEventKind.WRITE))
@@ -391,6 +394,13 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
             self._whole[key] = parts
         return parts
 
+    def executions(self, graph: Graph[PtxPath]) -> Iterator[tuple[Part, PtxExecution]]:
+        """A whole graph with each combination of barrier meetings in which nobody waits in vain."""
+        for part in self.met(graph, [run.path for run in graph.runs]):
+            x, _, _ = self.execution(part.frame, graph)
+            if not barriers(x):
+                yield part, x
+
     def values(self, paths: Iterable[PtxPath]) -> tuple[int, ...]:
         """What each event of a whole graph read or wrote."""
         return (
@@ -409,23 +419,23 @@ class PtxConstruction(PtxGraphs[Outcomes]):
         super().__init__(program, model, bound, work)
         self.observed = _observables(program, self.initial)
         self.registers = [each for each in self.observed if isinstance(each, Register)]
-        self.states: set[tuple[int | None, ...]] = set()
-        self._memories: dict[tuple[int | None, ...], set[tuple[int, ...]]] = {}
+        self.found = FinalStates()
+        self._memories: dict[object, set[tuple[int, ...]]] = {}
         self.twins = tuple(twins_of(program))
 
     def finish(self, graph: Graph[PtxPath]) -> None:
         paths = [run.path for run in graph.runs]
         values = self.values(paths)
         prefix = tuple(paths[each.thread].registers.get(each.name, 0) for each in self.registers)
-        known = self._memories.setdefault(prefix, set())
-        for part in self.met(graph, paths):
-            x, _, _ = self.execution(part.frame, graph)
+        waits = bool(graph.waiting)
+        known = self._memories.setdefault((prefix, waits), set())
+        for part, x in self.executions(graph):
             FinalMemories(part, x, values, known).find()
-        self.states.update(prefix + memory for memory in known)
+        self.found.add((prefix + memory for memory in known), waits)
 
     def result(self) -> Outcomes:
-        states = with_exchanged(self.states, self.observed, self.twins)
-        return Outcomes(self.observed, frozenset(states), self.complete)
+        found = self.found.outcomes(self.observed, self.complete)
+        return replace(found, states=with_exchanged(found.states, self.observed, self.twins))
 
 
 def twins_of(program: PtxProgram) -> Iterator[tuple[int, int]]:
@@ -448,10 +458,10 @@ def twins_of(program: PtxProgram) -> Iterator[tuple[int, int]]:
 
 
 def with_exchanged(
-    states: set[tuple[int | None, ...]],
+    states: Collection[tuple[int | None, ...]],
     observed: Sequence[Observable],
     twins: Iterable[tuple[int, int]],
-) -> set[tuple[int | None, ...]]:
+) -> frozenset[tuple[int | None, ...]]:
     """Final states with those in which twins have exchanged what they did."""
     place = {each: number for number, each in enumerate(observed)}
     orders: list[list[int]] = []
@@ -465,7 +475,7 @@ def with_exchanged(
                 for number, each in enumerate(observed)
             ]
         )
-    found, left = set(states), list(states)
+    found, left = {*states}, [*states]
     while left and orders:
         state = left.pop()
         for order in orders:
@@ -473,7 +483,7 @@ def with_exchanged(
             if exchanged not in found:
                 found.add(exchanged)
                 left.append(exchanged)
-    return found
+    return frozenset(found)
 
 
 def _takes_a_later_write(x: PtxExecution, reads: Mask) -> bool:

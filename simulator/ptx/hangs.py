@@ -71,8 +71,7 @@ class _Hangs(PtxGraphs[Hang | None]):
         self.hang: Hang | None = None
 
     def finish(self, graph: Graph[PtxPath]) -> None:
-        for part in self.met(graph, [run.path for run in graph.runs]):
-            x, _, _ = self.execution(part.frame, graph)
+        for part, x in self.executions(graph):
             found: set[tuple[int, ...]] = set()
             FinalMemories(part, x, (0,) * part.frame.size, found).find()
             if found:

@@ -5,14 +5,22 @@ the order is in which phase each operation is, and which one completes the phase
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.program import Placement
-from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, transitive_closure
+from fencewright.simulator.core.relation import (
+    Mask,
+    Relation,
+    bits,
+    inverse,
+    is_acyclic,
+    mask_of,
+    transitive_closure,
+)
 from fencewright.simulator.ptx.instructions import BarrierRole, PtxProgram
 from fencewright.simulator.ptx.paths import Pair, PtxEvent, PtxEventKind, Rendezvous, Update
 
@@ -28,11 +36,13 @@ class Meeting:
 @dataclass(frozen=True, slots=True)
 class Met:
     """One combination of meetings; ``ordered`` are the operations on an mbarrier as its counts need
-    them: none of a pair comes after the other.
+    them: none of a pair comes after the other. ``left`` are waits at a barrier without a count, each
+    with a thread that has ended and does not come.
     """
 
     meetings: tuple[Meeting, ...] = ()
     ordered: tuple[Pair, ...] = ()
+    left: tuple[Pair, ...] = ()
 
 
 def all_met(
@@ -59,9 +69,12 @@ def all_met(
     for members in objects.values():
         rendezvous = events[members[0]].rendezvous
         if rendezvous is None or rendezvous.count is None:
-            if _left_waiting(program, events, members, waiting) != blocked.intersection(members):
+            left = [*_without(program, events, members)]
+            if {n for t, n in left if t in waiting} != blocked.intersection(members):
                 return
-            choices.append([Met((*_everyone_who_comes(events, members, blocked),))])
+            ended = tuple((t, n) for t, n in left if n not in blocked)
+            meetings = (*_everyone_who_comes(events, members, blocked),)
+            choices.append([Met(meetings, left=ended)])
         elif rendezvous.mbarrier:
             closed = closed or transitive_closure(order)
             machine = _Mbarrier(events, members, rendezvous.count, closed, blocked, repeated)
@@ -74,8 +87,9 @@ def all_met(
     for choice in product(*choices):
         meetings = tuple(meeting for each in choice for meeting in each.meetings)
         ordered = tuple(pair for each in choice for pair in each.ordered)
+        left = tuple(pair for each in choice for pair in each.left)
         if not any(counted) or _is_possible(meetings, ordered, order, counted):
-            yield Met(meetings, ordered)
+            yield Met(meetings, ordered, left)
 
 
 def _place(rendezvous: Rendezvous, placement: Placement) -> object:
@@ -90,22 +104,57 @@ def shared_place(name: str, placement: Placement) -> object:
     return placement.instance(Scope.CLUSTER if name == "barrier.cluster" else Scope.WORKGROUP)
 
 
-def _left_waiting(
-    program: PtxProgram, events: list[PtxEvent], members: list[int], waiting: Collection[int]
-) -> set[int]:
-    """The waits, at a barrier without a count, for a thread that waits for ever and never comes.
+def _without(program: PtxProgram, events: list[PtxEvent], members: list[int]) -> Iterator[Pair]:
+    """The threads that do not come to a barrier without a count, each with a wait of that phase.
 
     All threads of the CTA, or of the cluster, take part but those that have ended. Source: PTX ISA,
     "bar", "barrier.cluster".
     """
-    if not waiting:
-        return set()
     first = events[members[0]]
     name = first.rendezvous.name if first.rendezvous is not None else ""
     here = shared_place(name, program.threads[first.thread].placement)
-    missed = [n for n in waiting if shared_place(name, program.threads[n].placement) == here]
     came = Counter(events[n].thread for n, _ in _arrivals(events, members))
-    return {n for n, turn in _waits(events, members) if any(came[t] <= turn for t in missed)}
+    for thread, each in enumerate(program.threads):
+        if shared_place(name, each.placement) == here:
+            for wait, turn in _waits(events, members):
+                if came[thread] <= turn:
+                    yield thread, wait
+
+
+def waits_hold_up(
+    events: Sequence[PtxEvent],
+    po: Relation,
+    dependences: Relation,
+    met: Met,
+    decided_by: Mapping[int, Mask],
+) -> Relation:
+    """What cannot happen before what, because threads wait; beyond ``dependences``.
+
+    Nothing that comes after a wait happens before it has passed. It passes after the arrivals that it
+    meets: where these wait themselves, after what brought them there. A thread that does not come
+    has ended by then, after its own waits and the reads, ``decided_by``, that decide so: as threads
+    exit, the barriers that they were holding up are released. That orders no memory. Source: PTX ISA,
+    "bar", "exit".
+    """
+    after = [0] * len(events)
+    waits = mask_of(n for each in met.meetings for n in each.waits)
+    for wait in bits(waits):
+        after[wait] |= po[wait]
+    if not waits:
+        return after
+    causes, earlier = inverse(dependences), inverse(po)
+    for meeting in met.meetings:
+        passes = mask_of(meeting.waits)
+        for arrival in meeting.arrivals:
+            alone = not passes >> arrival & 1
+            brought = 1 << arrival if alone else causes[arrival] | earlier[arrival] & waits
+            for each in bits(brought):
+                after[each] |= passes
+    for thread, wait in met.left:
+        own = mask_of(n for n in bits(waits) if events[n].thread == thread)
+        for each in bits(own | decided_by[thread]):
+            after[each] |= 1 << wait
+    return after
 
 
 def _arrivals(events: list[PtxEvent], members: list[int]) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,7 @@ from random import Random
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.condition import (
+    FinalStates,
     Formula,
     Memory,
     Observable,
@@ -92,6 +93,8 @@ class Axiom(Enum):
     FENCE_SC = "Fence-SC"
     ATOMICITY = "Atomicity"
     NO_THIN_AIR = "No-Thin-Air"
+    BARRIERS = "Barriers"
+    """Nobody passes a barrier by what comes after it: not among the manual's axioms, but in its text."""
     SC_PER_LOCATION = "SC-per-Location"
     CAUSALITY = "Causality"
 
@@ -853,6 +856,15 @@ def no_thin_air(x: PtxExecution) -> Violation:
     return () if is_acyclic(order) else find_cycle(order)
 
 
+def barriers(x: PtxExecution) -> Violation:
+    """Nobody passes a barrier by what comes after it. Source: PTX ISA, "bar", "exit"."""
+    skeleton = x.frame.skeleton
+    if not skeleton.meetings:
+        return ()
+    order = union(x.rf, skeleton.dependences, skeleton.held_up)
+    return () if is_acyclic(order) else find_cycle(order)
+
+
 LocationAxiom = Callable[[PtxExecution, Iterable[int], Iterable[int]], Violation]
 
 LOCATION_AXIOMS: Mapping[Axiom, LocationAxiom] = {
@@ -865,6 +877,7 @@ LOCATION_AXIOMS: Mapping[Axiom, LocationAxiom] = {
 
 EXECUTION_AXIOMS: Mapping[Axiom, Callable[[PtxExecution], Violation]] = {
     Axiom.NO_THIN_AIR: no_thin_air,
+    Axiom.BARRIERS: barriers,
     Axiom.FENCE_SC: fence_sc,
 }
 """The axioms that coherence order plays no part in."""
@@ -927,6 +940,8 @@ class _Enumeration:
                 rf_inverse[read] = write
             x = PtxExecution(frame, rf, rf_inverse)
             if Axiom.NO_THIN_AIR in axioms and no_thin_air(x):
+                continue
+            if Axiom.BARRIERS in axioms and barriers(x):
                 continue
             released = synchronizes(frame, x.obs)
             for sc in frame.fence_sc_orders:
@@ -1103,15 +1118,14 @@ def enumerated_outcomes(
     observed = observables_of(candidates)
     registers = [each for each in observed if isinstance(each, Register)]
     frames: dict[int, PtxFrame] = {}
-    states: set[tuple[int | None, ...]] = set()
+    found = FinalStates()
     for combination in candidates:
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         for skeleton in combination.skeletons:
             frame = _frame(frames, skeleton, model, work)
             memories = _Enumeration(model, combination, frame).final_memories()
-            states.update(prefix + memory for memory in memories)
-    complete = candidates.complete and not work.is_spent
-    return Outcomes(observed, frozenset(states), complete)
+            found.add((prefix + memory for memory in memories), combination.waits)
+    return found.outcomes(observed, candidates.complete and not work.is_spent)
 
 
 _MOST_ORDERS = 32
@@ -1135,7 +1149,7 @@ def sampled_outcomes(
     source = PtxWalks(program, bound)
     observed = observables_of(source)
     registers = [each for each in observed if isinstance(each, Register)]
-    states: set[tuple[int | None, ...]] = set()
+    found = FinalStates()
     for _ in range(walks):
         walk = source.walk(random)
         if walk is None:
@@ -1144,8 +1158,8 @@ def sampled_outcomes(
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         frame = PtxFrame(combination.skeletons[0], chosen, random=random)
         memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
-        states.update(prefix + memory for memory in memories)
-    return Outcomes(observed, frozenset(states), complete=False)
+        found.add((prefix + memory for memory in memories), combination.waits)
+    return found.outcomes(observed, complete=False)
 
 
 def _frame(

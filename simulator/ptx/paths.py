@@ -148,7 +148,8 @@ class PtxPath:
     are directly before it in program order, ``issued`` for each access of an asynchronous
     copy the events before the copy was issued, ``started`` for each ``before_thread_sync`` the operations
     on tensor memory that it finds started. ``blocked``: the last event is a barrier that
-    never completes; a register that was still to be set is None.
+    never completes; a register that was still to be set is None. ``control``: the reads that
+    decide that it comes to its end.
     """
 
     events: tuple[PtxEvent, ...]
@@ -160,6 +161,7 @@ class PtxPath:
     registers: Mapping[str, int | None]
     blocked: bool
     started: tuple[tuple[int, Mask], ...] = ()
+    control: Mask = 0
 
 
 @dataclass(frozen=True, slots=True)

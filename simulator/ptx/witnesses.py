@@ -92,8 +92,7 @@ class WantedGraphs(PtxGraphs[PtxWitness | None]):
         if any(registers.get(each, 0) is None for each in self.formula.observables()):
             return
         values = self.values(paths)
-        for part in self.met(graph, paths):
-            x, _, _ = self.execution(part.frame, graph)
+        for part, x in self.executions(graph):
             memories = _OrderedMemories(part, x, values)
             memories.find()
             for memory, sc in memories.orders.items():

@@ -33,11 +33,19 @@ class Candidate:
     """An execution but for its coherence order: events in program order, and reads-from.
 
     The initial writes, of thread -1, come first. ``rf`` has pairs of a write and a read, ``dep``
-    of a read and an event that depends on it.
+    of a read and an event that depends on it, ``ends`` of a read and a thread whose end depends on it.
     """
 
-    def __init__(self, program: ScopedProgram, events: Sequence[Event], rf: Pairs, dep: Pairs):
+    def __init__(
+        self,
+        program: ScopedProgram,
+        events: Sequence[Event],
+        rf: Pairs,
+        dep: Pairs,
+        ends: Pairs,
+    ):
         self.program = program
+        self.ends = ends
         self.events = events
         self.rf = rf
         self.dep = dep
@@ -149,7 +157,39 @@ class Candidate:
 
     def no_thin_air(self) -> bool:
         """No value depends on itself. What an update reads and what it writes are two nodes."""
-        return acyclic({(r, -1 - w) for r, w in self.dep} | {(-1 - w, r) for w, r in self.rf})
+        return acyclic(self.values())
+
+    def values(self) -> Pairs:
+        """What a value comes from: the event n reads as n, and does the rest as -1 - n."""
+        return {(r, -1 - w) for r, w in self.dep} | {(-1 - w, r) for w, r in self.rf}
+
+    def passes_barriers(self) -> bool:
+        """Whether all who wait can pass: after all have come or ended, before what they do next.
+
+        Source: PTX ISA, "bar", "exit", and MI300 ISA 4.3, which say the same.
+        """
+        waits = self.where(lambda e: e.kind is EventKind.WAIT)
+        after = {(w, each) for w, each in self.po if w in waits}
+        came = self.barriers() | {(w - 1, w) for w in waits}
+        left: Pairs = set()
+        decided: Pairs = set()
+        for w, thread in product(waits, range(len(self.program.threads))):
+            if self.is_member(w, thread) and not any(
+                self.events[a].thread == thread for a, b in came if b == w
+            ):
+                decided |= {(read, -1 - w) for read, n in self.ends if n == thread}
+                left |= {(each, w) for each in waits if self.events[each].thread == thread}
+        held_up = {(-1 - a, -1 - b) for a, b in after | came | left}
+        return acyclic(self.values() | held_up | decided)
+
+    def is_member(self, wait: int, thread: int) -> bool:
+        """Whether the barrier at which an event waits is one for a thread."""
+        event, placements = self.events[wait], [each.placement for each in self.program.threads]
+        here, there = (
+            scope_instance(placements[n], n, event.scope or Scope.SYSTEM)
+            for n in (event.thread, thread)
+        )
+        return here == there
 
     def consistent(self, co: Pairs) -> bool:
         """Whether coherence, atomicity and the order of seq_cst hold with this coherence order."""

@@ -173,7 +173,8 @@ def allowed(program: ScopedProgram, pool: Iterable[int]) -> Allowed:
     values = tuple(pool)
     for runs in product(*(_runs(program, n, values) for n in range(len(program.threads)))):
         for x, written in _candidates(program, runs):
-            memories = list(_memories(program, x, written)) if x.no_thin_air() else []
+            is_possible = x.no_thin_air() and x.passes_barriers()
+            memories = list(_memories(program, x, written)) if is_possible else []
             for memory in memories:
                 states.add(
                     tuple(
@@ -200,9 +201,11 @@ def _candidates(
     read: list[int | None] = [None] * len(events)
     written: list[int | None] = [each.initial for each in program.locations]
     dep: set[tuple[int, int]] = set()
-    for run in runs:
+    ends: set[tuple[int, int]] = set()
+    for thread, run in enumerate(runs):
         start = len(events)
         dep |= {(start + r, start + w) for w, needs in enumerate(run.needs) for r in needs}
+        ends |= {(start + r, thread) for r in run.control}
         events += run.events
         read += run.read
         written += run.written
@@ -217,7 +220,7 @@ def _candidates(
         for r in reads
     ]
     for taken in product(*sources):
-        yield Candidate(program, events, {*zip(taken, reads, strict=True)}, dep), written
+        yield Candidate(program, events, {*zip(taken, reads, strict=True)}, dep, ends), written
 
 
 def _memories(

@@ -43,7 +43,7 @@ from fencewright.simulator.core.program import (
     ProgramError,
     Thread,
 )
-from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic
+from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
 from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.core.thread_runs import (
     COMMON_STEPS,
@@ -268,8 +268,9 @@ class ThreadPath:
     """One run of one thread.
 
     Numbers count the path's own events. ``read`` and ``written`` have the values, None where
-    an event does not; ``dependences`` for each write the reads that its value, or its being
-    executed, depends on.
+    an event does not; ``dependences`` for each write and arrival the reads that its value, or its
+    being executed, depends on; ``control`` are those that decide that the path comes to its end.
+    ``blocked``: the last event is a wait that never passes.
     """
 
     events: tuple[Event, ...]
@@ -277,6 +278,8 @@ class ThreadPath:
     written: tuple[int | None, ...]
     dependences: tuple[Mask, ...]
     registers: Mapping[str, int]
+    control: Mask = 0
+    blocked: bool = False
 
 
 @dataclass(slots=True)
@@ -338,7 +341,10 @@ class SourceRunner(Runner[SourceRun, ThreadPath]):
         return SourceRun(0, {}, {})
 
     def path(self, run: SourceRun) -> ThreadPath:
-        return ThreadPath(run.events, run.read, run.written, run.dependences, dict(run.registers))
+        registers = dict(run.registers)
+        return ThreadPath(
+            run.events, run.read, run.written, run.dependences, registers, run.control
+        )
 
     def assigned(self, instruction: ScopedInstruction) -> tuple[str, ...]:
         return assigned(instruction)
@@ -432,7 +438,7 @@ class SourceRunner(Runner[SourceRun, ThreadPath]):
         run.append(self.event(run, EventKind.FENCE, fence))
 
     def barrier(self, run: SourceRun, barrier: Barrier) -> None:
-        run.append(self.event(run, EventKind.ARRIVE, barrier))
+        run.append(self.event(run, EventKind.ARRIVE, barrier), needs=run.control)
         run.append(self.event(run, EventKind.WAIT, barrier))
 
     STEPS: ClassVar[StepFunctions] = {
@@ -559,8 +565,9 @@ class Skeleton:
 
     Events are numbered: first one initial write for each location that is accessed, then
     thread by thread. ``po`` is transitive and starts with the initial writes. ``dependences``
-    has for each write the reads that it depends on (its own, for an update that uses it).
-    ``barriers`` has for each barrier that was passed its (arrivals, waits).
+    has for each write the reads that it depends on (its own, for an update that uses it), for each
+    wait those that brought the others there. ``barriers`` has for each barrier its (arrivals, waits),
+    ``left`` for each the waits of threads that ended without coming to it; those ``blocked`` never pass.
     """
 
     program: ScopedProgram
@@ -568,6 +575,8 @@ class Skeleton:
     po: Relation
     dependences: tuple[Mask, ...]
     barriers: tuple[tuple[Mask, Mask], ...]
+    left: tuple[Mask, ...] = ()
+    blocked: Mask = 0
 
     @cached_property
     def deadlocks(self) -> bool:
@@ -577,6 +586,20 @@ class Skeleton:
             for arrival in bits(arrivals):
                 order[arrival] |= waits
         return not is_acyclic(order)
+
+    @cached_property
+    def held_up(self) -> Relation:
+        """What cannot happen before what in a whole execution, because threads wait at barriers.
+
+        A wait passes when all others have come, or have ended, and nothing after it happens before.
+        """
+        order = [0] * len(self.events)
+        for (arrivals, waits), left in zip(self.barriers, self.left, strict=True):
+            for each in bits(arrivals | left):
+                order[each] |= waits & ~self.blocked
+            for wait in bits(waits):
+                order[wait] |= self.po[wait]
+        return order
 
 
 @dataclass(frozen=True, slots=True)
@@ -669,7 +692,7 @@ class Candidates:
             if new is not None:
                 written.append((event.location or "", new))
         # A runner makes an event once: the same one is as good as an equal one, and has no hash.
-        shape = (*map(id, path.events), path.dependences)
+        shape = (*map(id, path.events), path.dependences, path.control)
         return self._numbers.choice(path, shape, read, written)
 
 
@@ -776,7 +799,9 @@ def skeleton_of(
     total = len(events) + sum(len(path.events) for path in paths)
     everything = (1 << total) - 1
     po += [everything >> len(events) << len(events)] * len(events)
-    barriers: dict[object, list[Mask]] = {}
+    barriers: dict[tuple[object, int], _Meeting] = {}
+    ends: list[tuple[Mask, Mask]] = []
+    blocked = 0
     for thread, path in enumerate(paths):
         start, end = len(events), len(events) + len(path.events)
         po += [(1 << end) - (2 << number) for number in range(start, end)]
@@ -790,11 +815,42 @@ def skeleton_of(
             place = program.threads[thread].placement
             instance = scope_instance(place, thread, event.scope)
             turns[instance] = turns.get(instance, 0) + 1
-            meeting = barriers.setdefault((instance, turns[instance]), [0, 0])
-            meeting[0] |= 1 << number
-            meeting[1] |= 2 << number
-    met = tuple((arrivals, waits) for arrivals, waits in barriers.values())
-    return Skeleton(program, tuple(events), po, tuple(dependences), met)
+            meeting = barriers.setdefault((instance, turns[instance]), _Meeting(event.scope))
+            meeting.came |= 1 << thread
+            meeting.arrivals |= 1 << number
+            meeting.needs |= dependences[number]
+        waits = mask_of(n for n in range(start, end) if events[n].kind is EventKind.WAIT)
+        if path.blocked:
+            blocked |= 1 << end - 1
+        ends.append((waits & ~blocked, path.control << start))
+    left: list[Mask] = []
+    for (instance, _), meeting in barriers.items():
+        left.append(0)
+        for thread, (waits, decided_by) in enumerate(ends):
+            place = program.threads[thread].placement
+            is_member = scope_instance(place, thread, meeting.scope) == instance
+            if is_member and not meeting.came >> thread & 1:
+                left[-1] |= waits
+                meeting.needs |= decided_by
+        for wait in bits(meeting.waits):
+            dependences[wait] |= meeting.needs
+    met = tuple((each.arrivals, each.waits) for each in barriers.values())
+    return Skeleton(program, tuple(events), po, tuple(dependences), met, tuple(left), blocked)
+
+
+@dataclass(slots=True)
+class _Meeting:
+    """A barrier that was passed: who came, and the reads that brought all of them there."""
+
+    scope: Scope
+    came: Mask = 0
+    arrivals: Mask = 0
+    needs: Mask = 0
+
+    @property
+    def waits(self) -> Mask:
+        """Each comes next after its arrival."""
+        return self.arrivals << 1
 
 
 def _constants(program: ScopedProgram) -> set[int]:

@@ -51,6 +51,7 @@ from fencewright.simulator.source.model import (
     Search,
     chains_of,
     forced_order,
+    possible_order,
     thin_air_order,
 )
 
@@ -66,7 +67,7 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
     def summary(
         self, run: SourceRun
     ) -> tuple[ThreadPath, object, tuple[Access, ...], tuple[Access, ...]]:
-        path = self.path(run)
+        path = replace(self.path(run), blocked=self.blocked)
         reads: list[Access] = []
         writes: list[Access] = []
         for number, event in enumerate(path.events):
@@ -78,7 +79,7 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
             if new is not None:
                 writes.append(Access(number, location, new, needs))
         # A runner makes an event once: the same one is as good as an equal one.
-        shape = (*map(id, path.events), path.dependences, self.blocked)
+        shape = (*map(id, path.events), path.dependences, path.control, self.blocked)
         return path, shape, tuple(reads), tuple(writes)
 
     def may_skip(self, run: SourceRun, visit: Visit) -> bool:
@@ -312,12 +313,15 @@ class SourceGraphs(Construction[ThreadPath, ResultT]):
                     x.newest.append((x.source[read], seen & ~(1 << x.source[read])))
             start = end
 
-    def whole(self, graph: Graph[ThreadPath]) -> tuple[Search, Execution, Combination]:
-        """The execution that a whole graph is."""
+    def whole(self, graph: Graph[ThreadPath]) -> tuple[Search, Execution, Combination] | None:
+        """The execution that a whole graph is; None if somebody waits at a barrier in vain."""
         frame = self.frame(graph)
         source, _, _ = self.sources(frame, graph)
+        x = Execution(frame, source)
+        if frame.skeleton.barriers and not is_acyclic(possible_order(x)):
+            return None
         combination = combined(self.words, frame.skeleton, [run.path for run in graph.runs])
-        return Search(combination, frame, self.work), Execution(frame, source), combination
+        return Search(combination, frame, self.work), x, combination
 
 
 class SourceConstruction(SourceGraphs[Behaviour]):
@@ -330,7 +334,9 @@ class SourceConstruction(SourceGraphs[Behaviour]):
         self.findings = Findings(program, self.words)
 
     def finish(self, graph: Graph[ThreadPath]) -> None:
-        self.findings.add(*self.whole(graph))
+        found = self.whole(graph)
+        if found is not None:
+            self.findings.add(*found)
 
     def result(self) -> Behaviour:
         return self.findings.behaviour(self.complete)

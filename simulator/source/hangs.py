@@ -71,7 +71,10 @@ class _Hangs(SourceGraphs[Hang | None]):
     def finish(self, graph: Graph[ThreadPath]) -> None:
         if not barriers_agree(self.threads, graph, _positions):
             return
-        search, x, _ = self.whole(graph)
+        found = self.whole(graph)
+        if found is None:
+            return
+        search, x, _ = found
         self.be_fair(x, graph)
         if search.memories(x):
             waiting = waiting_threads(self.threads, graph, _positions)

@@ -85,7 +85,10 @@ class WantedGraphs(SourceGraphs[SourceWitness | None]):
         return self.witness
 
     def finish(self, graph: Graph[ThreadPath]) -> None:
-        search, x, combination = self.whole(graph)
+        found = self.whole(graph)
+        if found is None:
+            return
+        search, x, combination = found
         for each in witnesses_of(self.program, self.words, search, x, combination):
             if self.formula.holds(each.state):
                 self.witness = each

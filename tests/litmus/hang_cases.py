@@ -4,13 +4,14 @@ Each verdict follows from the definition in ``stagnation``: a repeated strong re
 strong write of inclusive scope leaves; a weak one, or one of too narrow a scope, need not.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison
+from fencewright.simulator.core.exploration import LimitReached, stuck_components
 from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,
@@ -22,11 +23,18 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
+from fencewright.simulator.core.sequential import (
+    Gate,
+    GateState,
+    Interleavings,
+    SequentialStep,
+    State,
+    ThreadState,
+)
 from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
     Atom,
-    Bar,
     ClusterBarrier,
     CompareBranch,
     CopyArrive,
@@ -431,6 +439,24 @@ class _StrongMaker:
             tuple(Thread(Placement(n), code) for n, code in enumerate(codes)),
         )
 
+    def source_with_barriers(self) -> ScopedProgram:
+        choose = self.random
+        codes: list[Code] = []
+        for _ in range(choose.choice((2, 2, 3))):
+            code: list[ScopedInstruction] = []
+            for step in self.steps():
+                if choose.random() < 0.6:
+                    code.append(Barrier(choose.choice((GROUP, GROUP, GPU))))
+                if choose.random() < 0.6:
+                    code += self._source_step(*step)
+            codes.append(tuple(code))
+        apart = choose.random() < 0.2
+        groups = (number // 2 if apart else 0 for number in range(len(codes)))
+        return Program(
+            tuple(map(Location, self.names)),
+            tuple(Thread(Placement(n), code) for n, code in zip(groups, codes, strict=True)),
+        )
+
     def _source_step(
         self, kind: str, where: str, value: int, number: int
     ) -> list[ScopedInstruction]:
@@ -460,6 +486,11 @@ def strong_ptx_program(seed: int) -> PtxProgram:
 def strong_source_program(seed: int) -> ScopedProgram:
     """A random program all of whose accesses are seq_cst."""
     return _StrongMaker(seed).source()
+
+
+def barrier_source_program(seed: int) -> ScopedProgram:
+    """A random program all of whose accesses are seq_cst, with barriers that not everyone comes to."""
+    return _StrongMaker(seed).source_with_barriers()
 
 
 _AT_MBARRIERS = (
@@ -624,15 +655,112 @@ def _when_told(name: str, copy: AsyncCopy | CopyArrive, number: int) -> Thread[P
     return Thread(Placement(workgroup=100 + number, cluster=100 + number), code)
 
 
-def ends_of_threads_matter(program: PtxProgram) -> bool:
-    """Whether a thread comes to a barrier without a count less often than another, and so may have
-    ended: that orders nothing by the axioms, whereas in turns all of it has happened.
+# Turns in which nobody knows when a thread ends
+
+
+class EarlyLeavers(Interleavings):
+    """All interleavings in which a barrier need not wait until who comes no more has ended.
+
+    By the axioms the end of a thread orders no memory: what it does may come after what others do once
+    they have passed. So who is waited for may *leave*, and then comes no more and ends: interleavings
+    where it does not are none. These are more than the axioms allow: nobody leaves because of what
+    others do once it has left.
     """
-    come = [Counter(_without_count(thread)) for thread in program.threads]
-    return any(each != come[0] for each in come)
+
+    def awaited(
+        self,
+        threads: Sequence[ThreadState],
+        gates: Mapping[Gate, Any],
+        gate: Gate,
+    ) -> list[int]:
+        here = super().awaited(threads, gates, gate)
+        return [n for n in here if _left(n, gate) not in gates]
+
+    def successors(self, state: State) -> Sequence[tuple[State, SequentialStep]]:
+        threads, memory, gates = state
+        found = [each for each in super().successors(state) if not self._comes_back(state, each[1])]
+        for gate, at in gates:
+            if not isinstance(at, GateState) or gate.count is not None:
+                continue
+            if all(each.waiting is None or each.waiting.gate != gate for each in threads):
+                continue
+            for n in self.awaited(threads, dict(gates), gate):
+                if threads[n].waiting is None and not at.arrived[n]:
+                    now = self._without(list(threads), {**dict(gates), _left(n, gate): None})
+                    step = SequentialStep(n, threads[n].pc, None)
+                    found.append(((now[0], memory, now[1]), step))
+        return found
+
+    def _without(self, threads: list[ThreadState], gates: dict[Gate, Any]) -> tuple[Any, Any]:
+        before: list[ThreadState] = []
+        while before != threads:
+            before = list(threads)
+            self.let_through(threads, gates)
+        return tuple(threads), frozenset(gates.items())
+
+    def _comes_back(self, state: State, step: SequentialStep) -> bool:
+        runner = self.program.runners[step.thread]
+        passage = self.program.passage(step.thread, runner.code[step.position], runner.begin())
+        return (
+            passage is not None
+            and passage.arrives
+            and _left(step.thread, passage.gate) in dict(state[2])
+        )
+
+    def is_one(self, state: State) -> bool:
+        """Whether all that have left end, or may."""
+        left = (n for gate, _ in state[2] if gate.kind == _LEFT for n in gate.members)
+        return all(self.has_ended(n, state[0][n]) for n in left)
 
 
-def _without_count(thread: Thread[PtxInstruction]) -> Iterator[object]:
-    for each in thread.instructions:
-        if isinstance(each, ClusterBarrier) or (isinstance(each, Bar) and each.count is None):
-            yield each
+_LEFT = "left"
+
+
+def orders_all_it_meets(program: PtxProgram) -> bool:
+    """Whether no arrival is relaxed: who comes so has done in turns what by the axioms may come later."""
+    code = (each for thread in program.threads for each in thread.instructions)
+    return not any(isinstance(each, ClusterBarrier) and each.ordering is RELAXED for each in code)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Whether there are executions that never end, and executions that do."""
+
+    hangs: bool
+    ends: bool
+
+    def __le__(self, other: "Seen") -> bool:
+        return self.hangs <= other.hangs and self.ends <= other.ends
+
+
+def seen_by_turns(system: Interleavings, own: int, most: int) -> Seen:
+    """What the fair interleavings of the first ``own`` threads show, whatever the others do.
+
+    Raises ``LimitReached`` when ``most`` states are not enough to know.
+    """
+    found = (each.states[0] for each in stuck_components(system, lambda step: step.thread, most))
+    hangs = (
+        not isinstance(system, EarlyLeavers) or system.is_one(state)
+        for state in found
+        if any(not system.has_ended(n, state[0][n]) for n in range(own))
+    )
+    return Seen(any(hangs), _ends(system, own, most))
+
+
+def _ends(system: Interleavings, own: int, most: int) -> bool:
+    """Whether a state can be reached in which the first ``own`` threads have ended."""
+    left, seen = [system.initial()], {system.initial()}
+    while left:
+        state = left.pop()
+        if all(system.has_ended(n, state[0][n]) for n in range(own)):
+            return True
+        following = {after for after, _ in system.successors(state)} - seen
+        seen |= following
+        left += following
+        if len(seen) > most:
+            raise LimitReached(most)
+    return False
+
+
+def _left(thread: int, gate: Gate) -> Gate:
+    return Gate(_LEFT, gate, frozenset({thread}))

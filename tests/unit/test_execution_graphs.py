@@ -420,7 +420,7 @@ def test_a_grid_barrier_of_many_has_one_graph_for_all_orders() -> None:
     ]
     reduced, whole = told_apart(on_their_own([code] * 6, "n"), 2)
     assert reduced.complete
-    assert reduced.states == {(6,) * 7}
+    assert reduced.result().states == {(6,) * 7}
     assert whole.work.is_spent
     assert reduced.work.done < 2_000
 

@@ -2,24 +2,33 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from campaigns import Share, shares
 from hang_cases import (
+    BARRIER,
+    GPU,
     MANY,
     PTX_CASES,
     SOURCE_CASES,
+    Code,
+    EarlyLeavers,
     PtxCase,
+    Seen,
     SourceCase,
     barrier_program,
-    ends_of_threads_matter,
+    barrier_source_program,
     mbarrier_program,
+    orders_all_it_meets,
     ptx_of,
+    seen_by_turns,
+    store,
     strong_ptx_program,
     strong_source_program,
+    until,
     with_copies_apart,
 )
 
@@ -27,15 +36,22 @@ from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, LitmusError, parse_condition
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import PartialRunner
-from fencewright.simulator.core.program import Label, Location, Move, Placement, Thread
+from fencewright.simulator.core.program import (
+    Label,
+    LitmusTest,
+    Location,
+    Move,
+    Placement,
+    Thread,
+)
 from fencewright.simulator.core.progress import Ending, Progress
-from fencewright.simulator.core.sequential import sequential_hangs
+from fencewright.simulator.core.sequential import Interleaved, Interleavings
 from fencewright.simulator.core.stagnation import Stagnation
 from fencewright.simulator.gpu.kernels import prepare
-from fencewright.simulator.litmus_run import PtxTest, progress, run
+from fencewright.simulator.litmus_run import PtxTest, SourceTest, progress, run
+from fencewright.simulator.ptx import events, meetings
 from fencewright.simulator.ptx import hangs as ptx
-from fencewright.simulator.ptx import meetings
-from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
+from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import interleaved as ptx_interleaved
 from fencewright.simulator.ptx.graphs import PtxConstruction, PtxGraphs
 from fencewright.simulator.ptx.instructions import Atom, CompareBranch, PtxProgram, mbarrier_of
@@ -46,6 +62,7 @@ from fencewright.simulator.ptx.paths import Update
 from fencewright.simulator.ptx.saturation import Part
 from fencewright.simulator.source import graphs
 from fencewright.simulator.source import hangs as source
+from fencewright.simulator.source.events import Barrier, ScopedProgram, Skeleton
 from fencewright.simulator.source.events import interleaved as source_interleaved
 from fencewright.tools.fence_sim import ConditionVerdict, judge
 from fencewright.tools.inputs.litmus_writer import condition_text
@@ -82,61 +99,139 @@ def test_locks_and_barriers_of_many_in_ptx(case: SourceCase) -> None:
     assert decided(found) is case.hangs
 
 
-# Strong programs hang exactly if a fair interleaving does
+# Programs whose accesses are strong end, or hang, as fair interleavings do
 
 
-@pytest.mark.parametrize("first", range(0, 120, 40))
-def test_strong_programs_of_ptx(first: int) -> None:
-    found: set[bool] = set()
-    for seed in range(first, first + 40):
-        program = strong_ptx_program(seed)
-        threads = ptx_interleaved(program, str)
-        assert threads is not None
-        by_turns = bool(sequential_hangs(threads, MOST))
-        by_axioms = decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
-        assert by_axioms is by_turns, seed
-        found.add(by_axioms)
-    assert found == {True, False}
+@dataclass(frozen=True)
+class Endings:
+    """What executions a program has: by turns the ``least``, by axioms, and by turns the ``most``.
+
+    The last two differ where a thread ends without coming to a barrier that others wait at.
+    """
+
+    least: Seen
+    by_axioms: Progress
+    most: Callable[[], Seen]
+
+    @property
+    def are_said(self) -> bool:
+        """Whether the axioms say no less and no more than the turns do, or that it is not decided."""
+        said = self.by_axioms
+        ends = said.ending in (Ending.ALWAYS, Ending.MAY_HANG)
+        if said.ending is Ending.MAY_HANG and said.why:
+            ends = self.least.ends
+        found = Seen(said.hangs_at_all, ends)
+        return found == self.least or (self.least <= found and found <= self.most())
 
 
-@pytest.mark.parametrize("first", range(0, 120, 40))
-def test_strong_programs_of_the_language(first: int) -> None:
-    found: set[bool] = set()
-    for seed in range(first, first + 40):
-        program = strong_source_program(seed)
-        by_turns = bool(sequential_hangs(source_interleaved(program), MOST))
-        by_axioms = decided(source.stagnation(program, 2, WorkBudget(MOST)))
-        assert by_axioms is by_turns, seed
-        found.add(by_axioms)
-    assert found == {True, False}
-
-
-def waits(program: PtxProgram) -> tuple[bool, bool]:
-    """Whether a program hangs by turns, in which copies may come late, and by axioms."""
+def ptx_endings(program: PtxProgram) -> Endings:
+    """By turns copies may come late. Of relaxed arrivals turns do not say the most."""
     threads = ptx_interleaved(with_copies_apart(program), str)
     assert threads is not None
-    own = range(len(program.threads))
-    waiting = (each for hang in sequential_hangs(threads, MOST) for each in hang.threads)
-    by_turns = any(each.thread in own for each in waiting)
-    return by_turns, decided(ptx.stagnation(program, PtxModel(), 2, WorkBudget(MOST)))
+    test = PtxTest(PtxLitmusTest(program, TRUE), PtxModel())
+    return endings_of(threads, test, orders_all_it_meets(program))
+
+
+def source_endings(program: ScopedProgram) -> Endings:
+    return endings_of(source_interleaved(program), SourceTest(LitmusTest(program, TRUE)))
+
+
+def endings_of(
+    threads: Interleaved, test: PtxTest | SourceTest, turns_say_most: bool = True
+) -> Endings:
+    own = len(test.test.program.threads)
+
+    def most() -> Seen:
+        if not turns_say_most:
+            return Seen(True, True)
+        return seen_by_turns(EarlyLeavers(threads), own, MOST)
+
+    least = seen_by_turns(Interleavings(threads), own, MOST)
+    return Endings(least, progress(test, run(test)), most)
+
+
+TRUE = parse_condition("forall (true)")
+
+ENDINGS: dict[str, tuple[Callable[[int], Endings], Sequence[int]]] = {
+    "ptx": (lambda seed: ptx_endings(strong_ptx_program(seed)), range(120)),
+    "language": (lambda seed: source_endings(strong_source_program(seed)), range(120)),
+    "language-barriers": (lambda seed: source_endings(barrier_source_program(seed)), range(150)),
+    "mbarriers": (lambda seed: ptx_endings(mbarrier_program(seed)), (*range(70), 442, 10657)),
+    "barriers": (lambda seed: ptx_endings(barrier_program(seed)), (*range(200), 11318)),
+}
+"""What becomes of the random programs of a kind, and the seeds."""
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+@pytest.mark.parametrize("share", shares(3))
+def test_programs_end_as_interleavings_do(kind: str, share: Share) -> None:
+    endings, seeds = ENDINGS[kind]
+    found: set[Seen] = set()
+    for seed in share.of(seeds):
+        each = endings(seed)
+        assert each.are_said, (seed, each)
+        found.add(each.least)
+    assert {Seen(False, True), Seen(True, False)} <= found
+
+
+def are_said(kind: str, seed: int) -> bool:
+    endings, _ = ENDINGS[kind]
+    return endings(seed).are_said
+
+
+def test_the_end_of_a_thread_orders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has done may come later than what others do after a barrier that it does not come to."""
+    assert are_said("mbarriers", 10657)
+    monkeypatch.setattr(EarlyLeavers, "awaited", Interleavings.awaited)
+    assert not are_said("mbarriers", 10657)
+
+
+IN_VAIN = (
+    ("bar.cta.sync 1; bar.cta.sync 2", "bar.cta.sync 2; bar.cta.sync 1"),
+    ("bar.cta.sync 0", "barrier.cluster.arrive; barrier.cluster.wait"),
+    ("bar.cta.sync 0; st.relaxed.gpu x, 1", "L:; ld.relaxed.gpu r0, x; beq r0, 0, L"),
+    (
+        "barrier.cluster.arrive.relaxed; barrier.cluster.wait; st.relaxed.gpu x, 1",
+        "L:; ld.relaxed.gpu r0, x; beq r0, 0, L; barrier.cluster.arrive.relaxed",
+    ),
+    ("bar.cta.sync 0; mbarrier.arrive b", "mbarrier.try_wait.parity b, 0"),
+)
+"""Threads each of which goes on only after what the other does once it has gone on."""
+
+
+@pytest.mark.parametrize("threads", IN_VAIN)
+def test_nobody_passes_a_barrier_by_what_comes_after_it(
+    threads: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = PtxTest(clustered("in-vain", threads), PtxModel())
+    assert progress(test, run(test)).ending is Ending.NEVER
+
+    def nothing_held_up(events: Sequence[object], *_: object) -> list[int]:
+        return [0] * len(events)
+
+    monkeypatch.setattr(events, "waits_hold_up", nothing_held_up)
+    assert run(test).ends_at_all
+
+
+def clustered(name: str, threads: tuple[str, ...]) -> PtxLitmusTest:
+    """Threads of one CTA of a cluster, with an mbarrier."""
+    case = PtxCase(name, threads, hangs=True, together=True)
+    text = case.text.replace("x=0;", "x=0; b = mbarrier(1);")
+    return parse_litmus(text.replace(",gpu", ",cluster 0,gpu"), "t.litmus")
 
 
 @pytest.mark.parametrize(
-    ("made", "seeds"),
-    [(mbarrier_program, (*range(70), 442)), (barrier_program, range(200))],
-    ids=["mbarriers", "barriers"],
+    "codes", [(BARRIER, (Barrier(GPU),)), ((*BARRIER, *store("f")), until("f"))]
 )
-@pytest.mark.parametrize("share", shares(3))
-def test_programs_at_barriers(
-    made: Callable[[int], PtxProgram], seeds: Sequence[int], share: Share
+def test_nobody_passes_a_barrier_of_the_language_by_what_comes_after_it(
+    codes: tuple[Code, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: set[tuple[bool, bool]] = set()
-    for seed in share.of(seeds):
-        program = made(seed)
-        by_turns, by_axioms = waits(program)
-        assert by_axioms is by_turns or (by_axioms and ends_of_threads_matter(program)), seed
-        found.add((by_turns, by_axioms))
-    assert {(True, True), (False, False)} <= found
+    case = SourceCase("in-vain", codes, hangs=True, together=True)
+    test = SourceTest(LitmusTest(case.program, TRUE))
+    assert progress(test, run(test)).ending is Ending.NEVER
+    nothing_held_up = property(lambda skeleton: [0] * len(skeleton.events))
+    monkeypatch.setattr(Skeleton, "held_up", nothing_held_up)
+    assert run(test).ends_at_all
 
 
 def waits_in_outcomes(program: PtxProgram) -> bool:
@@ -174,9 +269,7 @@ MISSED = (
 def test_nobody_passes_a_barrier_without_those_who_wait(
     threads: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = PtxCase("missed", threads, hangs=True, together=True)
-    text = case.text.replace("x=0;", "x=0; b = mbarrier(1);")
-    program = parse_litmus(text.replace(",gpu", ",cluster 0,gpu"), "t.litmus").program
+    program = clustered("missed", threads).program
     found = ptx.stagnation(program, PtxModel(), 2)
     assert found.hang is not None
     assert [each.thread for each in found.hang.threads] == [0, 1]
@@ -184,7 +277,7 @@ def test_nobody_passes_a_barrier_without_those_who_wait(
     def nobody(*_: object) -> set[int]:
         return set()
 
-    monkeypatch.setattr(meetings, "_left_waiting", nobody)
+    monkeypatch.setattr(meetings, "_without", nobody)
     unseen = ptx.stagnation(program, PtxModel(), 2)
     assert unseen.hang is None or len(unseen.hang.threads) == 1
 
@@ -195,23 +288,21 @@ def test_each_count_of_an_mbarrier_decides_hangs(
 ) -> None:
     """Without it the axioms differ from the turns, which count by themselves."""
     program = mbarrier_program(seed)
-    by_turns, by_axioms = waits(program)
-    assert by_turns is by_axioms
+    assert ptx_endings(program).are_said
     after = Counts.after
 
     def without(self: Counts, update: Update) -> Counts | None:
         return after(self, replace(update, **{rule: 0}))
 
     monkeypatch.setattr(Counts, "after", without)
-    assert waits(program)[1] is not by_turns
+    assert not ptx_endings(program).are_said
 
 
 def test_a_look_that_is_repeated_finds_what_all_others_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(PtxGraphs, "last_rounds", nothing_repeated)
-    found = (waits(mbarrier_program(seed)) for seed in range(100))
-    assert any(by_axioms and not by_turns for by_turns, by_axioms in found)
+    assert not all(ptx_endings(mbarrier_program(seed)).are_said for seed in range(100))
 
 
 def nothing_repeated(*_: object) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ def test_walks_find_nearly_everything_in_small_tests(share: Share) -> None:
         ("CoWW", Version.V6_0, Axiom.SC_PER_LOCATION),
         ("RMW", Version.V7_5, Axiom.ATOMICITY),
         ("CoWW+causality", Version.V7_5, Axiom.COHERENCE),
-        ("crossed-barriers+fence.sc", Version.V7_5, Axiom.FENCE_SC),
+        ("crossed-barriers", Version.V7_5, Axiom.BARRIERS),
     ],
 )
 def test_walks_are_judged_by_every_axiom(name: str, version: Version, axiom: Axiom) -> None:
