@@ -8,6 +8,7 @@ turns final registers and memory into one number for each instance and counts th
 only the histogram leaves the GPU.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,6 +53,9 @@ from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
     AsyncInstruction,
     CommitGroup,
+    Hint,
+    MbarrierTx,
+    Multimem,
     WaitGroup,
 )
 from fencewright.simulator.ptx.outcomes import outcomes
@@ -233,6 +237,10 @@ _LAST = Move("end", 1)
 """Appended to a thread to see whether it ends."""
 _GAVE_UP = 0
 """What a thread that gives up writes for its instance; nobody else writes there."""
+_HINT = re.compile(
+    r"(?:prefetch\.global\.L[12]|cp\.async\.bulk\.prefetch\.L2\.global)\s+\[?(?P<name>\w+)"
+)
+"""The hints that are run: prefetches of global memory."""
 _MINE = 0
 """The barrier that blocks start and end with; the program's own are numbered from 1."""
 
@@ -264,6 +272,8 @@ _ATOMIC_NAMES = {
     RmwKind.MAX: "max.s32",
     RmwKind.UMIN: "min.u32",
     RmwKind.UMAX: "max.u32",
+    RmwKind.UINC_WRAP: "inc.u32",
+    RmwKind.UDEC_WRAP: "dec.u32",
     RmwKind.XCHG: "exch.b32",
 }
 _COMPUTE_NAMES = {
@@ -428,6 +438,8 @@ class _ProgramWriter:
         for number, copy in self.copies:
             if copy.mbarrier is not None:
                 found[copy.location] = self._mbarrier_home(copy.mbarrier)
+                if copy.operation is not None and copy.source is not None:
+                    found.setdefault(copy.source, self.arrangement.home(number))
             elif copy.source is not None:
                 found[copy.source] = self.arrangement.home(number)
         for name, place in self.program.shared.items():
@@ -493,12 +505,14 @@ class _ProgramWriter:
                 return self._barrier_refusal(thread, instruction)
             case ClusterBarrier():
                 return self._cluster_barrier_refusal()
-            case MbarrierArrive() | MbarrierWait():
+            case MbarrierArrive() | MbarrierWait() | MbarrierTx():
                 return self._mbarrier_refusal(thread, instruction)
             case ProxyFence() if instruction.proxy is not PtxProxy.ASYNC:
                 return "of the proxy fences only that of the async proxy is run"
-            case ProxyFence() if instruction.space is not None:
-                return "a proxy fence of one state space is not run"
+            case Multimem():
+                return "a multicast address is of several GPUs, whose driver makes it"
+            case Hint():
+                return None if self._hinted(instruction) else "only hints of global memory are run"
             case WaitGroup() if instruction != WaitGroup(instruction.reads_only):
                 return "only a wait for all bulk groups is run"
             case CommitGroup() if instruction != CommitGroup():
@@ -532,8 +546,12 @@ class _ProgramWriter:
         return f"{instruction.location} is in the shared memory of another cluster"
 
     def _copy_refusal(self, thread: int, copy: AsyncCopy) -> str | None:
-        if copy != AsyncCopy(copy.location, copy.source, copy.value, copy.mbarrier):
-            return "only bulk copies of one word, counted as one, are run"
+        bytes, operation = copy.bytes, copy.operation
+        plain = AsyncCopy(copy.location, copy.source, copy.value, copy.mbarrier, bytes=bytes)
+        if copy != replace(plain, operation=operation):
+            return "only bulk copies of one word are run"
+        if operation is RmwKind.XCHG or (operation or RmwKind.ADD) not in _ATOMIC_NAMES:
+            return "PTX has no such reduction"
         if self.chip.number < 90:
             return f"{self.chip.name} has no bulk copies; sm_90 has"
         here = self.arrangement.home(thread)
@@ -543,14 +561,32 @@ class _ProgramWriter:
             inside, outside = copy.source or "", copy.location
         if self.homes.get(inside) != home or home[0] != here[0]:
             return f"{inside} must be in the shared memory of one CTA, and in reach"
-        if outside in self.homes:
-            return f"{outside} must be in global memory"
+        if outside in self.homes and self.homes[outside] != here:
+            return f"{outside} must be in global memory, or in the CTA's own shared memory"
         if copy.mbarrier is None:
-            return None
+            return f"{outside} must be in global memory" if outside in self.homes else None
         if self._arrivals(copy.mbarrier) < self.program.mbarriers[copy.mbarrier]:
             return "nobody can wait for it to be done"
-        sizes = {_copied_bytes(each) for _, each in self.copies if each.mbarrier == copy.mbarrier}
-        return "copies of different sizes complete on its mbarrier" if len(sizes) > 1 else None
+        on = [each for _, each in self.copies if each.mbarrier == copy.mbarrier]
+        if len({(each.bytes, _copied_bytes(each)) for each in on}) > 1:
+            return "copies of different sizes complete on its mbarrier"
+        if sum(each.bytes for each in on) != self._expected(copy.mbarrier):
+            return "the bytes that are expected are not those that come"
+        return None
+
+    def _expected(self, mbarrier: str) -> int:
+        """How many bytes an mbarrier is told of that no thread says are there."""
+        code = [each for thread in self.program.threads for each in thread.instructions]
+        arrivals = (each for each in code if isinstance(each, MbarrierArrive))
+        told = sum(each.expect_tx for each in arrivals if each.mbarrier == mbarrier)
+        counts = (each for each in code if isinstance(each, MbarrierTx))
+        return told + sum(each.bytes for each in counts if each.mbarrier == mbarrier)
+
+    def _hinted(self, hint: Hint) -> str | None:
+        """The location in global memory that a prefetch is of; None if it is another hint."""
+        found = _HINT.match(hint.text)
+        name = None if found is None else found["name"]
+        return name if name in self.locations and name not in self.homes else None
 
     def _arrivals(self, mbarrier: str) -> int:
         """How many arrivals at an mbarrier the program has."""
@@ -585,9 +621,11 @@ class _ProgramWriter:
         return [
             number
             for number in self._neighbours(thread)
-            for each in self.program.threads[number].instructions
-            if isinstance(each, Bar)
-            and (each.instance, each.number) == (barrier.instance, barrier.number)
+            if any(
+                isinstance(each, Bar)
+                and (each.instance, each.number) == (barrier.instance, barrier.number)
+                for each in self.program.threads[number].instructions
+            )
         ]
 
     def _cluster_barrier_refusal(self) -> str | None:
@@ -607,7 +645,7 @@ class _ProgramWriter:
         return None
 
     def _mbarrier_refusal(
-        self, thread: int, instruction: MbarrierArrive | MbarrierWait
+        self, thread: int, instruction: MbarrierArrive | MbarrierWait | MbarrierTx
     ) -> str | None:
         if self.chip.number < 90:
             return f"{self.chip.name} has no mbarrier.try_wait; sm_90 has"
@@ -622,8 +660,6 @@ class _ProgramWriter:
             return "all who wait on an mbarrier must be in its CTA"
         if here[0] != home[0]:
             return "an mbarrier is out of reach from another cluster"
-        if here != home and instruction.scope is not Scope.CLUSTER:
-            return "an arrival from another CTA of the cluster has the scope .cluster"
         return None
 
     def _mbarrier_home(self, name: str) -> tuple[int, int]:
@@ -820,7 +856,9 @@ class _ProgramWriter:
     def _addresses(self, number: int, thread: Thread[PtxInstruction]) -> list[str]:
         """Every address that a thread uses, before its first instruction."""
         lines: list[str] = []
-        for name in sorted({*variables(thread.instructions)}):
+        hints = (each for each in thread.instructions if isinstance(each, Hint))
+        hinted = {name for each in hints if (name := self._hinted(each)) is not None}
+        for name in sorted({*variables(thread.instructions), *hinted}):
             if name in self.homes:
                 lines += [f".reg .b32 %at_{name};", *self._shared_address(f"%at_{name}", name)]
                 lines += self._mapped(number, name, self.homes[name])
@@ -856,14 +894,17 @@ class _ProgramWriter:
             case Atom():
                 return [_atomic(instruction, self._space(thread, instruction.location))]
             case AsyncCopy():
-                return [_copy(instruction)]
+                return [self._copy(instruction)]
+            case Hint():
+                place = f"[%at_{self._hinted(instruction)}]"
+                if "bulk" in instruction.text:
+                    return [f"cp.async.bulk.prefetch.L2.global {place}, {_COPY_BYTES};"]
+                return [f"prefetch.global.L2 {place};"]
             case CommitGroup():
                 return ["cp.async.bulk.commit_group;"]
             case WaitGroup():
                 return [f"cp.async.bulk.wait_group{'.read' if instruction.reads_only else ''} 0;"]
-            case ProxyFence():
-                return ["fence.proxy.async;"]
-            case PtxFence():
+            case ProxyFence() | PtxFence():
                 return [f"{instruction_text(instruction)};"]
             case Bar(number=int(barrier)):
                 # One warp's lanes wait for the same warps, whatever the instance.
@@ -884,9 +925,15 @@ class _ProgramWriter:
                 qualifiers = _qualifiers(instruction.ordering, instruction.scope)
                 if not instruction.expect_tx:
                     return [f"mbarrier.arrive{qualifiers}{where}.b64 _, [%at_{name}];"]
-                size = instruction.expect_tx * self._transaction_bytes(name)
+                size = self._bytes(name, instruction.expect_tx)
                 head = f"mbarrier.arrive.expect_tx{qualifiers}{where}.b64"
                 return [f"{head} _, [%at_{name}], {size};"]
+            case MbarrierTx(name, size, scope):
+                remote = self._mbarrier_home(name) != self.arrangement.home(thread)
+                where = f".{_SCOPE_WORDS[scope]}.shared::{'cluster' if remote else 'cta'}"
+                word = "expect_tx" if size > 0 else "complete_tx"
+                count = self._bytes(name, abs(size))
+                return [f"mbarrier.{word}.relaxed{where}.b64 [%at_{name}], {count};"]
             case MbarrierWait(mbarrier=name):
                 qualifiers = _qualifiers(instruction.ordering, instruction.scope)
                 return [
@@ -916,10 +963,28 @@ class _ProgramWriter:
             case _:
                 raise GpuLitmusError(f"{instruction_text(instruction)} is not run")
 
-    def _transaction_bytes(self, mbarrier: str) -> int:
-        """What one copy that completes on an mbarrier counts."""
+    def _bytes(self, mbarrier: str, count: int) -> int:
+        """So many bytes of the program, as a GPU counts them: its copies are of one size."""
         copies = (each for _, each in self.copies if each.mbarrier == mbarrier)
-        return max(map(_copied_bytes, copies), default=_COPY_BYTES)
+        copy = next(copies, None)
+        return count if copy is None else count * _copied_bytes(copy) // copy.bytes
+
+    def _copy(self, copy: AsyncCopy) -> str:
+        mechanism = "mbarrier::complete_tx::bytes"
+        target, operation = f"[%at_{copy.location}]", ""
+        if copy.operation is not None:
+            operation = f".{_ATOMIC_NAMES[copy.operation]}"
+        head = "cp.reduce.async.bulk" if operation else "cp.async.bulk"
+        if copy.source is None:
+            operands = f"{target}, {_value(copy.value)}, [%at_{copy.mbarrier}]"
+            head = "red.async.relaxed.cluster" if operation else "st.async.weak"
+            return f"{head}.shared::cluster.{mechanism}{operation or '.b32'} {operands};"
+        operands = f"{target}, [%at_{copy.source}], {_COPY_BYTES}"
+        if copy.mbarrier is None:
+            return f"{head}.global.shared::cta.bulk_group{operation} {operands};"
+        of = "shared::cta" if copy.source in self.homes else "global"
+        operands = f"{operands}, [%at_{copy.mbarrier}]"
+        return f"{head}.shared::cluster.{of}.{mechanism}{operation} {operands};"
 
     def _count(self, encoding: Encoding) -> list[str]:
         """One thread for each instance adds one to its outcome's counter."""
@@ -1032,22 +1097,12 @@ def _copied_bytes(copy: AsyncCopy) -> int:
     return _WORD_BYTES if copy.source is None else _COPY_BYTES
 
 
-def _copy(copy: AsyncCopy) -> str:
-    mechanism = "mbarrier::complete_tx::bytes"
-    target = f"[%at_{copy.location}]"
-    if copy.source is None:
-        operands = f"{target}, {_value(copy.value)}, [%at_{copy.mbarrier}]"
-        return f"st.async.weak.shared::cluster.{mechanism}.b32 {operands};"
-    operands = f"{target}, [%at_{copy.source}], {_COPY_BYTES}"
-    if copy.mbarrier is None:
-        return f"cp.async.bulk.global.shared::cta.bulk_group {operands};"
-    return f"cp.async.bulk.shared::cluster.global.{mechanism} {operands}, [%at_{copy.mbarrier}];"
-
-
-def _is_simple(instruction: MbarrierArrive | MbarrierWait) -> bool:
-    """Whether an operation is one arrival, or a wait for a phase by its number."""
+def _is_simple(instruction: MbarrierArrive | MbarrierWait | MbarrierTx) -> bool:
+    """Whether an operation is one arrival, bytes, or a wait for the first phase."""
     if isinstance(instruction, MbarrierWait):
-        return not instruction.by_parity and instruction.dst is None
+        return (not instruction.by_parity or instruction.phase == 0) and instruction.dst is None
+    if isinstance(instruction, MbarrierTx):
+        return True
     return (instruction.count, instruction.drops, instruction.token) == (1, False, None)
 
 
@@ -1078,6 +1133,6 @@ def _mbarriers(thread: Thread[PtxInstruction]) -> set[str]:
     named = (
         each.mbarrier
         for each in thread.instructions
-        if isinstance(each, MbarrierArrive | MbarrierWait | AsyncCopy)
+        if isinstance(each, MbarrierArrive | MbarrierWait | MbarrierTx | AsyncCopy)
     )
     return {name for name in named if name is not None}

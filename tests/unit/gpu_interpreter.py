@@ -198,9 +198,11 @@ class Lane:
                 case ["ld", "param", _]:
                     parameter = line.operands[1].strip("[]").rpartition("_")[2]
                     self.registers[line.operands[0]] = self.arguments[int(parameter)]
-                case ["fence", *_] | ["cp", "async", "bulk", "commit_group" | "wait_group", *_]:
+                case ["fence" | "prefetch", *_]:
                     pass
-                case ["cp" | "st", "async", *_]:
+                case ["cp", "async", "bulk", "commit_group" | "wait_group" | "prefetch", *_]:
+                    pass
+                case ["cp" | "st" | "red", "async", *_] | ["cp", "reduce", *_]:
                     yield
                     self.copy(line)
                 case ["ld" | "st" | "atom" | "red", *_]:
@@ -262,10 +264,12 @@ class Lane:
     def copy(self, line: Line) -> None:
         """A copy that is done at once."""
         places = [self.value(each.strip("[]")) for each in line.operands]
-        if line.words[0] == "st":
+        reduces = line.words[-2:] if "reduce" in line.words or line.words[0] == "red" else None
+        if line.words[0] != "cp":
             target, word, mbarrier = places
             self.check_shared(target, 4, True)
-            self.cta.shared[target] = word
+            old = self.cta.shared[target]
+            self.cta.shared[target] = word if reduces is None else _compute(reduces, [old, word])
             self.cta.shared[mbarrier + 4] -= 4
             return
         target, source, size, *mbarriers = places
@@ -274,11 +278,17 @@ class Lane:
         if mbarriers:
             self.check_shared(target, 16, True)
             self.cta.shared[mbarriers[0] + 4] -= size
+            if "shared::cta" in line.words:
+                self.check_shared(source, 16, False)
+                memories[0] = self.cta.shared
         else:
             self.check_shared(source, 16, False)
             memories.reverse()
         for offset in range(0, size, 4):
-            memories[1][target + offset] = memories[0].get(source + offset, 0)
+            word = memories[0].get(source + offset, 0)
+            if reduces is not None:
+                word = _compute(reduces, [memories[1].get(target + offset, 0), word])
+            memories[1][target + offset] = word
 
     def mbarrier(self, line: Line) -> None:
         """Its words count the arrivals and the bytes that its first phase still needs."""
@@ -295,6 +305,9 @@ class Lane:
                     shared[address + 4] += self.value(line.operands[2])
                 shared[address] -= 1
                 assert shared[address] >= 0
+            case "expect_tx" | "complete_tx":
+                count = self.value(line.operands[1])
+                shared[address + 4] += count if line.words[1] == "expect_tx" else -count
             case _:
                 is_complete = shared[address] == shared[address + 4] == 0
                 self.registers[line.operands[0]] = int(is_complete)

@@ -519,10 +519,12 @@ def test_ptxas_accepts_the_kernels_of_several_gpus(tmp_path: Path) -> None:
             "out of reach",
         ),
         (
-            "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 ;\n"
-            "mbarrier.arrive b | mbarrier.try_wait b ;",
-            "scope .cluster",
+            "P0@cta 0,gpu 0 ;\n mbarrier.arrive.expect_tx b, 8 ;\n cp.async.bulk s, x, 4, b ;",
+            "not those that come",
         ),
+        ("P0@cta 0,gpu 0 ;\n multimem.st.weak {x, y}, 1 ;", "of several GPUs"),
+        ("P0@cta 0,gpu 0 ;\n prefetchu.L1 [x] ;\n ld.weak r0, x ;", "hints of global memory"),
+        ("P0@cta 0,gpu 0 ;\n cp.async s, x ;", "only bulk copies of one word"),
         (
             "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 | P2@cta 1,cluster 0,gpu 0 ;\n"
             "barrier.cluster.arrive | | ;\n",

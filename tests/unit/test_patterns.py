@@ -66,6 +66,20 @@ def test_what_holds_without_something_needs_its_reason(monkeypatch: pytest.Monke
         patterns_page()
 
 
+def test_a_gpu_is_asked_in_the_words_of_a_weakening(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(text: str) -> Mapping[tuple[str, str], OnGpu]:
+        taken = "`fence.proxy.async.shared::cta` of P1 removed"
+        return {
+            ("tma_reduce_to_peer", taken): OnGpu(3, 4),
+            ("completed_too_late", "nothing"): OnGpu(1, 2),
+        }
+
+    monkeypatch.setattr(pages, "gpu_results", shown)
+    page = patterns_page()
+    assert "| wrong: `P0:r0=4` | 3 of 4 |" in page
+    assert "shows the fault (sm_90; H200: 1 of 2 shown)" in page
+
+
 def test_a_gpu_that_shows_what_the_model_forbids_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -83,7 +97,9 @@ def test_every_reason_and_every_row_of_the_gpu_is_used() -> None:
         assert any(reason.covers(each) for each in found), reason
     known = gpu_results(pages.GPU_PAGE.read_text(encoding="utf-8"))
     assert known["tma_to_core", "wait relaxed"] == OnGpu(0, 2_112_000, "same machine code")
-    tried = {words for _, words in known if words != "nothing"}
+    in_words = {(each.pattern.name, each.words) for each in found}
+    assert {each for each in known if each[1].startswith("`")} <= in_words
+    tried = {words for _, words in known if words != "nothing" and not words.startswith("`")}
     named = {each.words for each in pages.SHOWN}
     assert tried - named == {
         "no barrier at the end", "no barrier of the wavefront", "map copied without its release",

@@ -77,6 +77,13 @@ class Weakened:
         """What it is of: the test, the instruction, and what was done."""
         return self.pattern.name, self.instruction, self.change
 
+    @property
+    def words(self) -> str:
+        """What was done to what, for a table of several of one test."""
+        which = f", number {self.number + 1}" if self.number else ""
+        threads = ", ".join(f"P{n}" for n in self.threads)
+        return f"`{self.instruction}`{which} of {threads} {self.change}"
+
 
 @dataclass(frozen=True, slots=True)
 class Result:

@@ -162,6 +162,8 @@ def gpu_results(text: str) -> Mapping[tuple[str, str], OnGpu]:
 
 def on_gpu(weakened: Weakened, known: Mapping[tuple[str, str], OnGpu]) -> OnGpu | None:
     """What the GPU showed of the same, if it was tried."""
+    if (found := known.get((weakened.pattern.name, weakened.words))) is not None:
+        return found
     for each in SHOWN:
         if (
             weakened.instruction.startswith(each.instruction)
@@ -242,7 +244,8 @@ def _section(
     condition = str(pattern.test.condition)
     says = "shows the fault" if pattern.shows_a_fault else "holds"
     gpu = known.get((pattern.name, "nothing"))
-    whole = f"; H200: {gpu} wrong" if gpu is not None else ""
+    shown = "shown" if pattern.shows_a_fault else "wrong"
+    whole = f"; H200: {gpu} {shown}" if gpu is not None else ""
     lines = [f"**{pattern.name}**: `{condition}` {says} ({pattern.chip}{whole}).", ""]
     lines += [*(f"    {line}" for line in _program(pattern)), ""]
     if not pattern.shows_a_fault:
