@@ -7,31 +7,37 @@ the shortest on which it shows. Accesses that make no difference are left out, b
 wait counts. An access of another width runs as the one of 32 bits, as a location is a word.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from fencewright.checker import cdna_rows as rows
 from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_lift import LiftedFunction
+from fencewright.checker.cdna_rows_gfx1250 import rows_for
+from fencewright.checker.cdna_state import Code
 from fencewright.checker.findings import Rule
 from fencewright.checker.source_check import SourceFinding
 from fencewright.checker.source_paths import walks
-from fencewright.lowering.cdna.chips import TGSPLIT
+from fencewright.lowering.cdna.chips import CHIPS, TGSPLIT
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 from fencewright.lowering.vocabulary import Operation as Word
 from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
-from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.cdna.rows import SCOPE_BITS, CdnaConfiguration
 from fencewright.simulator.core.condition import Condition, parse_condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
 
 _O = OperationKind
 DATA, FLAG = "data", "flag"
+_ROWS = {name: row for chip in CHIPS for name, row in rows_for(chip).items()}
+"""What the machine executes; what accesses memory or waits has one name on all chips that have it."""
+
 _MOST_TRIED = 32
 _MOST_STATES = 50_000
 
@@ -56,24 +62,27 @@ class Executed:
     @property
     def space(self) -> AddressSpace:
         """The space of its location."""
-        meaning = rows.ROWS[self.mnemonic].meaning
+        meaning = _ROWS[self.mnemonic].meaning
         if isinstance(meaning, rows.AccessRow) and meaning.space is AddressSpace.LOCAL:
             return AddressSpace.LOCAL
         return AddressSpace.GLOBAL
 
-    def instruction(self) -> CdnaInstruction:
+    def instructions(self) -> tuple[CdnaInstruction, ...]:
         """As the machine executes it."""
         if self.counts:
-            return machine.Wait(**dict(self.counts))
-        match rows.ROWS[self.mnemonic].meaning:
+            wait = machine.wait_instruction(dict(self.counts))
+            return () if wait is None else (wait,)
+        match _ROWS[self.mnemonic].meaning:
             case rows.AccessRow() as row:
-                return self._access(row)
+                return (self._access(row),)
             case rows.LoadScalar():
-                return machine.ScalarLoad(self.dst, self.location)
+                return (machine.ScalarLoad(self.dst, self.location),)
             case rows.Meet():
-                return machine.WorkgroupBarrier()
+                found: list[CdnaInstruction] = []
+                machine.BarrierCode(found.append).instruction(self.mnemonic, self.modifiers)
+                return tuple(found)
             case _:
-                return machine.CacheInstruction(self.mnemonic, self.modifiers)
+                return (machine.CacheInstruction(self.mnemonic, self.modifiers),)
 
     def _access(self, row: rows.AccessRow) -> CdnaInstruction:
         flat = row.space is AddressSpace.GENERIC
@@ -117,8 +126,9 @@ class Counterexample:
         locations = tuple(
             Location(name, space=space, workgroup=0) for name, space in sorted(spaces.items())
         )
+        end = Executed("", counts=_executed(dict.fromkeys(self.mode.chip.counters, 0)))
         threads = tuple(
-            Thread(place, (*(each.instruction() for each in wave), machine.Wait(0, 0)))
+            Thread(place, tuple(made for each in (*wave, end) for made in each.instructions()))
             for place, wave in self.waves
         )
         observed = tuple(self.condition.formula.observables())
@@ -215,9 +225,9 @@ class _WaveText:
             return "cdna.s_waitcnt " + " ".join(f"{name}({count})" for name, count in each.counts)
         bits = ", ".join(f'"{bit}"' for bit in each.modifiers)
         modifiers = f" {{modifiers = [{bits}]}}" if bits else ""
-        meaning = rows.ROWS[each.mnemonic].meaning
+        meaning = _ROWS[each.mnemonic].meaning
         if isinstance(meaning, rows.Meet):
-            return f"cdna.barrier {each.mnemonic}"
+            return f"cdna.barrier {each.mnemonic}{modifiers}"
         if isinstance(meaning, rows.Maintain):
             return f"cdna.cache {each.mnemonic}{modifiers}"
         address = self._address(each)
@@ -249,22 +259,52 @@ class _WaveText:
         )
 
 
+class UnshownError(ValueError):
+    """A finding that no test shows on the machine, and why."""
+
+
 def counterexample(
     lifted: LiftedFunction, finding: SourceFinding, name: str = "found"
-) -> Counterexample | None:
-    """The test for a finding; None if none shows it, or the machine does not have what is found."""
+) -> Counterexample:
+    """The test for a finding; raises ``UnshownError`` where there is none."""
+    if finding.rule is Rule.COHERENCE:
+        return _of_one_access(lifted.code, finding, name)
     if finding.later is None or finding.earlier is None or finding.scope is None:
-        return None
-    if lifted.mode.chip.splits_counters:
-        return None  # The instructions of gfx1250 are not among those that a test is made of.
+        raise UnshownError("it is not about two accesses")
     shape = _shape(finding, lifted.mode)
-    if shape is None:
-        return None
-    for path in _paths(lifted, finding.earlier, finding.later):
-        found = _test(lifted.mode, shape, path, name)
-        if found is not None and found.shows():
+    tried = 0
+    for tried, path in enumerate(_paths(lifted, finding.earlier, finding.later), 1):
+        found = _test(lifted.code, shape, path, name)
+        if found.shows():
             return _smallest(found, shape.found)
-    return None
+    raise UnshownError(f"none of the {tried} paths tried shows it" if tried else "no path is known")
+
+
+def _of_one_access(code: Code, finding: SourceFinding, name: str) -> Counterexample:
+    """A load that is older than the one before it, or a read-modify-write that another one loses."""
+    each, scope = finding.later, finding.scope
+    assert each is not None
+    assert each.step is not None
+    assert scope is not None
+    make = _Partner(code.mode, scope)
+    if each.kind is _O.LOAD:
+        first = make.load(FLAG, AddressSpace.GLOBAL, "r0", "relaxed")
+        (found,) = _found(code, each.step, each, (FLAG, None, "r1"), "")
+        waves = (make.store(FLAG, AddressSpace.GLOBAL, "relaxed"), (*first, found))
+        forbidden = "P1:r0 = 1 and P1:r1 = 0"
+    elif each.kind is _O.ATOMIC:
+        (found,) = _found(code, each.step, each, (FLAG, 1, ""), "")
+        found = replace(found, mnemonic=_form(code, each), compare=None)
+        waves = ((found,), make.count(FLAG, AddressSpace.GLOBAL, "r0", "relaxed"))
+        forbidden = "flag = 1"
+    else:
+        raise UnshownError("that a store is seen late, or never, is no outcome of a test")
+    places = _placements(code.mode, scope)
+    condition = parse_condition(f"~exists ({forbidden})")
+    test = Counterexample(name, code.mode, tuple(zip(places, waves, strict=True)), condition)
+    if not test.shows():
+        raise UnshownError("the machine does what the bits would ask for")
+    return test
 
 
 # The partner
@@ -286,16 +326,14 @@ class _Shape:
     scope: Scope
 
 
-def _shape(finding: SourceFinding, mode: Mode) -> _Shape | None:
+def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
     earlier, later, scope = finding.earlier, finding.later, finding.scope
     assert earlier is not None
     assert later is not None
     assert scope is not None
-    if _O.LOAD_TO_LDS in (earlier.kind, later.kind) or _O.SCALAR_STORE in (
-        earlier.kind,
-        later.kind,
-    ):
-        return None
+    for each in (earlier, later):
+        if each.kind in (_O.LOAD_TO_LDS, _O.SCALAR_STORE):
+            raise _lacks(each.text)
     make = _Partner(mode, scope)
     data, flag = (_space(each) for each in (earlier, later))
     match finding.rule:
@@ -320,10 +358,14 @@ def _shape(finding: SourceFinding, mode: Mode) -> _Shape | None:
             forbidden = "P0:r1 = 0 and P1:r0 = 0"
             return _Shape(0, (DATA, 1, ""), (FLAG, None, "r1"), partner, forbidden, scope)
         case _:
-            return None
+            raise UnshownError(f"{finding.rule} is not executed")
 
 
-def _acquires(earlier: Operation, later: Operation, make: "_Partner") -> _Shape | None:
+def _lacks(text: str) -> UnshownError:
+    return UnshownError(f"the machine does not execute {text}")
+
+
+def _acquires(earlier: Operation, later: Operation, make: "_Partner") -> _Shape:
     """The wave as found sees a flag, then accesses data.
 
     Where an atomic does not tell what it saw, the partner's counts with it: that it was the first is
@@ -378,10 +420,8 @@ class _Partner:
         return self._lowered("atomic_rmw", ordering, space, location=location, value=1, dst=dst)
 
     def barrier(self) -> tuple[Executed, ...]:
-        """A barrier between fences of the work-group."""
-        release = self._lowered("fence", "release", None)
-        acquire = self._lowered("fence", "acquire", None)
-        return (*release, Executed("s_barrier"), *acquire)
+        """A barrier of the work-group that orders memory."""
+        return self._lowered("barrier", "acq_rel", None)
 
     def _lowered(
         self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
@@ -399,12 +439,11 @@ class _Partner:
         found: list[Executed] = []
         for each in sequence.instructions:
             if each.wait is not None:
-                counts = (("vmcnt", each.wait.vmcnt), ("lgkmcnt", each.wait.lgkmcnt))
-                known = tuple((name, count) for name, count in counts if count is not None)
-                found.append(Executed("s_waitcnt", counts=known))
+                if counts := _executed(each.wait.given):
+                    found.append(Executed(each.mnemonic, counts=counts))
                 continue
             made = Executed(each.mnemonic, each.modifiers)
-            if isinstance(rows.ROWS[each.mnemonic].meaning, rows.AccessRow):
+            if isinstance(_ROWS[each.mnemonic].meaning, rows.AccessRow):
                 made = replace(made, **access)
             found.append(made)
         return tuple(found)
@@ -412,10 +451,12 @@ class _Partner:
 
 # The wave as found
 
+_Path = Sequence[tuple[Step, Operation | None]]
+_SECOND_PART = "s_barrier_wait"
+"""Of a barrier that is where it is signalled."""
 
-def _paths(
-    lifted: LiftedFunction, earlier: Operation, later: Operation
-) -> Iterator[tuple[tuple[Step, Operation | None], ...]]:
+
+def _paths(lifted: LiftedFunction, earlier: Operation, later: Operation) -> Iterator[_Path]:
     """The instructions that matter on paths between the two, both included, the shortest first."""
     if earlier.step is None or later.step is None:
         return
@@ -428,27 +469,24 @@ def _paths(
         yield tuple(
             (step, operation_of.get(id(step)))
             for step in steps
-            if id(step) in operation_of or step.effects.kind is InstructionKind.WAIT
+            if id(step) in operation_of
+            or step.effects.kind is InstructionKind.WAIT
+            or step.instruction.mnemonic == _SECOND_PART
         )
 
 
-def _test(
-    mode: Mode, shape: _Shape, path: Sequence[tuple[Step, Operation | None]], name: str
-) -> Counterexample | None:
-    """The test with the instructions of one path; None if the machine lacks one of them."""
+def _test(code: Code, shape: _Shape, path: _Path, name: str) -> Counterexample:
+    """The test with the instructions of one path."""
     wave: list[Executed] = []
     for place, (step, operation) in enumerate(path):
         end = shape.first if not place else shape.last if place == len(path) - 1 else None
-        made = _found(step, operation, end, f"other{place}")
-        if made is None:
-            return None
-        wave += made
+        wave += _found(code, step, operation, end, f"other{place}")
     waves = [tuple(wave), shape.partner]
-    places = _placements(mode, shape.scope)
+    places = _placements(code.mode, shape.scope)
     if shape.found:
         waves.reverse()
     condition = parse_condition(f"~exists ({shape.forbidden})")
-    return Counterexample(name, mode, tuple(zip(places, waves, strict=True)), condition)
+    return Counterexample(name, code.mode, tuple(zip(places, waves, strict=True)), condition)
 
 
 def _placements(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
@@ -464,15 +502,19 @@ def _placements(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
             return first, Placement(1, 1, 0, 1, 1)
 
 
-_FORMS = {
-    (_O.LOAD, False): "global_load_dword",
-    (_O.STORE, False): "global_store_dword",
-    (_O.ATOMIC, False): "global_atomic_add",
-    (_O.LOAD, True): "ds_read_b32",
-    (_O.STORE, True): "ds_write_b32",
-    (_O.ATOMIC, True): "ds_add_u32",
-}
-"""What runs for an access of another width or kind, by whether it is in LDS."""
+_FORMS: Mapping[tuple[OperationKind, bool], Mapping[bool, str]] = MappingProxyType(
+    {
+        (_O.LOAD, False): {False: "global_load_dword", True: "global_load_b32"},
+        (_O.STORE, False): {False: "global_store_dword", True: "global_store_b32"},
+        (_O.ATOMIC, False): {False: "global_atomic_add", True: "global_atomic_add_u32"},
+        (_O.LOAD, True): {False: "ds_read_b32", True: "ds_load_b32"},
+        (_O.STORE, True): {False: "ds_write_b32", True: "ds_store_b32"},
+        (_O.ATOMIC, True): {False: "ds_add_u32", True: "ds_add_u32"},
+        (_O.SCALAR_LOAD, False): {False: "s_load_dword", True: "s_load_b32"},
+    }
+)
+"""What runs for an access of another width or kind, by whether it is in LDS, and whether the chip
+splits its counters, which goes with other names."""
 
 _SETS_ONE = frozenset(
     {RmwKind.ADD, RmwKind.OR, RmwKind.XOR, RmwKind.XCHG, RmwKind.UMAX, RmwKind.MAX}
@@ -480,55 +522,71 @@ _SETS_ONE = frozenset(
 """The atomics that make 1 of 0 with the operand 1."""
 
 
+def _executed(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The counts of a wait that the machine has."""
+    return tuple((name, n) for name, n in counts.items() if machine.wait_instruction({name: n}))
+
+
 def _found(
-    step: Step, operation: Operation | None, end: tuple[str, int | None, str] | None, other: str
-) -> tuple[Executed, ...] | None:
+    code: Code,
+    step: Step,
+    operation: Operation | None,
+    end: tuple[str, int | None, str] | None,
+    other: str,
+) -> tuple[Executed, ...]:
     """An instruction as found; ``end``: what it accesses there, if it is one of the two.
 
-    None: the machine does not have it.
+    Raises ``UnshownError`` for what the machine does not have.
     """
     instruction = step.instruction
     mnemonic, line = instruction.mnemonic, instruction.line
     if step.effects.kind is InstructionKind.WAIT:
-        words = (*instruction.operands, *instruction.modifiers)
-        counts = rows.wait_counts(
-            each for each in words if isinstance(each, int | str) and each != "&"
-        )
-        known = tuple((name, n) for name, n in counts.items() if name != "expcnt")
+        known = _executed(code.waits[line])
         return (Executed(mnemonic, line=line, counts=known),) if known else ()
-    if operation is None:
-        return None
+    if operation is None or operation.kind is _O.BARRIER:
+        operands = tuple(map(str, instruction.operands))
+        met = Executed(mnemonic, operands, line)
+        if mnemonic not in _ROWS or not met.instructions():
+            raise _lacks(instruction.text)
+        return (met,)
     policy = tuple(each for each in instruction.modifiers if each in _POLICY)
-    if operation.kind in (_O.WRITE_BACK, _O.INVALIDATE, _O.BARRIER):
-        return (Executed(mnemonic, policy, line),) if mnemonic in rows.ROWS else None
+    if operation.kind in (_O.WRITE_BACK, _O.INVALIDATE):
+        if mnemonic not in _ROWS:
+            raise _lacks(instruction.text)
+        return (Executed(mnemonic, policy, line),)
     location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
     if operation.kind is _O.SCALAR_LOAD:
-        return (Executed("s_load_dword", (), line, location, dst=dst or f"t{line}"),)
-    row = rows.ROWS.get(mnemonic)
-    meaning = row.meaning if row is not None else None
-    if not _runs(meaning):
-        form = _FORMS.get((operation.kind, operation.in_lds))
-        if form is None:
-            return None
-        mnemonic = form
-        meaning = rows.ROWS[mnemonic].meaning
+        return (Executed(_form(code, operation), (), line, location, dst=dst or f"t{line}"),)
+    row = _ROWS.get(mnemonic)
+    if row is None or not _runs(row.meaning):
+        mnemonic = _form(code, operation)
+    meaning = _ROWS[mnemonic].meaning
     assert isinstance(meaning, rows.AccessRow)
     compare = 0 if meaning.operation is Word.CMPXCHG else None
-    returns = bool(set(policy) & {"sc0", "glc"}) or "_rtn_" in mnemonic
+    returns = not _RETURNS.isdisjoint(policy) or "_rtn_" in mnemonic
     if operation.kind is _O.ATOMIC:
         value = 1 if value is None else value
-        dst = (dst or f"t{line}") if returns else ""
         if end is not None and end[2] and not returns:
-            return None
+            raise UnshownError(f"nobody has what {instruction.text} has read")
+        dst = (dst or f"t{line}") if returns else ""
     elif operation.kind.reads:
         dst = dst or f"t{line}"
     return (Executed(mnemonic, policy, line, location, value, compare, dst),)
 
 
-_POLICY = ("sc0", "sc1", "nt", "glc", "slc")
+def _form(code: Code, operation: Operation) -> str:
+    """What runs for an access whose kind or width the machine does not have."""
+    forms = _FORMS.get((operation.kind, operation.in_lds))
+    if forms is None:
+        raise _lacks(operation.text)
+    return forms[code.mode.chip.splits_counters]
 
 
-def _runs(meaning: rows.Meaning | None) -> bool:
+_RETURNS = frozenset({"sc0", "glc", "th:TH_ATOMIC_RETURN"})
+_POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc", *SCOPE_BITS})
+
+
+def _runs(meaning: rows.Meaning) -> bool:
     """Whether the machine has an access, and it sets what is 0 to 1."""
     if not isinstance(meaning, rows.AccessRow) or meaning.width != 32:
         return False

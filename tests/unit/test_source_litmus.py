@@ -1,5 +1,7 @@
 """A finding against the source comes with a test that shows it, and a right form has none."""
 
+from dataclasses import replace
+
 import pytest
 from test_source_check import (
     BACK,
@@ -10,6 +12,7 @@ from test_source_check import (
     DEKKER,
     FLAG,
     GFX90A,
+    GFX1250,
     INV,
     MEET,
     MEETS,
@@ -28,7 +31,11 @@ from test_source_check import (
 from fencewright.checker.cdna_accesses import Mode, OperationKind
 from fencewright.checker.findings import Rule
 from fencewright.checker.source_check import SourceFinding
-from fencewright.checker.source_litmus import Counterexample, counterexample
+from fencewright.checker.source_litmus import (
+    Counterexample,
+    UnshownError,
+    counterexample,
+)
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.core.exploration import explore
@@ -36,6 +43,7 @@ from fencewright.simulator.litmus_run import Limits
 from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
 
 GFX942 = Mode("gfx942", SPLIT.l2_per_agent, tgsplit=False)
+ONE_L2 = Mode("gfx942", GFX90A.l2_per_agent, tgsplit=False)
 GROUP = [(line, text.replace("agent", "workgroup")) for line, text in CONSUMER]
 OLD = (4, "global_store_dword v0, v1, s[2:3]")
 WIDE = [(line, text.replace('syncscope("agent")', "")) for line, text in PRODUCER]
@@ -50,7 +58,7 @@ SCALAR = ((0, "s_load_dwordx4 s[0:3], s[4:5], 0x0"), SEE, WAIT, INV,
     (4, "s_load_dword s6, s[0:1], 0x0"))  # fmt: skip
 
 
-def shown_by(source: Lines, code: Lines, mode: Mode = GFX942) -> list[Counterexample | None]:
+def shown_by(source: Lines, code: Lines, mode: Mode = GFX942) -> list[Counterexample]:
     comparison = check(source, code, mode)
     assert comparison.lifted is not None
     return [counterexample(comparison.lifted, each) for each in comparison.findings]
@@ -71,11 +79,37 @@ BROKEN = (
     (LOCK, (STORE, BACK, (4, "global_atomic_cmpswap_x2 v[8:9], v0, v[2:5], s[2:3] sc0")), GFX942),
 )
 
+# gfx1250, where each kind of access has a counter
+STORED, LOADED = (3, "s_wait_storecnt 0x0"), (3, "s_wait_loadcnt 0x0")
+STORE_1250 = (1, "global_store_b32 v0, v1, s[0:1]")
+RAISE_1250 = (4, "global_store_b32 v0, v1, s[2:3] scope:SCOPE_DEV")
+SEE_1250 = (1, "global_load_b32 v2, v0, s[2:3] scope:SCOPE_DEV")
+READ_1250 = (4, "global_load_b32 v3, v0, s[0:1]")
+BACK_1250, INV_1250 = (3, "global_wb scope:SCOPE_DEV"), (3, "global_inv scope:SCOPE_DEV")
+SCALAR_1250 = ((0, "s_load_b128 s[0:3], s[4:5], 0x0"), SEE_1250, LOADED, INV_1250, LOADED,
+    (4, "s_load_b32 s6, s[0:1], 0x0"))  # fmt: skip
+RIGHT_1250 = (
+    (PRODUCER, (STORE_1250, STORED, BACK_1250, STORED, RAISE_1250)),
+    (READS_FIRST, ((1, "global_load_b32 v5, v0, s[0:1]"), LOADED, RAISE_1250)),
+    (CONSUMER, (SEE_1250, LOADED, INV_1250, LOADED, READ_1250)),
+    (DEKKER, ((1, "global_store_b32 v0, v1, s[0:1] scope:SCOPE_DEV"), STORED,
+        (4, "global_load_b32 v2, v0, s[2:3] scope:SCOPE_DEV"))),
+    (BARRIER, ((1, "ds_store_b32 v0, v1"), (3, "s_wait_dscnt 0x0"), (4, "s_barrier_signal -1"),
+        (4, "s_barrier_wait -1"), (6, "ds_load_b32 v2, v0"))),
+)  # fmt: skip
+BROKEN_1250 = [
+    (source, (*code[:place], *code[place + 1 :]), GFX1250)
+    for source, code in RIGHT_1250
+    for place, (line, _) in enumerate(code)
+    if line == 3
+]
 
-@pytest.mark.parametrize(("source", "code", "mode"), BROKEN)
+
+@pytest.mark.parametrize(
+    ("source", "code", "mode"), [*BROKEN, *BROKEN_1250, (CONSUMER, SCALAR_1250, GFX1250)]
+)
 def test_what_is_broken_shows_on_the_machine(source: Lines, code: Lines, mode: Mode) -> None:
     (test,) = shown_by(source, code, mode)
-    assert test is not None
     # What is written down is what was executed.
     features = ("tgsplit",) if mode.tgsplit else ()
     (again,) = read_string("found.mlir", test.text("k.s"), Lowering(mode.target, features))
@@ -88,36 +122,74 @@ def test_what_is_broken_shows_on_the_machine(source: Lines, code: Lines, mode: M
     assert f"--mcpu {mode.target}" in test.command
 
 
+RULES = (Rule.RELEASE, Rule.RELEASE, Rule.ACQUIRE, Rule.SEQ_CST, Rule.RELEASE)
+
+
 @pytest.mark.parametrize(
-    ("source", "code", "rule"),
+    ("source", "code", "rule", "mode"),
     [
-        (PRODUCER, PRODUCES, Rule.RELEASE),
-        (CONSUMER, CONSUMES, Rule.ACQUIRE),
-        (DEKKER, MEETS, Rule.SEQ_CST),
-        (BARRIER, MEET, Rule.RELEASE),
+        (PRODUCER, PRODUCES, Rule.RELEASE, GFX942),
+        (CONSUMER, CONSUMES, Rule.ACQUIRE, GFX942),
+        (DEKKER, MEETS, Rule.SEQ_CST, GFX942),
+        (BARRIER, MEET, Rule.RELEASE, GFX942),
+        *((*right, rule, GFX1250) for right, rule in zip(RIGHT_1250, RULES, strict=True)),
     ],
 )
-def test_a_right_form_shows_nothing(source: Lines, code: Lines, rule: Rule) -> None:
+def test_a_right_form_shows_nothing(source: Lines, code: Lines, rule: Rule, mode: Mode) -> None:
     """The partner is right: else it would show, whatever the code is."""
-    lifted = check(source, code).lifted
+    comparison = check(source, code, mode)
+    assert comparison.findings == ()
+    lifted = comparison.lifted
     assert lifted is not None
     accesses = [each for each in lifted.operations if each.kind.is_access]
     barriers = [each for each in lifted.operations if each.kind is OperationKind.BARRIER]
     scope = Scope.WORKGROUP if barriers else Scope.AGENT
     ends = (accesses[0], barriers[0] if barriers else accesses[-1])
     claimed = SourceFinding(0, rule, "k", "", earlier=ends[0], later=ends[1], scope=scope)
-    assert counterexample(lifted, claimed) is None
+    with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
+        counterexample(lifted, claimed)
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "mode"),
+    [
+        # A load that may be older than the one of the same location before it.
+        (CONSUMER, ((1, "global_load_dword v2, v0, s[2:3]"), WAIT, INV, READ), GFX942),
+        (CONSUMER, ((1, "global_load_b32 v2, v0, s[2:3]"), *RIGHT_1250[2][1][1:]), GFX1250),
+        # Of two additions by different agents one is lost.
+        (((4, f"%x = atomicrmw add {FLAG}, i32 1 monotonic, align 4"),),
+            ((4, "global_atomic_add v0, v1, s[2:3]"),), ONE_L2),
+    ],
+)  # fmt: skip
+def test_missing_scope_bits_show_on_the_machine(source: Lines, code: Lines, mode: Mode) -> None:
+    (test,) = shown_by(source, code, mode)
+    assert test.shows()
+    bit = "scope:SCOPE_DEV" if mode is GFX1250 else "sc1"
+    mended = [
+        (
+            place,
+            tuple(
+                replace(each, modifiers=(*each.modifiers, bit)) if each.line else each
+                for each in wave
+            ),
+        )
+        for place, wave in test.waves
+    ]
+    assert not replace(test, waves=tuple(mended)).shows()
+
+
+def test_a_store_that_is_seen_late_is_no_outcome() -> None:
+    with pytest.raises(UnshownError, match="a store is seen late, or never"):
+        shown_by(PRODUCER, (STORE, BACK, WAIT, OLD))
 
 
 def test_only_what_no_wait_counts_is_left_out() -> None:
     others = ((0, "global_load_dword v5, v0, s[6:7]"), (0, "ds_write_b32 v0, v1"))
     (small,) = shown_by(PRODUCER, (STORE, *others, WAIT, BACK, RAISE))
-    assert small is not None
     assert [each.mnemonic for each in small.waves[0][1]] == [
         "global_store_dword", "s_waitcnt", "buffer_wbl2", "global_store_dword"]  # fmt: skip
     counted = (3, "s_waitcnt vmcnt(3)")
     (whole,) = shown_by(PRODUCER, (STORE, BACK, others[0], others[0], counted, RAISE))
-    assert whole is not None
     assert len(whole.waves[0][1]) == 6
 
 
@@ -128,4 +200,5 @@ def test_what_the_machine_does_not_have_is_not_claimed() -> None:
             "4, i32 0, i32 0)"),
         *PRODUCER[1:],
     )  # fmt: skip
-    assert shown_by(source, ((1, "global_load_lds_dword v[0:1], off"), RAISE)) == [None]
+    with pytest.raises(UnshownError, match="does not execute global_load_lds_dword"):
+        shown_by(source, ((1, "global_load_lds_dword v[0:1], off"), RAISE))

@@ -200,13 +200,15 @@ def show_counterexamples(
     comparisons: Sequence[Comparison], file: str, folder: str | None
 ) -> Iterator[tuple[Finding, str]]:
     """For each error against the source, what the machine makes of it; tests go to ``folder``."""
-    from fencewright.checker.source_litmus import counterexample
+    from fencewright.checker.source_litmus import UnshownError, counterexample
 
     errors = [(one, each) for one in comparisons for each in one.findings if each.later is not None]
     for number, (one, each) in enumerate(errors[:_MOST_SHOWN], 1):
         assert one.lifted is not None
-        test = counterexample(one.lifted, each, f"found{number}")
-        if test is None:
+        try:
+            test = counterexample(one.lifted, each, f"found{number}")
+        except UnshownError as problem:
+            yield each.finding(), f"not executed on the machine: {problem}"
             continue
         said = f"on the machine, two waves end with {test.forbidden}"
         if folder is not None:

@@ -55,6 +55,8 @@ from fencewright.simulator.random.programs import SmallProgram
 from fencewright.simulator.source.events import ScopedProgram
 from fencewright.tools.fuzz.checks import (
     CDNA_SETTINGS,
+    CLUSTER_SETTINGS,
+    LLVM_IR_FORMS,
     LLVM_IR_SETTINGS,
     PTX_SETTINGS,
     LoweringRoute,
@@ -69,6 +71,11 @@ KERNEL_CHIPS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", 
 FIRST_CHIP = {"look_back_scan": "sm_80", "mbarrier_pipeline": "sm_90"}
 """The least of those chips that has what a kernel uses, where not all have."""
 OPT_LEVELS: tuple[OptLevel, ...] = (0, 2)
+
+
+_CLUSTERS_BY_LLVM_IR = tuple(
+    replace(each, through=through) for through in LLVM_IR_FORMS for each in CLUSTER_SETTINGS
+)
 
 
 @dataclass
@@ -110,8 +117,10 @@ class Tally:
 def check_seed(seed: int, tally: Tally) -> None:
     """The program of a seed by both routes."""
     tally.programs += 1
-    by_mlir(seed, CDNA_SETTINGS[seed % len(CDNA_SETTINGS)], tally)
-    by_llvm_ir(seed, LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)], tally)
+    for settings in (CDNA_SETTINGS, CLUSTER_SETTINGS):
+        by_mlir(seed, settings[seed % len(settings)], tally)
+    for settings in (LLVM_IR_SETTINGS, _CLUSTERS_BY_LLVM_IR):
+        by_llvm_ir(seed, settings[seed % len(settings)], tally)
     by_ptx(seed, PTX_SETTINGS[seed % len(PTX_SETTINGS)], tally)
 
 
@@ -296,19 +305,29 @@ def _asked(operation: ScopedOperation, number: int) -> SourceOperation:
     )
 
 
+_STORES = ("global_store_dword", "global_store_b32")
+
+
 def _without_results(function: Function, results: int) -> Function:
     """A kernel without the stores of its registers, which the program does not have."""
     body = list(function.body)
     for end in reversed([place for place, each in enumerate(body) if _is(each, "s_endpgm")]):
-        first = end
-        while first > end - results and _is(body[first - 1], "global_store_dword"):
-            first -= 1
-        del body[first:end]
+        left, place = results, end - 1
+        # One register may be waited for after another one has been stored.
+        while left and (_is_wait(body[place]) or _is(body[place], *_STORES)):
+            if not _is_wait(body[place]):
+                del body[place]
+                left -= 1
+            place -= 1
     return replace(function, body=tuple(body))
 
 
-def _is(each: AssemblyLabel | AssemblyInstruction, mnemonic: str) -> bool:
-    return isinstance(each, AssemblyInstruction) and each.mnemonic == mnemonic
+def _is_wait(each: AssemblyLabel | AssemblyInstruction) -> bool:
+    return isinstance(each, AssemblyInstruction) and each.mnemonic.startswith("s_wait")
+
+
+def _is(each: AssemblyLabel | AssemblyInstruction, *mnemonics: str) -> bool:
+    return isinstance(each, AssemblyInstruction) and each.mnemonic in mnemonics
 
 
 def by_llvm_ir(seed: int, setting: Setting, tally: Tally) -> None:

@@ -4,6 +4,7 @@
 That the code is the same with and without them is for the caller to check.
 """
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -90,5 +91,5 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 def _said(done: subprocess.CompletedProcess[str]) -> str:
     """The first line in which a program says what is wrong."""
     lines = [each.strip() for each in done.stderr.splitlines() if each.strip()]
-    wanted = (each for each in lines if "rror" in each or "ssertion" in each)
+    wanted = (each for each in lines if re.search("error|assertion", each, re.I))
     return next(wanted, lines[0] if lines else f"exit status {done.returncode}")
