@@ -59,8 +59,13 @@ class Mode:
         return not self.tgsplit and not self.chip.splits_counters
 
     def reach(self, scope: Scope) -> Reach:
-        """How far a store must get to be there for all of ``scope``."""
-        if scope is Scope.AGENT and self.l2_per_agent is L2PerAgent.ONE:
+        """How far a store must get to be there for all of ``scope``.
+
+        With one L2 that is where all stores go; but where there are clusters, a cache before it may
+        acknowledge those of a work-group (``Reading.ACKNOWLEDGED_EARLY`` of the machine).
+        """
+        one = self.l2_per_agent is L2PerAgent.ONE and not self.chip.clusters
+        if scope is Scope.AGENT and one:
             return Reach.WORKGROUP
         return _REACHES[scope]
 

@@ -33,6 +33,8 @@ class Deleted(Word):
     BIT = "scope bit"
     WRITE_BACK = "write-back"
     INVALIDATE = "invalidate"
+    FENCE = "fence"
+    ORDERING = "ordering"
 
 
 class Noticed(Word):
@@ -54,29 +56,47 @@ class Deletion:
     function: Function
 
 
+WRITE_BACKS = ("buffer_wbl2", "global_wb")
+_INVALIDATES = ("buffer_inv", "buffer_wbinvl1", "global_inv")
+_SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
+
+
 def deletions(function: Function) -> Iterator[Deletion]:
-    """Every deletion of one thing."""
+    """Every deletion of one thing; waits for translations are left out."""
     for each in function.instructions:
         if each.mnemonic == "s_waitcnt":
             for field in each.modifiers:
                 rest = tuple(other for other in each.modifiers if other not in (field, "&"))
                 made = _with(function, each, rest) if rest else function.without(each)
                 yield Deletion(Deleted.WAIT, each.line, field, made)
-        elif each.mnemonic.startswith("buffer_wbl2"):
+        elif each.mnemonic.startswith("s_wait_") and each.mnemonic != "s_wait_xcnt":
+            yield from _split_waits(function, each)
+        elif each.mnemonic.startswith(WRITE_BACKS):
             yield Deletion(Deleted.WRITE_BACK, each.line, each.text, function.without(each))
-        elif each.mnemonic.startswith(("buffer_inv", "buffer_wbinvl1")):
+        elif each.mnemonic.startswith(_INVALIDATES):
             yield Deletion(Deleted.INVALIDATE, each.line, each.text, function.without(each))
         elif each.mnemonic.startswith(("global_", "flat_", "buffer_")):
-            for bit in _scope_bits(each):
+            for bit in scope_bits(each.modifiers, "_atomic" in each.mnemonic):
                 rest = tuple(other for other in each.modifiers if other != bit)
                 yield Deletion(Deleted.BIT, each.line, each.text, _with(function, each, rest))
 
 
-def _scope_bits(instruction: AssemblyInstruction) -> list[str]:
+def _split_waits(function: Function, wait: AssemblyInstruction) -> Iterator[Deletion]:
+    """The function without each of the counters of a wait, of which it may have two."""
+    counters = wait.mnemonic.removeprefix("s_wait_").split("_")
+    for counter in counters:
+        left = [f"s_wait_{each}" for each in counters if each != counter]
+        made = function.without(wait)
+        if left:
+            text = " ".join((left[0], *map(str, wait.operands)))
+            made = _replaced(function, wait, replace(wait, mnemonic=left[0], text=text))
+        yield Deletion(Deleted.WAIT, wait.line, counter, made)
+
+
+def scope_bits(modifiers: Sequence[str], is_atomic: bool) -> list[str]:
     """The bits that say a scope: of an atomic sc0 and glc say that it returns the old value."""
-    returns = ("sc0", "glc") if "_atomic" in instruction.mnemonic else ()
-    bits = [bit for bit in ("sc0", "sc1", "glc") if bit not in returns]
-    return [bit for bit in instruction.modifiers if bit in bits]
+    bits = ("sc1", *_SCOPES) if is_atomic else ("sc0", "sc1", "glc", *_SCOPES)
+    return [bit for bit in modifiers if bit in bits]
 
 
 def _with(
@@ -85,7 +105,12 @@ def _with(
     """The function with other modifiers on one instruction."""
     words = [word for word in instruction.text.split() if word not in instruction.modifiers]
     text = " ".join((*words, *modifiers))
-    made = replace(instruction, modifiers=modifiers, text=text)
+    return _replaced(function, instruction, replace(instruction, modifiers=modifiers, text=text))
+
+
+def _replaced(
+    function: Function, instruction: AssemblyInstruction, made: AssemblyInstruction
+) -> Function:
     body = tuple(made if each is instruction else each for each in function.body)
     return replace(function, body=body)
 
@@ -164,6 +189,7 @@ def printed(total: Counter[tuple[Deleted, Noticed]]) -> str:
             *(str(total[kind, how]) for how in Noticed),
         ]
         for kind in Deleted
+        if any(total[kind, how] for how in Noticed)
     ]
     return markdown_table(("deleted", "of", *Noticed), rows)
 

@@ -126,20 +126,31 @@ def check_seed(seed: int, tally: Tally) -> None:
 
 def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     """Our own assembly; where a fact was promised, only whether registers are waited for."""
+    program = setting.place(program_of(seed))
+    name = f"{seed} {setting}"
+    assembly = assembly_of(lowered(build(program), setting.passes(2)), name)
+    tally.hazards(name, assembly, setting.mode.l2_per_agent)
+    if not setting.facts:
+        tally.add(name, compared_assembly(program, assembly, name, setting))
+
+
+def assembly_of(module: ModuleOp, name: str) -> Assembly:
+    """A lowered module as the checker reads it."""
     from xdsl.context import Context
 
     from fencewright.passes.print.cdna import CDNAAssemblyTarget
+
+    stream = io.StringIO()
+    CDNAAssemblyTarget().emit(Context(), module, stream)
+    return read_assembly(stream.getvalue(), name)
+
+
+def compared_assembly(
+    program: SmallProgram, assembly: Assembly, name: str, setting: Setting
+) -> list[Comparison]:
+    """What our own assembly lacks of what its program asks for."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
-    program = setting.place(program_of(seed))
-    stream = io.StringIO()
-    module = lowered(build(program), setting.passes(2))
-    CDNAAssemblyTarget().emit(Context(), module, stream)
-    name = f"{seed} {setting}"
-    assembly = read_assembly(stream.getvalue(), name)
-    tally.hazards(name, assembly, setting.mode.l2_per_agent)
-    if setting.facts:
-        return
     scoped = _scoped(program)
     source = _source_of(scoped, name)
     # A kernel of ours is called by its test and its thread.
@@ -156,8 +167,7 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
         for kernel, function in assembly.functions.items()
     }
     bare = Assembly(assembly.chip, MappingProxyType(functions))
-    found = compare_modules(ours, bare, {}, setting.mode.l2_per_agent)
-    tally.add(name, list(found))
+    return list(compare_modules(ours, bare, {}, setting.mode.l2_per_agent))
 
 
 def _source_of(program: ScopedProgram, name: str) -> SourceModule:
@@ -176,14 +186,18 @@ def _source_of(program: ScopedProgram, name: str) -> SourceModule:
 
 def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
     """Our own PTX; where a fact was promised, only what is wrong whatever the source."""
-    from fencewright.tools.fuzz import llvm_ir_writer as writer
-
     program = setting.place(program_of(seed))
     name = f"{seed} {setting}"
     module = read_ptx(ptx_of(lowered(build(program), setting.passes(2))), name)
     tally.problems_of(name, module)
-    if setting.facts:
-        return
+    if not setting.facts:
+        tally.add(name, compared_ptx(program, module, name))
+
+
+def compared_ptx(program: SmallProgram, module: PtxFile, name: str) -> list[Comparison]:
+    """What our own PTX lacks of what its program asks for."""
+    from fencewright.tools.fuzz import llvm_ir_writer as writer
+
     scoped = _scoped(program)
     source = _source_of(scoped, name)
     results = writer.result_registers(scoped)
@@ -194,8 +208,7 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
         asked[kernel] = replace(source.functions[writer.kernel_name(thread)], name=kernel)
         bare[kernel] = _without_last_stores(function, len(results[thread]))
     ours = SourceModule(name, MappingProxyType(asked))
-    found = compare_ptx(ours, replace(module, functions=MappingProxyType(bare)), {}, {})
-    tally.add(name, list(found))
+    return list(compare_ptx(ours, replace(module, functions=MappingProxyType(bare)), {}, {}))
 
 
 def ptx_of(module: ModuleOp) -> str:

@@ -1,0 +1,61 @@
+"""What the simulator calls necessary in our own code is missed by fence-check when it is deleted."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.tools.dev import needed
+from fencewright.tools.dev.deletions import Deleted
+from fencewright.tools.dev.needed import deletions, errors_of, is_noticed, measure, table
+from fencewright.tools.fuzz.checks import lowered, program_of, settings_of
+
+KINDS = {
+    "gfx942": {Deleted.WAIT, Deleted.BIT, Deleted.WRITE_BACK, Deleted.INVALIDATE},
+    "gfx90a": {Deleted.WAIT, Deleted.BIT, Deleted.INVALIDATE},
+    "gfx1250": {Deleted.WAIT, Deleted.BIT, Deleted.WRITE_BACK, Deleted.INVALIDATE},
+    "sm_90": {Deleted.FENCE, Deleted.BIT, Deleted.ORDERING},
+}
+SEEDS = {"gfx942": (13, 6), "gfx90a": (0, 6), "gfx1250": (10, 6), "sm_90": (20, 6)}
+"""The first, and how many: some programs in which each kind is necessary."""
+
+
+@pytest.mark.parametrize("chip", KINDS)
+def test_what_is_necessary_is_noticed(chip: str) -> None:
+    tally = measure(chip, *SEEDS[chip])
+    assert tally.missed == []
+    assert {kind for kind, _ in tally.needed} == KINDS[chip]
+    # Not all is necessary in every program: the simulator decides, not the checker.
+    assert tally.needed.total() < tally.deleted.total()
+    assert f"| {chip} |" in table({chip: tally})
+
+
+def test_what_is_not_noticed_is_counted_as_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measure("gfx942", 4, 2)
+
+    def sees_nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(needed, "is_noticed", sees_nothing)
+    blind = measure("gfx942", 4, 2)
+    assert len(blind.missed) == right.needed.total() > 0
+    assert all(not found for _, found in blind.needed)
+
+
+def test_one_wave_that_acquires_for_another_is_not_judged() -> None:
+    """The measure's one kind of miss: what is owed by way of another wave of the work-group."""
+    (setting,) = settings_of(75, "gfx90a")
+    program = setting.place(program_of(75, "gfx90a"))
+    code = lowered(build(program), setting.passes(2))
+    assert not any(errors_of(program, code, "k", setting))
+    (invalidate, *_) = (e for e in deletions(code) if e.kind is Deleted.INVALIDATE)
+    assert not is_noticed(program, invalidate.of(code), "k", setting)
+    # The same wave with an access after its acquire.
+    reader = program.threads[1]
+    (read,) = (each for each in program.threads[2].steps if getattr(each, "location", "") == "y")
+    steps = (*reader.steps, replace(read, dst="r9"))
+    threads = (program.threads[0], replace(reader, steps=steps), program.threads[2])
+    asked = replace(program, threads=threads)
+    code = lowered(build(asked), setting.passes(2))
+    (invalidate, *_) = (e for e in deletions(code) if e.kind is Deleted.INVALIDATE)
+    assert is_noticed(asked, invalidate.of(code), "k", setting)
