@@ -27,6 +27,12 @@ _TEXTURE = f"{_TABLE}, AMDGPUImageIntrinsics; MI300 ISA 9: through the vector L1
 _ANY_MEMORY = (
     "any memory, for LLVM: it is memory and LDS, and not in order with the wave's other LDS"
 )
+_WEAK_GFX12 = ZeroBits(operand=-1, mask=1 << 31 | 1 << 4 | 1 << 3)
+"""The same on gfx12 and later, where bits 4 and 3 are the scope."""
+
+_ASYNCCNT = "LLVM 24 AMDGPUUsage, Memory Model GFX125x, ASYNCcnt: asynchronous"
+_STORED_BY_NOW = "what copies have stored has come after any release before it"
+_OVER_AT_ONCE = "asynchronous: argument memory, for LLVM, as if it were over at once"
 _STAYS = "the wave alone: LLVM says side effects, so that they stay in their place"
 
 AMDGPU_EFFECTS = (
@@ -84,11 +90,17 @@ AMDGPU_EFFECTS = (
               "LLVM 24 AMDGPUAsyncOperations: the same, told apart by marks", reads=(_GLOBAL,),
               writes=(_LDS,), plain_if=_WEAK),
     *several("amdgcn.asyncmark", _NOTHING, "LLVM 24 AMDGPUAsyncOperations: a mark for the wait"),
-    *several("amdgcn.wait.asyncmark", CallKind.WAIT, "LLVM 24 AMDGPUAsyncOperations"),
-    *several("amdgcn.global.{load.async.to,store.async.from}.lds.* amdgcn.cluster.load.async.to.lds.* "
-             "amdgcn.tensor.{load.to,store.from}.lds amdgcn.tensor.{load.to,store.from}.lds.d2", _OTHER,
-             "gfx1250 ISA: asynchronous, in counters of their own",
-             "asynchronous: argument memory, for LLVM, as if it were over at once"),
+    EffectRow("amdgcn.wait.asyncmark", _ACCESS, f"LLVM 24 AMDGPUAsyncOperations; {_STORED_BY_NOW}",
+              writes=(_GLOBAL, _LDS)),
+    EffectRow("amdgcn.global.load.async.to.lds.*", CallKind.ASYNC, f"{_ASYNCCNT}: to LDS",
+              reads=(_GLOBAL,), writes=(_LDS,), plain_if=_WEAK_GFX12),
+    EffectRow("amdgcn.global.store.async.from.lds.*", CallKind.ASYNC, f"{_ASYNCCNT}: to memory",
+              reads=(_LDS,), writes=(_GLOBAL,), plain_if=_WEAK_GFX12),
+    *several("amdgcn.cluster.load.async.to.lds.*", _OTHER,
+             f"{_ASYNCCNT}: several work-groups load together", _OVER_AT_ONCE),
+    *several("amdgcn.tensor.{load.to,store.from}.lds amdgcn.tensor.{load.to,store.from}.lds.d2", _OTHER,
+             "gfx1250 ISA: asynchronous, in tensorcnt; a descriptor may have it arrive at a barrier in LDS",
+             _OVER_AT_ONCE),
     # Global memory
     EffectRow("amdgcn.global.load.{tr.b64,tr.b128,tr4.b64,tr6.b96}", _ACCESS,
               f"{_TABLE}: a load that transposes", reads=(_GLOBAL,)),
@@ -126,7 +138,10 @@ AMDGPU_EFFECTS = (
     *several("amdgcn.s.wait.{loadcnt,storecnt,samplecnt,bvhcnt,dscnt,kmcnt,expcnt}", CallKind.WAIT,
              "RDNA4 ISA, s_wait_loadcnt and its kin",
              "anything, for LLVM, so that it stays: it completes accesses of this wave alone"),
-    *several("amdgcn.s.wait.{asynccnt,tensorcnt}", _OTHER, "gfx1250: completes what is asynchronous",
+    EffectRow("amdgcn.s.wait.asynccnt", _ACCESS, f"{_ASYNCCNT}; {_STORED_BY_NOW}",
+              writes=(_GLOBAL, _LDS),
+              unlike_llvm="inaccessible memory only, for LLVM: it completes accesses"),
+    *several("amdgcn.s.wait.tensorcnt", _OTHER, "gfx1250: completes what is asynchronous",
              "inaccessible memory only, for LLVM: it completes accesses"),
     *several("amdgcn.s.wait.{event,event.export.ready}", _OTHER, "waits for others"),
     *several("amdgcn.buffer.wbinvl1 amdgcn.buffer.wbinvl1.{sc,vol}", _OTHER,
