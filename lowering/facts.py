@@ -20,6 +20,7 @@ class Fact(Word):
     NO_CLUSTERS = "no-clusters"
     UNCACHED_MEMORY = "uncached-memory"
     COHERENT_STORES = "coherent-stores"
+    CUMULATIVE_WRITE_BACKS = "cumulative-write-backs"
     UNORDERED_ELEMENTS = "unordered-elements"
     CUDA_ATOMICS = "cuda-atomics"
 
@@ -30,6 +31,8 @@ FACT_TEXT = {
     Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",
     Fact.COHERENT_STORES: "vmcnt counts a store with scope bits once it is at the point of coherence of "
     "that scope",
+    Fact.CUMULATIVE_WRITE_BACKS: "a write-back is done once everything is in memory that any wave of its CU "
+    "stored before it",
     Fact.UNORDERED_ELEMENTS: "atomics that come one after another from one place of the source, as the "
     "elements of a tensor operation do, have no order among themselves",
     Fact.CUDA_ATOMICS: "seq_cst read-modify-writes at system scope are CUDA's atomic functions, which are "
@@ -118,6 +121,23 @@ STORE_CLAMPS = (
 
 
 @dataclass(frozen=True, slots=True)
+class WriteBackRow:
+    """A row: under ``fact``, releases within the work-group leave their stores to wider ones."""
+
+    fact: Fact
+    generation: Generation
+    source: str
+
+
+WRITE_BACK_ROWS = (
+    WriteBackRow(Fact.CUMULATIVE_WRITE_BACKS, _G.GFX942,
+                 "LLVM AMDGPUUsage, Memory Model GFX942: its code sequences are right only if it holds; "
+                 "SIMemoryLegalizer promises it of earlier writes of the same wave alone; "
+                 "docs/minimise.md has what speaks for it and against"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class AtomicsRow:
     """A row: under ``fact``, atomics need less on ``architecture``."""
 
@@ -147,7 +167,7 @@ def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
     of_atomics = (*ELEMENT_ROWS, *CUDA_ATOMICS_ROWS)
     useful |= {each.fact for each in of_atomics if each.architecture == architecture}
-    clamps = (*CACHE_CLAMPS, *STORE_CLAMPS)
+    clamps = (*CACHE_CLAMPS, *STORE_CLAMPS, *WRITE_BACK_ROWS)
     useful |= {each.fact for each in clamps if target in chips_of(each.generation)}
     for name in names:
         if name not in useful:
@@ -159,6 +179,11 @@ def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
 def may_store_through(facts: frozenset[Fact]) -> bool:
     """Whether ``facts`` promise that plain stores can take the place of write-backs."""
     return any(row.fact in facts for row in STORE_CLAMPS)
+
+
+def are_write_backs_cumulative(facts: frozenset[Fact], target: str) -> bool:
+    """Whether ``facts`` promise that write-backs of ``target`` cover what its CU has in flight."""
+    return any(row.fact in facts and target in chips_of(row.generation) for row in WRITE_BACK_ROWS)
 
 
 def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:

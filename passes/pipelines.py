@@ -376,7 +376,8 @@ class LLVMIRPipeline(Pipeline):
             return _on_split_counters() if self.opt_level else ()
         if self.opt_level:
             caches = MinimiseCachesPipeline(self.facts, self.stores)
-            return (caches, LoosenReleasesPass(), AwaitValuesPass(), ShowWaitsPass())
+            releases = LoosenReleasesPass(self.mcpu, self.facts)
+            return (caches, releases, AwaitValuesPass(), ShowWaitsPass())
         return _as_asked(self.stores)
 
     def _on_scoped(self) -> tuple[ModulePass, ...]:

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches
+from fencewright.lowering.facts import are_write_backs_cumulative, facts_for
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import OrderingAttr
 from fencewright.mlir_dialects.cdna import PHASES, WaitOp
@@ -26,26 +27,33 @@ _RELEASES = PHASES[Phase.RELEASE]
 
 @dataclass(frozen=True)
 class LoosenReleasesPass(ModulePass):
-    """Let releases at work-group scope wait for no access to memory, where wider ones write back.
+    """Let releases at work-group scope wait for no access to memory, where ``facts`` allow it.
 
-    Runs on kernels in LLVM IR before ``await-values``, which needs to know what is in flight. The
+    ``mcpu``: a chip as ``gfx942``. ``facts``: without cumulative-write-backs nothing goes; raises
+    ``UnsupportedError`` for one that ``mcpu`` has no use for. Where wider releases write back, it
+    runs on kernels in LLVM IR before ``await-values``, which needs to know what is in flight. The
     waves of a work-group share their CU's way to memory: what one of them has stored, the others
     find, in flight or not. It is others that may not: a wave that learns of it, and then releases
-    more widely, waits for its own accesses alone (llvm-project#161638). A write-back covers those
-    of its mates too: it is done once everything is that its CU sent to memory before. So the wait
+    more widely, waits for its own accesses alone (llvm-project#161638). By the fact its write-back
+    covers those of its mates too. So the wait
     goes if in the whole kernel a write-back comes between whatever a wave may learn by and a wider
     release. With it goes that of an acquire at work-group scope. Where one of these acquires, a
     wait stays while a flag's read that anything uses may be in flight, for LDS is another pipe. All
     stay in a kernel that invalidates at system scope, for which mates count on this wave.
-    Source: LLVM AMDGPUUsage, Memory Model GFX942, where such releases never wait for it; MI300 ISA
-    4.4, buffer_wbl2; certified by tests/unit/test_loosen_releases.py.
+    Source: LLVM AMDGPUUsage, Memory Model GFX942, where such releases never wait for it; certified
+    under the fact by tests/unit/test_loosen_releases.py.
     """
 
     name = "loosen-releases"
 
+    mcpu: str
+    facts: tuple[str, ...] = ()
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not are_write_backs_cumulative(facts_for(self.facts, self.mcpu), self.mcpu):
+            return
         for code in llvm_ir_codes(op):
-            for wait in list(_loosened(code)):
+            for wait in list(loosened(code)):
                 del wait.properties["vmcnt"]
                 if not wait.counts:
                     Rewriter.erase_op(wait)
@@ -57,8 +65,8 @@ _State: TypeAlias = int
 _LEARNT, _READING = 1, 2
 
 
-def _loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
-    """The waits within the work-group that need not wait for memory."""
+def loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
+    """The waits within the work-group that need not wait for memory, write-backs being cumulative."""
     steps = code.steps
     known = [step for block in code.blocks for step in steps[block]]
     if not any(_is_within(step) for step in known) or not _may_loosen(code):

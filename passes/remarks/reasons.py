@@ -72,7 +72,8 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
             _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.waits
         ),
         "loosen-releases": Reasons(
-            _named(gone="WaitDropped", changed="WaitLoosened"), cdna.loosened_releases
+            _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"),
+            cdna.loosened_releases,
         ),
         "await-values": Reasons(
             _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.awaited

@@ -10,7 +10,13 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
 from fencewright.lowering.cdna.chips import chips_of
 from fencewright.lowering.cdna.costs import write_back_time
-from fencewright.lowering.facts import CACHE_CLAMPS, FACT_TEXT, CacheClamp
+from fencewright.lowering.facts import (
+    CACHE_CLAMPS,
+    FACT_TEXT,
+    CacheClamp,
+    Fact,
+    are_write_backs_cumulative,
+)
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects import scoped
@@ -24,7 +30,9 @@ from fencewright.passes.cdna.cache_pass import codes_in
 from fencewright.passes.cdna.dataflow import COUNTED
 from fencewright.passes.cdna.loosen_waits import must_be_acquired
 from fencewright.passes.llvm_ir import await_values
+from fencewright.passes.llvm_ir.caches import llvm_ir_codes
 from fencewright.passes.llvm_ir.cdna import OWN
+from fencewright.passes.llvm_ir.loosen_releases import LoosenReleasesPass, loosened
 from fencewright.passes.remarks.remarks import (
     Change,
     Finding,
@@ -387,10 +395,23 @@ def _issues(op: Operation) -> bool:
 _OF_FLAG, _ISSUES = finds(_is_of_flag), finds(_issues)
 
 
-loosened_releases = told_of(
-    WaitOp, "a wave of the work-group that releases it more widely writes back, which covers it"
-)
-"""Why a release within the work-group does not wait for memory."""
+_COVERED = "a wave of the work-group that releases it more widely writes back, which covers it"
+
+
+def loosened_releases(module: ModuleOp, following: ModulePass) -> Reason:
+    """Why a release within the work-group does not wait for memory, or the fact by which it need not."""
+    assert isinstance(following, LoosenReleasesPass)
+    rows = frozenset({Fact.CUMULATIVE_WRITE_BACKS})
+    helps = are_write_backs_cumulative(rows, following.mcpu)
+    needless = {wait for code in llvm_ir_codes(module) for wait in loosened(code)} if helps else ()
+
+    def reason(finding: Finding) -> Parts | None:
+        if finding.before.op not in needless:
+            return None
+        return helped_by(rows) if finding.change is Change.KEPT else (_COVERED,)
+
+    return reason
+
 
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")
 """Why an ordering wait goes when waits for data come."""

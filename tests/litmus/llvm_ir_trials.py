@@ -15,7 +15,6 @@ import llvm_ir_programs
 from guard_llvm_ir import Kept
 from pass_trials import LIMITS, ONE, Trial, View, meant_by
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from fencewright.checker.cdna_text import AssemblyError, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -24,7 +23,6 @@ from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.llvm_ir.loosen_releases import LoosenReleasesPass
 from fencewright.passes.pipelines import LLVMIRPipeline, StorePolicy
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.litmus_run import Run, SourceTest, forbidden, run
@@ -48,15 +46,8 @@ def on_llvm_ir(
     stores: StorePolicy = "back",
     compiled: bool = False,
 ) -> LLVMIRView:
-    """The passes on LLVM IR for CDNA; ``machine``: how many L2 an agent has.
-
-    But for ``loosen-releases``, after which less shows what the others keep: see
-    tests/unit/test_loosen_releases.py.
-    """
+    """The passes on LLVM IR for CDNA; ``machine``: how many L2 an agent has."""
     pipeline = LLVMIRPipeline(chip, tgsplit=tgsplit, stores=stores)
-
-    def passes() -> tuple[ModulePass, ...]:
-        return tuple(each for each in pipeline.passes() if each.name != LoosenReleasesPass.name)
 
     options = ReadOptions(l2_per_agent=machine or L2PerAgent.MANY, chip=chip, tgsplit=tgsplit)
     marks = (
@@ -66,7 +57,7 @@ def on_llvm_ir(
         f"on-{machine}-l2" if machine else "",
         stores if stores != "back" else "",
     )
-    return LLVMIRView("-".join(filter(None, marks)), passes, options, compiled=compiled)
+    return LLVMIRView("-".join(filter(None, marks)), pipeline.passes, options, compiled=compiled)
 
 
 ON_LLVM_IR = (

@@ -8,7 +8,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, FACT_TEXT, STORE_CLAMPS, Fact
+from fencewright.lowering.facts import (
+    CACHE_CLAMPS,
+    CLAMPS,
+    FACT_TEXT,
+    STORE_CLAMPS,
+    WRITE_BACK_ROWS,
+    Fact,
+)
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import cdna, scoped
@@ -309,7 +316,7 @@ def test_waits_stay_where_memory_is_uncached() -> None:
 
 
 def test_every_fact_has_a_meaning_and_a_row() -> None:
-    with_rows = {row.fact for row in (*CLAMPS, *CACHE_CLAMPS, *STORE_CLAMPS)}
+    with_rows = {row.fact for row in (*CLAMPS, *CACHE_CLAMPS, *STORE_CLAMPS, *WRITE_BACK_ROWS)}
     # What a pass does with it, no row: relax-elements.
     assert set(FACT_TEXT) == set(Fact) == with_rows | {Fact.UNORDERED_ELEMENTS, Fact.CUDA_ATOMICS}
-    assert all(row.source for row in (*CLAMPS, *CACHE_CLAMPS))
+    assert all(row.source for row in (*CLAMPS, *CACHE_CLAMPS, *STORE_CLAMPS, *WRITE_BACK_ROWS))

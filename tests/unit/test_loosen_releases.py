@@ -1,13 +1,16 @@
-"""Releases within the work-group wait for no access to memory where wider ones write back."""
+"""Releases within the work-group wait for no access to memory where wider ones write back, under a fact."""
 
 import re
+from typing import Any
 
 import pytest
 import test_minimise_cdna as kernels_path
 import test_minimise_llvm_ir as llvm_ir_path
 from llvm_ir_waits import in_assembly
+from test_minimise_llvm_ir import CUMULATIVE
 
 from fencewright import lower_llvm_ir
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.passes.llvm_ir import loosen_releases
 
 MODULE = """target triple = "amdgcn-amd-amdhsa"
@@ -39,14 +42,15 @@ def lowered(
     attributes: str = "",
     chip: str = "gfx942",
     l2_per_agent: str = "many",
+    facts: tuple[str, ...] = (CUMULATIVE,),
 ) -> str:
     """A kernel of this body, in which MEET stands for a meeting of its work-group."""
     lines = [line.format(ordering=ordering) if line in MEET else line for line in body]
     text = MODULE.format(body="\n  ".join(lines), convention=convention, attributes=attributes)
-    return in_assembly(lower_llvm_ir(text, chip, l2_per_agent=l2_per_agent))
+    return in_assembly(lower_llvm_ir(text, chip, l2_per_agent=l2_per_agent, facts=facts))
 
 
-def waits(*body: str, **options: str) -> list[str]:
+def waits(*body: str, **options: Any) -> list[str]:
     """The waits of the kernel ``lowered``."""
     return re.findall(r"s_waitcnt ([^\"\\]*)", lowered(*body, **options))
 
@@ -57,6 +61,11 @@ RELEASE = FLAG.format(scope="agent", ordering="release")
 def test_a_meeting_leaves_stores_to_the_write_back_after_it() -> None:
     assert waits(STORE, *MEET) == []
     assert waits(STORE, *MEET, RELEASE) == [MEMORY]
+
+
+def test_it_is_no_use_where_the_agent_has_one_l2() -> None:
+    with pytest.raises(UnsupportedError, match="gfx90a has no use for it"):
+        lowered(STORE, *MEET, chip="gfx90a")
 
 
 def test_lds_is_waited_for_all_the_same() -> None:
@@ -75,7 +84,8 @@ ASYNC = (
     ("body", "options"),
     [
         ((STORE, *MEET, RELEASE), {"l2_per_agent": "one"}),
-        ((STORE, *MEET, RELEASE), {"chip": "gfx90a"}),
+        ((STORE, *MEET, RELEASE), {"facts": ()}),
+        ((STORE, *MEET, RELEASE), {"chip": "gfx950", "facts": ()}),
         ((STORE, *MEET, RELEASE), {"attributes": '"target-features"="+tgsplit"'}),
         ((STORE, *MEET), {"convention": ""}),
         ((STORE, *MEET, "call void @anything()"), {}),
@@ -86,7 +96,7 @@ ASYNC = (
     ],
     ids=str,
 )
-def test_it_waits_where_mates_count_on_it(body: tuple[str, ...], options: dict[str, str]) -> None:
+def test_it_waits_where_mates_count_on_it(body: tuple[str, ...], options: dict[str, Any]) -> None:
     body = tuple(line.replace('syncscope("") ', "") for line in body)
     before = waits(*body, **options)
     assert MEMORY in before[0].split()
@@ -117,7 +127,15 @@ def one_wave_on_each_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llvm_ir_path.Paths, "published_by_all", kernels_path.always(None))
 
 
+@pytest.mark.parametrize("name", kernels_path.CASES)
+def test_what_is_left_is_enough_on_such_a_machine(name: str) -> None:
+    case = kernels_path.CASES[name]
+    facts = llvm_ir_path.facts_on(case.target, 1)
+    text, found = llvm_ir_path.problem(case.threads, case.target, facts=facts)
+    assert not found, text
+
+
 def test_without_the_write_back_stores_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loosen_releases, "_is_wider", kernels_path.always(False))
     case = kernels_path.CASES["a store on its way that a mate hands on"]
-    assert llvm_ir_path.problem(case.threads, case.target)[1]
+    assert llvm_ir_path.problem(case.threads, case.target, facts=(CUMULATIVE,))[1]

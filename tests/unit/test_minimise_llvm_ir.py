@@ -4,6 +4,7 @@ import os
 import random
 import re
 import sys
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.effects.row import CallKind
+from fencewright.lowering.facts import Fact, are_write_backs_cumulative
 from fencewright.mlir_dialects.cdna import PLAIN
 from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough
 from fencewright.passes.analysis.llvm_ir_memory import NOTHING, MemoryEffects
@@ -46,33 +48,42 @@ def source(threads: programs.Threads) -> SourceTest:
 
 
 def executed(
-    test: SourceTest, target: programs.Target, stores: StorePolicy | None = None
+    test: SourceTest,
+    target: programs.Target,
+    stores: StorePolicy | None = None,
+    facts: Iterable[str] = (),
 ) -> tuple[str, Run]:
     """The lowered module, and what it can do."""
-    text, does = executed_in_part(test, target, stores)
+    text, does = executed_in_part(test, target, stores, facts)
     assert not does.incomplete
     return text, does
 
 
 def executed_in_part(
-    test: SourceTest, target: programs.Target, stores: StorePolicy | None = None
+    test: SourceTest,
+    target: programs.Target,
+    stores: StorePolicy | None = None,
+    facts: Iterable[str] = (),
 ) -> tuple[str, Run]:
     """As ``executed``, of a program that may be too large."""
     options = ReadOptions(
         l2_per_agent=target.l2_per_agent, chip=target.chip, tgsplit=target.tgsplit
     )
-    text, lowered = llvm_ir_programs.lowered(test, options, stores=stores)
+    text, lowered = llvm_ir_programs.lowered(test, options, facts, stores=stores)
     return text, run(lowered, LIMITS)
 
 
 def problem(
-    threads: programs.Threads, target: programs.Target, stores: StorePolicy = "back"
+    threads: programs.Threads,
+    target: programs.Target,
+    stores: StorePolicy = "back",
+    facts: Iterable[str] = (),
 ) -> tuple[str, object]:
     """The lowered module, and outcomes of it that the source forbids."""
     test = source(threads)
     meant = run(test)
     assert not meant.races
-    text, does = executed(test, target, stores)
+    text, does = executed(test, target, stores, facts)
     return text, programs.forbidden(meant, does)
 
 
@@ -83,6 +94,19 @@ def one_wave_on_each_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 STORES: tuple[StorePolicy, ...] = ("auto", "back", "through")
+
+
+CUMULATIVE = Fact.CUMULATIVE_WRITE_BACKS
+"""What the machine does, though nobody promises it."""
+
+
+def facts_on(target: programs.Target, seed: int) -> tuple[str, ...]:
+    """The fact for every other program, where the chip has use for it."""
+    return (
+        (CUMULATIVE,)
+        if are_write_backs_cumulative(frozenset({CUMULATIVE}), target.chip) and seed % 2
+        else ()
+    )
 
 
 @pytest.mark.parametrize("stores", STORES)
@@ -121,7 +145,7 @@ def test_random_programs_stay_right(start: int) -> None:
         meant = run(test)
         if meant.races or meant.incomplete:
             continue
-        text, does = executed(test, target, STORES[seed % 3])
+        text, does = executed(test, target, STORES[seed % 3], facts_on(target, seed))
         assert not programs.forbidden(meant, does), (seed, text)
         checked += 1
     assert checked >= 10
@@ -135,7 +159,7 @@ def test_random_elections_stay_right(share: Share) -> None:
         meant = run(test, LIMITS)
         if meant.races or meant.incomplete:
             continue
-        text, does = executed_in_part(test, target, "back")
+        text, does = executed_in_part(test, target, "back", facts_on(target, seed))
         assert does.incomplete or not programs.forbidden(meant, does), (seed, text)
 
 

@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX950, GFX1250
-from fencewright.lowering.facts import Fact
+from fencewright.lowering.facts import Fact, are_write_backs_cumulative
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import has_clusters
 from fencewright.lowering.vocabulary import L2PerAgent, Word
@@ -203,8 +203,17 @@ def _in_llvm_ir(settings: Iterable[Setting]) -> tuple[Setting, ...]:
     return tuple(replace(each, through=through) for through in LLVM_IR_FORMS for each in of)
 
 
-LLVM_IR_SETTINGS = _in_llvm_ir(CDNA_SETTINGS)
-"""Every CDNA setting for programs in LLVM IR of every form."""
+_CUMULATIVE = frozenset({Fact.CUMULATIVE_WRITE_BACKS})
+LLVM_IR_SETTINGS = (
+    *_in_llvm_ir(CDNA_SETTINGS),
+    *(
+        replace(each, through=LoweringRoute.LLVM_IR, facts=(*each.facts, *_CUMULATIVE))
+        if are_write_backs_cumulative(_CUMULATIVE, each.mode.chip)
+        else replace(each, through=LoweringRoute.LLVM_IR)
+        for each in CDNA_SETTINGS
+    ),
+)
+"""Every CDNA setting for programs in LLVM IR of every form, and then with a fact of LLVM IR alone."""
 
 CLUSTER_LLVM_IR_SETTINGS = _in_llvm_ir(CLUSTER_SETTINGS)
 """The same of chips with clusters."""

@@ -58,7 +58,7 @@ define amdgpu_kernel void @call(ptr addrspace(1) noalias %d, ptr addrspace(1) %f
 ; CHECK-LABEL: @release
 ; CHECK-NOT: "s"
 ; O0: "s_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"()
-; O2: fence syncscope("workgroup") release
+; O2: call void @llvm.amdgcn.s.waitcnt(i32 112)
 ; SPLIT-LABEL: @release
 ; SPLIT: "s_waitcnt vmcnt(0) lgkmcnt(0)", "~{memory}"()
 define amdgpu_kernel void @release(ptr addrspace(1) noalias %d, ptr addrspace(1) %f) {

@@ -10,7 +10,7 @@
 // Scopes become as narrow as what is known of the launch allows.
 
 // USELESS: error: fact 'uncached-memory': sm_90 has no use for it; accepted: cuda-atomics, no-clusters, single-wave-workgroup, unordered-elements
-// UNKNOWN: error: pass 'cdna-pipeline': fact 'quick': unknown fact; accepted: coherent-stores, no-clusters, single-wave-workgroup, uncached-memory
+// UNKNOWN: error: pass 'cdna-pipeline': fact 'quick': unknown fact; accepted: coherent-stores, cumulative-write-backs, no-clusters, single-wave-workgroup, uncached-memory
 // LEVEL: error: pass 'cdna-pipeline': facts no-clusters: nothing is taken away at opt-level=0, whatever is known; accepted: opt-level=2
 // UNUSED: error: --assume has no effect: nothing in 'merge-fences' takes it
 
