@@ -146,6 +146,9 @@ _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
 def read_assembly(text: str, file: str = "<string>") -> Assembly:
     """The functions of ``text``; raises ``AssemblyError`` for text that has no chip, or several."""
     lines = [_without_comment(line) for line in text.splitlines()]
+    if _FOR_ASSEMBLER.search(text):
+        _leave_macros_out(lines)
+        _check_assembled(lines, file)
     chip = ""
     for number, line in enumerate(lines, 1):
         if (found := _TARGET.match(line)) is None:
@@ -174,6 +177,31 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
         for name, body in _bodies(lines, names | descriptors.keys())
     }
     return Assembly(chip, MappingProxyType(functions))
+
+
+_FOR_ASSEMBLER = re.compile(r"^\s*\.(?:macro|if\w*|else\w*|rept|irpc?|include|incbin)\b", re.M)
+_MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
+
+
+def _leave_macros_out(lines: list[str]) -> None:
+    """Empty the lines that define macros: what is in them is code where they are used alone."""
+    depth = 0
+    for number, line in enumerate(lines):
+        change = _MACRO_ENDS.get(line.split(maxsplit=1)[0] if line else "", 0)
+        if depth or change:
+            lines[number] = ""
+        depth = max(0, depth + change)
+
+
+def _check_assembled(lines: Sequence[str], file: str) -> None:
+    """Raise ``AssemblyError`` at what only an assembler can say: which lines there are, how often."""
+    for number, line in enumerate(lines, 1):
+        if found := _FOR_ASSEMBLER.match(line):
+            word = found[0].strip()
+            problem = (
+                f"'{word}' is for the assembler: give the object that llvm-mc makes of this file"
+            )
+            raise AssemblyError(f"{file}:{number}: error: {problem}")
 
 
 _PAIRS = (

@@ -157,6 +157,34 @@ def test_text_without_a_chip_is_refused() -> None:
         read_assembly("k:\n s_endpgm\n", "a.s")
 
 
+MACRO = ("\t.macro RELEASE", "buffer_wbl2 sc1", "s_waitcnt vmcnt(0)", "\t.endm")
+
+
+def test_what_a_macro_defines_is_no_code() -> None:
+    head = ['\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "\t.type k,@function", "k:"]
+    lines = [*head, "s_nop 0", *MACRO, "RELEASE", "s_endpgm"]
+    read = read_assembly("\n".join(lines), "a.s").functions["k"].instructions
+    assert [(each.mnemonic, each.line) for each in read] == [
+        ("s_nop", 4), ("RELEASE", 9), ("s_endpgm", 10)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "word", [".if 0", ".ifdef A", ".else", ".rept 2", ".irp a, 1", '.include "a"']
+)
+def test_what_only_an_assembler_can_say_is_refused(word: str) -> None:
+    lines = [
+        '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"',
+        "\t.type k,@function",
+        "k:",
+        f"\t{word}",
+    ]
+    why = rf"^a\.s:4: error: '{word.split()[0]}' is for the assembler: give the object"
+    with pytest.raises(AssemblyError, match=why):
+        read_assembly("\n".join([*lines, "s_endpgm"]), "a.s")
+    # In a macro it is of no consequence until the macro is used, which is not known.
+    assert read_assembly("\n".join([*lines[:3], MACRO[0], word, MACRO[3], "s_endpgm"]), "a.s")
+
+
 def test_accesses() -> None:
     code = thread(
         ARGUMENTS,
