@@ -147,8 +147,9 @@ def _level_of(owed: Sequence[Owed], rule: PtxRule, sure: bool) -> Level:
     if rule is PtxRule.PROXY_ACQUIRE:
         return _WARNING
     # Two pointers to global memory are mostly of two arrays, and shared memory that is written
-    # anew of two buffers; what is read of shared memory was mostly written for that.
-    is_read = any(each.conflict is Conflict.READ for each in owed)
+    # anew of two buffers; what is read of shared memory was mostly written for that, unless
+    # copies write there, too.
+    is_read = any(each.conflict is Conflict.READ and not each.supplied for each in owed)
     shared = owed[0].space is not AddressSpace.GLOBAL
     return _WARNING if is_read and shared else _NOTE
 

@@ -22,6 +22,7 @@ from fencewright.lowering.ptx.statements import (
     MBARRIER_WAITS,
     AccessProxy,
     EffectKind,
+    OperandRole,
     number,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
@@ -40,7 +41,8 @@ class Conflict(Word):
 class Owed:
     """A proxy fence that is missing: between ``before`` and ``later``, for ``space``.
 
-    ``sure``: both are of the same bytes; else they may be.
+    ``sure``: both are of the same bytes; else they may be. ``supplied``: what a tensor core reads there
+    may come from copies into the same array.
     """
 
     before: PtxInstruction
@@ -49,6 +51,7 @@ class Owed:
     space: AddressSpace
     sure: bool
     elsewhere: bool = False
+    supplied: bool = False
 
     @property
     def fence(self) -> str:
@@ -202,9 +205,14 @@ class ProxyAnalysis:
         return code
 
     def _named_barriers(self) -> Mapping[int, frozenset[int]]:
-        """For each arrival at a named barrier the waits of other places that it may end."""
+        """For each arrival at a named barrier the waits of other places that it may end.
+
+        Threads that wait at one place and then at another, with as many others, are one group
+        that takes them in turn: a group of its own has code of its own.
+        """
         arrivals: dict[str, list[int]] = {}
         waits: dict[str, list[int]] = {}
+        syncs: set[int] = set()
         for each in self.code.instructions:
             operation, operands = each.statement.operation, each.statement.operands
             if operation in ("bar arrive", "barrier arrive"):
@@ -213,11 +221,35 @@ class ProxyAnalysis:
                 waits.setdefault(operands[0] if operands else "0", []).append(each.number)
                 if len(operands) > 1:
                     arrivals.setdefault(operands[0], []).append(each.number)
+                    syncs.add(each.number)
         found: dict[int, frozenset[int]] = {}
         for name, numbers in arrivals.items():
             for one in numbers:
-                found[one] = frozenset(waits.get(name, ())) - {one}
+                ended = frozenset(waits.get(name, ())) - {one}
+                if one in syncs:
+                    ended -= {each for each in ended & syncs if self._is_in_turn(one, each)}
+                found[one] = ended
         return found
+
+    def _is_in_turn(self, one: int, other: int) -> bool:
+        """Whether some path leads from one of two instructions to the other."""
+        home = {
+            each.number: block.number
+            for block in self.function.blocks
+            for each in block.instructions
+        }
+        a, b = home[one], home[other]
+        return b in self._reached_from(a) or a in self._reached_from(b)
+
+    def _reached_from(self, start: int) -> set[int]:
+        """The blocks that a path leads to from a block, which is one of them."""
+        waiting, seen = [start], set[int]()
+        while waiting:
+            number_ = waiting.pop()
+            if number_ not in seen:
+                seen.add(number_)
+                waiting += self.function.blocks[number_].successors
+        return seen
 
     # The fixpoint
 
@@ -397,7 +429,19 @@ class ProxyAnalysis:
                 conflict = Conflict.READ if async_.reads else Conflict.OVERWRITE
             sure = meets is Overlap.SURE
             before, later = generic.instruction, async_.instruction
-            yield Owed(before, later, conflict, space, sure, elsewhere)
+            supplied = async_.reads and self._is_supplied(async_)
+            yield Owed(before, later, conflict, space, sure, elsewhere, supplied)
+
+    def _is_supplied(self, read: _Async) -> bool:
+        """Whether a tensor core reads what a copy may have written."""
+        if not read.instruction.statement.operand(OperandRole.DESCRIPTOR):
+            return False
+        return any(
+            each.writes and each is not read and overlap(each.place, read.place) is not Overlap.NO
+            for asyncs in self.code.asyncs.values()
+            for each in asyncs
+            if each.place.may_be_shared
+        )
 
     def _owed_to_anything(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
         for mask, space in (

@@ -141,6 +141,29 @@ def test_what_another_warp_wrote_comes_through_a_named_barrier() -> None:
     assert said(text.format("").replace("bar.sync 1", "bar.sync 2")) == []
 
 
+def test_threads_that_take_barriers_in_turn_are_one_group() -> None:
+    """As the specialised warps of Triton, which meet at one barrier at several places."""
+    early = "bar.sync 2, 128;\n"
+    text = STORE + early + FENCE + "L: " + early + BULK_STORE + "@p2 bra L;\n"
+    assert said(text) == []
+    apart = "@p2 bra C;\n" + STORE + early + "bra E;\nC: " + early + BULK_STORE + "E:\n"
+    assert said(apart) == [("proxy-fence", ERROR)]
+
+
+def test_what_a_tensor_core_reads_may_come_from_copies() -> None:
+    """Into the same array, which then has more than one thing in it."""
+    mma = MMA.replace("d3", "d6")
+    address = "mov.u32 r10, sm;\ncvt.u64.u32 d5, r10;\nadd.s64 d6, d5, d4;\n"
+    load = BULK_LOAD.replace("[sm]", "[sm+512]")
+    assert said(address + STORE + "bar.sync 0;\n" + mma) == [("proxy-fence", WARNING)]
+    text = address + load + STORE + "bar.sync 0;\n" + WAIT + mma
+    assert [each for each in said(text) if each[1] != NOTE] == []
+    assert ("proxy-fence", NOTE) in said(text)
+    stores = BULK_STORE.replace("[sm]", "[r11]")
+    text = "add.s32 r11, r10, r9;\n" + stores
+    assert ("proxy-fence", WARNING) in said(address + load + WAIT + STORE + "bar.sync 0;\n" + text)
+
+
 def test_a_fence_of_the_waiting_thread_after_a_barrier_of_all_counts() -> None:
     """As in the prologues of Triton's kernels, where the arrival comes before the fence."""
     early = "@p0 " + ARRIVE.replace("arrive", "arrive.expect_tx").replace("bar]", "bar], 128")
