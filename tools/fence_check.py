@@ -73,12 +73,20 @@ def _check(arguments: Namespace) -> int:
     reports: list[FileReport] = []
     stale = 0
     is_whole = arguments.format != "text" or arguments.output or arguments.in_folder or baseline
-    for report in _reports(arguments):
-        if report.problem:
-            print(*report.problem, sep="\n", file=sys.stderr)
-        reports.append(report)
-        if not is_whole:
-            _print(report)
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        for report in _reports(arguments):
+            if report.problem:
+                print(*report.problem, sep="\n", file=sys.stderr)
+            reports.append(report)
+            if not is_whole:
+                _print(report)
+    except KeyboardInterrupt as caught:
+        # A report for other programs, or of what is known, is whole or it is not written.
+        as_text = arguments.format == "text" and not arguments.write_baseline
+        if not (reports and arguments.in_folder and as_text):
+            raise
+        interrupt = caught
     if baseline:
         reports, stale = baseline.mark(reports)
     status = worst([each.status(arguments.fail_on) for each in reports])
@@ -87,6 +95,8 @@ def _check(arguments: Namespace) -> int:
     if is_whole:
         with output_file(arguments.output) as stream:
             stream.writelines(f"{line}\n" for line in _written(reports, arguments, stale, status))
+    if interrupt is not None:
+        raise interrupt
     return status
 
 
@@ -118,6 +128,9 @@ def _written(
                 yield from lines(each)
         if arguments.in_folder:
             yield from folder_lines(reports, arguments.skipped, arguments.beside, stale)
+            if arguments.left:
+                files = "1 file" if arguments.left == 1 else f"{arguments.left} files"
+                yield f"{files} not checked: interrupted"
         elif stale:
             yield f"{arguments.baseline}: {stale} of its findings found no more"
 
@@ -283,7 +296,7 @@ def _prepare(arguments: Namespace) -> None:
     check_options(arguments, NAME)
     arguments.in_folder = any(map(os.path.isdir, arguments.inputs))
     arguments.finds_surplus = arguments.surplus or arguments.in_folder
-    arguments.skipped = arguments.beside = 0
+    arguments.skipped = arguments.beside = arguments.left = 0
     if arguments.cluster and not arguments.in_folder:
         raise _usage("--cluster is for folders")
     for option in _OF_FILES:

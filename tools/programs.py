@@ -1,23 +1,29 @@
 """The programs that the project installs, and how they start."""
 
 import gc
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import cast
+from threading import current_thread, main_thread
+from typing import NoReturn, cast
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """A program: its name, its entry point as ``function`` of ``module``, and what it does.
 
-    ``module`` has also ``main(argv)``, which returns the exit status.
+    ``module`` has also ``main(argv)``, which returns the exit status. ``interrupted`` is that of one
+    that is interrupted before it begins.
     """
 
     name: str
     module: str
     function: str
     purpose: str
+    interrupted: int = 1
 
     def run(self) -> int:
         """Import the program and run it on the command line; returns its exit status.
@@ -26,10 +32,27 @@ class Program:
         run, and to look through it again later is no use either.
         """
         gc.disable()
-        entry = cast(Callable[[], int], getattr(import_module(self.module), self.function))
+        with self._ends_at_once():
+            entry = cast(Callable[[], int], getattr(import_module(self.module), self.function))
         gc.freeze()
         gc.enable()
         return entry()
+
+    @contextmanager
+    def _ends_at_once(self) -> Generator[None]:
+        """An interrupt meanwhile ends the process with one line: nothing is begun yet."""
+
+        def end(number: int, _frame: object) -> NoReturn:
+            os.write(2, f"{self.name}: error: interrupted\n".encode())
+            os._exit(self.interrupted)
+
+        usual = signal.default_int_handler
+        is_ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is usual
+        if is_ours:
+            signal.signal(signal.SIGINT, end)
+        yield
+        if is_ours:
+            signal.signal(signal.SIGINT, usual)
 
     @property
     def short_name(self) -> str:
@@ -49,12 +72,14 @@ PROGRAMS = (
         "fencewright.tools.fence_sim",
         "main",
         "runs litmus tests, counts what memory accesses cost, makes certificates",
+        interrupted=3,
     ),
     Program(
         "fence-check",
         "fencewright.tools.fence_check",
         "main",
         "says what the synchronisation of assembly or PTX provides, lacks and wastes",
+        interrupted=3,
     ),
     Program(
         "fence-translate",

@@ -101,15 +101,13 @@ class WorkBudget:
     def __init__(self, limit: int | None = None):
         self.limit = limit
         self.done = 0
-        self._latest: tuple[int, WorkBudget] | None = None
+        self._before = 0
+        self._parts: list[WorkBudget] = []
 
     @property
     def progress(self) -> int:
-        """The steps taken, those of a part that is not counted yet included."""
-        if self._latest is None:
-            return self.done
-        before, part = self._latest
-        return max(self.done, before + part.progress)
+        """The steps taken, those of parts that are not counted, or not yet, included."""
+        return max(self.done, self._before + sum(part.progress for part in self._parts))
 
     def take(self, steps: int = 1) -> bool:
         """Count ``steps`` more; False if they are too many, and from then on."""
@@ -124,7 +122,8 @@ class WorkBudget:
             left = max(self.limit - self.done, 0)
             most = left if most is None else min(left, most)
         part = WorkBudget(most)
-        self._latest = (self.done, part)
+        self._before = self._before if self._parts else self.done
+        self._parts.append(part)
         return part
 
     @property

@@ -13,7 +13,7 @@ from test_campaign import cluster
 from fencewright.checker.findings import Rule
 from fencewright.checker.ptx_findings import PtxRule
 from fencewright.tools import fence_check
-from fencewright.tools.commands import check_folders
+from fencewright.tools.commands import check_files, check_folders
 from fencewright.tools.reports import sarif
 
 ROOT = Path(__file__).parents[2]
@@ -158,6 +158,28 @@ def test_an_interrupt_ends_it_in_one_line(
 
     monkeypatch.setattr(check_folders, "report_on", interrupted)
     assert check("d") == (3, "", "fence-check: error: interrupted\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--format", "json"), ("--write-baseline", "known")])
+def test_an_interrupt_keeps_what_is_done(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    write(tmp_path / "d", a_s=GOOD, b_s=GOOD, c_s=GOOD)
+
+    def interrupted(path: str, given: Any) -> Any:
+        if "b" in Path(path).name:
+            raise KeyboardInterrupt
+        return check_files.report_on(path, given)
+
+    monkeypatch.setattr(check_folders, "report_on", interrupted)
+    status, out, err = check("d", *arguments)
+    assert (status, err) == (3, "fence-check: error: interrupted\n")
+    assert not (tmp_path / "known").exists()
+    if arguments:
+        assert out == ""
+        return
+    assert out.splitlines()[-2].startswith("1 file: ")
+    assert out.splitlines()[-1] == "2 files not checked: interrupted"
 
 
 SOURCE = """\

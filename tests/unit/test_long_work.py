@@ -18,6 +18,7 @@ from fencewright.simulator.core.exploration import Meter, WorkBudget
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, run
 from fencewright.tools import fence_sim, progress
 from fencewright.tools.inputs.litmus_inputs import Lowering, read
+from fencewright.tools.programs import PROGRAMS, Program
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +94,11 @@ def test_a_budget_counts_its_parts_as_they_go():
     assert (work.done, work.progress) == (5, 9)
     work.take(part.done)
     assert (work.done, work.progress) == (9, 9)
+    one, other = work.part(), work.part()
+    for number in range(1, 4):
+        one.take(3)
+        other.take(2)
+        assert (work.done, work.progress) == (9, 9 + 5 * number)
 
 
 def heed_interrupts() -> None:
@@ -158,6 +164,28 @@ def test_the_status_is_ours_while_classes_are_made(tmp_path: Path, number: int, 
         timeout=30, preexec_fn=heed_interrupts,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (3, f"tool: error: {word}\n")
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_an_interrupt_while_a_program_is_imported_is_one_line(program: Program, tmp_path: Path):
+    """Also where classes are made, which is most of the time that imports take."""
+    (tmp_path / "made.py").write_text(
+        f"import os, time\nexec('os.kill(os.getpid(), {int(signal.SIGINT)})\\ntime.sleep(60)')\n"
+    )
+    text = (
+        "from dataclasses import replace\n"
+        "from fencewright.tools.programs import PROGRAMS\n"
+        f"(program,) = (each for each in PROGRAMS if each.name == {program.name!r})\n"
+        "replace(program, module='made').run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, check=False, text=True,
+        timeout=30, preexec_fn=heed_interrupts,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        program.interrupted,
+        f"{program.name}: error: interrupted\n",
+    )
 
 
 def test_an_interrupt_of_many_files_prints_those_that_are_done(

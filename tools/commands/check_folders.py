@@ -92,7 +92,10 @@ def _is_code(path: str) -> bool:
 
 
 def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
-    """The reports in the order of ``inputs``, once all are there; progress goes to a terminal."""
+    """The reports in the order of ``inputs``, once all are there; progress goes to a terminal.
+
+    An interrupt comes after the reports of the files that are done; ``arguments.left`` are the others.
+    """
     from fencewright.simulator.core.campaign import CampaignError, Task, run
     from fencewright.tools.progress import progress
     from fencewright.tools.workers import campaign_error, open_workers
@@ -115,6 +118,10 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
                 display.update(len(reports), failed)
     except CampaignError as problem:
         raise campaign_error(problem, "fence-check") from problem
+    except KeyboardInterrupt:
+        arguments.left += number - len(reports)
+        yield from (reports[path] for path, _ in inputs.files if path in reports)
+        raise
     yield from (reports[path] for path, _ in inputs.files)
     yield from inputs.problems
 
