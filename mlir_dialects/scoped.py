@@ -528,7 +528,7 @@ class AccessOperation(ScopedOperation, ABC):
     @property
     def space(self) -> AddressSpace:
         """The address space of the access; ``ValueError`` for one that is not known."""
-        return address_space_of(cast(LLVMPointerType, self.operands[self.POINTER].type))
+        return address_space_of(cast(LLVMPointerType, self._operands[self.POINTER].type))
 
     def verify_(self) -> None:
         super().verify_()
@@ -895,6 +895,9 @@ _WEAK_EFFECTS: Mapping[type[Operation], AbstractSet[EffectInstance]] = {
     LoadOp: _READ,
     StoreOp: _WRITE,
 }
+
+ACCESSES: frozenset[type[Operation]] = frozenset({LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp})
+"""Every ``AccessOperation``: where many operations are asked, a type is found sooner than a class above it."""
 
 if TYPE_CHECKING:
     Scoped: Dialect

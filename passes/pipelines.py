@@ -14,6 +14,7 @@ from fencewright.lowering.facts import Fact, facts_for, may_store_through
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.targets import backend_of, options_of, several
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.verification import verify
 
 if TYPE_CHECKING:
@@ -408,7 +409,7 @@ def _order_of(module: ModuleOp) -> list[tuple[object, ...]]:
         for function in module.ops
         for region in function.regions
         for block in region.blocks
-        for op in block.ops
+        for op in operations(block)
         if op.name != _WAIT
     ]
 

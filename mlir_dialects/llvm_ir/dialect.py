@@ -78,7 +78,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.mlir_dialects.leaf_operation import LeafOperation
+from fencewright.mlir_dialects.leaf_operation import LeafOperation, QuickOperation
 
 # Templates
 
@@ -240,7 +240,7 @@ def _opcode_of(text: str) -> str:
     return re.split(r"[ (]", text, maxsplit=1)[0]
 
 
-class _TemplateOperation(IRDLOperation):
+class _TemplateOperation(QuickOperation):
     """What operations with a template share: its parts are checked, parsed and printed alike."""
 
     @property
@@ -276,7 +276,7 @@ def _check_count(what: str, places: int, given: int) -> None:
 
 
 @irdl_op_definition
-class TopLevelOp(IRDLOperation):
+class TopLevelOp(QuickOperation):
     """One line of a module outside of function bodies: a global, declaration, metadata node ..."""
 
     name = "llvm_ir.top_level"
@@ -351,7 +351,7 @@ def _options_of(noted: Attribute) -> dict[str, Any]:
 
 
 @irdl_op_definition
-class LabelOp(IRDLOperation):
+class LabelOp(QuickOperation):
     """The name of the block, by which phis and blockaddresses know it; first in its block."""
 
     name = "llvm_ir.label"
@@ -374,7 +374,7 @@ class LabelOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ConstantOp(IRDLOperation):
+class ConstantOp(QuickOperation):
     """A constant, a global or an expression of them, as LLVM writes it without its type."""
 
     name = "llvm_ir.constant"
@@ -388,7 +388,7 @@ class ConstantOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PackOp(IRDLOperation):
+class PackOp(QuickOperation):
     """The two results of a ``scoped.cmpxchg`` as the one struct that LLVM's cmpxchg returns."""
 
     name = "llvm_ir.pack"

@@ -10,11 +10,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.leaf_operation import operands_of, operations, successors_of
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.parser import Source
 from fencewright.mlir_dialects.llvm_ir.read import ReadFunction, read_functions
@@ -72,8 +74,7 @@ class EditedModule:
         return _Writer(self._text, self._functions, self._lines).written(self.module)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """What an operation was: its lines, ``result`` in them, and what it consisted of.
 
     ``results``: those of all its lines. ``more``: the instructions after the first that are in it too. ``printed``: as LLVM prints the
@@ -92,11 +93,8 @@ class _Kept:
 
     def is_unchanged(self, op: Operation) -> bool:
         """Whether ``op`` consists of what it did."""
-        return (
-            tuple(op.operands) == self.operands
-            and tuple(op.successors) == self.successors
-            and op.properties == self.properties
-        )
+        now = (operands_of(op), successors_of(op), op.properties)
+        return now == (self.operands, self.successors, self.properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +164,9 @@ def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _Kept
             None if result is None else f"%{tokens[result]}",
             [f"%{tokens[each]}" for each in results[number : number + size] if each],
             line,
-            tuple(op.operands),
-            tuple(op.successors),
-            dict(op.properties),
+            operands_of(op),
+            successors_of(op),
+            op.properties.copy(),
         )
         number += size
     return _KeptFunction(
@@ -333,7 +331,7 @@ class _FunctionEditor(FunctionWriter):
         self.edited = writer
         self.kept = kept
         self.loses_number = False
-        self.alive = {op for block in function.body.blocks for op in block.ops}
+        self.alive = {op for block in function.body.blocks for op in operations(block)}
 
     def pieces(self) -> list[str]:
         """The function in pieces."""
@@ -362,7 +360,7 @@ class _FunctionEditor(FunctionWriter):
         for block in self.function.body.blocks:
             source = self.kept.blocks.get(block)
             yield f"{self.labels[block]}:\n" if source is None else source.before + source.line
-            for machine_code, ops in groupby(block.ops, is_machine_code):
+            for machine_code, ops in groupby(operations(block), is_machine_code):
                 if machine_code:
                     yield from (f"  {line}\n" for line in self.write_assembly(ops))
                     continue
@@ -383,7 +381,7 @@ class _FunctionEditor(FunctionWriter):
         lines = kept.source.before + kept.source.lines
         if kept.more:
             return "".join([lines, *(each.before + each.lines for each in kept.more)])
-        if isinstance(op, scoped.CmpxchgOp):
+        if type(op) is scoped.CmpxchgOp:
             lines += "".join(f"  {each}\n" for each in self.taken_out(op))
         return lines
 
@@ -424,10 +422,10 @@ class _FunctionEditor(FunctionWriter):
         for op, kept in self.kept.ops.items():
             if op not in self.alive:
                 continue
-            if isinstance(op, scoped.CmpxchgOp) and kept.result is not None:
+            if type(op) is scoped.CmpxchgOp and kept.result is not None:
                 self.structs[op] = kept.result
                 self.taken.add(kept.result.removeprefix("%"))
-            for before, now in zip(kept.operands, op.operands, strict=False):
+            for before, now in zip(kept.operands, operands_of(op), strict=False) if lost else ():
                 if before is not now and before in lost and now not in self.names:
                     self._name(now, lost.pop(before))
         super().name_everything()

@@ -7,13 +7,14 @@ others are carried as their own text. Two things are not given back as they were
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import count, groupby
+from functools import cached_property, lru_cache
+from itertools import count, groupby, repeat
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
     ArrayAttr,
     FileLineColLoc,
     IntAttr,
@@ -171,9 +172,16 @@ _OP_OF: dict[str, type[Operation]] = {
 }
 
 
-def _plan(
-    template: str, nodes: Callable[[], Mapping[str, str]], architecture: Architecture
-) -> _Plan:
+_RELAXED_BY = "!mmra "
+
+
+@lru_cache(maxsize=1 << 12)
+def _plan_anywhere(template: str, architecture: Architecture) -> _Plan:
+    """The plan for ``template`` in any module: it refers to no metadata that the dialect has words for."""
+    return _plan(template, {}, architecture)
+
+
+def _plan(template: str, nodes: Mapping[str, str], architecture: Architecture) -> _Plan:
     """The plan for ``template``. Raises ``UnreadError`` if the ``scoped`` dialect lacks words."""
     access = read_instruction(template)
     types = tuple(llvm_ir.type_from_text(type) for type, _ in access.operands)
@@ -271,7 +279,7 @@ def _properties(access: MemoryInstruction, architecture: Architecture) -> dict[s
 def _take_metadata(
     access: MemoryInstruction,
     properties: dict[str, Attribute],
-    nodes: Callable[[], Mapping[str, str]],
+    nodes: Mapping[str, str],
 ) -> str:
     """Put what the dialect has words for into ``properties``; returns the rest as text."""
     kept: list[str] = []
@@ -281,7 +289,7 @@ def _take_metadata(
         elif (
             kind == "mmra"
             and access.ordering is not None
-            and (said := _relaxations(nodes(), node, access.opcode)) is not None
+            and (said := _relaxations(nodes, node, access.opcode)) is not None
         ):
             properties.update(said)
         else:
@@ -449,7 +457,9 @@ class _ModuleReader:
                 return plan
             return replace(plan, attributes={llvm_ir.METADATA: self.string(apart[2])})
         try:
-            return _plan(template, lambda: self.nodes, self.architecture)
+            if _RELAXED_BY in template:
+                return _plan(template, self.nodes, self.architecture)
+            return _plan_anywhere(template, self.architecture)
         except UnreadError as reason:
             return str(reason)
 
@@ -558,7 +568,7 @@ class _FunctionReader:
         self.forward: dict[str, BlockArgument] = {}
         self.operands: list[SSAValue] = []
         self.successors: list[Block] | None = None
-        self.block = Block()
+        self.block = self.elsewhere = Block()
         self.instructions: Iterator[tuple[int, ValueRef]] = iter(())
         self.number = 0
 
@@ -575,8 +585,9 @@ class _FunctionReader:
             self._define(token, value)
         header = self._header()
         carried = self._carried([lines for _, lines in blocks])
-        for (label, lines), block, kept in zip(blocks, self.function.blocks, carried, strict=True):
-            self._read_block(label, lines, block, kept)
+        for (label, lines), given, kept in zip(blocks, self._given(), carried, strict=True):
+            self.instructions, self.number = given, -1
+            self._read_block(label, lines, kept)
         for token, placeholder in self.forward.items():
             if token in self.values:
                 placeholder.replace_all_uses_with(self.values[token])
@@ -585,6 +596,12 @@ class _FunctionReader:
         region = Region(list(self.labels.values()))
         op = llvm_ir.FuncOp(header, unquote_name(self._symbol), region)
         return ReadFunction(op, [lines for _, lines in blocks], self.rows, self.values, self.labels)
+
+    def _given(self) -> "Iterator[Iterator[tuple[int, ValueRef]]]":
+        """LLVM's instructions, block by block; none where nobody asks for their types."""
+        if self.reader.sparse:
+            return repeat(iter(()), len(self.labels))
+        return (enumerate(block.instructions) for block in self.function.blocks)
 
     def _carried(self, blocks: Sequence[Sequence[str]]) -> Iterable[Sequence[bool]]:
         """Of each block which instructions are carried as text."""
@@ -635,12 +652,9 @@ class _FunctionReader:
 
         return f"{_TOKEN.sub(place, before)}@{{@}}{_TOKEN.sub(place, after.removesuffix(' {'))}"
 
-    def _read_block(
-        self, label: str, lines: list[str], block: "ValueRef", carried: Sequence[bool]
-    ) -> None:
+    def _read_block(self, label: str, lines: list[str], carried: Sequence[bool]) -> None:
         self.block = self.labels[label]
         append(self.block, llvm_ir.LabelOp.create(properties={"text": self.reader.string(label)}))
-        self.instructions, self.number = enumerate(block.instructions), -1
         for in_text, numbers in groupby(range(len(lines)), carried.__getitem__):
             if in_text:
                 count = sum(1 for _ in numbers)
@@ -681,7 +695,8 @@ class _FunctionReader:
         if value is None:
             value = self.forward.get(token)
         if value is None:
-            value = self.forward[token] = Block(arg_types=_NOT_KNOWN).args[0]
+            value = BlockArgument(_NOT_KNOWN[0], self.elsewhere, 0, location=UNKNOWN_LOC)
+            self.forward[token] = value
         return value
 
     # Opaque instructions
@@ -772,8 +787,8 @@ class _FunctionReader:
         op = plan.op_type.create(
             operands=operands,
             result_types=plan.result_types,
-            properties=plan.properties.copy(),
-            attributes=plan.attributes.copy(),
+            properties=plan.properties,
+            attributes=plan.attributes,
         )
         self._add(op)
         if plan.struct is not None:

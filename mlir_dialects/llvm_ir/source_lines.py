@@ -122,7 +122,10 @@ def blocks_of(body: str) -> tuple[list[SourceBlock], str]:
     for line in body.splitlines(keepends=True):
         said = line.strip()
         instructions = blocks[-1].instructions
-        if not said or said[0] == ";":
+        if said[:1] == "%" and not goes_on:
+            instructions.append(SourceInstruction("".join(before), line, said))
+            before.clear()
+        elif not said or said[0] == ";":
             before.append(line)
         elif instructions and (goes_on or said.startswith(_GOES_ON)):
             instructions[-1].lines += "".join([*before, line])

@@ -72,6 +72,9 @@ def carried_lines(
                 continue
             elif opcode in _OF_POINTERS and _GENERIC.search(line):
                 continue
+            if not flags and not followed:
+                found[number] = True
+                continue
             used = _LOCAL.findall(line)
             if token is not None and not (
                 own_flags.isdisjoint(used) and made_of_flags.keys().isdisjoint(used)

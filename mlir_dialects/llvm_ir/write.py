@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import ParseError
 from fencewright.lowering.llvm_architecture import UNKNOWN, architecture_of, triples_in
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.newer import with_own_names
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
@@ -154,7 +155,7 @@ class FunctionWriter:
                 if argument in self.names:
                     continue
                 self.names[argument] = f"%{self._fresh(argument.name_hint or 'arg')}"
-            for op in block.ops:
+            for op in operations(block):
                 if op.results:
                     self._name_results(op)
         for cast in self.casts:

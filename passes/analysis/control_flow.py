@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypeGuard
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
+from fencewright.mlir_dialects.leaf_operation import successors_of
+
 if TYPE_CHECKING:
     from xdsl.dialects import func, gpu
 
@@ -57,7 +59,7 @@ def postorder(
 def successors(block: Block) -> list[Block]:
     """Where control goes from the end of ``block``."""
     last = block.last_op
-    return [] if last is None else list(last.successors)
+    return [] if last is None else list(successors_of(last))
 
 
 def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:

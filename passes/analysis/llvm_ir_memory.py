@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -54,8 +55,8 @@ def memory_of(op: Operation) -> MemoryEffects:
     kind = type(op)
     if kind is not InstOp and kind is not TerminatorOp:
         return NOTHING
-    assert isinstance(op, InstOp | TerminatorOp)
-    return _memory_of(op.text.data) if op.may_access_memory else NOTHING
+    carried = cast(InstOp | TerminatorOp, op)
+    return _memory_of(carried.text.data) if carried.may_access_memory else NOTHING
 
 
 @lru_cache(maxsize=1 << 14)

@@ -20,6 +20,7 @@ from xdsl.ir import Operation
 from fencewright.lowering.skeleton import merged_ordering
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.mlir_dialects.attributes import SCOPES
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.mlir_dialects.llvm_ir.text import unquote_name
 from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation, StoreOp
@@ -70,7 +71,7 @@ class Acquirers:
 
 
 def _ops_of(function: llvm_ir.FuncOp) -> Iterator[Operation]:
-    return (op for block in function.body.blocks for op in block.ops)
+    return (op for block in function.body.blocks for op in operations(block))
 
 
 def _acquires(op: Operation) -> bool:
@@ -88,7 +89,7 @@ def _acquires(op: Operation) -> bool:
 
 def _callee(op: Operation) -> str | None:
     """The function that ``op`` calls, "" if it is not named; None for no call, or one of LLVM's."""
-    if not isinstance(op, llvm_ir.InstOp) or memory_of(op) != ANYTHING:
+    if type(op) is not llvm_ir.InstOp or memory_of(op) != ANYTHING:
         return None
     call = _CALL.match(op.text.data)
     if call is None:

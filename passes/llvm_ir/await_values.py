@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64, i32, i64
@@ -15,6 +15,7 @@ from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.vocabulary import Ordering, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.caches import (
     COUNTERS_OF,
@@ -98,14 +99,14 @@ def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
     entry = FlagAccesses() if is_kernel(function) else _UNKNOWN
 
     def carry(block: Block, flags: FlagAccesses) -> FlagAccesses:
-        for op in block.ops:
+        for op in operations(block):
             flags = flags_after(op, flags)
         return flags
 
     begin = solve_forward(blocks, {blocks[0]: entry}, carry, FlagAccesses.join)
     for block in blocks:
         flags = begin[block]
-        for op in tuple(block.ops):
+        for op in operations(block):
             before, flags = flags, flags_after(op, flags)
             if type(op) is WaitOp and op in of_others and not before.others & waits_of(op):
                 covered = [flag for flag in before.few if _counters(flag) & waits_of(op)]
@@ -113,7 +114,7 @@ def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
 
 
 def _all_ops(blocks: Iterable[Block]) -> Iterator[Operation]:
-    return (op for block in blocks for op in block.ops)
+    return (op for block in blocks for op in operations(block))
 
 
 class FlagAccesses(NamedTuple):
@@ -316,14 +317,14 @@ def drop_waits(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
     entry = Outstanding(0 if is_kernel(function) else _ALL)
 
     def carry(block: Block, outstanding: Outstanding) -> Outstanding:
-        for op in block.ops:
+        for op in operations(block):
             outstanding = issued(op, outstanding)
         return outstanding
 
     begin = solve_forward(blocks, {blocks[0]: entry}, carry, Outstanding.join)
     for block in blocks:
         outstanding = begin[block]
-        for op in tuple(block.ops):
+        for op in operations(block):
             before, outstanding = outstanding, issued(op, outstanding)
             if type(op) is WaitOp:
                 _narrow(op, before.all_counters)
@@ -340,10 +341,11 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
         return Outstanding(counters, awaited.difference([op.value.owner]))
     if type(op) is CacheOp:  # Whether it counts or not (``CACHE_COUNTS``), it may be outstanding.
         return Outstanding(counters | VMCNT, awaited)
-    if isinstance(op, scoped.AccessOperation):
-        if _is_awaited(op):
-            return Outstanding(counters, awaited | {op})
-        return Outstanding(counters | _counters(op), awaited)
+    if type(op) in scoped.ACCESSES:
+        access = cast(scoped.AccessOperation, op)
+        if _is_awaited(access):
+            return Outstanding(counters, awaited | {access})
+        return Outstanding(counters | _counters(access), awaited)
     return Outstanding(counters | _issued_by(memory_of(op)), awaited)
 
 
@@ -374,11 +376,12 @@ def _over_after(wait: WaitOp) -> int:
 
 def _counters(op: scoped.AccessOperation) -> int:
     """The counters that an access may increment, and whether LLVM may make a scalar load of it."""
-    if op.space not in SHARED:
+    space = op.space
+    if space not in SHARED:
         return 0
-    weak = op.ordering.data is Ordering.WEAK and op.volatile is None
-    scalar = isinstance(op, scoped.LoadOp) and weak and op.space in IN_MEMORY
-    return COUNTERS_OF[op.space] | scalar * _SCALAR
+    is_load = type(op) is scoped.LoadOp and space in IN_MEMORY
+    scalar = is_load and op.ordering.data is Ordering.WEAK and op.volatile is None
+    return COUNTERS_OF[space] | scalar * _SCALAR
 
 
 def _narrow(op: WaitOp, outstanding: int) -> None:

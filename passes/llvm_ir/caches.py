@@ -10,7 +10,7 @@ LLVM moves no access past it.
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     Float16Type,
@@ -34,6 +34,7 @@ from fencewright.lowering.vocabulary import Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import PLAIN, BarrierOp, CacheOp, WaitOp
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir.dialect import METADATA, FuncOp
 from fencewright.passes.analysis.caches import (
     BARRIER,
@@ -72,26 +73,31 @@ _BOTH = VMCNT | LGKMCNT
 
 def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
     """The code of every function that has been lowered for CDNA, if there are ``cdna`` operations."""
+    meanings: _Meanings = {}
     for function, target in lowered_functions(module):
-        ops = (op for block in function.body.blocks for op in block.ops)
+        ops = (op for block in function.body.blocks for op in operations(block))
         if any(type(op) in _MAINTENANCE for op in ops):
-            yield LLVMIRCode(function, target)
+            yield LLVMIRCode(function, target, meanings)
+
+
+_Meanings: TypeAlias = dict[object, tuple[Meaning | None, object]]
+"""What accesses mean by target and likeness, with what keeps that likeness."""
 
 
 class LLVMIRCode(CacheCode):
     """A function in LLVM IR, lowered for a target, which a work-group runs as a kernel or calls."""
 
-    def __init__(self, function: FuncOp, target: Target):
+    def __init__(self, function: FuncOp, target: Target, meanings: _Meanings):
         blocks = reachable_blocks(function.body)
         super().__init__(blocks, blocks[:1], target.chip, target.tgsplit)
         self.target = target
         self.is_kernel = is_kernel(function)
         self._in_memory = _IN_MEMORY[CHIPS[target.chip].splits_counters]
         self.function = function
-        self._meanings: dict[object, tuple[Meaning | None, object]] = {}
+        self._meanings = meanings
 
     def read(self, block: Block) -> CacheSteps:
-        found = [step for op in block.ops for step in self._steps_at(op)]
+        found = [step for op in operations(block) for step in self._steps_at(op)]
         assert block.last_op is not None
         self.bound.discard(block)
         if found and _waits_at_end(found[-1], block.last_op):
@@ -109,15 +115,15 @@ class LLVMIRCode(CacheCode):
         if type(op) in _MAINTENANCE:
             meaning = maintenance(op, self.chip) if SCALAR not in op.attributes else _for_loads(op)
             return [] if meaning is None else [CacheStep(op, meaning)]
-        if isinstance(op, scoped.AccessOperation):
-            meaning = self._meaning_of(op)
+        if type(op) in scoped.ACCESSES:
+            meaning = self._meaning_of(cast(scoped.AccessOperation, op))
             return [] if meaning is None else [CacheStep(op, meaning)]
         return [CacheStep(op, each) for each in _meanings(memory_of(op), self.chip)]
 
     def _meaning_of(self, op: scoped.AccessOperation) -> Meaning | None:
         """``access_meaning``, once for accesses that are alike."""
         likeness, kept = op.likeness()
-        key = likeness, _is_invariant(op), PLAIN in op.attributes
+        key = self.target, likeness, _is_invariant(op), PLAIN in op.attributes
         if key not in self._meanings:
             self._meanings[key] = access_meaning(op, self.target), kept
         return self._meanings[key][0]

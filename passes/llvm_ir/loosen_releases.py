@@ -15,6 +15,7 @@ from fencewright.lowering.facts import are_write_backs_cumulative, facts_for
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import OrderingAttr
 from fencewright.mlir_dialects.cdna import PHASES, WaitOp
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.scoped import AccessOperation
 from fencewright.passes.analysis.caches import VMCNT, CacheStep
 from fencewright.passes.analysis.dataflow import solve_forward
@@ -67,10 +68,11 @@ _LEARNT, _READING = 1, 2
 
 def loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
     """The waits within the work-group that need not wait for memory, write-backs being cumulative."""
+    waits = (op for block in code.blocks for op in operations(block))
+    if not any(map(_is_within, waits)) or not _may_loosen(code):
+        return
     steps = code.steps
     known = [step for block in code.blocks for step in steps[block]]
-    if not any(_is_within(step) for step in known) or not _may_loosen(code):
-        return
     if any(step.meaning.invalidates & Caches.SYSTEM for step in known):
         return
 
@@ -84,7 +86,7 @@ def loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
     for block in code.blocks:
         state = begin[block]
         for step in steps[block]:
-            if _is_within(step) and not (state & _READING and _acquires(step)):
+            if _is_within(step.op) and not (state & _READING and _acquires(step)):
                 found.append(cast(WaitOp, step.op))
             if _is_wider(step) and state & _LEARNT:
                 return
@@ -101,7 +103,7 @@ def _may_loosen(code: LLVMIRCode) -> bool:
 def _after(step: CacheStep, state: _State) -> _State:
     """The state after a step; the waits that may go are taken for gone."""
     meaning = step.meaning
-    if meaning.waits & VMCNT and not _is_within(step):
+    if meaning.waits & VMCNT and not _is_within(step.op):
         state &= ~_READING
     if meaning.writes_back is not None and not state & _READING:
         state &= ~_LEARNT
@@ -117,9 +119,8 @@ def _is_used(op: Operation) -> bool:
     return not isinstance(op, AccessOperation) or any(each.first_use for each in op.results)
 
 
-def _is_within(step: CacheStep) -> bool:
-    """Whether a step is a wait for memory that is for the work-group alone."""
-    op = step.op
+def _is_within(op: Operation) -> bool:
+    """Whether ``op`` is a wait for memory that is for the work-group alone."""
     return type(op) is WaitOp and WITHIN in op.attributes and op.counts.vmcnt is not None
 
 

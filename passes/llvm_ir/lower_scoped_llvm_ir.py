@@ -38,6 +38,7 @@ from fencewright.lowering.skeleton import SKELETON, SkeletonStep, merged_orderin
 from fencewright.lowering.targets import backend_of, parse_target
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Phase, Scope
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir.dialect import (
     FuncOp,
     InstOp,
@@ -187,7 +188,7 @@ class _Lowering:
         if accesses:
             self._escape_noalias(function)
         for block in function.body.blocks:
-            for op in tuple(block.ops):
+            for op in operations(block):
                 if isinstance(op, ScopedOperation):
                     if op.scope is not None and text_of(op) is None:
                         request = _request(op)

@@ -14,6 +14,7 @@ from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import WaitOp
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.caches import LGKMCNT, waits_of
 from fencewright.passes.analysis.control_flow import block_of
@@ -43,8 +44,9 @@ class ShowWaitsPass(ModulePass):
         called = False
         for function, target in lowered_functions(op):
             for block in function.body.blocks:
-                for wait in [each for each in block.ops if isinstance(each, WaitOp)]:
-                    called |= _show(wait, target)
+                for each in operations(block):
+                    if type(each) is WaitOp:
+                        called |= _show(each, target)
         lines = (each.text.data for each in op.ops if isinstance(each, llvm_ir.TopLevelOp))
         if called and not any(f"@{_NAME}(" in line for line in lines):
             op.body.block.add_op(llvm_ir.TopLevelOp(_DECLARATION))

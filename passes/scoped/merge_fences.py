@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +14,7 @@ from xdsl.traits import is_side_effect_free
 from fencewright.lowering.vocabulary import Availability, Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import AVAILABILITIES, ORDERINGS
+from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.acquire_fences import SILENT
 from fencewright.passes.analysis.control_flow import is_mlir_function, reachable_blocks, successors
 from fencewright.passes.analysis.dataflow import solve_forward
@@ -54,7 +55,7 @@ def _regions(op: Operation) -> Iterator[Region]:
     for region in op.regions:
         yield region
         for block in region.blocks:
-            for each in block.ops:
+            for each in operations(block):
                 if each.regions:
                     yield from _regions(each)
 
@@ -65,42 +66,53 @@ def merge_fences(body: Region) -> None:
     Whole fences first: one acq_rel fence is less than an acquire and a release fence.
     """
     blocks = reachable_blocks(body)
+    ops = _heard(blocks)
     for whole in (True, False):
         if whole or _has_two_sided_fence(blocks):
-            _merge_into_earlier(blocks, whole)
-            _merge_into_later(blocks, whole)
+            _merge_into_earlier(blocks, ops, whole)
+            _merge_into_later(blocks, ops, whole)
 
 
-def _merge_into_earlier(blocks: Sequence[Block], whole: bool) -> None:
-    passed = _solve_forward(blocks)
+_Heard: TypeAlias = dict[Block, list[Operation]]
+"""The operations of each block that are not silent."""
+
+
+def _merge_into_earlier(blocks: Sequence[Block], ops: _Heard, whole: bool) -> None:
+    passed = _solve_forward(blocks, ops)
     for block in blocks:
         state = passed[block]
-        for op in list(block.ops):
+        left: list[Operation] = []
+        for op in ops[block]:
             if type(op) is scoped.FenceOp and is_plain(op):
                 if _weaken(op, redundant_after(op, state), whole):
                     continue
             state = after(op, state)
+            left.append(op)
+        ops[block] = left
 
 
-def _merge_into_later(blocks: Sequence[Block], whole: bool) -> None:
+def _merge_into_later(blocks: Sequence[Block], ops: _Heard, whole: bool) -> None:
     end = _end_of(blocks[0])
-    coming = _solve_backward(blocks, end)
+    coming = _solve_backward(blocks, ops, end)
     for block in blocks:
         future = _at_end(block, coming, end)
-        for op in reversed(list(block.ops)):
+        left: list[Operation] = []
+        for op in reversed(ops[block]):
             if type(op) is scoped.FenceOp and is_plain(op):
                 if _weaken(op, redundant_before(op, future), whole):
                     continue
             future = ahead(op, future)
+            left.append(op)
+        ops[block] = left[::-1]
 
 
 def _has_fence(region: Region) -> bool:
-    return any(type(op) is scoped.FenceOp for block in region.blocks for op in block.ops)
+    return any(type(op) is scoped.FenceOp for block in region.blocks for op in operations(block))
 
 
 def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
     """Whether there is a fence that can lose one of its halves."""
-    fences = (op for block in blocks for op in block.ops if type(op) is scoped.FenceOp)
+    fences = (op for block in blocks for op in operations(block) if type(op) is scoped.FenceOp)
     return any(op.ordering.data is Ordering.ACQ_REL for op in fences)
 
 
@@ -226,9 +238,9 @@ def acquired_by(op: Operation) -> int:
     return rank_of(access) if acquires and is_plain(access) else _NOTHING
 
 
-def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
+def _solve_forward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Passed]:
     def carry(block: Block, state: Passed) -> Passed:
-        for op in block.ops:
+        for op in ops[block]:
             state = after(op, state)
         return state
 
@@ -239,10 +251,10 @@ def _solve_forward(blocks: Sequence[Block]) -> dict[Block, Passed]:
 def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
     """For each of ``ops`` the rank at which all atomic reads before it have been acquired."""
     found: dict[Operation, int] = {}
-    passed = _solve_forward(blocks)
+    passed = _solve_forward(blocks, _heard(blocks))
     for block in blocks:
         state = passed[block]
-        for op in block.ops:
+        for op in operations(block):
             if op in ops:
                 found[op] = state.acquired
             state = after(op, state)
@@ -338,7 +350,7 @@ def _at_end(block: Block, begin: dict[Block, Coming], end: Coming) -> Coming:
     return state
 
 
-def _solve_backward(blocks: Sequence[Block], end: Coming) -> dict[Block, Coming]:
+def _solve_backward(blocks: Sequence[Block], ops: _Heard, end: Coming) -> dict[Block, Coming]:
     """The greatest fixpoint: a loop that is never left needs nothing, so loops do not block it."""
     everything = Coming(EVERYTHING, EVERYTHING, EVERYTHING)
     begin = dict.fromkeys(blocks, everything)
@@ -351,7 +363,7 @@ def _solve_backward(blocks: Sequence[Block], end: Coming) -> dict[Block, Coming]
             if block not in reached:
                 continue
             state = _at_end(block, begin, end)
-            for op in reversed(list(block.ops)):
+            for op in reversed(ops[block]):
                 state = ahead(op, state)
             if state != begin[block]:
                 begin[block] = state
@@ -363,10 +375,10 @@ def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operati
     """For each of ``ops`` the rank at which whatever could publish after it is released."""
     found: dict[Operation, int] = {}
     end = _end_of(blocks[0])
-    coming = _solve_backward(blocks, end)
+    coming = _solve_backward(blocks, _heard(blocks), end)
     for block in blocks:
         state = _at_end(block, coming, end)
-        for op in reversed(list(block.ops)):
+        for op in reversed(operations(block)):
             if op in ops:
                 found[op] = state.released
             state = ahead(op, state)
@@ -374,6 +386,11 @@ def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operati
 
 
 # Operations
+
+
+def _heard(blocks: Sequence[Block]) -> _Heard:
+    """What is not silent, found once: the fixpoints look at each operation several times."""
+    return {block: [op for op in operations(block) if not is_silent(op)] for block in blocks}
 
 
 def rank_of(op: scoped.ScopedOperation) -> int:
@@ -422,8 +439,10 @@ def _is_whole_barrier(op: Operation) -> bool:
 def is_silent(op: Operation) -> bool:
     """Whether ``op`` has nothing to do with memory, or with memory that nobody stores to."""
     kind = type(op)
-    if kind in _ACCESSES:
+    if kind in scoped.ACCESSES:
         return "invariant" in op.properties
+    if kind is scoped.FenceOp:
+        return False
     # Operations of llvm_ir know it of themselves; that dialect is not imported for others.
     accesses: bool | None = getattr(op, "may_access_memory", None)
     if accesses is not None:
@@ -434,4 +453,3 @@ def is_silent(op: Operation) -> bool:
 _WEAK = ORDERINGS[Ordering.WEAK]
 _FULL = AVAILABILITIES[Availability.FULL]
 _READS = frozenset({scoped.LoadOp, scoped.AtomicRmwOp, scoped.CmpxchgOp})
-_ACCESSES = _READS | {scoped.StoreOp}
