@@ -8,6 +8,7 @@ import zipfile
 from dataclasses import dataclass
 from email import message_from_string
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -129,11 +130,20 @@ def commands_of_the_start_page() -> list[tuple[str, str]]:
     """Each command of the page with what it shows, as far as that does not differ from run to run."""
     found: list[tuple[str, str]] = []
     for example in examples_of(START, START.read_text(encoding="utf-8")):
+        if example.language == "python":
+            found.append(session_of(example.lines))
         if example.language == "console":
             command, *output = example.lines
             shown = [line for line in output if not line.startswith("Time ")]
             found.append((command.removeprefix("$ "), "\n".join(shown)))
     return found
+
+
+def session_of(lines: tuple[str, ...]) -> tuple[str, str]:
+    """A session of Python as a command, with what it shows."""
+    typed = [line[4:] for line in lines if line.startswith((">>> ", "... "))]
+    shown = [line for line in lines if not line.startswith((">>> ", "... "))]
+    return f"python -c {quote(chr(10).join(typed))}", "\n".join(shown).rstrip()
 
 
 @pytest.mark.usefixtures("index")

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {str(path.relative_to(ROOT)): path for path in pages_with_examples(ROOT / "docs")}
 
 NOT_RUN = {
-    "README.md": 1,
+    "README.md": 2,
     "docs/campaigns.md": 1,
     "docs/gpu-litmus.md": 2,
     "docs/museum.md": 1,
