@@ -379,10 +379,10 @@ class Lane:
             operands[0], operands[1] = operands[1], operands[0]
         if "_load_" in mnemonic or "_read_" in mnemonic:
             address = self._place(mnemonic, operands[1:], offset)
-            self._deliver(unit, operands[0], memory.read(address, _bytes(mnemonic)))
+            self._deliver(unit, operands[0], memory.read(address, bytes_of(mnemonic)))
         elif "_store_" in mnemonic or "_write_" in mnemonic:
             address = self._place(mnemonic, operands, offset)
-            memory.write(address, self.read(operands[1]), _bytes(mnemonic))
+            memory.write(address, self.read(operands[1]), bytes_of(mnemonic))
             self.pending.append((unit, (), lambda: None))
         else:
             self._atomic(unit, memory, mnemonic, operands, offset)
@@ -435,7 +435,7 @@ class Lane:
             self._deliver(unit, result, old)
 
 
-def _bytes(mnemonic: str) -> int:
+def bytes_of(mnemonic: str) -> int:
     suffix = mnemonic.rsplit("_", 1)[1]
     sizes = {"ubyte": 1, "byte": 1, "ushort": 2, "short": 2, "dword": 4}
     if suffix in sizes:
@@ -957,7 +957,7 @@ def test_a_wrong_instruction_is_caught():
     assert results[1] != results[0]
 
 
-_PRIVATE = (
+PRIVATE = (
     HEAD
     + """%one = arith.constant 1 : i64
 %two = arith.constant 2 : i64
@@ -979,18 +979,18 @@ func.return
 }
 """
 )
-_VALUE = 0x0123456789ABCDEF
-_WANTED = Memory()
-_WANTED.write(BUFFER, _VALUE, 8)
-_WANTED.write(BUFFER + 8, 2 * _VALUE >> 32, 4)
+VALUE = 0x0123456789ABCDEF
+WANTED = Memory()
+WANTED.write(BUFFER, VALUE, 8)
+WANTED.write(BUFFER + 8, 2 * VALUE >> 32, 4)
 
 
 @pytest.mark.parametrize("chip", EXECUTED)
 def test_a_value_in_private_memory_is_whole(chip: str):
     """Also where the address is needed for nothing after the load."""
-    assembly, _ = lower(_PRIVATE, chip)
-    memory = outcome(assembly, chip, [_VALUE, 2, 3, 4, 0], uses_scratch=True)
-    assert buffer_of(memory) == buffer_of(_WANTED)
+    assembly, _ = lower(PRIVATE, chip)
+    memory = outcome(assembly, chip, [VALUE, 2, 3, 4, 0], uses_scratch=True)
+    assert buffer_of(memory) == buffer_of(WANTED)
 
 
 _PAIR = re.compile(
@@ -1001,7 +1001,7 @@ _PAIR = re.compile(
 @pytest.mark.parametrize("chip", ["gfx908", "gfx90a"])
 def test_one_instruction_for_two_elements_of_a_buffer_is_caught(chip: str):
     """The second element would be the next lane's."""
-    assembly, _ = lower(_PRIVATE, chip)
+    assembly, _ = lower(PRIVATE, chip)
 
     def whole(pair: re.Match[str]) -> str:
         first = int(pair[2])
@@ -1009,5 +1009,5 @@ def test_one_instruction_for_two_elements_of_a_buffer_is_caught(chip: str):
 
     wide, count = _PAIR.subn(whole, assembly)
     assert count == 6
-    memory = outcome(wide, chip, [_VALUE, 2, 3, 4, 0], uses_scratch=True)
-    assert buffer_of(memory) != buffer_of(_WANTED)
+    memory = outcome(wide, chip, [VALUE, 2, 3, 4, 0], uses_scratch=True)
+    assert buffer_of(memory) != buffer_of(WANTED)
