@@ -36,7 +36,13 @@ from fencewright.simulator.core.condition import LitmusError
 from fencewright.simulator.core.program import SIGN, Placement, Places, signed
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.ptx.columns import ATOMICS, ORDERINGS, PtxLitmusTest, parse_litmus
+from fencewright.simulator.ptx.columns import (
+    ATOMICS,
+    ORDERINGS,
+    OTHER_INSTRUCTIONS,
+    PtxLitmusTest,
+    parse_litmus,
+)
 from fencewright.simulator.ptx.instructions import SCOPES
 from fencewright.simulator.ptx.model import MODELS
 
@@ -428,12 +434,15 @@ class _PtxReader:
         """Instructions with registers and labels of their own, as the loop around a swap."""
         places = {place.data: value for place, value in zip(op.places, op.arguments, strict=True)}
         lines = [read_line(each.data) for each in op.lines]
-        if any(map(_is_of_a_unit, lines)):
-            self.asynchronous(op, lines, places)
+        if units := [*filter(_is_of_a_unit, lines)]:
+            for line in units:
+                self.asynchronous(op, line, places)
             return
         for line in lines:
             if not _is_executed(line):
-                unreadable(op, f"the PTX model does not execute '{line.mnemonic}'")
+                missing = OTHER_INSTRUCTIONS.get(words_of(line.mnemonic)[0])
+                why = "" if missing is None else f": {missing}"
+                unreadable(op, f"the PTX model does not execute '{line.mnemonic}'{why}")
         names = {name for line in lines for name in line.names}
         registers = {name: self.fresh() for name in names - places.keys() - {"dst"}}
         labels = [line.names[0] for line in lines if not line.mnemonic]
@@ -445,14 +454,11 @@ class _PtxReader:
         for line in lines:
             self.line(line, registers)
 
-    def asynchronous(
-        self, op: ptx.SequenceOp, lines: list[Line], places: Mapping[str, SSAValue]
-    ) -> None:
+    def asynchronous(self, op: ptx.SequenceOp, line: Line, places: Mapping[str, SSAValue]) -> None:
         """An asynchronous instruction: as PTX has it, with names for addresses.
 
         A wait is a loop around a look at the mbarrier, which the model has as one instruction.
         """
-        (line,) = filter(_is_of_a_unit, lines)
         if line.mnemonic.startswith("mapa"):
             self.map_shared(op)
             return
@@ -696,8 +702,10 @@ def _is_of_a_unit(line: Line) -> bool:
 
 
 def _reduction_problem(mnemonic: str) -> str:
-    """Why the model cannot compute a reduction; "" if it can, or if it is none."""
+    """Why the model cannot compute a reduction, or copy to peers; "" if it can, or if it is neither."""
     head, *words = words_of(mnemonic)
+    if head == "multimem" and "cp" in words:
+        return f"in the PTX model, {mnemonic} is not modelled: write a copy to each peer"
     if not ("reduce" in words or "ld_reduce" in words or head == "red" or "red" in words):
         return ""
     if "tensor" in words:

@@ -161,6 +161,7 @@ _REGISTER = re.compile(r"r\d+$")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _NAME = re.compile(r"[A-Za-z_]\w*$")
 _TYPE = re.compile(r"[busf](?P<bits>8|16|32|64|128)$")
+_FLOAT = re.compile(r"b?f(?:16|32|64)(?:x2)?$|e\d+m\d+(?:x\d)?$|tf32$")
 _DROPPED = re.compile(
     r"shared(?:::(?:cta|cluster))?$|global$|param::\w+$|[busf](?:8|16|32|64|128|1024)$|e\d+m\d+$|bf16$|tf32$"
     r"|v[24]$|tile$|[1-5]d$|m\d+n\d+k\d+$|\d+x\d+b$|x\d+$|kind::\w+$|cta_group::1$|sync$|aligned$"
@@ -363,6 +364,8 @@ class _Operation:
         if len(found) != 1:
             return None
         self.take(found[0])
+        if floats := [each for each in self.qualifiers if _FLOAT.match(each)]:
+            raise self.error(f"{self.mnemonic}: values are words, and .{floats[0]} is no integer")
         kind = ATOMICS[found[0]]
         return _UNSIGNED[kind] if kind in _UNSIGNED and self.take("u32") else kind
 
@@ -602,6 +605,8 @@ def _named_barrier(op: _Operation) -> ptx.PtxInstruction:
     """``barrier.cta`` as PTX writes it."""
     op.take("cta")
     op.take("aligned")
+    if {"popc", "and", "or"} & {*op.qualifiers}:
+        raise op.error(f"{op.mnemonic} is not modelled: what a barrier computes of all threads")
     if len(op.qualifiers) != 1 or op.qualifiers[0] not in _ROLES:
         raise op.error(f"{op.head} needs one of {_listed(_ROLES)}, or .cluster")
     role = _ROLES[op.qualifiers[0]]

@@ -29,6 +29,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
+from fencewright.tools.dev.async_paths import async_paths_page
 from fencewright.tools.dev.cdna_machine_page import cdna_machine_page
 from fencewright.tools.dev.certificates_page import certificates_page
 from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
@@ -298,6 +299,7 @@ PAGES = {
     "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
     "patterns.md": patterns_page,
+    "async-paths.md": async_paths_page,
 }
 
 
