@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from fencewright.checker.cdna_accesses import OperationKind, mode_of
 from fencewright.checker.cdna_calls import calls_of, inlined
+from fencewright.checker.cdna_feasible import without_infeasible_paths
 from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_hazards import find_hazards
+from fencewright.checker.cdna_hazards import ON_A_PATH, find_hazards, places_of_hazards
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lift_code
 from fencewright.checker.cdna_patterns import find_patterns
 from fencewright.checker.cdna_scoped import to_scoped
@@ -26,7 +27,22 @@ class Checked:
 
     def hazards(self) -> Iterator[Finding]:
         """Registers that are used too early, and waits for nothing."""
-        yield from find_hazards(self.lifted.code, self.entries)
+        code = self.lifted.code
+        found = find_hazards(code, self.entries)
+        if not any(each.rule in ON_A_PATH for each in found):
+            yield from found
+            return
+        yield from (each for each in found if each.rule not in ON_A_PATH)
+        places = places_of_hazards(code, self.entries)
+        entries = self.entries
+        for flow in without_infeasible_paths(code.flow):
+            code = code_of(flow, code.mode)
+            entries = solve(code)
+            places &= places_of_hazards(code, entries)
+            if not places:
+                return
+        again = find_hazards(code, entries, places)
+        yield from (each for each in again if each.rule in ON_A_PATH)
 
     def patterns(self) -> Iterator[Finding]:
         """What cannot have been meant, whatever the source."""

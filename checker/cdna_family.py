@@ -24,6 +24,7 @@ class InstructionKind(Word):
     BRANCH = "branch"
     JUMP = "jump"
     CALL = "call"
+    SUBROUTINE = "subroutine"
     END = "end"
     MESSAGE = "message"
     VALU = "valu"

@@ -2,25 +2,37 @@
 
 A function that returns by ``s[30:31]`` is called with anything outstanding (LLVM AMDGPUUsage,
 "Non-Kernel Functions"); any other is where a wave starts.
+
+Hand-written code has subroutines of its own, which return by other registers and wait for what they
+like. A call of one may go to every label whose address the function takes, and goes on after
+the call as if nothing had been there: what a subroutine leaves in flight is not followed.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_operands import Effects, effects_of
 from fencewright.checker.cdna_text import AssemblyInstruction, AssemblyLabel, Function, Registers
 from fencewright.lowering.cdna.chips import CHIPS, GFX942, ChipRow, Generation
+from fencewright.lowering.vocabulary import AddressSpace
 
 RETURN_ADDRESS = Registers(("s30", "s31"))
 
-_ENDS = (InstructionKind.END, InstructionKind.JUMP, InstructionKind.BRANCH)
+_ENDS = (
+    InstructionKind.END,
+    InstructionKind.JUMP,
+    InstructionKind.BRANCH,
+    InstructionKind.SUBROUTINE,
+)
+_CALLS = ("s_swappc_b64", "s_swap_pc_i64")
+_JUMPS = ("s_setpc_b64", "s_set_pc_i64")
 
 
 def is_return(instruction: AssemblyInstruction) -> bool:
     """Whether an instruction goes back to where its function was called."""
-    is_jump = instruction.mnemonic in ("s_setpc_b64", "s_set_pc_i64")
+    is_jump = instruction.mnemonic in _JUMPS
     return is_jump and instruction.operands[:1] == (RETURN_ADDRESS,)
 
 
@@ -60,22 +72,59 @@ def flow_of(function: Function) -> Flow:
     chip = CHIPS.get(function.chip, GFX942)
     runs = list(_runs(function, chip.generation))
     of_label = {name: number for number, (labels, _) in enumerate(runs) for name in labels}
-    blocks = tuple(
-        Block(tuple(steps), tuple(_successors(function, number, runs, of_label)))
+    steps = [step for _, each in runs for step in each]
+    subroutines: list[int] = []
+    if any(step.effects.kind is InstructionKind.SUBROUTINE for step in steps):
+        values = [step for _, each in runs if not _jumps_far(each) for step in each]
+        subroutines = _named_in(
+            [step for step in values if step.effects.kind not in _ENDS], of_label
+        )
+    blocks = [
+        Block(tuple(steps), tuple(_successors(function, number, runs, of_label, subroutines)))
         for number, (_, steps) in enumerate(runs)
-    )
-    steps = [step for block in blocks for step in block.steps]
+    ]
+    if _begins_twice(runs):
+        blocks = [Block((), (1, 2)), *(_moved(block) for block in blocks)]
     is_called = not function.descriptor and any(step.is_return for step in steps)
-    return Flow(function, blocks, is_called, chip)
+    return Flow(function, tuple(blocks), is_called, chip)
 
 
 _Run = tuple[list[str], list[Step]]
+
+_PROLOGUE = (InstructionKind.LOAD, InstructionKind.WAIT, InstructionKind.NOTHING)
+
+
+def _begins_twice(runs: Sequence[_Run]) -> bool:
+    """Whether hardware that preloads arguments begins after a prologue that loads them itself.
+
+    That jumps over the other beginning, which has no label. Source: LLVM AMDGPUUsage, "Preloaded
+    Kernel Arguments".
+    """
+    if len(runs) < 3 or runs[1][0] or not runs[0][1]:
+        return False
+    *prologue, last = runs[0][1]
+    loaded = {step.effects.space for step in prologue if step.effects.kind is InstructionKind.LOAD}
+    return (
+        last.instruction.mnemonic == "s_branch"
+        and loaded == {AddressSpace.CONSTANT}
+        and all(step.effects.kind in _PROLOGUE for step in prologue)
+    )
+
+
+def _moved(block: Block) -> Block:
+    """The block with one more before it."""
+    return Block(block.steps, tuple(each + 1 for each in block.successors))
 
 
 def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
     """Labels, and the instructions from them to the next label or jump."""
     labels: list[str] = []
     steps: list[Step] = []
+    returns = {
+        each.operands[0]
+        for each in function.instructions
+        if each.mnemonic in _CALLS and each.operands and each.operands[0] != RETURN_ADDRESS
+    }
     for each in function.body:
         if isinstance(each, AssemblyLabel):
             if steps:
@@ -84,6 +133,8 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
             labels.append(each.name)
             continue
         step = Step(each, effects_of(each.text, generation))
+        if returns and each.operands and each.operands[0] in returns:
+            step = _of_subroutine(step, steps)
         steps.append(step)
         if step.effects.kind in _ENDS:
             yield labels, steps
@@ -92,18 +143,37 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
         yield labels, steps
 
 
+def _of_subroutine(step: Step, before: Sequence[Step]) -> Step:
+    """A step on the register by which subroutines return, after those of its block."""
+    (address, *_), mnemonic = step.instruction.operands, step.instruction.mnemonic
+    kind = step.effects.kind
+    if mnemonic in _CALLS:
+        kind = InstructionKind.SUBROUTINE
+    elif mnemonic in _JUMPS and isinstance(address, Registers):
+        defined = {name for each in before for name in each.effects.defines}
+        # What the block computes itself is a far branch.
+        kind = kind if defined.intersection(address.names) else InstructionKind.END
+    return replace(step, effects=replace(step.effects, kind=kind))
+
+
 _LABEL = re.compile(r'"[^"]+"|\.?[\w$.]+')
 
 
 def _successors(
-    function: Function, number: int, runs: Sequence[_Run], of_label: dict[str, int]
+    function: Function,
+    number: int,
+    runs: Sequence[_Run],
+    of_label: Mapping[str, int],
+    subroutines: Sequence[int],
 ) -> Iterator[int]:
     steps = runs[number][1]
     last = steps[-1] if steps else None
     kind = last.effects.kind if last else InstructionKind.NOTHING
     if kind is InstructionKind.END:
         return
-    if kind in _ENDS and last is not None:
+    if kind is InstructionKind.SUBROUTINE:
+        yield from subroutines
+    elif kind in _ENDS and last is not None:
         operands = last.instruction.operands
         target = operands[0] if operands else ""
         if isinstance(target, str):
@@ -111,18 +181,25 @@ def _successors(
             if target in of_label:
                 yield of_label[target]
         elif not last.is_return:
-            yield from _far_targets(steps, of_label)
+            # An address that the block adds to its own: a far branch.
+            yield from _named_in(steps, of_label)
     if kind is not InstructionKind.JUMP:
         if number + 1 < len(runs):
             yield number + 1
-        elif last is not None and kind is not InstructionKind.CALL:
+        elif last is not None and kind not in (InstructionKind.CALL, InstructionKind.SUBROUTINE):
             # Nothing runs after a call that does not return, nor after a trap.
-            if any(step.effects.kind is not InstructionKind.NOTHING for step in steps):
+            nothing = all(step.effects.kind is InstructionKind.NOTHING for step in steps)
+            if last.instruction.mnemonic != "s_trap" and not nothing:
                 raise function.error(last.instruction.line, "the function goes on after its end")
 
 
-def _far_targets(steps: Sequence[Step], of_label: dict[str, int]) -> Iterator[int]:
-    """Where ``s_setpc_b64`` goes by an address that the block adds to its own: a far branch."""
+def _jumps_far(steps: Sequence[Step]) -> bool:
+    """Whether what addresses a block computes is where it jumps itself."""
+    return bool(steps) and steps[-1].instruction.mnemonic in _JUMPS
+
+
+def _named_in(steps: Sequence[Step], of_label: Mapping[str, int]) -> list[int]:
+    """The blocks whose labels stand in an expression of one of the steps, as its operand."""
     words = {
         word
         for step in steps
@@ -130,4 +207,4 @@ def _far_targets(steps: Sequence[Step], of_label: dict[str, int]) -> Iterator[in
         if isinstance(operand, str)
         for word in _LABEL.findall(operand)
     }
-    yield from sorted(of_label[word] for word in words if word in of_label and "getpc" not in word)
+    return sorted({of_label[word] for word in words if word in of_label and "getpc" not in word})

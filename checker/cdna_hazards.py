@@ -6,7 +6,7 @@ order of their issue; a register that is overwritten while a store has yet to co
 read it. Sources: MI300 ISA 4.4 and 10.2.2; LLVM SIInsertWaitcnts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from fencewright.checker.cdna_family import InstructionKind
@@ -16,12 +16,43 @@ from fencewright.checker.findings import Finding, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import AddressSpace
 
-_NOTHING = InstructionKind.NOTHING
+_NOTHING = (InstructionKind.NOTHING, InstructionKind.END)
 
 
-def find_hazards(code: Code, entries: Mapping[int, State]) -> list[Finding]:
-    """The findings in one function, by line; ``entries``: what ``solve`` finds of ``code``."""
-    return sorted(_Analysis(code, entries).findings())
+Place = tuple[int, str]
+"""The line of an instruction, and a register that it uses or overwrites."""
+
+
+def find_hazards(
+    code: Code, entries: Mapping[int, State], places: Collection[Place] | None = None
+) -> list[Finding]:
+    """The findings in one function, by line; ``entries``: what ``solve`` finds of ``code``.
+
+    ``places``: where alone a register may be used too early, if that is known.
+    """
+    return sorted(_Analysis(code, entries, places).findings())
+
+
+def places_of_hazards(code: Code, entries: Mapping[int, State]) -> set[Place]:
+    """Where registers are used or overwritten too early."""
+    return {
+        (step.instruction.line, register)
+        for number, entry in entries.items()
+        for step, state in _steps(code, number, entry)
+        if step.effects.kind is not InstructionKind.UNKNOWN
+        for rule, register in hazards_at(state, step)
+        if rule in ON_A_PATH
+    }
+
+
+def _steps(code: Code, number: int, entry: State) -> Iterator[tuple[Step, State]]:
+    """The steps of a block, each with the state before it, which is the same object for all."""
+    state = entry.copy()
+    changing = {id(step): operation for step, operation in code.counted[number]}
+    for step in code.flow.blocks[number].steps:
+        yield step, state
+        if id(step) in changing:
+            state.step(code, step, changing[id(step)])
 
 
 _TEXTS: Mapping[Rule, str] = MappingProxyType(
@@ -34,6 +65,9 @@ _TEXTS: Mapping[Rule, str] = MappingProxyType(
         "if both are of one place",
     }
 )
+ON_A_PATH = (Rule.RAW, Rule.WAW)
+"""What a path shows."""
+
 _READS = (InstructionKind.LOAD, InstructionKind.ATOMIC)
 
 
@@ -57,8 +91,9 @@ _COUNTERS = frozenset(map(str, Counter))
 
 
 class _Analysis:
-    def __init__(self, code: Code, entries: Mapping[int, State]):
+    def __init__(self, code: Code, entries: Mapping[int, State], places: Collection[Place] | None):
         self.code = code
+        self.places = places
         self.flow = code.flow
         self.entries = entries
         self.found: dict[tuple[Rule, int], Finding] = {}
@@ -71,9 +106,7 @@ class _Analysis:
         return list(self.found.values())
 
     def _report(self, number: int, entry: State) -> None:
-        state = entry.copy()
-        changing = {id(step): operation for step, operation in self.code.counted[number]}
-        for step in self.flow.blocks[number].steps:
+        for step, state in _steps(self.code, number, entry):
             effects = step.effects
             if effects.kind is InstructionKind.WAIT:
                 self._report_surplus(state, step)
@@ -82,8 +115,6 @@ class _Analysis:
                 self._add(Rule.UNKNOWN, step, text, step.instruction.line)
             elif state.loads:
                 self._report_uses(state, step)
-            if id(step) in changing:
-                state.step(self.code, step, changing[id(step)])
 
     def _report_unreached(self) -> None:
         """Where an indirect jump may lead, and nothing else does: nothing there was checked."""
@@ -95,18 +126,23 @@ class _Analysis:
         ):
             return
         for number, block in enumerate(blocks):
-            first = next((each for each in block.steps if each.effects.kind is not _NOTHING), None)
+            first = next((each for each in block.steps if each.effects.kind not in _NOTHING), None)
             if number not in entries and first is not None:
                 text = "no jump that is known leads here: what follows is not checked"
                 self._add(Rule.UNREACHED, first, text, 0)
 
     def _report_uses(self, state: State, step: Step) -> None:
         for rule, register in hazards_at(state, step):
+            if rule in ON_A_PATH and not self._may_be(step, register):
+                continue
             line = state.loads[register].line
             wait = f"{state.needed([register])} is missing"
             self._add(
                 rule, step, f"{_TEXTS[rule].format(register=register, line=line)}: {wait}", line
             )
+
+    def _may_be(self, step: Step, register: str) -> bool:
+        return self.places is None or (step.instruction.line, register) in self.places
 
     def _report_surplus(self, state: State, step: Step) -> None:
         for name, count in self.code.waits[step.instruction.line].items():

@@ -1,6 +1,11 @@
-"""Which chip a code object is for. Source: LLVM AMDGPUUsage, "ELF Code Object", Header."""
+"""Which chip a code object is for, and which of its symbols are functions.
+
+Sources: LLVM AMDGPUUsage, "ELF Code Object"; ELF-64 Object File Format, "Symbol Table".
+"""
 
 import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fencewright.checker.cdna_text import AssemblyError
 from fencewright.lowering.cdna.chips import CHIPS
@@ -36,3 +41,53 @@ def chip_of_object(content: bytes, file: str) -> str:
         known = ", ".join(_CHIPS.values())
         raise AssemblyError(f"{file}:1: error: a code object for a chip that is none of {known}")
     return chip
+
+
+_SECTIONS = struct.Struct("<40xQ10xHH")
+_SECTION = struct.Struct("<4xI16xQQI12xQ")
+_SYMBOL = struct.Struct("<IBxHQ8x")
+_SYMBOL_TABLES = (2, 11)
+_FUNCTION = 2
+_KERNEL = ".kd"
+"""A kernel's descriptor is called as it, with this after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    name: str
+    is_function: bool
+    place: tuple[int, int]
+    """Section and address."""
+
+
+def functions_of_object(content: bytes) -> dict[str, str]:
+    """The symbols of an ELF file at which functions begin, with the names of those.
+
+    Others are labels, which hand-written assembly leaves in the object. Empty if it has no symbols.
+    """
+    symbols = list(_symbols(content))
+    kernels = {each.name.removesuffix(_KERNEL) for each in symbols if each.name.endswith(_KERNEL)}
+    functions = {
+        each.place: each.name for each in symbols if each.is_function or each.name in kernels
+    }
+    return {each.name: functions[each.place] for each in symbols if each.place in functions}
+
+
+def _symbols(content: bytes) -> Iterator[_Symbol]:
+    try:
+        start, size, count = _SECTIONS.unpack_from(content)
+        sections: list[tuple[int, int, int, int, int]] = [
+            _SECTION.unpack_from(content, start + n * size) for n in range(count)
+        ]
+        for kind, offset, length, link, each in sections:
+            if kind not in _SYMBOL_TABLES:
+                continue
+            names = sections[link][1]
+            for place in range(offset, offset + length, each):
+                name_at, info, section, address = _SYMBOL.unpack_from(content, place)
+                begin = names + int(name_at)
+                name = content[begin : content.index(b"\0", begin)].decode(errors="replace")
+                yield _Symbol(name, info & 0xF == _FUNCTION, (section, address))
+    except (struct.error, IndexError, ValueError):
+        # What is cut short is llvm-objdump's to refuse.
+        return

@@ -6,6 +6,7 @@ warning says that what is there cannot have been meant, a note that it may have 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from fencewright.checker.cdna_accesses import Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
@@ -34,6 +35,8 @@ class _Patterns:
         self.flags = 0
         for each in (code.operations[number] for spin in self.spins for number in spin.reads):
             self.flags |= each.bit if each.in_lds else 0
+        stores = [each for each in code.operations if each.kind is _O.STORE and each.in_memory]
+        self.tells_stores = any(not each.scope.includes(Scope.AGENT) for each in stores)
         self.found: dict[tuple[Rule, int, int], Finding] = {}
         self.begun: dict[int, list[tuple[int, str]]] = {}
         self._block = -1
@@ -51,6 +54,7 @@ class _Patterns:
                 self._syncs = False
         for spin in self.spins:
             self._spin(spin)
+        self._join_cumulative()
         return self.found.values()
 
     def _is_release_wait(self, state: State, line: int) -> bool:
@@ -176,6 +180,9 @@ class _Patterns:
         return places
 
     def _cumulative(self, operation: Operation, state: State) -> None:
+        if operation.kind is _O.STORE and not (self.tells_stores or self._syncs):
+            # Where every store goes through, its bits do not say that it publishes.
+            return
         for barrier in self.code.those(state.ahead):
             stores = self.code.those(self.propagated.crossing[barrier.number])
             text = (
@@ -187,6 +194,17 @@ class _Patterns:
             arrive = any((each.effect.stores or 0) >= Reach.AGENT for each in stores)
             level = None if arrive else Level.NOTE
             self._add(Rule.CUMULATIVE, operation, barrier, text, level, once=True)
+
+    def _join_cumulative(self) -> None:
+        """One finding of the function, that of the highest level and the first line."""
+        found = {key: each for key, each in self.found.items() if each.rule is Rule.CUMULATIVE}
+        if len(found) < 2:
+            return
+        first = min(found.values(), key=_order)
+        for key in found:
+            del self.found[key]
+        text = f"{first.message}, and likewise at {len(found) - 1} more"
+        self.found[first.rule, 0, 0] = replace(first, message=text)
 
     def _spin(self, spin: Spin) -> None:
         inside = [each for number in spin.blocks for _, each in self.code.counted[number]]

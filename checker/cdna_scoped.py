@@ -94,7 +94,7 @@ def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
     return _Writer(lifted, entries).text()
 
 
-_OUT = (InstructionKind.CALL, InstructionKind.UNKNOWN)
+_OUT = (InstructionKind.CALL, InstructionKind.SUBROUTINE, InstructionKind.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)

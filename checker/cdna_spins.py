@@ -18,6 +18,7 @@ _DOES_MORE = (
     InstructionKind.MEMORY_TO_LDS,
     InstructionKind.BARRIER,
     InstructionKind.CALL,
+    InstructionKind.SUBROUTINE,
     InstructionKind.UNKNOWN,
 )
 

@@ -36,7 +36,7 @@ from fencewright.checker.cdna_rows import wait_counts
 from fencewright.checker.cdna_text import Registers
 from fencewright.lowering.cdna.caches import Caches, Reach
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
-from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind, CounterState
+from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind, CounterState, Token
 from fencewright.lowering.cdna.waits import read_wait, wait_text
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
@@ -371,8 +371,11 @@ class State:
             self.flight |= operation.bit
         kinds = 0
         for event in effects.events:
-            self.counters[event.counter].issue(event, tokens)
+            counter = self.counters[event.counter]
+            counter.issue(event, tokens)
             kinds |= event.kind
+            if not self.chip.splits_counters:
+                self._deliver(event.counter, counter.overflow())
         for register in results:
             before = self.loads.get(register)
             more = before.kinds if before else 0
@@ -447,9 +450,19 @@ class State:
                 self._wait(name, counter, count)
 
     def _wait(self, name: Counter, counter: CounterState, count: int) -> None:
+        self._deliver(name, counter.wait(count))
+        if count > 0:
+            return
+        for each, kind in _FLAT_LEAVES.get(name, ()):
+            other = self.counters[each]
+            if other.kinds & _FLAT and ANYTHING not in other.stamps:
+                other.kinds = other.kinds & ~_FLAT | kind
+
+    def _deliver(self, name: Counter, tokens: Iterable[Token]) -> None:
+        """One counter has seen the end of registers or operations."""
         leaves = _FLAT_LEAVES.get(name, ())
-        others = [each for each in self.counters.values() if each is not counter]
-        for token in counter.wait(count):
+        others = [each for key, each in self.counters.items() if key is not name]
+        for token in tokens:
             is_left = any(token in other.stamps for other in others)
             if isinstance(token, int):
                 if not is_left:
@@ -462,11 +475,6 @@ class State:
                 continue
             left = leaves[0][1] if leaves and load.kinds & _FLAT else 0
             self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | left)
-        if count == 0:
-            for counted_by, kind in leaves:
-                other = self.counters[counted_by]
-                if other.kinds & _FLAT and ANYTHING not in other.stamps:
-                    other.kinds = other.kinds & ~_FLAT | kind
 
     def _end(self, number: int) -> None:
         """An operation is done."""

@@ -1,7 +1,7 @@
 """AMD assembly as structured text: functions, labels, instructions, kernel descriptors.
 
-Reads what LLVM prints for GFX9 (``llc``, ``clang -S``, inline assembly in it), what Triton and
-hipcc have from it, and what llvm-objdump prints. What an instruction means is not known here.
+Reads what LLVM prints for GFX9 (``llc``, ``clang -S``, inline assembly in it), and what Triton and
+hipcc have from it. What an instruction means is not known here.
 Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
 """
 
@@ -125,6 +125,7 @@ NAMED_REGISTERS = MappingProxyType(
 _ONE = re.compile(r"([vsa])(\d+)")
 _RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)")
+_LITERAL = re.compile(r"lit(?:64)?\((.+)\)")
 _LABEL = re.compile(r'("[^"]+"|[\w.$@]+):\s*(.*)')
 _MODIFIER = re.compile(r"[a-z_0-9]+:.*")
 _COUNT = re.compile(r"[a-z]+cnt\(\d+\)")
@@ -135,9 +136,6 @@ _FLAGS = frozenset(
 
 _TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w*-\w*-[\w.]*-(gfx[\w-]+)[^"]*"')
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
-_SYMBOL = re.compile(r"<([^>]+)>:")
-_LISTED = re.compile(r"L\d+")
-_BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\S+)", re.M)
 _FUNCTION_TYPE = re.compile(r'\.type\s+("[^"]+"|[^\s,]+)\s*,\s*@function')
 _KERNEL = re.compile(r"\.amdhsa_kernel\s+(\S+)")
 _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
@@ -145,7 +143,7 @@ _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
 
 def read_assembly(text: str, file: str = "<string>") -> Assembly:
     """The functions of ``text``; raises ``AssemblyError`` for text that has no chip, or several."""
-    lines = [_without_comment(line) for line in text.splitlines()]
+    lines = [without_comment(line) for line in text.splitlines()]
     if _FOR_ASSEMBLER.search(text):
         _leave_macros_out(lines)
         _check_assembled(lines, file)
@@ -179,7 +177,12 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
     return Assembly(chip, MappingProxyType(functions))
 
 
-_FOR_ASSEMBLER = re.compile(r"^\s*\.(?:macro|if\w*|else\w*|rept|irpc?|include|incbin)\b", re.M)
+_FOR_ASSEMBLER = re.compile(
+    r"^\s*(?:\.(?:macro|if\w*|else\w*|rept|irpc?|include|incbin)\b"
+    r"|[a-z]\w*\s[^;/\"\n]*\b[vsa]\[[A-Za-z_][^\]\n]*\])",
+    re.M,
+)
+"""Directives, and instructions whose registers are symbols."""
 _MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
 
 
@@ -225,41 +228,8 @@ def check_whole(text: str, file: str) -> None:
         )
 
 
-def read_disassembly(text: str, chip: str, file: str = "<string>") -> Assembly:
-    """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints."""
-    bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
-    body: list[AssemblyLabel | AssemblyInstruction] | None = None
-    # Hand-written assembly has labels that are symbols, too: what is branched to, or run into.
-    targets = set(_BRANCH.findall(text))
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = _without_comment(raw)
-        if found := _SYMBOL.fullmatch(line):
-            own = _LISTED.fullmatch(found[1]) or found[1] in targets or _goes_on(body)
-            if body is not None and own:
-                body.append(AssemblyLabel(found[1], number))
-            else:
-                body = bodies.setdefault(found[1], [])
-        elif body is not None and line and raw[0].isspace() and not line.startswith("."):
-            body.append(_instruction(line, number, None))
-    functions = {
-        name: Function(name, tuple(body), MappingProxyType({}), (), file, chip=chip)
-        for name, body in bodies.items()
-    }
-    return Assembly(chip, MappingProxyType(functions))
-
-
-_PADDING = ("s_nop", "s_code_end")
-_LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap)\w*")
-
-
-def _goes_on(body: Sequence[AssemblyLabel | AssemblyInstruction] | None) -> bool:
-    """Whether control runs out of the end of what has been read."""
-    code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
-    last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
-    return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
-
-
-def _without_comment(line: str) -> str:
+def without_comment(line: str) -> str:
+    """The line without its comment, and without spaces around it."""
     code = line.partition(";")[0]
     return code.partition("//")[0].strip()
 
@@ -284,7 +254,7 @@ def _bodies(
         if not name or not rest:
             continue
         if not rest.startswith("."):
-            made = _instruction(rest, number, source)
+            made = read_instruction(rest, number, source)
             body.append(made)
             if made.mnemonic == "s_clause":
                 # LLVM says where the first of a clause comes from, and of the others nothing.
@@ -300,7 +270,8 @@ def _bodies(
         yield name, tuple(body)
 
 
-def _instruction(text: str, line: int, source: SourceLine | None) -> AssemblyInstruction:
+def read_instruction(text: str, line: int, source: SourceLine | None = None) -> AssemblyInstruction:
+    """The instruction that ``text`` is, without comment."""
     mnemonic, operands, modifiers, words = _parsed(text)
     return AssemblyInstruction(mnemonic, operands, modifiers, line, words, source)
 
@@ -325,7 +296,7 @@ def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
     texts = instruction.text.split(" :: ")
     if len(texts) == 1:
         return (instruction,)
-    return tuple(_instruction(each, instruction.line, instruction.source) for each in texts)
+    return tuple(read_instruction(each, instruction.line, instruction.source) for each in texts)
 
 
 _COMMA = re.compile(r",(?![^\[(]*[\])])")
@@ -347,7 +318,8 @@ def _operand(word: str) -> Operand:
     if found := _RUN.fullmatch(word):
         first, last = int(found[2]), int(found[3] or found[2])
         return Registers(tuple(f"{found[1]}{n}" for n in range(first, last + 1)))
-    return int(word, 0) if _NUMBER.fullmatch(word) else word
+    number = found[1] if (found := _LITERAL.fullmatch(word)) else word
+    return int(number, 0) if _NUMBER.fullmatch(number) else word
 
 
 def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:

@@ -187,10 +187,21 @@ class CounterState:
             return []
         self.owed = min(self.owed, count)
         self.extra = min(self.extra, count)
+        return self._issued_until(self.clock - count)
+
+    def overflow(self) -> list[Token]:
+        """Which results are here because the counter has no room for them beside the younger ones.
+
+        A wave issues nothing that would take a counter beyond its maximum. Source:
+        ROCm/rocm-systems#11202 and #10926 (CDNA3 and CDNA4).
+        """
+        return self._issued_until(self.clock - self.limit)
+
+    def _issued_until(self, newest: int) -> list[Token]:
+        """Take out what was issued until then, if that is the order in which it retires."""
         if not self.in_order:
             return []
         delivered: list[Token] = []
-        newest = self.clock - count
         for token, stamp in self.stamps.items():
             if stamp > newest:
                 break

@@ -11,13 +11,13 @@ import pytest
 from fencewright.checker.cdna_accesses import Mode
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_hazards import find_hazards
+from fencewright.checker.cdna_listing import read_disassembly
 from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.cdna_text import (
     AssemblyError,
     AssemblyInstruction,
     Function,
     read_assembly,
-    read_disassembly,
 )
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -113,13 +113,37 @@ def test_straight_line_code(body: tuple[str, ...], expected: list[tuple[int, str
     assert found(*body) == expected
 
 
+def rules(*body: str) -> list[str]:
+    return [rule for _, rule in found(*body)]
+
+
 def test_a_counter_at_its_maximum_waits_for_nothing() -> None:
-    loads = [f"global_load_dword v{n}, v[2:3], off" for n in range(4, 80)]
-    assert found(*loads, "s_waitcnt vmcnt(62)", "v_mov_b32_e32 v1, v17") == []
-    assert (78, Rule.RAW) in [
-        (line + 1, rule)
-        for line, rule in found(*loads, "s_waitcnt vmcnt(63)", "v_mov_b32_e32 v1, v4")
+    loads = [f"global_load_dword v{n}, v[2:3], off" for n in range(17, 80)]
+    use = "v_mov_b32_e32 v1, v17"
+    assert rules(*loads, "s_waitcnt vmcnt(62)", use) == []
+    assert rules(*loads, "s_waitcnt vmcnt(63)", use) == [Rule.RAW]
+
+
+def test_what_a_counter_has_no_room_for_is_here() -> None:
+    use = "v_mov_b32_e32 v1, v4"
+    loads = [f"global_load_dword v{n}, v[2:3], off" for n in range(4, 68)]
+    assert rules(*loads, use) == []
+    assert rules(*loads[:-1], use) == [Rule.RAW]
+    reads = [f"ds_read_b32 v{n}, v2" for n in range(4, 20)]
+    assert rules(*reads, use) == []
+    assert rules(*reads[:-1], use) == [Rule.RAW]
+    # The younger ones may be here before those of another kind.
+    assert rules(reads[0], SCALAR, *reads[1:], use) == [Rule.RAW]
+
+
+def test_the_room_of_a_counter_is_that_of_the_worst_path() -> None:
+    reads = [f"ds_read_b32 v{n}, v2" for n in range(4, 20)]
+    use = "v_mov_b32_e32 v1, v4"
+    some = (*reads[:9], "s_cbranch_scc1 .LBB0_1", *reads[9:12], ".LBB0_1:")
+    assert rules(*some, *reads[12:], "ds_read_b32 v30, v2", "ds_read_b32 v31, v2", use) == [
+        Rule.RAW
     ]
+    assert rules(*some, *reads[9:], use) == []
 
 
 BRANCH = ("s_cbranch_scc1 .LBB0_1", LOAD, ".LBB0_1:", USE)
@@ -181,6 +205,7 @@ def test_code_that_cannot_be_read_is_an_error() -> None:
         findings("s_waitcnt xcnt(0)", "s_endpgm")
     with pytest.raises(AssemblyError, match=r"f\.s:4: error: the function goes on after its end"):
         findings(USE)
+    assert findings(USE, "s_trap 2") == []
     two = '.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"\n.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n'
     with pytest.raises(AssemblyError, match="the assembly is for gfx90a and for gfx942"):
         read_assembly(two)
@@ -296,3 +321,99 @@ def test_split_counters(body: tuple[str, ...], expected: list[str]) -> None:
     )
     (found,) = checked(read_assembly(text, "f.s"), "f.s")
     assert [each.rule.value for each in found.hazards() if each.level is Level.ERROR] == expected
+
+
+SKIP = "s_cmp_eq_u32 s11, 0"
+"""What decides whether there is anything to load."""
+
+
+@pytest.mark.parametrize(
+    ("test", "between", "again", "expected"),
+    [
+        # The load is skipped, and where it is not, so is its wait.
+        (SKIP, (), SKIP, []),
+        (SKIP, ("s_mov_b32 s12, 0",), "s_cmp_lg_u32 s11, 7", [Rule.RAW]),
+        ("s_cmp_eq_u32 s11, 1", (), "s_cmp_le_u32 s11, 1", [Rule.RAW]),
+        ("s_cmp_gt_u32 s11, 1", (), "s_cmp_ge_u32 s11, 2", []),
+        ("s_cmp_gt_u32 s11, 1", (), "s_cmp_eq_u32 s11, 0", [Rule.RAW]),
+        ("s_cmp_gt_i32 s11, 1", (), "s_cmp_gt_i32 s11, 1", []),
+        ("s_cmp_gt_i32 s11, 1", (), "s_cmp_gt_i32 s11, 0", [Rule.RAW]),
+        ("s_cmp_eq_u64 s[4:5], s[6:7]", (), "s_cmp_eq_u64 s[4:5], s[6:7]", []),
+        # The register is another one, or changes in between, before or after what is tested.
+        (SKIP, (), "s_cmp_eq_u32 s12, 0", [Rule.RAW]),
+        (SKIP, ("s_sub_u32 s11, s11, 1",), SKIP, [Rule.RAW]),
+        ("s_cmp_eq_u64 s[4:5], s[6:7]", ("s_mov_b32 s7, 0",), "s_cmp_eq_u64 s[4:5], s[6:7]",
+            [Rule.RAW]),
+    ],
+)  # fmt: skip
+def test_a_path_that_contradicts_itself_has_no_hazard(
+    test: str, between: tuple[str, ...], again: str, expected: list[Rule]
+) -> None:
+    body = (
+        test, "s_cbranch_scc1 .LBB0_1", LOAD, ".LBB0_1:", *between,
+        again, "s_cbranch_scc0 .LBB0_2", USE, "s_endpgm", ".LBB0_2:", "s_endpgm",
+    )  # fmt: skip
+    assert [each.rule for each in path_findings(*body)] == expected
+
+
+def path_findings(*body: str) -> list[Finding]:
+    text = "\n".join(('\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "\t.type f,@function", "f:",
+                      *body, ""))  # fmt: skip
+    (found,) = checked(read_assembly(text, "f.s"), "f.s")
+    return [each for each in found.hazards() if each.level is Level.ERROR]
+
+
+def test_a_use_that_can_be_reached_is_named_where_an_earlier_one_cannot() -> None:
+    body = (
+        SKIP, "s_cbranch_scc1 .LBB0_1", LOAD, ".LBB0_1:", SKIP, "s_cbranch_scc0 .LBB0_2", USE,
+        "s_endpgm", ".LBB0_2:", USE, "s_endpgm",
+    )  # fmt: skip
+    assert [(each.line - HEAD, each.rule) for each in path_findings(*body)] == [(9, Rule.RAW)]
+
+
+def test_of_two_loads_of_a_register_the_one_on_a_path_is_named() -> None:
+    body = (
+        "s_cmp_eq_u32 s11, 1", "s_cbranch_scc1 .LBB0_1", LOAD, ".LBB0_1:",
+        "s_cmp_eq_u32 s11, 1", "s_cbranch_scc1 .LBB0_2", "s_waitcnt vmcnt(0)", LOAD,
+        ".LBB0_2:", USE, "s_endpgm",
+    )  # fmt: skip
+    (hazard,) = path_findings(*body)
+    assert (hazard.line - HEAD, hazard.about) == (9, (HEAD + 7,))
+
+
+def test_around_a_loop_what_is_tested_changes() -> None:
+    body = (
+        ".LBB0_1:", "s_cmp_eq_u32 s11, 0", "s_cbranch_scc1 .LBB0_2", LOAD, ".LBB0_2:",
+        "s_cmp_lg_u32 s11, 0", "s_cbranch_scc1 .LBB0_3", USE, ".LBB0_3:",
+        "s_sub_u32 s11, s11, 1", "s_cbranch_vccz .LBB0_1", "s_endpgm",
+    )  # fmt: skip
+    assert [(each.line - HEAD, each.rule) for each in path_findings(*body)] == [(7, Rule.RAW)]
+    waits = (*body[:9], "s_waitcnt vmcnt(0)", *body[9:])
+    assert path_findings(*waits) == []
+
+
+SUBROUTINE = (
+    LOAD, "s_getpc_b64 s[4:5]", "s_add_u32 s4, s4, .Lsub", "s_swappc_b64 s[8:9], s[4:5]",
+)  # fmt: skip
+
+
+def test_a_subroutine_of_the_function_waits_only_for_what_it_waits_for() -> None:
+    """One that is called by LLVM's convention waits for everything."""
+    sub = (".Lsub:", "v_mov_b32_e32 v7, v8", "s_setpc_b64 s[8:9]")
+    assert found(*SUBROUTINE, USE, "s_endpgm", *sub) == [(4, Rule.RAW)]
+    assert found(*SUBROUTINE, "s_waitcnt vmcnt(0)", USE, "s_endpgm", *sub) == []
+    # What the caller has in flight is in flight there.
+    assert found(*SUBROUTINE, "s_endpgm", ".Lsub:", USE, "s_setpc_b64 s[8:9]") == [(6, Rule.RAW)]
+    conventional = [each.replace("s[8:9]", "s[30:31]") for each in SUBROUTINE]
+    assert found(*conventional, USE) == []
+
+
+PROLOGUE = ("s_load_dword s4, s[0:1], 0x0", "s_waitcnt lgkmcnt(0)", "s_branch .Lbody")
+
+
+def test_a_kernel_whose_arguments_are_preloaded_begins_twice() -> None:
+    second = ("s_mov_b32 s4, s2", LOAD, ".Lbody:", USE)
+    assert found(*PROLOGUE, *second) == [(6, Rule.RAW)]
+    assert found(*PROLOGUE, *second[:2], "s_waitcnt vmcnt(0)", *second[2:]) == []
+    # What a jump leaps over is no beginning where the prologue does more.
+    assert found(LOAD, *PROLOGUE, "s_waitcnt vmcnt(0)", ".Lbody:", USE) == [(6, Rule.RAW)]

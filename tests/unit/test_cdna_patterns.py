@@ -1,5 +1,7 @@
 """Patterns that need no source: each wrong form, and forms like it that are right."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencewright.checker.cdna_accesses import Mode
@@ -168,3 +170,20 @@ def test_publications_without_scope_bits() -> None:
     assert found(STORE, "buffer_wbl2", WAIT, "buffer_wbl2", add, mode=GFX90A) == [
         (4, Rule.UNWAITED, N)
     ]
+
+
+def test_stores_that_all_go_through_publish_where_a_wait_for_stores_precedes() -> None:
+    assert found(FLAG, "s_barrier", FLAG) == []
+    assert found(FLAG, "s_barrier", WAIT, FLAG) == [(3, Rule.CUMULATIVE, W)]
+    assert found(STORE, FLAG, "s_barrier", FLAG) == [(3, Rule.CUMULATIVE, W)]
+    # An atomic says by itself that others look at it.
+    assert found(FLAG, "s_barrier", "global_atomic_add v[4:5], v6, off sc1") == [
+        (2, Rule.CUMULATIVE, W)
+    ]
+
+
+def test_stores_in_flight_at_many_barriers_are_one_finding() -> None:
+    round_ = (FLAG, "s_barrier", WAIT, FLAG)
+    (once,) = findings(*round_)
+    (many,) = findings(*round_, *round_, *round_)
+    assert many == replace(once, message=f"{once.message}, and likewise at 2 more")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fencewright.checker.cdna_listing import read_disassembly
 from fencewright.checker.cdna_program import HazardError, ThreadLaunch, read_thread
 from fencewright.checker.cdna_rows import ROWS, wait_counts
 from fencewright.checker.cdna_text import (
@@ -12,7 +13,6 @@ from fencewright.checker.cdna_text import (
     KernelArgument,
     Registers,
     read_assembly,
-    read_disassembly,
 )
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine

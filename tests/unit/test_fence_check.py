@@ -79,6 +79,10 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         (GOOD + "\t.amdhsa_kernel k\n", "k.s:8:1: error: the file is cut short: '.amdhsa_kernel'"),
         (GOOD.replace("\ts_endpgm\n", ""), "k.s:6:1: error: the function goes on after its end"),
         (GOOD[: GOOD.index("\t.type")], "k.s:1:1: error: there is no function with instructions"),
+        (
+            GOOD.replace("v1,", "v[vgprA+1],"),
+            "k.s:4:1: error: 'global_load_dword v[vgprA+1]' is for the assembler",
+        ),
         (elf()[:20], "k.s:1:1: error: not a whole 64-bit ELF file"),
         (elf(machine=62), "k.s:1:1: error: an object for another machine than AMD's GPUs"),
         (elf(flags=0x41), "k.s:1:1: error: a code object for a chip that is none of gfx908"),
@@ -195,6 +199,55 @@ def test_a_code_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert (status, err) == (1, "")
     assert "v1 is used while the load of line" in out
     assert out.endswith("k.s: gfx942: functions k: 1 error, 0 warnings, 1 note\n")
+
+
+BY_HAND = """
+\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+\t.text
+\t.globl k
+\t.type\tk,@function
+\t.type\tm,@function
+k:
+start:
+\tglobal_load_dword v1, v[2:3], off
+\ts_getpc_b64 s[4:5]
+\ts_add_i32 s6, away, 4
+\ts_add_u32 s4, s4, s6
+\ts_addc_u32 s5, s5, 0
+\ts_setpc_b64 s[4:5]
+between:
+\ts_endpgm
+away:
+\ts_waitcnt vmcnt(0)
+\tv_mov_b32_e32 v2, v1
+\ts_endpgm
+m:
+\ts_endpgm
+"""
+
+
+@pytest.mark.skipif(find_llvm_tool("llvm-objdump") is None, reason=LLVM_HINT)
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        (BY_HAND, 0, "functions k, m: 0 errors, 0 warnings, 0 notes"),
+        (BY_HAND.replace("\ts_waitcnt vmcnt(0)\n", ""), 1, "v1 is used while the load of line"),
+        # Where the jump leads is not known: what has no other way to it is not checked.
+        (BY_HAND.replace("s_getpc_b64 s[4:5]", "s_mov_b64 s[4:5], s[8:9]"), 3, "[unreached-code]"),
+    ],
+)
+def test_labels_and_far_branches_of_an_object(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, status: int, said: str
+) -> None:
+    assembler = find_llvm_tool("llvm-mc")
+    assert assembler is not None
+    options = ("-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-filetype=obj")
+    done = subprocess.run(
+        [assembler, *options], input=text.encode(), capture_output=True, check=True
+    )
+    found, out, _ = run(capsys, tmp_path, done.stdout)
+    assert found == status
+    assert said in out
 
 
 MESSAGE = Path(__file__).parents[1] / "data" / "fence-check" / "message.ll"
