@@ -98,7 +98,7 @@ class OperationKind(Word):
     """What an operation is to the memory model.
 
     ``OUTSIDE``: code that is not seen, which may load and store anything: a call, the caller, an
-    instruction that is not known.
+    instruction that is not known. ``RETURN``: to the caller, which may go on to do so.
     """
 
     LOAD = "load"
@@ -111,6 +111,7 @@ class OperationKind(Word):
     INVALIDATE = "invalidate"
     BARRIER = "barrier"
     OUTSIDE = "outside"
+    RETURN = "return"
 
     @property
     def reads(self) -> bool:
@@ -198,6 +199,9 @@ _SCALAR: Mapping[OperationKind, OperationKind] = MappingProxyType(
 _POLICY = frozenset(
     {"sc0", "sc1", "nt", "glc", "slc", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}
 )
+SCOPE_BITS = _POLICY - {"nt", "slc"}
+"""Those that make an access coherent further than it is by itself."""
+
 _TGSPLIT_MISSES_L1 = frozenset({"sc0"})
 """Loads that miss the L1 in tgsplit mode (CDNA4 ISA, load and store control by sc1 sc0)."""
 
@@ -234,7 +238,7 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
     effects, instruction = step.effects, step.instruction
     if effects.kind is InstructionKind.CACHE:
         return _maintenance(number, step, mode)
-    kind = _KINDS.get(effects.kind)
+    kind = _O.RETURN if step.is_return else _KINDS.get(effects.kind)
     if kind is None:
         return None
     made = Operation(number, kind, instruction.line, instruction.text, step=step)

@@ -69,7 +69,7 @@ class Checked:
         for each in self.lifted.operations:
             if each.line in calls and calls[each.line].name:
                 yield each.line, f"{each.text} -> call of {calls[each.line].name}"
-            elif each.kind is not OperationKind.OUTSIDE or each.line:
+            elif each.line and each.kind is not OperationKind.RETURN:
                 yield each.line, f"{each.text} -> {describe(self.lifted, each)}"
 
 

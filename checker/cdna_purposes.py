@@ -8,7 +8,7 @@ otherwise be older. What can go is said with its reason (``cdna_surplus``).
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.cdna_accesses import LEVELS, Operation, OperationKind
+from fencewright.checker.cdna_accesses import LEVELS, SCOPE_BITS, Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lines
 from fencewright.checker.cdna_state import Code, State, walk
@@ -66,17 +66,13 @@ def _with_surplus(
             yield Purpose(line, each.finding.message, purpose.orders, is_surplus=True)
 
 
-_SCOPE_BITS = frozenset({"glc", "sc0", "sc1"})
-"""Modifiers that make an access coherent further than it is by itself."""
-
-
 def _synchronises(operation: Operation) -> bool:
     """Whether an operation may order others by itself: a barrier, or what may be an atomic."""
     if operation.kind in (_O.BARRIER, _O.ATOMIC):
         return True
     if operation.step is None or not operation.kind.is_access:
         return False
-    return not _SCOPE_BITS.isdisjoint(operation.step.instruction.modifiers)
+    return not SCOPE_BITS.isdisjoint(operation.step.instruction.modifiers)
 
 
 def _wait(code: Code, line: int, before: State, after: State) -> Purpose:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fencewright.checker.cdna_accesses import SCOPES, Operation, OperationKind
+from fencewright.checker.cdna_accesses import SCOPE_BITS, SCOPES, Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Flow, Step
 from fencewright.checker.cdna_lift import LiftedFunction
@@ -159,7 +159,7 @@ class _Writer:
                     yield from self._acquired(operation, invalidated)
                 else:
                     invalidated = Caches.NONE
-                    if operation.kind is not _O.WRITE_BACK:
+                    if operation.kind not in (_O.WRITE_BACK, _O.RETURN):
                         yield operation
             state.step(code, step, operation)
             yield from self._completed(under_way - set(state.covered))
@@ -262,7 +262,7 @@ class _Writer:
         if operation.kind is _O.STORE and not self.code.mode.chip.scope_bits:
             released = self.lifted.releases(operation)
             return released is not None and released.includes(Scope.AGENT)
-        return not _BITS.isdisjoint(operation.text.split())
+        return not SCOPE_BITS.isdisjoint(operation.text.split())
 
     def _is_after_stores(self, operation: Operation) -> bool:
         """Whether a load that may be an atomic issues when all atomic stores before it are done."""
@@ -323,7 +323,6 @@ class _Writer:
 
 
 _CLUSTER = "scope:SCOPE_SE"
-_BITS = frozenset({"sc0", "sc1", "glc", "scope:SCOPE_DEV", "scope:SCOPE_SYS"})
 
 
 def _unlifted(step: Step, why: str) -> UnliftableError:

@@ -133,7 +133,11 @@ class _Filter:
         found: list[int] = []
         for rank, scope in enumerate(SCOPES):
             late = older = 0
-            if operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
+            if operation.kind in _LEAVES:
+                # What is called, or called this, may publish anything, and read it.
+                late = late_bits(self.code, place, operation, scope) & self.late[rank]
+                older = unseen(self.code, place, scope) & self.older[rank]
+            elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
                 late = late_bits(self.code, place, operation, scope) & self.late[rank]
             if operation.kind.reads:
                 older = older_bits(self.code, place, operation, scope) & self.older[rank]
@@ -158,7 +162,8 @@ def _mask(code: Code, kinds: Sequence[OperationKind]) -> int:
     return bits
 
 
-_COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE, _O.OUTSIDE})
+_LEAVES = frozenset({_O.OUTSIDE, _O.RETURN})
+_COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE})
 """Operations of which nothing is asked."""
 
 _NO_HAZARDS: _Hazards = frozenset()

@@ -186,3 +186,18 @@ def test_a_change_is_followed_only_as_far_as_it_makes_a_difference(
 
     for jump in ("", "s_cbranch_scc1 .L{}"):
         assert steps(80, jump) <= 5 * steps(20, jump)
+
+
+CALL, RETURN = "s_swappc_b64 s[30:31], s[16:17]", "s_setpc_b64 s[30:31]"
+BEGIN = "s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)"
+
+
+@pytest.mark.parametrize("leaves", [CALL, RETURN])
+@pytest.mark.parametrize("before", [(), (BEGIN,)])
+def test_what_a_call_or_a_caller_may_depend_on_stays(leaves: str, before: tuple[str, ...]) -> None:
+    """It may publish what was stored, and read what an acquire is for."""
+    release, acquire = (*before, STORE, BACK, WAIT, leaves), (*before, SEE, WAIT, INV, leaves)
+    assert [n for n in gone(*release) if n >= len(before)] == []
+    assert [n for n in gone(*acquire) if n >= len(before)] == []
+    # Where a wave ends nobody does.
+    assert gone(STORE, BACK, WAIT) == [1, 2]

@@ -208,7 +208,7 @@ def show_counterexamples(
         try:
             test = counterexample(one.lifted, each, f"found{number}")
         except UnshownError as problem:
-            yield each.finding(), f"not executed on the machine: {problem}"
+            yield each.finding(), f"without a test: {problem}"
             continue
         said = f"on the machine, two waves end with {test.forbidden}"
         if folder is not None:
