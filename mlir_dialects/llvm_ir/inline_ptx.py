@@ -506,14 +506,17 @@ def _mbarrier_inval(read: _Reader) -> Said | None:
     return _mbarrier(read, scoped_async.MbarrierInvalOp, read.statement.operands[0])
 
 
-def _mbarrier_expect(read: _Reader) -> Said | None:
-    address, count = read.statement.operands
-    given, scope = _integer(read.constant(count)), read.statement.scope
-    if given is None or scope is None:
-        return None
-    return _mbarrier(
-        read, scoped_async.MbarrierExpectTxOp, address, scope=SCOPES[scope], bytes=given
-    )
+def _mbarrier_bytes(op_type: type[Operation]) -> "Callable[[_Reader], Said | None]":
+    """An operation on the bytes that a phase waits for."""
+
+    def made(read: _Reader) -> Said | None:
+        address, count = read.statement.operands
+        given, scope = _integer(read.constant(count)), read.statement.scope
+        if given is None or scope is None:
+            return None
+        return _mbarrier(read, op_type, address, scope=SCOPES[scope], bytes=given)
+
+    return made
 
 
 def _mbarrier_arrive(read: _Reader) -> Said | None:
@@ -688,12 +691,14 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], Said | None]] = MappingProxyType(
         "barrier cluster arrive": _cluster_arrive,
         "barrier cluster wait": _plain(scoped_async.ClusterWaitOp),
         "fence proxy async": _proxy_fence,
+        "fence proxy alias": _plain(scoped_async.AliasFenceOp),
         "fence proxy async::generic": _between_proxies,
         "fence proxy tensormap::generic": _tensormap_fence,
         "fence mbarrier_init": _plain(scoped_async.MbarrierInitFenceOp),
         "mbarrier init": _mbarrier_init,
         "mbarrier inval": _mbarrier_inval,
-        "mbarrier expect_tx": _mbarrier_expect,
+        "mbarrier expect_tx": _mbarrier_bytes(scoped_async.MbarrierExpectTxOp),
+        "mbarrier complete_tx": _mbarrier_bytes(scoped_async.MbarrierCompleteTxOp),
         "mbarrier arrive": _mbarrier_arrive,
         "mbarrier arrive_drop": _mbarrier_arrive,
         "mbarrier arrive expect_tx": _mbarrier_arrive,

@@ -85,6 +85,9 @@ SAID = {
     nvvm("fence.proxy.sync_restrict", properties="fromProxy = #nvvm.proxy_kind<generic>, "
          "order = #nvvm.mem_order<release>, toProxy = #nvvm.proxy_kind<async>"):
         "scoped.cluster_fence release async",
+    nvvm("fence.proxy", properties="kind = #nvvm.proxy_kind<alias>"): "scoped.alias_fence",
+    nvvm("mbarrier.complete_tx", "%s, %n", f"{SHARED}, i32", "scope = #nvvm.mem_scope<cta>"):
+        "scoped.mbarrier_complete_tx workgroup %s bytes 64",
     nvvm("cluster.arrive", properties="aligned"): "scoped.cluster_arrive release",
     nvvm("cluster.arrive.relaxed"): "scoped.cluster_arrive relaxed",
     nvvm("cluster.wait"): "scoped.cluster_wait",
