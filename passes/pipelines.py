@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
@@ -351,10 +352,10 @@ class LLVMIRPipeline(Pipeline):
             (steps[:lowers], steps[lowers]),
             (steps[lowers + 1 : waits], None),
         ):
-            before = _order_of(op)
+            before = None if changed else _order_of(op)
             for step in stage:
                 step.apply(ctx, op)
-            changed |= _order_of(op) != before
+            changed = changed or _order_of(op) != before
             if following is not None:
                 following.apply(ctx, op)
         for step in steps[waits:] if changed else ():
@@ -402,16 +403,18 @@ _ON_WAITS = frozenset({"loosen-releases", "await-values", "show-waits"})
 """Passes that change waits alone."""
 
 
-def _order_of(module: ModuleOp) -> list[tuple[object, ...]]:
-    """Every operation but waits, block by block, with how it orders others."""
-    return [
-        (id(op), id(op.properties.get("ordering")), id(op.properties.get("scope")))
+def _order_of(module: ModuleOp) -> tuple[list[Operation], list[object]]:
+    """Every operation but waits, block by block, and how those of ``scoped`` order others."""
+    ops = [
+        op
         for function in module.ops
         for region in function.regions
         for block in region.blocks
         for op in operations(block)
         if op.name != _WAIT
     ]
+    of_scoped = [op.properties for op in ops if "ordering" in op.properties]
+    return ops, [(each["ordering"], each.get("scope")) for each in of_scoped]
 
 
 _WAIT = "cdna.s_waitcnt"

@@ -46,9 +46,12 @@ class Acquirers:
         functions = {op.sym_name.data: op for op in module.ops if isinstance(op, llvm_ir.FuncOp)}
         callers: dict[str, list[str]] = {name: [] for name in functions}
         found: set[str] = set()
+        self._calls: dict[str, list[tuple[Operation, str]]] = {name: [] for name in functions}
         for name, function in functions.items():
             for op in _ops_of(function):
                 callee = _callee(op)
+                if callee is not None:
+                    self._calls[name].append((op, callee))
                 if callee in callers:
                     callers[callee].append(name)
                 elif callee is not None or _acquires(op):
@@ -66,8 +69,8 @@ class Acquirers:
 
     def calls_in(self, function: llvm_ir.FuncOp) -> list[Operation]:
         """The calls by which ``function`` may acquire."""
-        called = ((op, _callee(op)) for op in _ops_of(function))
-        return [op for op, name in called if name is not None and name not in self._harmless]
+        called = self._calls[function.sym_name.data]
+        return [op for op, name in called if name not in self._harmless]
 
 
 def _ops_of(function: llvm_ir.FuncOp) -> Iterator[Operation]:

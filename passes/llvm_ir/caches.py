@@ -58,6 +58,7 @@ from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.analysis.election import Election
 from fencewright.passes.analysis.exchanges import exchanged, is_conditional
 from fencewright.passes.analysis.llvm_ir_memory import (
+    NOTHING,
     MemoryEffects,
     is_kernel,
     lowered_functions,
@@ -118,7 +119,10 @@ class LLVMIRCode(CacheCode):
         if type(op) in scoped.ACCESSES:
             meaning = self._meaning_of(cast(scoped.AccessOperation, op))
             return [] if meaning is None else [CacheStep(op, meaning)]
-        return [CacheStep(op, each) for each in _meanings(memory_of(op), self.chip)]
+        effects = memory_of(op)
+        if effects is NOTHING:
+            return []
+        return [CacheStep(op, each) for each in _meanings(effects, self.chip)]
 
     def _meaning_of(self, op: scoped.AccessOperation) -> Meaning | None:
         """``access_meaning``, once for accesses that are alike."""

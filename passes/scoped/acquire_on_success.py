@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering
 from fencewright.mlir_dialects.attributes import ORDERINGS
+from fencewright.mlir_dialects.leaf_operation import walk
 from fencewright.mlir_dialects.scoped import CmpxchgOp, FenceOp, LoadOp, StoreOp
 from fencewright.passes.analysis.caches import IN_MEMORY
 from fencewright.passes.analysis.exchanges import exchanged, is_conditional
@@ -35,7 +36,7 @@ class AcquireOnSuccessPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         edges = Edges()
-        for each in [each for each in op.walk() if type(each) is CmpxchgOp]:
+        for each in [each for each in walk(op) if type(each) is CmpxchgOp]:
             if (edge := success_edge(each)) is not None:
                 _acquire_on(edge, each, edges)
 

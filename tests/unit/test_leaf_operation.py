@@ -166,5 +166,7 @@ def test_operations_are_appended_as_xdsl_does() -> None:
     assert all(op.parent is ours for op in ours.ops)
     assert leaf_operation.operations(ours) == list(ours.ops)
     assert leaf_operation.operations(Block()) == []
+    outer = test_dialect.TestOp.create(regions=[Region([ours, theirs]), Region()])
+    assert list(leaf_operation.walk(outer)) == list(outer.walk())
     ours.add_op(last := scoped.FenceOp.create(properties=RELAXED))
     assert ours.last_op is last
