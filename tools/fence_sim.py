@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.extras import how_to_get
 from fencewright.lowering.vocabulary import Word
@@ -50,6 +50,9 @@ from fencewright.tools.progress import progress as show_progress
 from fencewright.tools.progress import search
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
 from fencewright.tools.workers import FileResult, add_workers, run_side_by_side
+
+if TYPE_CHECKING:
+    from fencewright.simulator.ptx.columns import PtxLitmusTest
 
 
 class ConditionVerdict(Word):
@@ -345,18 +348,12 @@ def _steps(
 
 
 def convert(arguments: Namespace) -> int:
-    """``fence-sim convert``: between ``.litmus`` in columns and ``.mlir``."""
+    """``fence-sim convert``: between ``.litmus`` in columns and ``.mlir``; columns to those of Dat3M."""
     path = arguments.input
     text = read_text(path)
     if is_columns(path, text):
-        from fencewright.tools.inputs.litmus_writer import WriterError, module_text
-
-        if arguments.dat3m:
-            raise error("--dat3m has no effect: what is written is MLIR", name_of(path))
-        try:
-            written = module_text(parse_columns(path, text))
-        except WriterError as problem:
-            raise error(str(problem), name_of(path)) from problem
+        test = parse_columns(path, text)
+        written = _written_columns(test, path, True) if arguments.dat3m else _module_of(test, path)
     else:
         tests = read(path, lowering_of(arguments))
         written = "\n".join(_columns_of(test, path, arguments.dat3m) for test in tests)
@@ -365,7 +362,27 @@ def convert(arguments: Namespace) -> int:
     return HOLDS
 
 
+def _module_of(test: "PtxLitmusTest", path: str) -> str:
+    """A test in columns as MLIR."""
+    from fencewright.tools.inputs.litmus_writer import WriterError, module_text
+
+    try:
+        return module_text(test)
+    except WriterError as problem:
+        raise error(f"{problem}; --dat3m writes columns", name_of(path)) from problem
+
+
 def _columns_of(test: RunnableTest, path: str, for_dat3m: bool) -> str:
+    """A test in columns."""
+    if not isinstance(test, PtxTest):
+        raise error(
+            f"'{test.name}' is in {test.language}; columns are for PTX: say --mcpu sm_90",
+            name_of(path),
+        )
+    return _written_columns(test.test, path, for_dat3m)
+
+
+def _written_columns(test: "PtxLitmusTest", path: str, for_dat3m: bool) -> str:
     """A test in columns, as herd and Dat3M load it as far as they have what is in it.
 
     With ``for_dat3m`` what Dat3M has not is an error.
@@ -373,12 +390,7 @@ def _columns_of(test: RunnableTest, path: str, for_dat3m: bool) -> str:
     from fencewright.simulator.ptx.columns import write_litmus
     from fencewright.simulator.ptx.dat3m import check_grammar, portable
 
-    if not isinstance(test, PtxTest):
-        raise error(
-            f"'{test.name}' is in {test.language}; columns are for PTX: say --mcpu sm_90",
-            name_of(path),
-        )
-    written = write_litmus(portable(test.test))
+    written = write_litmus(portable(test))
     if for_dat3m and (found := check_grammar(written)) is not None:
         raise error(f"'{test.name}': {found}", name_of(path))
     return written
@@ -451,7 +463,7 @@ def _parser() -> ArgumentParser:
     converter.add_argument(
         "--dat3m",
         action="store_true",
-        help="refuse to write columns that Dat3M's grammar does not have",
+        help="write columns, from columns too, and refuse what Dat3M's grammar does not have",
     )
     add_target(converter)
     for add_commands in COMMANDS:
