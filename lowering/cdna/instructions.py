@@ -8,7 +8,7 @@ know about an instruction. Operand places in braces: ``{dst}``, ``{addr}``, ``{l
 Which chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_cdna_instructions.py.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -579,11 +579,25 @@ def operand_places(row: InstructionRow) -> tuple[str, ...]:
     return tuple(name for name in OPERAND_PLACES if name in places)
 
 
+IN_PLACE_OF: Mapping[InstructionSet, Mapping[str, str]] = {
+    InstructionSet.GFX1250: instructions_gfx1250.IN_PLACE_OF,
+}
+"""What chips with an instruction set have in place of an instruction of gfx9, or call it."""
+
+
+@cache
 def spelled(chip: str, mnemonic: str) -> str:
     """How ``chip`` calls the arithmetic that gfx9 calls ``mnemonic``, or what it has in place of it."""
-    if chip in instructions_gfx1250.CHIP_NAMES:
-        return instructions_gfx1250.IN_PLACE_OF.get(mnemonic, mnemonic)
-    return mnemonic
+    sets = CHIPS[chip].instruction_sets
+    own = (
+        names[mnemonic] for each, names in IN_PLACE_OF.items() if each in sets and mnemonic in names
+    )
+    return next(own, mnemonic)
+
+
+def names_of(mnemonic: str) -> tuple[str, ...]:
+    """What chips call the arithmetic that gfx9 calls ``mnemonic``."""
+    return (mnemonic, *(names[mnemonic] for names in IN_PLACE_OF.values() if mnemonic in names))
 
 
 def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:

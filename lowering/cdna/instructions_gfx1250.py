@@ -185,9 +185,6 @@ _WAITS = (
     "s_wait_asynccnt", "s_wait_tensorcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt",
 )  # fmt: skip
 
-CHIP_NAMES = _CHIPS
-"""The chips of this file."""
-
 _KEPT = frozenset(
     (
         "s_endpgm", "s_branch", "s_cbranch_vccnz", "s_cbranch_vccz", "s_mov_b32",

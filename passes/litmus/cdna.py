@@ -14,8 +14,7 @@ from types import MappingProxyType
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP
-from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter, Kind
-from fencewright.lowering.cdna.instructions_gfx1250 import IN_PLACE_OF
+from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter, Kind, names_of
 from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.lowering.vocabulary import Operation as Word
@@ -701,6 +700,6 @@ _GFX9_ALU: Mapping[str, _Handler] = MappingProxyType(
 """What arithmetic on single registers and masks computes, as gfx9 calls it."""
 
 _ALU = MappingProxyType(
-    _GFX9_ALU | {new: _GFX9_ALU[old] for old, new in IN_PLACE_OF.items() if old in _GFX9_ALU}
+    {name: compute for gfx9, compute in _GFX9_ALU.items() for name in names_of(gfx9)}
 )
 """What it computes under every chip's name."""
