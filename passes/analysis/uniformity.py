@@ -22,13 +22,13 @@ _PER_LANE = frozenset({AddressSpace.GENERIC, AddressSpace.PRIVATE})
 
 
 def divergent_values(
-    blocks: Iterable[Block], block_size: Sequence[int] | None = None
+    blocks: Iterable[Block], block_size: Sequence[int] | None = None, wave: int = WAVE
 ) -> dict[SSAValue, Operation]:
     """The values that may differ between lanes, each with the operation that makes it so.
 
-    ``block_size``: the threads of a work-group in x, y and z, if they are known.
+    ``block_size``: the threads of a work-group in x, y and z, if they are known; ``wave``: those of a wave.
     """
-    in_order = block_size is not None and _follow_in_x(block_size)
+    in_order = block_size is not None and _follow_in_x(block_size, wave)
     result: dict[SSAValue, Operation] = {}
     work: list[tuple[SSAValue, Operation]] = [
         (value, op)
@@ -39,7 +39,7 @@ def divergent_values(
     ]
     while work:
         value, source = work.pop()
-        if value in result or (in_order and _is_wave_number(value)):
+        if value in result or (in_order and _is_wave_number(value, wave)):
             continue
         result[value] = source
         for use in value.uses:
@@ -47,14 +47,14 @@ def divergent_values(
     return result
 
 
-def _follow_in_x(block_size: Sequence[int]) -> bool:
-    """Whether the lanes of a wave have ids in x that follow one another from a multiple of 64."""
-    return block_size[0] % WAVE == 0 or tuple(block_size[1:]) == (1, 1)
+def _follow_in_x(block_size: Sequence[int], wave: int) -> bool:
+    """Whether the lanes of a wave have ids in x that follow one another from a multiple of its size."""
+    return block_size[0] % wave == 0 or tuple(block_size[1:]) == (1, 1)
 
 
-def _is_wave_number(value: SSAValue) -> bool:
+def _is_wave_number(value: SSAValue, wave: int) -> bool:
     found = number_of(value)
-    return found is not None and found[0] == "x" and 1 << found[1] >= WAVE
+    return found is not None and found[0] == "x" and 1 << found[1] >= wave
 
 
 def _is_source(op: Operation) -> bool:

@@ -448,7 +448,8 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             return
         if self.divergent is None:
             size = accept.known_block_size(self.function)
-            self.divergent = divergent_values(self.function.body.blocks, size)
+            wave = self.chip.wave_size
+            self.divergent = divergent_values(self.function.body.blocks, size, wave)
         source = self.divergent.get(op.cond)
         if source is None:
             return
@@ -456,7 +457,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             op,
             f"the condition may differ between the lanes of a wave, it depends on '{source.name}'; "
             f"the {_PATH} path branches as a whole wave only: compare the wave's number, the thread "
-            f"id shifted right by {WAVE.bit_length() - 1}, and select what lanes do differently (with "
+            f"id shifted right by {self.chip.wave_size.bit_length() - 1}, and select what lanes do differently (with "
             "one lane in the work-group, say so: gpu.known_block_size = array<i32: 1, 1, 1>)",
         )
 

@@ -135,6 +135,43 @@ def test_a_kernel_has_the_barriers_of_its_chip(
     assert said in errors.getvalue()
 
 
+ROLES = """
+func.func @k(%tile: !llvm.ptr<1>) attributes {{gpu.known_block_size = array<i32: 64, 1, 1>}} {{
+  %x = "gpu.thread_id"() <{{dimension = #gpu<dim x>}}> : () -> index
+  %shift = arith.constant {shift} : index
+  %wave = arith.shrui %x, %shift : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %wave, %zero : index
+  cf.cond_br %first, ^fills, ^reads
+^fills:
+  scoped.named_barrier arrive 1 threads 64
+  cf.br ^end
+^reads:
+  scoped.named_barrier sync 1 threads 64
+  cf.br ^end
+^end:
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(("chip", "shift", "status"), [("gfx1250", 5, 0), ("gfx1250", 4, 1)])
+def test_waves_of_32_lanes_take_different_parts(
+    tmp_path: Path, chip: str, shift: int, status: int
+) -> None:
+    file = tmp_path / "kernel.mlir"
+    file.write_text(ROLES.format(shift=shift), encoding="utf-8")
+    printed, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(errors):
+        assert fence_opt.main([str(file), "--mcpu", chip, "-t", "asm"]) == status
+    if status:
+        assert "the thread id shifted right by 5" in errors.getvalue()
+    else:
+        code = code_of(printed.getvalue())
+        assert code.count("s_barrier_signal 1") == 2
+        assert code.count("s_barrier_wait 1") == 1
+
+
 # From scoped to the verdict, and broken on purpose
 
 PRODUCE_AND_CONSUME = r"""
