@@ -25,7 +25,8 @@ from fencewright.tools.llvm_tools import find_llvm_tool
 
 _KERNELS = Path(__file__).parent.parent / "tests" / "data" / "triton" / "tutorial_kernels.py"
 _CHIP = "gfx942"
-_CHECK = (sys.executable, "-m", "fencewright.tools.fence_check")
+_CHECK = (sys.executable, "-m", "fencewright", "check")
+"""As users start it."""
 _MANY = 300_000
 _FOLDER = 284
 _SIZES = (1_000, 10_000, 100_000)
