@@ -709,7 +709,10 @@ class _ThreadReader:
 
     def _meet(self, mnemonic: str, operands: tuple[Operand, ...]) -> None:
         """A barrier, or a part of one."""
-        made = machine.barrier_instruction(mnemonic, tuple(map(str, operands)))
+        m0 = self.state.get("m0")
+        words = tuple("m0" if each == _M0 else str(each) for each in operands)
+        known = m0 if isinstance(m0, int) else None
+        made = machine.barrier_instruction(mnemonic, words, known)
         if made is None:
             raise self._error("this barrier is not executed")
         self.listing.append(made)
@@ -898,6 +901,7 @@ class _ThreadReader:
         self.listing.append(common.Branch(_label(place)))
 
 
+_M0 = Registers(("m0",))
 _POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
 _POLICY_FIELDS = frozenset({"scope", "th"})
 

@@ -102,7 +102,7 @@ def _control() -> Iterator[MnemonicRow]:
         yield MnemonicRow(f"s_wait_{both}cnt_dscnt", Await())
     for mnemonic in ("global_wb", "global_inv"):
         yield MnemonicRow(mnemonic, Maintain())
-    for what in ("signal", "signal_isfirst", "wait"):
+    for what in ("signal", "signal_isfirst", "wait", "init", "join", "leave"):
         yield MnemonicRow(f"s_barrier_{what}", Meet())
     for mnemonic in ("s_clause", "s_delay_alu", "s_setreg_imm32_b32"):
         yield MnemonicRow(mnemonic, Nothing())

@@ -31,11 +31,12 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, ProgramError, Thread
-from fencewright.tools import fence_opt, fence_sim
+from fencewright.tools import fence_check, fence_opt, fence_sim
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 GFX1250 = CdnaConfiguration("gfx1250")
 LLVM_MC = find_llvm_tool("llvm-mc")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "named_barrier.mlir"
 
 
 # What is emitted
@@ -172,6 +173,18 @@ def test_waves_of_32_lanes_take_different_parts(
         assert code.count("s_barrier_wait 1") == 1
 
 
+def test_fence_check_misses_the_wait_before_the_signal(tmp_path: Path) -> None:
+    """It reads what is printed, and knows nothing of the passes."""
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert fence_opt.main([str(EXAMPLE), "--mcpu", "gfx1250", "-t", "asm"]) == 0
+    whole, file = printed.getvalue(), tmp_path / "kernel.s"
+    for text, found in ((whole, 0), (whole.replace("\ts_wait_dscnt 0x0\n", "", 1), 1)):
+        file.write_text(text, encoding="utf-8")
+        with redirect_stdout(io.StringIO()):
+            assert fence_check.main([str(file), "--fail-on", "warning"]) == found
+
+
 # From scoped to the verdict, and broken on purpose
 
 PRODUCE_AND_CONSUME = r"""
@@ -243,10 +256,9 @@ def test_a_count_too_high_waits_for_ever_and_one_too_low_for_nobody(tmp_path: Pa
 
 
 def test_the_story_of_a_missing_wait_names_the_barrier() -> None:
-    example = Path(__file__).parents[2] / "examples" / "named_barrier.mlir"
     printed = io.StringIO()
     with redirect_stdout(printed):
-        fence_sim.main(["run", str(example), "--mcpu", "gfx1250", "--without", "s_wait_dscnt"])
+        fence_sim.main(["run", str(EXAMPLE), "--mcpu", "gfx1250", "--without", "s_wait_dscnt"])
     assert "P1 reads tile = 0" in printed.getvalue()
     assert "P0 passes s_barrier without waiting for it." in printed.getvalue()
 

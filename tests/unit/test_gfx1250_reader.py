@@ -10,12 +10,16 @@ from fencewright.checker.cdna_rows_gfx1250 import rows_for
 from fencewright.checker.cdna_text import AssemblyError, read_assembly
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
+    BarrierInit,
+    BarrierJoin,
+    BarrierLeave,
     BarrierSignal,
     BarrierUnit,
     BarrierWait,
     CacheInstruction,
     CdnaInstruction,
     LdsCompareSwap,
+    NamedBarrier,
     SplitWait,
     VectorStore,
 )
@@ -123,6 +127,25 @@ def test_waits_barriers_and_cache_instructions() -> None:
         assert each in code
 
 
+def test_named_barriers_with_what_m0_holds() -> None:
+    code = thread(
+        "s_mov_b32 m0, 0x20003",
+        "s_barrier_init m0",
+        "s_barrier_join 3",
+        "s_barrier_signal 3",
+        "s_mov_b32 m0, 5",
+        "s_barrier_signal m0",
+        "s_barrier_wait 3",
+        "s_barrier_leave",
+        "v_mov_b32_e32 v1, 1",
+    )
+    three = NamedBarrier(3)
+    assert [each for each in code if "barrier" in str(each)] == [
+        BarrierInit(three, 2), BarrierJoin(three), BarrierSignal(three), BarrierSignal(NamedBarrier(5)),
+        BarrierWait(three), BarrierLeave(),
+    ]  # fmt: skip
+
+
 def test_an_exchange_in_lds_has_the_new_value_first() -> None:
     """As ds_cmpstore is called for: ds_cmpst of GFX9 has it last."""
     text = FRAME.replace("global_buffer", "dynamic_shared_pointer").format(
@@ -142,6 +165,7 @@ def test_an_exchange_in_lds_has_the_new_value_first() -> None:
         ("v_dual_mov_b32 v1, v2 :: v_dual_mov_b32 v2, v1", "two registers change places"),
         ("v_dual_mov_b32 v2, 0 :: v_dual_bitop2_b32 v1, s9, v0 bitop3:0x80", "truth table"),
         ("s_barrier_signal -4", "this barrier is not executed"),
+        ("s_barrier_init m0", "this barrier is not executed"),
         ("v_cmp_eq_u32_e32 vcc, 0, v0", "a result of 1 words is not known"),
         ("v_dual_sin_f32 v1, v0 :: v_dual_mov_b32 v2, 0", "'v_dual_sin_f32' is not known"),
         ("s_waitcnt loadcnt(0)", "unknown wait"),
