@@ -436,6 +436,15 @@ def _barrier(read: _Reader) -> Said | None:
     return Said(scoped_async.NamedBarrierOp, properties)
 
 
+def _wavefront_barrier(read: _Reader) -> Said | None:
+    """One of all lanes: with a mask of some it is text."""
+    (mask,) = read.statement.operands or ("",)
+    if read.modifiers or read.constant(mask) not in (-1, 0xFFFFFFFF):
+        return None
+    properties = {"ordering": ORDERINGS[Ordering.ACQ_REL], "scope": SCOPES[Scope.WAVEFRONT]}
+    return Said(scoped.BarrierOp, properties)
+
+
 def _integer(value: int | None) -> IntegerAttr | None:
     return None if value is None else IntegerAttr(value, i64)
 
@@ -685,6 +694,7 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], Said | None]] = MappingProxyType(
         "fence": _fence,
         "membar": _fence,
         "bar sync": _barrier,
+        "bar warp sync": _wavefront_barrier,
         "bar arrive": _barrier,
         "barrier sync": _barrier,
         "barrier arrive": _barrier,
@@ -732,6 +742,7 @@ def _intrinsics() -> Iterator[tuple[str, str]]:
     """NVVM's intrinsics, each with the PTX that LLVM makes of it."""
     for name in ("cta", "gl", "sys"):
         yield f"membar.{name}", f"membar.{name}"
+    yield "bar.warp.sync", "bar.warp.sync $0"
     yield "fence.sc.cluster", "fence.sc.cluster"
     yield "fence.mbarrier_init.release.cluster", "fence.mbarrier_init.release.cluster"
     yield "fence.proxy.async", "fence.proxy.async"

@@ -36,6 +36,7 @@ from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_
 from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, say
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.scoped.foreign_ptx import (
+    SEGMENTS,
     Integer,
     UnsaidError,
     constant_of,
@@ -160,6 +161,8 @@ def _understood(op: UnregisteredOp) -> _Made | None:
         return _by_assembly(op)
     if name == "llvm.call_intrinsic":
         return _by_intrinsic(op)
+    if name == "nvvm.inline_ptx":
+        return _by_inline_ptx(op)
     if not may_synchronise(name) or is_silent(name) or _calls_silently(op, effect_of(name)):
         return None
     raise UnsaidError("scoped has no word for it")
@@ -325,6 +328,15 @@ def _by_assembly(op: UnregisteredOp) -> _Made | None:
     if not isinstance(text, StringAttr) or not isinstance(constraints, StringAttr):
         raise UnsaidError("it has no asm_string and constraints")
     return _by_ptx(op, text.data, constraints.data)
+
+
+def _by_inline_ptx(op: UnregisteredOp) -> _Made | None:
+    """Its operands are read, and no result is."""
+    text, segments = op.properties.get("ptxCode"), op.properties.get(SEGMENTS)
+    sizes = [*segments.iter_values()] if isinstance(segments, DenseArrayBase) else []
+    if not isinstance(text, StringAttr) or sizes != [len(op.operands), 0, 0]:
+        raise UnsaidError("scoped has no word for its predicate, or for operands that it writes")
+    return _by_ptx(op, text.data, ",".join(["r"] * (len(op.operands) + len(op.results))))
 
 
 def _by_intrinsic(op: UnregisteredOp) -> _Made | None:

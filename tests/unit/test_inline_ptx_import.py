@@ -104,6 +104,8 @@ T, C, D = "ptr addrspace(3) %t", "ptr addrspace(7) %c", "ptr addrspace(7) %d"
         (asm("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [$0], 64;", "r", S),
          "scoped.mbarrier_complete_tx workgroup % bytes 64 : !llvm.ptr<3>"),
         (asm("fence.proxy.alias;", ""), "scoped.alias_fence"),
+        (asm("bar.warp.sync 0xffffffff;", ""), "scoped.barrier wavefront"),
+        ("call void @llvm.nvvm.bar.warp.sync(i32 -1)", "scoped.barrier wavefront"),
         (asm("wgmma.wait_group.sync.aligned 0;", ""), "scoped.wgmma_wait_group 0"),
         (asm("tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [$0];", "r", S),
          "scoped.tcgen05_commit % : !llvm.ptr<3>"),
@@ -163,6 +165,7 @@ def test_an_access_that_scoped_cannot_say_is_text_with_its_ordering(
         asm("frobnicate.gpu [$0];", "l", G),
         asm("bra there; st.global.b32 [$0], 1; there:", "l,b", f"{G}, i1 %p"),
         asm("trap;", ""),
+        "call void @llvm.nvvm.bar.warp.sync(i32 1)",
         asm(
             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [$0], $1, [$2];",
             "r,r,r",

@@ -38,6 +38,7 @@ FENCE = '"llvm.fence"() <{{ordering = {ordering} : i64, syncscope = "agent"}}> :
 
 LDS_ALONE = '{llvm.mmra = #llvm.mmra_tag<"amdgpu-synchronize-as":"local">}'
 CONSTANTS = """%n = "llvm.mlir.constant"() <{value = 64 : i32}> : () -> i32
+    %all = "llvm.mlir.constant"() <{value = -1 : i32}> : () -> i32
     %zero = "llvm.mlir.constant"() <{value = 0 : i32}> : () -> i32
     %one = "llvm.mlir.constant"() <{value = 1 : i32}> : () -> i32
     """
@@ -88,6 +89,9 @@ SAID = {
     nvvm("fence.proxy", properties="kind = #nvvm.proxy_kind<alias>"): "scoped.alias_fence",
     nvvm("mbarrier.complete_tx", "%s, %n", f"{SHARED}, i32", "scope = #nvvm.mem_scope<cta>"):
         "scoped.mbarrier_complete_tx workgroup %s bytes 64",
+    nvvm("bar.warp.sync", "%all", "i32"): "scoped.barrier wavefront",
+    nvvm("inline_ptx", "%s", SHARED, "operandSegmentSizes = array<i32: 1, 0, 0>, "
+         'ptxCode = "mbarrier.inval.shared::cta.b64 [$0];"'): "scoped.mbarrier_inval %s",
     nvvm("cluster.arrive", properties="aligned"): "scoped.cluster_arrive release",
     nvvm("cluster.arrive.relaxed"): "scoped.cluster_arrive relaxed",
     nvvm("cluster.wait"): "scoped.cluster_wait",
@@ -168,6 +172,9 @@ REFUSED = {
     f'{CMPXCHG}\n    "test.use"(%c) : (!llvm.struct<(i32, i1)>) -> ()': "struct is used as a whole",
     FENCE.format(ordering=5).replace(" : ()", ' {llvm.mmra = #llvm.mmra_tag<"foo":"bar">} : ()'): "llvm.mmra",
     nvvm("barrier", "%v, %v", "i32, i32", "operandSegmentSizes = array<i32: 1, 1, 0>"): "must be constants",
+    nvvm("bar.warp.sync", "%one", "i32"): "no word for 'bar.warp.sync $0'",
+    nvvm("inline_ptx", "%s, %b", f"{SHARED}, i1", "operandSegmentSizes = array<i32: 1, 0, 1>, "
+         'ptxCode = "mbarrier.inval.shared::cta.b64 [$0];"'): "no word for its predicate",
     nvvm("mbarrier.init", "%g, %n", "!llvm.ptr, i32"): "mbarrier must be !llvm.ptr<3>",
     nvvm("mbarrier.init", "%s, %n, %b", f"{SHARED}, i32, i1"): "no word for its predicate",
     nvvm("mbarrier.complete_tx", "%s, %v", f"{SHARED}, i32", "scope = #nvvm.mem_scope<cta>"):
