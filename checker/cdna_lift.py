@@ -26,7 +26,7 @@ class Place:
     """What holds when an operation issues: the state there as sets of operations, a bit each.
 
     Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
-    one at an operation. ``flight`` and ``crossing``: see ``State``. ``undone``: by reach, the
+    one at an operation. ``flight``, ``past_lds``, ``crossing``: see ``State``. ``undone``: by reach, the
     stores that have not got so far, but for those in flight; ``stale``: by cache. ``clearing``: the
     invalidates that are not done.
     """
@@ -36,6 +36,7 @@ class Place:
     stale: tuple[int, ...]
     crossing: int
     clearing: int = 0
+    past_lds: int = 0
 
 
 def place_of(state: State) -> Place:
@@ -43,7 +44,14 @@ def place_of(state: State) -> Place:
     clearing = 0
     for number in state.clearing:
         clearing |= 1 << number
-    return Place(state.flight, state.all_undone(), tuple(state.stale), state.crossing, clearing)
+    return Place(
+        state.flight,
+        state.all_undone(),
+        tuple(state.stale),
+        state.crossing,
+        clearing,
+        state.past_lds,
+    )
 
 
 @dataclass(frozen=True)
@@ -236,7 +244,8 @@ def late_bits(code: Code, place: Place, operation: Operation, scope: Scope) -> i
     if operation.in_lds:
         flight &= ~code.in_lds  # LDS serves a wave in order.
     if scope is Scope.WORKGROUP and code.mode.keeps_order:
-        flight &= ~code.in_memory  # The L1 keeps the order of all waves of the work-group.
+        # The L1 keeps the order of all waves of the work-group.
+        flight &= ~(code.in_memory | place.past_lds)
     return flight | place.undone[code.mode.reach(scope)]
 
 
@@ -250,7 +259,7 @@ def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
     if read.in_lds:
         flight &= ~code.in_lds
     elif within and read.in_memory and code.mode.keeps_order:
-        flight &= ~code.in_memory
+        flight &= ~(code.in_memory | place.past_lds)
     found = int(read.effect.reads & code.mode.caches(scope))
     for level, stale in zip(LEVELS, place.stale, strict=True):
         if level & found:

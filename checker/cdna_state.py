@@ -66,6 +66,8 @@ _DONE: Mapping[Counter, int] = MappingProxyType(
 )
 """The kinds of a load that a wait on a counter sees the end of."""
 
+_COUNTS_LDS = (Counter.LGKMCNT, Counter.DSCNT)
+
 ANYTHING = "*"
 """Stands for every register, where a function is called with loads in flight."""
 
@@ -231,7 +233,8 @@ class State:
 
     ``counters``: what may be outstanding on each of the ``chip``'s. ``clearing``: by the number of an
     invalidate in flight what it leaves nothing stale of once it is done, by cache.
-    ``flight``: the operations that may be in flight. ``crossing``: the barriers that other waves
+    ``flight``: the operations that may be in flight; ``past_lds``: flat ones of them that can be in
+    memory alone, as LDS would have counted them down. ``crossing``: the barriers that other waves
     may have reached with stores in flight; ``ahead``: those of them since which this wave has not
     written back either, which would go through the queues of its compute unit after them.
     """
@@ -246,6 +249,7 @@ class State:
         "dirty",
         "flight",
         "loads",
+        "past_lds",
         "stale",
     )
 
@@ -254,7 +258,7 @@ class State:
         self.counters = {name: CounterState(most) for name, most in _counters_of(chip.name)}
         self.clearing: dict[int, tuple[int, ...]] = {}
         self.loads: dict[str, Load] = {}
-        self.flight = 0
+        self.flight = self.past_lds = 0
         self.dirty = [0] * _REACHES
         self.covered: dict[int, tuple[int, ...]] = {}
         self.stale = [0] * len(LEVELS)
@@ -275,6 +279,7 @@ class State:
         made.clearing = dict(self.clearing)
         made.loads = dict(self.loads)
         made.flight, made.crossing, made.ahead = self.flight, self.crossing, self.ahead
+        made.past_lds = self.past_lds
         made.dirty, made.stale = list(self.dirty), list(self.stale)
         made.covered = dict(self.covered)
         return made
@@ -296,8 +301,12 @@ class State:
         return self._join_operations(other) or news
 
     def _join_operations(self, other: "State") -> bool:
-        sets = (self.flight, self.crossing, self.ahead)
+        sets = (self.flight, self.crossing, self.ahead, self.past_lds)
         before = (sets, self.dirty, self.stale, dict(self.covered), self.clearing)
+        # What is not in flight on one of the paths is there as it is on the other one.
+        self.past_lds = (self.past_lds | other.flight & ~self.flight & other.past_lds) & (
+            other.past_lds | ~other.flight
+        )
         self.flight |= other.flight
         self.crossing |= other.crossing
         self.ahead |= other.ahead
@@ -311,7 +320,7 @@ class State:
             for number, mine in self.clearing.items()
             if number in other.clearing
         }
-        sets = (self.flight, self.crossing, self.ahead)
+        sets = (self.flight, self.crossing, self.ahead, self.past_lds)
         return before != (sets, self.dirty, self.stale, self.covered, self.clearing)
 
     # What is not done
@@ -369,6 +378,7 @@ class State:
         ):
             tokens = (*results, operation.number)
             self.flight |= operation.bit
+            self.past_lds &= ~operation.bit
         kinds = 0
         for event in effects.events:
             counter = self.counters[event.counter]
@@ -467,6 +477,8 @@ class State:
             if isinstance(token, int):
                 if not is_left:
                     self._end(token)
+                elif name in _COUNTS_LDS:
+                    self.past_lds |= 1 << token
                 continue
             register = str(token)
             load = self.loads[register]
@@ -479,6 +491,7 @@ class State:
     def _end(self, number: int) -> None:
         """An operation is done."""
         self.flight &= ~(1 << number)
+        self.past_lds &= ~(1 << number)
         self.covered.pop(number, None)
         cleared = self.clearing.pop(number, None)
         if cleared is not None:

@@ -284,3 +284,28 @@ def test_functions_of_gfx1250_leave_stores_to_their_callers() -> None:
     assert late("s_wait_storecnt 0x0", SPLIT_STORE, call, "s_wait_storecnt 0x0", SPLIT_STORE) == ""
     # A wait for some counters leaves what the others have in flight.
     assert late("s_wait_kmcnt 0x0", SPLIT_STORE) == "0"
+
+
+FLAT, PAST_LDS = "flat_load_dword v0, v[0:1]", "s_waitcnt lgkmcnt(0)"
+
+
+@pytest.mark.parametrize(
+    ("body", "late"),
+    [
+        ((FLAT,), "0"),
+        # In LDS it would be done, and of memory the L1 keeps the order.
+        ((FLAT, PAST_LDS), ""),
+        ((FLAT, PAST_LDS, FLAT), "2"),
+        ((PAST_LDS, FLAT), "1"),
+        ((FLAT, "s_cbranch_scc0 L", PAST_LDS, "L:"), "0"),
+        ((FLAT, PAST_LDS, "s_cbranch_scc0 L", "s_nop 0", "L:"), ""),
+        ((FLAT, "s_cbranch_scc0 L", PAST_LDS, "s_branch M", "L:", PAST_LDS, "M:"), ""),
+        (("s_cbranch_scc0 L", FLAT, PAST_LDS, "L:"), ""),
+    ],
+)
+def test_a_flat_access_that_is_not_in_lds_is_in_order(body: tuple[str, ...], late: str) -> None:
+    """LLVM waits for no more before a barrier; in tgsplit mode, and beyond the work-group, it does."""
+    text = said(*body, "s_barrier")
+    found = re.search(r"late at workgroup: lines? ([\d, ]+)", text)
+    assert (found[1] if found else "") == late
+    assert "late at" in said(*body, "s_barrier", mode=SPLIT)

@@ -519,6 +519,7 @@ def _check_all(
 
 _REFUSAL = re.compile(
     r"<unknown>:\d+:\d+: in function \S+ void \(.*?\): |(\S*/llc-\d+: error: )?\S+\.ll:\d+:\d+: (?=error)"
+    r"|\S*/llc-\d+: error: "
 )
 """Where LLVM meets what it refuses."""
 
