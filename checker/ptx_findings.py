@@ -15,6 +15,7 @@ from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_views import Change, ViewAnalysis
 from fencewright.checker.ptx_waits import Unwaited, WaitAnalysis
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.completions import TELLS, Completion, Left
@@ -36,6 +37,8 @@ class PtxRule(Word):
     PROXY_ACQUIRE = "proxy-acquire"
     PROXY_READS = "proxy-reads"
     UNWAITED = "async-unwaited"
+    TENSORMAP_FENCE = "tensormap-fence"
+    READ_ONLY = "read-only"
     MBARRIER_SCOPE = "mbarrier-scope"
     MBARRIER_INIT = "mbarrier-init"
     CLUSTER_BARRIER = "cluster-barrier"
@@ -81,6 +84,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     yield from missing
     yield from _unwaited(WaitAnalysis(file, function))
     yield from _uninitialised(InitAnalysis(file, function))
+    yield from _past_changes(ViewAnalysis(file, function))
     yield from _mbarrier_scopes(function, Lift(function), analysis.places)
     yield from _surplus(file, function)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
@@ -235,6 +239,36 @@ def _uninitialised(analysis: InitAnalysis) -> Iterator[PtxFinding]:
                 "is: a barrier is missing between"
             )
         yield _finding(each.later, PtxRule.MBARRIER_INIT, _WARNING, message, (each.init,))
+
+
+# Tensor maps, and data that are read-only
+
+
+def _past_changes(analysis: ViewAnalysis) -> Iterator[PtxFinding]:
+    """Of each reading instruction one, of what is surest."""
+    seen: set[int] = set()
+    for each in analysis.missing():
+        if each.later.number in seen:
+            continue
+        seen.add(each.later.number)
+        name, line = each.later.statement.opcode.name, each.before.line
+        rule, level = PtxRule.READ_ONLY, _ERROR
+        match each.change:
+            case Change.MAP:
+                rule = PtxRule.TENSORMAP_FENCE
+                message = (
+                    f"{name} goes by the tensor map that line {line} changed: "
+                    "fence.proxy.tensormap::generic.acquire is missing between"
+                )
+            case Change.STORE:
+                message = f"{name} reads what line {line} stored: .nc is for what no thread writes"
+            case Change.ACQUIRE:
+                level = _WARNING
+                message = (
+                    f"{name} may read what others wrote before the acquire of line {line}, as it was "
+                    "before: .nc is for what no thread writes"
+                )
+        yield _finding(each.later, rule, level, message, (each.before,))
 
 
 # Arrivals in other CTAs

@@ -10,6 +10,7 @@ after it; a relaxed barrier of the cluster needs the fence, too. Source: PTX ISA
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_lift import releases_at
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
@@ -64,31 +65,8 @@ class InitAnalysis:
         """What may come too early, in the order of the text."""
         if not self.inits:
             return
-        for number, state in enumerate(self._solve()):
-            if state is None:
-                continue
-            for each in self.function.blocks[number].instructions:
-                yield from self._too_early(each, state)
-                state = self._after(each, state)
-
-    def _solve(self) -> list[_State | None]:
-        blocks = self.function.blocks
-        entry: list[_State | None] = [None] * len(blocks)
-        entry[0] = _State()
-        waiting = [0]
-        while waiting:
-            number = waiting.pop()
-            state = entry[number]
-            assert state is not None
-            for each in blocks[number].instructions:
-                state = self._after(each, state)
-            for following in blocks[number].successors:
-                before = entry[following]
-                joined = state if before is None else before.join(state)
-                if joined != before:
-                    entry[following] = joined
-                    waiting.append(following)
-        return entry
+        for each, state in states(self.function, _State(), self._after):
+            yield from self._too_early(each, state)
 
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement = each.statement

@@ -9,6 +9,7 @@ Source: PTX ISA, "Release and Acquire Patterns"; "Fence-SC Order".
 from dataclasses import dataclass
 
 from fencewright.checker.obligations import PTX, Order
+from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_lift import acquires_at, releases_at
 from fencewright.checker.ptx_text import PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.statements import EffectKind, Statement
@@ -69,25 +70,7 @@ class Orders:
         return bool(state.open[place] & self.bit[earlier.number])
 
     def _solve(self, function: PtxFunction) -> dict[int, _State]:
-        entries = {0: _EMPTY}
-        work = [0]
-        while work:
-            number = work.pop()
-            state = entries[number]
-            for each in function.blocks[number].instructions:
-                state = self._after(each, state)
-            for target in function.blocks[number].successors:
-                known = entries.get(target)
-                joined = state if known is None else known.join(state)
-                if joined != known:
-                    entries[target] = joined
-                    work.append(target)
-        before: dict[int, _State] = {}
-        for number, state in entries.items():
-            for each in function.blocks[number].instructions:
-                before[each.number] = state
-                state = self._after(each, state)
-        return before
+        return {each.number: state for each, state in states(function, _EMPTY, self._after)}
 
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement = each.statement

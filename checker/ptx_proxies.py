@@ -26,6 +26,7 @@ from fencewright.lowering.ptx.statements import (
     number,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
+from fencewright.simulator.core.relation import bits
 
 
 class Conflict(Word):
@@ -409,7 +410,7 @@ class ProxyAnalysis:
             if async_.place.may_be_global:
                 yield from self._conflicts(async_, state.global_, AddressSpace.GLOBAL, False)
                 if async_.reads:
-                    for number_ in _bits(state.acquired):
+                    for number_ in bits(state.acquired):
                         acquire = self.code.instructions[number_]
                         conflict = Conflict.ACQUIRED
                         yield Owed(acquire, each, conflict, AddressSpace.GLOBAL, False, True)
@@ -417,7 +418,7 @@ class ProxyAnalysis:
     def _conflicts(
         self, async_: _Async, pending: int, space: AddressSpace, elsewhere: bool
     ) -> Iterator[Owed]:
-        for number_ in _bits(pending):
+        for number_ in bits(pending):
             generic = self.code.generics[number_]
             if not generic.writes and not async_.writes:
                 continue
@@ -448,7 +449,7 @@ class ProxyAnalysis:
             (state.shared | state.foreign, AddressSpace.LOCAL),
             (state.global_, AddressSpace.GLOBAL),
         ):
-            for number_ in _bits(mask):
+            for number_ in bits(mask):
                 before = self.code.generics[number_].instruction
                 yield Owed(before, each, Conflict.READ, space, False)
 
@@ -473,10 +474,3 @@ def _is_heard(each: PtxInstruction) -> bool:
 
 def _may_do_anything(each: PtxInstruction) -> bool:
     return each.statement.kind is EffectKind.OPAQUE or each.statement.operation in _ANYTHING
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

@@ -13,6 +13,7 @@ for tensor memory, which is left to them by telling them to go on.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS, Completion, Left
@@ -26,6 +27,7 @@ from fencewright.lowering.ptx.statements import (
     number,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Scope
+from fencewright.simulator.core.relation import bits
 
 _DEPTH = 8
 """Groups that are told apart; PTX code of today waits for all but 7 at most."""
@@ -163,12 +165,8 @@ class WaitAnalysis:
         """What comes too early, in the order of the text."""
         if not self.operations:
             return
-        for number_, state in enumerate(self._solve()):
-            if state is None:
-                continue
-            for each in self.function.blocks[number_].instructions:
-                yield from self._too_early(each, state)
-                state = self._after(each, state)
+        for each, state in states(self.function, _NOTHING, self._after):
+            yield from self._too_early(each, state)
 
     # What there is
 
@@ -229,26 +227,7 @@ class WaitAnalysis:
                     Access(address, True, True, AccessProxy.GENERIC, None, size=None)
                 )
 
-    # The fixpoint
-
-    def _solve(self) -> list[_State | None]:
-        blocks = self.function.blocks
-        entry: list[_State | None] = [None] * len(blocks)
-        entry[0] = _NOTHING
-        waiting = [0]
-        while waiting:
-            number_ = waiting.pop()
-            state = entry[number_]
-            assert state is not None
-            for each in blocks[number_].instructions:
-                state = self._after(each, state)
-            for following in blocks[number_].successors:
-                before = entry[following]
-                joined = state if before is None else before.join(state)
-                if joined != before:
-                    entry[following] = joined
-                    waiting.append(following)
-        return entry
+    # How it goes on
 
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement = each.statement
@@ -287,7 +266,7 @@ class WaitAnalysis:
         known = self.places.variables
         others = [
             1 << bit
-            for bit in _bits(mask)
+            for bit in bits(mask)
             if mbarrier in known
             and self.operations[bit].signals in known
             and self.operations[bit].signals != mbarrier
@@ -298,7 +277,7 @@ class WaitAnalysis:
 
     def _too_early(self, each: PtxInstruction, state: _State) -> Iterator[Unwaited]:
         for flight, is_waited_for in zip(state.flights, self._waits, strict=True):
-            for bit in _bits(flight.all | flight.told):
+            for bit in bits(flight.all | flight.told):
                 before = self.operations[bit]
                 if before.instruction.number == each.number:
                     continue
@@ -376,10 +355,3 @@ def _is_of(statement: Statement, completion: Completion) -> bool:
 def _met(a: Place, b: Place) -> Overlap:
     """As ``overlap``; what comes of no common variable or register is taken to be apart."""
     return overlap(a, b) if a.root == b.root or a.variables & b.variables else Overlap.NO
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

@@ -187,3 +187,31 @@ REMOTE = "mapa.shared::cluster.u32 r2, r1, 1;\nmbarrier.arrive.release.cluster.s
 def test_initialisations(bad: str, good: str) -> None:
     assert said(bad) == [("mbarrier-init", "warning")]
     assert said(good) == []
+
+
+REPLACE = "tensormap.replace.tile.global_address.global.b1024.b64 [d1], d2;\n"
+BY_MAP = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [sm], [d1, {r1}], [bar];\n"
+RELEASE_MAP = "fence.proxy.tensormap::generic.release.gpu;\n"
+ACQUIRE_MAP = "fence.proxy.tensormap::generic.acquire.gpu [d1], 128;\n"
+POLL = "L: ld.{}.gpu.global.b32 r1, [d2];\nsetp.eq.s32 p2, r1, 0;\n@p2 bra L;\n"
+READ_ONLY = "ld.global.nc.b32 r2, [d1];\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "found"),
+    [
+        (REPLACE + BY_MAP, REPLACE + RELEASE_MAP + ACQUIRE_MAP + BY_MAP, ("tensormap-fence", "error")),
+        # Another map's fence.
+        (REPLACE + ACQUIRE_MAP.replace("d1", "d2") + BY_MAP, BY_MAP + FULL + REPLACE, ("tensormap-fence", "error")),
+        (POLL.format("acquire") + READ_ONLY, READ_ONLY + POLL.format("acquire"), ("read-only", "warning")),
+        (POLL.format("relaxed") + "fence.acq_rel.gpu;\n" + READ_ONLY, POLL.format("relaxed") + READ_ONLY,
+            ("read-only", "warning")),
+        ("st.global.b32 [d1], r1;\n" + READ_ONLY, "st.global.b32 [d1+4], r1;\n" + READ_ONLY, ("read-only", "error")),
+        # What the next turn of a loop reads may be read-only.
+        (POLL.format("acquire") + READ_ONLY, "M: " + READ_ONLY + POLL.format("acquire") + "@p3 bra M;\n",
+            ("read-only", "warning")),
+    ],
+)  # fmt: skip
+def test_what_is_read_past_a_change(bad: str, good: str, found: tuple[str, str]) -> None:
+    assert [each for each in said(bad) if each[1] != "note"] == [found]
+    assert [each for each in said(good) if each[1] != "note"] == []
