@@ -359,7 +359,7 @@ _FROM_TO = """\
 | CUDA cores, one cluster | `generic_in_cluster`, `cluster_init`, `cluster_barrier_dsmem`, `cluster_remote_arrive`, `cluster_pull_sync_restrict`, `cluster_st_async`, `reductions`: red_async_to_peer | `cluster_dsmem_bulk`, `cluster_core_to_peer_async`, `reductions`: tma_reduce_to_peer | as in one CTA, with the copy that brings it there |
 | CUDA cores, one GPU | `generic_on_gpu` | `other_cta_generic_to_tma_load`, `tensormap_update` | as in one CTA, after a copy |
 | CUDA cores, several GPUs | `examples/litmus/message_passing_across_gpus.mlir`; `multicast` | as on one GPU, at `.sys` | as in one CTA, after a copy |
-| copy unit (TMA) | `tma_to_core`, `election`, `tma_store_to_other_cta_generic`, `cp_async_ampere` | one proxy: the mbarrier or the group | `tma_to_tcgen05`, `tma_to_wgmma` |
+| copy unit (TMA) | `tma_to_core`, `election`, `tma_store_to_other_cta_generic`, `cp_async_ampere` | `tma_to_tma`: one proxy, the mbarrier or the group | `tma_to_tcgen05`, `tma_to_wgmma` |
 | tensor core | `tcgen05_to_core`, `core_to_wgmma_smem` (registers) | through CUDA cores: `tcgen05_to_core`, then `core_to_tma_store` | `tcgen05_cp_to_mma`, `tensor_memory`: mma_then_mma |
 
 - **CUDA core to CUDA core.** Anything that releases and acquires at a scope that has both: nothing else.
