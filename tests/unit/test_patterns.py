@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 
 import pytest
+from xdsl.ir import Operation
 
+from fencewright.mlir_dialects.scoped_async import MulticastOperation
 from fencewright.passes.pipelines import OptLevel
+from fencewright.passes.proxies import edges, function
 from fencewright.tools.dev import patterns_page as pages
 from fencewright.tools.dev.patterns import (
     FOLDER,
@@ -49,6 +52,20 @@ def test_a_pattern_without_its_proxy_fence_fails() -> None:
     assert (fence.verdict, fence.shown) == (Verdict.FAILS, "out=0")
     assert {number for text, number, _ in found if text.startswith("bar.cta")} == {0, 1}
     assert all(result.verdict is not Verdict.HOLDS for result in found.values())
+
+
+@pytest.mark.parametrize("name", ["multicast_flag_to_tma", "tma_store_to_multicast_flag"])
+def test_what_releases_or_acquires_by_a_multicast_address_synchronises(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_others = function.sync_of
+
+    def of_none(op: Operation) -> edges.Sync | None:
+        return None if isinstance(op, MulticastOperation) else of_others(op)
+
+    monkeypatch.setattr(function, "sync_of", of_none)
+    broken = {each.name: each for each in patterns_of(FOLDER / "multicast.mlir")}[name]
+    assert judged(broken, broken.test).verdict is Verdict.FAILS
 
 
 def test_a_barrier_of_the_cluster_goes_with_its_wait() -> None:
