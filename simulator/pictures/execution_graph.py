@@ -93,13 +93,14 @@ class ExecutionGraph:
         return f"  (line {place.line})" if len(files) == 1 else f"  ({place})"
 
 
-_DRAWN = ("race", "rmw", "po", "rf", "co", "fr", "sync", "sw", "sc")
-_OF_RACES = ("race", "rmw", "po", "rf", "sync", "sw", "sc")
+_DRAWN = ("race", "rmw", "copy", "po", "rf", "co", "fr", "sync", "sw", "sc")
+_OF_RACES = ("race", "rmw", "copy", "po", "rf", "sync", "sw", "sc")
 """What a graph of races has: what could order the accesses, without what only explains their values."""
 _ORDERS = ("po", "co", "sc")
-_INTERLEAVING = ("rmw", "po", "rf", "co", "fr")
+_INTERLEAVING = ("rmw", "copy", "po", "rf", "co", "fr")
 _NAMED = ("rf", "co", "fr", "sc", "sync", "sw")
-_DERIVED_FROM = (("rmw", "po", "sync", "sw", "sc"), ("rmw", "po", "sync", "sw", "sc", "rf"), _DRAWN)
+_THROUGH = ("rmw", "copy", "po", "sync", "sw", "sc")
+_DERIVED_FROM = (_THROUGH, (*_THROUGH, "rf"), _DRAWN)
 """Relations that a step of a derived one (cause, hb, psc) is a chain of; the first that will do."""
 
 
@@ -138,7 +139,7 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
         threads,
         events,
         told,
-        {**witness.relations, "rmw": _halves(witness.events)},
+        {**witness.relations, **_halves(test, witness.events)},
         [(axiom.value, cycle) for axiom, cycle in witness.violations],
         witness.state,
     )
@@ -185,15 +186,19 @@ def _ptx_place(placement: Placement) -> str:
     return f"cta {placement.workgroup}{cluster}, gpu {placement.agent}"
 
 
-def _halves(events: Sequence[ptx_events.PtxEvent]) -> list[Pair]:
-    """The read and the write of each read-modify-write."""
-    return [
-        (number, number + 1)
-        for number, (one, other) in enumerate(pairwise(events))
-        if one.kind is ptx_events.PtxEventKind.READ
-        and other.kind is ptx_events.PtxEventKind.WRITE
-        and (one.thread, one.position) == (other.thread, other.position)
-    ]
+def _halves(test: PtxLitmusTest, events: Sequence[ptx_events.PtxEvent]) -> dict[str, list[Pair]]:
+    """The read and the write of each read-modify-write, and of each copy."""
+    found: dict[str, list[Pair]] = {"rmw": [], "copy": []}
+    for number, (one, other) in enumerate(pairwise(events)):
+        if (
+            one.kind is ptx_events.PtxEventKind.READ
+            and other.kind is ptx_events.PtxEventKind.WRITE
+            and (one.thread, one.position) == (other.thread, other.position)
+        ):
+            instruction = test.program.threads[one.thread].instructions[one.position]
+            changes = getattr(instruction, "operation", None) is not None
+            found["rmw" if changes else "copy"].append((number, number + 1))
+    return found
 
 
 def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGraph:
@@ -326,8 +331,8 @@ def _is_in_order(events: Sequence[GraphEvent], source: int, target: int) -> bool
 def _reduced(full: Relations, events: Sequence[GraphEvent]) -> Relations:
     """The pairs to draw: none that another pair or the start of all says already."""
     near = {name: _neighbours(full[name]) if name in _ORDERS else full[name] for name in full}
-    co, rmw = full.get("co", frozenset[Pair]()), near.get("rmw", frozenset[Pair]())
-    near["po"] -= rmw
+    co = full.get("co", frozenset[Pair]())
+    near["po"] -= near.get("rmw", frozenset[Pair]()) | near.get("copy", frozenset[Pair]())
     overwriters = near["fr"]
     near["fr"] = frozenset(
         (read, write)
@@ -380,8 +385,9 @@ def _explained(
 
 def _step(full: Relations, near: Relations, size: int, pair: Pair) -> list[Edge]:
     source, target = pair
-    if (target, source) in full.get("rmw", ()):
-        return [Edge(target, source, "rmw")]
+    for halves in ("rmw", "copy"):
+        if (target, source) in full.get(halves, ()):
+            return [Edge(target, source, halves)]
     named = [name for name in _NAMED if pair in full.get(name, ())]
     if named:
         return [Edge(source, target, named[0])]

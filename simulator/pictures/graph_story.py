@@ -63,11 +63,12 @@ def told_weak(
     events: Sequence[ToldEvent], relations: Mapping[str, frozenset[Pair]], steps: Sequence[Step]
 ) -> str:
     """Why the model allows an execution with a cycle of program order and communication."""
-    cycle = _Cycle(steps, ("po", "rmw"))
+    cycle = _Cycle(steps, ("po", "rmw", "copy"))
     po = relations["po"]
     links = relations.get("sync", frozenset()) | relations.get("sw", frozenset())
     synchronised = {(events[a].thread, events[b].thread) for a, b in links}
-    has_reads_from = is_ordered = False
+    has_reads_from = False
+    ordered: int | None = None
     for number, (write, read, relation) in enumerate(cycle.steps):
         if relation != "rf":
             continue
@@ -79,7 +80,7 @@ def told_weak(
             return f"{_seen(events, cycle, number)}: {reason}."
         if cycle.starts[number] == write:
             continue
-        is_ordered = True
+        ordered = number
         if (events[write].thread, events[read].thread) not in synchronised:
             return (
                 f"{_seen(events, cycle, number)}: what releases and what acquires are there, but "
@@ -91,10 +92,10 @@ def told_weak(
                 f"{events[number].name} goes through the {events[number].proxy} proxy, and no proxy "
                 "fence orders it with the others."
             )
-    if is_ordered:
+    if ordered is not None:
         return (
-            "What releases and what acquires synchronise, but do not order every access of the cycle: "
-            "they are restricted to other objects, or not passed on from thread to thread."
+            f"{_seen(events, cycle, ordered)}: what releases and what acquires synchronise, but not for "
+            "these accesses: they are restricted to other objects, or not passed on from thread to thread."
         )
     for number, start in enumerate(cycle.starts):
         end = cycle.steps[number][0]
@@ -138,6 +139,8 @@ def told_loose(
             continue
         proxy = one.proxy or other.proxy
         early = f"{one.name} reads {one.value} before {other.name} is there"
+        if one.thread == other.thread and other.proxy and not one.proxy and (write, read) not in po:
+            return f"{early}: that is asynchronous, and nothing {_span(other, one)} waits for it."
         if one.proxy != other.proxy:
             return (
                 f"{early}: the two go through different proxies, of which one is {proxy}, and what "

@@ -31,6 +31,7 @@ class RelationLook:
 LOOKS: dict[str, RelationLook] = {
     "po": RelationLook("program order", "#404040"),
     "rmw": RelationLook("read-modify-write", "#404040", "dashed"),
+    "copy": RelationLook("copied by one instruction", "#404040", "dashed"),
     "rf": RelationLook("reads from", "#1a7f37"),
     "co": RelationLook("coherence order", "#0550ae"),
     "no co": RelationLook("coherence order does not follow", "#0550ae", "dashed"),

@@ -153,6 +153,17 @@ def test_a_data_race_is_an_edge() -> None:
     ]
 
 
+def test_a_copy_is_no_read_modify_write() -> None:
+    drawn = {
+        name: {each.relation for each in ptx(name).edges}
+        for name in ("RMW", "async.other-cta.no-fence")
+    }
+    assert "rmw" in drawn["RMW"]
+    assert "copy" not in drawn["RMW"]
+    assert "copy" in drawn["async.other-cta.no-fence"]
+    assert "rmw" not in drawn["async.other-cta.no-fence"]
+
+
 def test_a_cycle_closes(graph: ExecutionGraph) -> None:
     if not graph.cycle:
         return

@@ -154,8 +154,10 @@ SEES = (
         ("proxy.texture", "P0's load of x (line 6) goes through the texture proxy, and no proxy "
          "fence orders it with the others."),
         ("async.load.no-wait", "P0's load of s (line 7) reads s = 0 before P0's store of s (line 6) is "
-         "there: the two go through different proxies, of which one is async, and what stands between "
-         "does not order them."),
+         "there: that is asynchronous, and nothing between line 6 and line 7 waits for it."),
+        ("async.other-cta.no-fence", "P1's load of x (line 6) reads x = 0 before P0's store of x "
+         "(line 5) is there: the two go through different proxies, of which one is async, and what "
+         "stands between does not order them."),
         ("barrier.cluster.relaxed", "P1's load of x (line 7) reads x = 0 before P0's store of x "
          "(line 5) is there: a barrier stands between in both threads, but does not order the two."),
         ("MP+rel+acq", "P1 cannot read x = 0 (line 6): P0's store of x (line 5) overwrites that and "
