@@ -91,5 +91,10 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 def _said(done: subprocess.CompletedProcess[str]) -> str:
     """The first line in which a program says what is wrong."""
     lines = [each.strip() for each in done.stderr.splitlines() if each.strip()]
-    wanted = (each for each in lines if re.search("error|assertion|not a recognized", each, re.I))
-    return next(wanted, lines[0] if lines else f"exit status {done.returncode}")
+    wanted = [
+        each
+        for each in lines
+        if "warning:" not in each and re.search("error|assertion|not a recognized", each, re.I)
+    ]
+    wanted += [f"it crashes: {each[3:]}" for each in lines if "Running pass" in each][-1:]
+    return next(iter(wanted), lines[0] if lines else f"exit status {done.returncode}")
