@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from fencewright.checker.findings import Level
+from fencewright.checker.ptx_grids import GridAnalysis
 from fencewright.checker.ptx_inits import InitAnalysis
 from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
 from fencewright.checker.ptx_places import Places
@@ -39,6 +40,7 @@ class PtxRule(Word):
     UNWAITED = "async-unwaited"
     TENSORMAP_FENCE = "tensormap-fence"
     READ_ONLY = "read-only"
+    GRID_DEPENDENCY = "grid-dependency"
     MBARRIER_SCOPE = "mbarrier-scope"
     MBARRIER_INIT = "mbarrier-init"
     CLUSTER_BARRIER = "cluster-barrier"
@@ -85,6 +87,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     yield from _unwaited(WaitAnalysis(file, function))
     yield from _uninitialised(InitAnalysis(file, function))
     yield from _past_changes(ViewAnalysis(file, function))
+    yield from _early_reads(GridAnalysis(file, function))
     yield from _mbarrier_scopes(function, Lift(function), analysis.places)
     yield from _surplus(file, function)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
@@ -269,6 +272,20 @@ def _past_changes(analysis: ViewAnalysis) -> Iterator[PtxFinding]:
                     "before: .nc is for what no thread writes"
                 )
         yield _finding(each.later, rule, level, message, (each.before,))
+
+
+# Grids that depend on others
+
+
+def _early_reads(analysis: GridAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.early():
+        name = each.read.statement.opcode.name
+        message = f"{name} may come before griddepcontrol.wait, and find what the grid before has not written yet"
+        if each.later is None:
+            yield _finding(each.read, PtxRule.GRID_DEPENDENCY, _NOTE, message)
+        else:
+            said = f"{message}: line {each.later.line} reads by the same pointer after the wait"
+            yield _finding(each.read, PtxRule.GRID_DEPENDENCY, _WARNING, said, (each.later,))
 
 
 # Arrivals in other CTAs

@@ -215,3 +215,17 @@ READ_ONLY = "ld.global.nc.b32 r2, [d1];\n"
 def test_what_is_read_past_a_change(bad: str, good: str, found: tuple[str, str]) -> None:
     assert [each for each in said(bad) if each[1] != "note"] == [found]
     assert [each for each in said(good) if each[1] != "note"] == []
+
+
+SIZES = "ld.global.b32 r2, [d1];\n"
+GRID = "griddepcontrol.wait;\n"
+
+
+def test_reads_before_the_grid_has_waited() -> None:
+    """As where some warps wait and others, which read the same, do not."""
+    roles = "@p2 bra C;\n" + GRID + SIZES + "bra E;\nC: {}" + SIZES + "E:\n"
+    assert said(roles.format("")) == [("grid-dependency", "warning")]
+    assert said(roles.format(GRID)) == []
+    weights = "ld.global.b32 r3, [d2];\n" + GRID + SIZES
+    assert said(weights) == [("grid-dependency", "note")]
+    assert said(SIZES + "griddepcontrol.launch_dependents;\n") == []

@@ -51,6 +51,7 @@ _SHORT: Mapping[str, str] = MappingProxyType(
         PtxRule.UNWAITED: "What is asynchronous has not been waited for",
         PtxRule.TENSORMAP_FENCE: "A fence of the tensor-map proxy is missing",
         PtxRule.READ_ONLY: "What changes is loaded as read-only",
+        PtxRule.GRID_DEPENDENCY: "Global memory is read before the wait for the grid before",
         PtxRule.MBARRIER_SCOPE: "An mbarrier operation does not reach the threads that it is for",
         PtxRule.MBARRIER_INIT: "An mbarrier may be used before it is initialised",
         PtxRule.CLUSTER_BARRIER: "A barrier of the cluster does not order what it should",
