@@ -52,6 +52,7 @@ from fencewright.simulator.litmus_run import PtxTest, SourceTest, progress, run
 from fencewright.simulator.ptx import events, meetings
 from fencewright.simulator.ptx import hangs as ptx
 from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.dat3m import portable
 from fencewright.simulator.ptx.events import interleaved as ptx_interleaved
 from fencewright.simulator.ptx.graphs import PtxConstruction, PtxGraphs
 from fencewright.simulator.ptx.instructions import Atom, CompareBranch, PtxProgram, mbarrier_of
@@ -492,6 +493,27 @@ def test_a_gpu_can_be_asked_whether_it_hangs(path: Path) -> None:
     assert judge(test, found, ends) is ConditionVerdict.HOLDS
     assert found.outcomes is not None
     assert prepare(parsed.program, found.outcomes).may_give_up
+
+
+def row_of(case: PtxCase) -> str:
+    """An example as the page has it: its threads, whether it ends, and as which test a GPU was asked."""
+    test = PtxTest(parse_litmus(case.text, case.name), PtxModel())
+    ending = progress(test, run(test)).ending
+    same = [path.stem for path in GPU_TESTS if code_of(read_litmus(path)) == code_of(test.test)]
+    threads = " and ".join(f"`{thread}`" for thread in dict.fromkeys(case.threads))
+    twice = "each " if len({*case.threads}) < len(case.threads) else ""
+    where = "one CTA" if case.together else "CTAs of their own"
+    return f"| {case.name} | {twice}{threads} | {where} | {ending} | {' '.join(same) or '-'} |"
+
+
+def code_of(test: PtxLitmusTest) -> list[object]:
+    return [(each.placement, each.instructions) for each in portable(test).program.threads]
+
+
+def test_the_page_has_the_verdict_of_every_example() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gpu-litmus.md").read_text()
+    rows = "\n".join(row_of(case) for case in PTX_CASES)
+    assert f"| --- | --- | --- | --- | --- |\n{rows}\n\n" in page, rows
 
 
 # What a condition says of hangs
