@@ -95,17 +95,18 @@ def test_a_page_escapes_what_the_input_says(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in written
 
 
+@pytest.mark.parametrize("directive", [".incbin", ".include"])
 def test_a_file_that_an_input_names_is_not_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    directive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("s_sleep 99 ; to be kept\n")
-    named = f'\t.incbin "{secret}"\n\t.include "{secret}"\n\t.type\tk,@function\n'
+    named = f'\t{directive} "{secret}"\n\t.type\tk,@function\n'
     hostile = tmp_path / "x.s"
     hostile.write_text(HAZARDS.read_text(encoding="utf-8").replace("\t.type\tk,@function\n", named))
-    fence_check.main([str(hostile), "--annotate"])
+    assert fence_check.main([str(hostile), "--annotate"]) == 2
     told = capsys.readouterr()
-    assert "v_add_u32_e32" in told.out
+    assert f"error: '{directive}' is for the assembler" in told.err
     assert "to be kept" not in told.out + told.err
 
 
