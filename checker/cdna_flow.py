@@ -187,9 +187,10 @@ def _successors(
         if number + 1 < len(runs):
             yield number + 1
         elif last is not None and kind not in (InstructionKind.CALL, InstructionKind.SUBROUTINE):
-            # Nothing runs after a call that does not return, nor after a trap.
+            # Nothing runs after a call that does not return, after a trap, nor where none gets.
             nothing = all(step.effects.kind is InstructionKind.NOTHING for step in steps)
-            if last.instruction.mnemonic != "s_trap" and not nothing:
+            ends = function.is_whole or last.instruction.mnemonic == "s_trap"
+            if not ends and not nothing:
                 raise function.error(last.instruction.line, "the function goes on after its end")
 
 

@@ -76,6 +76,7 @@ class Function:
     """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments.
 
     ``threads``: how many a work-group has at most, if the metadata say so. ``chip``: that it is for.
+    ``is_whole``: the text says where it ends; what runs out of it there, the compiler knows not to.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Function:
     file: str
     threads: int | None = None
     chip: str = ""
+    is_whole: bool = False
 
     @property
     def instructions(self) -> tuple[AssemblyInstruction, ...]:
@@ -171,8 +173,9 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             file,
             _threads(metadata[name][0]) if name in metadata else None,
             chip,
+            is_whole,
         )
-        for name, body in _bodies(lines, names | descriptors.keys())
+        for name, body, is_whole in _bodies(lines, names | descriptors.keys())
     }
     return Assembly(chip, MappingProxyType(functions))
 
@@ -236,7 +239,8 @@ def without_comment(line: str) -> str:
 
 def _bodies(
     lines: list[str], functions: set[str]
-) -> Iterator[tuple[str, tuple[AssemblyLabel | AssemblyInstruction, ...]]]:
+) -> Iterator[tuple[str, tuple[AssemblyLabel | AssemblyInstruction, ...], bool]]:
+    """Name, body, and whether a label, or another section, says where it ends."""
     name, body = "", list[AssemblyLabel | AssemblyInstruction]()
     source: SourceLine | None = None
     untold = 0
@@ -246,7 +250,7 @@ def _bodies(
             label, rest = found[1].strip('"'), found[2]
             if label in functions or label.startswith(".Lfunc_end"):
                 if name:
-                    yield name, tuple(body)
+                    yield name, tuple(body), label not in functions
                 name, body = (label, []) if label in functions else ("", [])
                 source = None
             elif name:
@@ -262,12 +266,12 @@ def _bodies(
             elif untold:
                 untold, source = untold - 1, None
         elif rest.startswith(".section"):
-            yield name, tuple(body)
+            yield name, tuple(body), True
             name, body = "", []
         elif found := _LOCATION.match(rest):
             source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
     if name:
-        yield name, tuple(body)
+        yield name, tuple(body), False
 
 
 def read_instruction(text: str, line: int, source: SourceLine | None = None) -> AssemblyInstruction:

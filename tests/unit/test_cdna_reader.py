@@ -2,6 +2,7 @@
 
 import pytest
 
+from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_listing import read_disassembly
 from fencewright.checker.cdna_program import HazardError, ThreadLaunch, read_thread
 from fencewright.checker.cdna_rows import ROWS, wait_counts
@@ -155,6 +156,18 @@ def test_operands(text: str, operands: tuple[object, ...]) -> None:
 def test_text_without_a_chip_is_refused() -> None:
     with pytest.raises(AssemblyError, match=r"^a\.s:1: error: no \.amdgcn_target"):
         read_assembly("k:\n s_endpgm\n", "a.s")
+
+
+def test_what_a_compiler_knows_not_to_be_reached_may_have_no_end() -> None:
+    """LLVM writes nothing for ``unreachable``; text that is cut short does not say where it ends."""
+    head = ['\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', "\t.type k,@function", "k:"]
+    lines = [*head, "global_store_dword v[0:1], v2, off"]
+    for end in (".Lfunc_end0:", "\t.section .rodata"):
+        whole = read_assembly("\n".join([*lines, end]), "a.s").functions["k"]
+        assert [block.successors for block in flow_of(whole).blocks] == [()]
+    cut = read_assembly("\n".join(lines), "a.s").functions["k"]
+    with pytest.raises(AssemblyError, match="the function goes on after its end"):
+        flow_of(cut)
 
 
 MACRO = ("\t.macro RELEASE", "buffer_wbl2 sc1", "s_waitcnt vmcnt(0)", "\t.endm")
