@@ -382,7 +382,10 @@ class ThreadOp(IRDLOperation):
         tables = (module, *(op for op in module.ops if isinstance(op, gpu.ModuleOp)))
         if not any(SymbolTable.lookup_symbol(table, self.kernel) for table in tables):
             name = self.kernel.string_value()
-            raise VerifyException(f"there is no kernel '{name}' in the module")
+            raise VerifyException(
+                f"there is no kernel '{name}' in the module; of one in a PTX file say: "
+                f"litmus.kernel @{name}"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
