@@ -105,7 +105,11 @@ SILENT = frozenset(
         "gpu.block_id",
         "gpu.block_dim",
         "gpu.grid_dim",
+        "llvm_ir.constant",
+        "llvm_ir.label",
+        "llvm_ir.pack",
+        "llvm_ir.slice",
     }
 )
-"""Operations that have nothing to do with memory, though they are no pure values; by name: their
-dialects are not imported for LLVM IR."""
+"""Operations that have nothing to do with memory, though they are no pure values, and those of which
+LLVM IR has so many that their traits take long to ask. By name: no dialect is imported for others."""
