@@ -500,7 +500,7 @@ def test_a_certificate_by_no_process_or_of_nothing(
     flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fence_sim.main(["certify", "gfx942", flag, "0"]) == 2
-    said = f"argument {flag}: expected a positive number, found '0'"
+    said = f"argument {flag}: expected a positive number, found '0'; try fence-sim certify --help"
     assert capsys.readouterr().err.rstrip().endswith(said)
 
 
