@@ -5,6 +5,7 @@ for every set of outcomes that is known there, and leaves out the branches that 
 wait on all paths of the text; who writes assembly by hand skips a load and its wait by two tests.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
@@ -15,6 +16,9 @@ from fencewright.checker.cdna_text import Operand
 
 _MOST_BLOCKS = 8
 """How many times as many blocks the flow may get, beyond which it stays as it is."""
+
+_MOST_TESTED = 8
+"""Of how many sets of registers the paths are looked at, those that are tested most."""
 
 _HIGHEST = (1 << 32) - 1
 _RELATIONS = MappingProxyType(
@@ -45,9 +49,10 @@ def without_infeasible_paths(flow: Flow) -> Iterator[Flow]:
     One flow for each set of registers that has such paths.
     """
     tests = [_test_of(block) for block in flow.blocks]
-    for registers in sorted({each.registers for each in tests if each}, key=sorted):
-        own = [each if each and each.registers == registers else None for each in tests]
-        if len(own) - own.count(None) > 1:
+    tested = Counter(each.registers for each in tests if each)
+    for registers, times in tested.most_common(_MOST_TESTED):
+        if times > 1:
+            own = [each if each and each.registers == registers else None for each in tests]
             found = _without(flow, own)
             if found is not None:
                 yield found
