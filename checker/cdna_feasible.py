@@ -17,6 +17,9 @@ from fencewright.checker.cdna_text import Operand
 _MOST_BLOCKS = 8
 """How many times as many blocks the flow may get, beyond which it stays as it is."""
 
+_MOST_IN_ALL = 20_000
+"""How many blocks all the flows have together, for the time that they take."""
+
 _MOST_TESTED = 8
 """Of how many sets of registers the paths are looked at, those that are tested most."""
 
@@ -50,12 +53,15 @@ def without_infeasible_paths(flow: Flow) -> Iterator[Flow]:
     """
     tests = [_test_of(block) for block in flow.blocks]
     tested = Counter(each.registers for each in tests if each)
+    room = _MOST_IN_ALL
     for registers, times in tested.most_common(_MOST_TESTED):
-        if times > 1:
-            own = [each if each and each.registers == registers else None for each in tests]
-            found = _without(flow, own)
-            if found is not None:
-                yield found
+        own = [each if each and each.registers == registers else None for each in tests]
+        found = _without(flow, own) if times > 1 else None
+        if found is not None:
+            room -= len(found.blocks)
+            if room < 0:
+                return
+            yield found
 
 
 def _without(flow: Flow, tests: Sequence[_Test | None]) -> Flow | None:
@@ -81,9 +87,12 @@ def _without(flow: Flow, tests: Sequence[_Test | None]) -> Flow | None:
             return None
     if not is_smaller:
         return None
+    # In the order of the text, in which the dataflow goes through blocks.
+    order = sorted(range(len(work)), key=lambda each: (each > 0, work[each][0]))
+    place = {each: n for n, each in enumerate(order)}
     blocks = [
-        Block(flow.blocks[number].steps, tuple(targets))
-        for (number, _), targets in zip(work, successors, strict=True)
+        Block(flow.blocks[work[each][0]].steps, tuple(place[n] for n in successors[each]))
+        for each in order
     ]
     return Flow(flow.function, tuple(blocks), flow.is_called, flow.chip)
 
