@@ -45,7 +45,9 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
         "work-group and then releases more widely waits for its own stores only, so ours must be "
         "in L2 by then. And a work-group acquire of a global flag must have its value before an "
         "LDS access that it guards, since LDS is another pipe. LLVM fixed the first for gfx10 and "
-        "later (llvm-project#161638), not for gfx9.",
+        "later (llvm-project#161638), not for gfx9. On gfx942 the write-back of a wider release may "
+        "cover it, which nobody documents (minimise.md, loosen-releases): where it covers earlier "
+        "writes of its own wave alone, LLVM's code does what the source forbids, ours does not.",
         where={"scope": (Scope.WORKGROUP,), "tgsplit": (False,), "compat": (None,)},
         added=frozenset({"vmcnt(0)"}),
     ),

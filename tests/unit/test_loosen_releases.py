@@ -12,6 +12,8 @@ from test_minimise_llvm_ir import CUMULATIVE
 from fencewright import lower_llvm_ir
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.passes.llvm_ir import loosen_releases
+from fencewright.simulator.cdna import engine
+from fencewright.simulator.cdna.wave import ID_MASK, Op
 
 MODULE = """target triple = "amdgcn-amd-amdhsa"
 @lds = internal addrspace(3) global i32 poison
@@ -138,4 +140,40 @@ def test_what_is_left_is_enough_on_such_a_machine(name: str) -> None:
 def test_without_the_write_back_stores_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loosen_releases, "_is_wider", kernels_path.always(False))
     case = kernels_path.CASES["a store on its way that a mate hands on"]
+    assert llvm_ir_path.problem(case.threads, case.target, facts=(CUMULATIVE,))[1]
+
+
+# A machine on which the fact does not hold.
+
+
+def past_other_waves(queue: tuple[int, ...], op: Op, by_number: list[Op]) -> range:
+    """A write-back enters its CU's queue right after what its own wave has there.
+
+    Source: LLVM 22, SIMemoryLegalizer, insertRelease: of earlier writes by the same wave.
+    """
+    place = len(queue)
+    while op.effect.write_back and place and by_number[queue[place - 1] & ID_MASK].wave != op.wave:
+        place -= 1
+    return range(place, place + 1)
+
+
+WITH_MATES = [
+    name for name, case in kernels_path.CASES.items() if llvm_ir_path.facts_on(case.target, 1)
+]
+
+
+@pytest.mark.parametrize("name", WITH_MATES)
+def test_without_the_fact_documents_are_enough(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write-back that covers nothing of other waves is enough for what is emitted by default."""
+    case = kernels_path.CASES[name]
+    monkeypatch.setattr(engine, "places_to_enter", past_other_waves)
+    text, found = llvm_ir_path.problem(case.threads, case.target)
+    assert not found, text
+
+
+@pytest.mark.parametrize("name", ["handed on by a narrower flag", "handed on by a barrier"])
+def test_with_the_fact_they_are_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are they for LLVM, which leaves the same waits out: Triton's stream-K has one."""
+    case = kernels_path.CASES[name]
+    monkeypatch.setattr(engine, "places_to_enter", past_other_waves)
     assert llvm_ir_path.problem(case.threads, case.target, facts=(CUMULATIVE,))[1]
