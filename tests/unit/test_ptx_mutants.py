@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction,
 from fencewright.simulator.ptx.instructions import Restriction
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import (
+    Campaign,
     MutationKind,
     Notice,
     ProgramMutant,
@@ -72,12 +74,33 @@ def test_a_fence_that_is_wrongly_restricted_is_noticed(name: str, count: int) ->
     assert campaign.count((Notice.VERDICT,), RESTRICT) == count
 
 
+MISSED = {
+    "MP+fences.cta-fence": 1,
+    "alias+texture.swapped": 2,
+    # That nobody passes a barrier by what comes after it orders what its fences order, too.
+    "crossed-barriers+fence.sc": 2,
+    "mbarrier.hang": 1,
+    "mbarrier.relaxed": 1,
+    "mbarrier.remote.cta": 1,
+    "proxy.texture+fence.writer": 1,
+}
+"""How many mutants of a test nothing notices."""
+
+
 @pytest.mark.parametrize("step", first_of([3, 1]))
 def test_what_is_noticed_of_the_own_tests(step: int) -> None:
-    campaign = run_campaign(test for test, _ in OWN[Version.V7_5][::step])
+    tests = [test for test, _ in OWN[Version.V7_5][::step]]
+    campaigns = {each.name: run_campaign([each]) for each in tests}
+    together: Counter[tuple[MutationKind, Notice]] = Counter()
+    for each in campaigns.values():
+        together.update(each.found)
+    campaign = Campaign(together)
     assert campaign.rate(Notice.OUTCOMES) >= 0.52, str(campaign)
     assert campaign.rate(Notice.PARTNER) >= 0.78, str(campaign)
-    assert campaign.count((Notice.MISSED,)) <= 7, str(campaign)
+    missed = {name: each.count((Notice.MISSED,)) for name, each in campaigns.items()}
+    assert {name: count for name, count in missed.items() if count} == {
+        name: count for name, count in MISSED.items() if name in campaigns
+    }
 
 
 def test_what_is_noticed_of_the_lowered_shapes() -> None:

@@ -21,7 +21,7 @@ from fencewright.checker.findings import Level
 from fencewright.checker.ptx_findings import find_problems
 from fencewright.checker.ptx_text import read_ptx
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
-from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250, Counter
 from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.litmus.build_litmus import build
@@ -40,7 +40,7 @@ from fencewright.tools.fuzz.checks import (
 )
 from fencewright.tools.markdown import markdown_table
 
-CHIPS = ("gfx942", "gfx90a", "gfx950", "gfx1250", "sm_90")
+CHIPS = (*(each.name for each in (GFX942, GFX90A, GFX950, GFX1250)), "sm_90")
 """The chips of the table."""
 
 _FORBIDS = (CheckVerdict.UNSOUND, CheckVerdict.WRONG, CheckVerdict.STUCK)
