@@ -483,10 +483,16 @@ def test_an_attempt_acquires_where_it_is_known_to_have_succeeded(test: str) -> N
     ("guard", "test"),
     [
         ("exchanged: if condition is op.success -> if True", "%test = arith.andi %ok, %c : i1"),
-        ("_negated: if _is_true(other) -> if True", "%test = arith.xori %ok, %false : i1"),
-        ("_negated: if _is_true(other) -> if True", "%test = arith.xori %ok, %c : i1"),
-        ("_compared_old: if same -> if True", "%test = arith.cmpi eq, %old, %n : i32"),
-        ("_compared_old: if same -> if True", "%test = arith.cmpi eq, %first, %zero : i32"),
+        ("_negated: if _is_true(right) -> if True", "%test = arith.xori %ok, %false : i1"),
+        ("_negated: if _is_true(right) -> if True", "%test = arith.xori %ok, %c : i1"),
+        (
+            "_compared_old: same and predicate in _EQUAL_GOES_TO -> without 'same'",
+            "%test = arith.cmpi eq, %old, %n : i32",
+        ),
+        (
+            "_compared_old: same and predicate in _EQUAL_GOES_TO -> without 'same'",
+            "%test = arith.cmpi eq, %first, %zero : i32",
+        ),
     ],
 )
 def test_an_attempt_would_acquire_elsewhere_without_a_guard(guard: str, test: str) -> None:
