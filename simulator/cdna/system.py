@@ -440,9 +440,10 @@ class WaveMachine(Generic[LineState]):
         """The errors that waves have run into; such a wave goes no further."""
         found: list[str] = []
         for wave in range(self.waves):
-            op, error, *_ = self.position(state, wave)
-            if error is None:
-                error = self.barrier_error(state, op)
+            place = self.position(state, wave)
+            error = place.error
+            if error is None and self.barrier_rules:
+                error = self.barrier_error(state, place.op)
             if error is not None:
                 found.append(error)
         return found
@@ -706,8 +707,8 @@ class WaveMachine(Generic[LineState]):
 
         What carries out copies has also ended where it waits for one to be issued.
         """
-        op, _, ended, *_ = self.position(state, wave)
-        return ended or self.is_idle(state, op)
+        place = self.position(state, wave)
+        return place.ended or (bool(self.barrier_rules) and self.is_idle(state, place.op))
 
     def is_idle(self, state: State, op: Op) -> bool:
         """Whether ``op`` waits for the start of a copy that is not coming."""
