@@ -1,10 +1,12 @@
 """NVIDIA's assembler as an oracle: where it is, what it accepts, and what to ask it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,6 +39,27 @@ def find_assemblers() -> tuple[str, ...]:
     packages = Path(sysconfig.get_path("purelib"))
     found = [*named, shutil.which("ptxas"), *(str(packages / wheel) for wheel in _WHEELS)]
     return tuple(dict.fromkeys(path for path in found if path and Path(path).is_file()))
+
+
+_DISASSEMBLER = "triton/backends/nvidia/bin/nvdisasm"
+_MACHINE_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][A-Z0-9]*)")
+
+
+def find_disassembler() -> str | None:
+    """``nvdisasm``: on the PATH, or Triton's own."""
+    bundled = Path(sysconfig.get_path("purelib")) / _DISASSEMBLER
+    return shutil.which("nvdisasm") or (str(bundled) if bundled.is_file() else None)
+
+
+def machine_instructions(ptxas: str, nvdisasm: str, chip: str, text: str) -> Counter[str]:
+    """How many instructions of each name a module has in machine code."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = Path(folder) / "module.ptx", Path(folder) / "module.cubin"
+        source.write_text(text)
+        subprocess.run([ptxas, f"-arch={chip}", str(source), "-o", str(binary)], check=True)
+        command = [nvdisasm, "-c", str(binary)]
+        listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Counter(_MACHINE_INSTRUCTION.findall(listing))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 import pytest
 from campaigns import Share, shares
 from nvptx_oracle import Point, llvm_sequences, normal_form
-from ptxas import find_assemblers, knows
+from ptxas import find_assemblers, find_disassembler, knows, machine_instructions
 from scripts import load_script
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
@@ -331,6 +331,30 @@ def test_accesses_of_cuda_keep_the_state_spaces_that_llvm_finds():
 def test_fences_of_cuda_are_as_few_as_the_page_says(options: dict[str, Any], left: tuple[int, int]):
     text = ptx_of_clang(**options)
     assert (text.count("fence."), text.count("membar.")) == left
+
+
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [
+        (None, (872, 25, 0)),
+        ({"opt_level": 0}, (928, 31, 34)),
+        ({}, (864, 26, 0)),
+        ({"facts": ("cuda-atomics",)}, (840, 19, 0)),
+    ],
+)
+def test_machine_code_of_cuda_is_as_short_as_the_page_says(
+    options: dict[str, Any] | None, counts: tuple[int, int, int]
+):
+    """All instructions, those of fences, and accesses by generic addresses: docs/minimise.md."""
+    nvdisasm = find_disassembler()
+    assemblers = [each for each in find_assemblers() if knows(each, "sm_90", (8, 6))]
+    if nvdisasm is None or not assemblers:
+        pytest.skip("needs ptxas and nvdisasm, which comes with triton (make oracles)")
+    text = ptx(CLANG) if options is None else ptx_of_clang(**options)
+    for ptxas in assemblers:
+        found = machine_instructions(ptxas, nvdisasm, "sm_90", text)
+        generic = sum(found[each] for each in ("ATOM", "RED", "LD", "ST"))
+        assert (found.total(), found["MEMBAR"], generic) == counts
 
 
 def test_a_kernel_without_a_change_is_the_same_string():
