@@ -19,10 +19,7 @@ from fencewright.checker.cdna_text import (
     Operand,
     Registers,
 )
-from fencewright.checker.scoped_text import UnliftableError
-
-MOST_INSTRUCTIONS = 100_000
-"""Of a function with all that it calls in its place."""
+from fencewright.checker.scoped_text import callee
 
 _SYMBOL = re.compile(r'"?([\w$.]+)"?@(rel|abs|gotpcrel)(?:32@(?:lo|hi)|64)?(?:[+-]\d+)?')
 _TABLE = "gotpcrel"
@@ -194,7 +191,9 @@ class _Inliner:
                 if back != "" or not is_return(each):
                     yield _copied(each, labels, suffix, back)
                 continue
-            called = self._called(each, call.name, path)
+            called = callee(
+                self.functions, call.name, path, self.instructions, each.line, each.text
+            )
             self.copies += 1
             own = f"${self.copies}"
             following = back if call.is_jump else self._after(called, own)
@@ -207,20 +206,6 @@ class _Inliner:
         returns = [each for each in called.instructions if is_return(each)]
         jumps = any(each.is_jump for each in self._calls(called).values())
         return "" if returns == [called.body[-1]] and not jumps else f".Lreturn{own}"
-
-    def _called(self, call: AssemblyInstruction, name: str, path: tuple[str, ...]) -> Function:
-        """The function of that name; raises ``UnliftableError`` if it cannot stand in its call."""
-        if not name:
-            why = "which function it calls is not known"
-        elif name not in self.functions:
-            why = f"{name}, which it calls, is not in the file"
-        elif name in path:
-            why = f"{name}, which it calls, calls itself"
-        elif self.instructions > MOST_INSTRUCTIONS:
-            why = f"with what is called there are more than {MOST_INSTRUCTIONS} instructions"
-        else:
-            return self.functions[name]
-        raise UnliftableError(call.line, f"{call.text}: {why}")
 
 
 def _copied(

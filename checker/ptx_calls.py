@@ -11,11 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencewright.checker.ptx_text import PtxBlock, PtxFile, PtxFunction, PtxInstruction, PtxVariable
-from fencewright.checker.scoped_text import UnliftableError
+from fencewright.checker.scoped_text import callee
 from fencewright.lowering.ptx.statements import Statement, names_in, read_statement
-
-MOST_INSTRUCTIONS = 100_000
-"""Of a function with all that it calls in its place."""
 
 CALL = "call"
 _PARAMETER = "param"
@@ -180,7 +177,10 @@ class _Inliner:
 
     def _call(self, copy: _Copy, made: _Made, each: PtxInstruction) -> _Made:
         """Put what is called in the place of a call; the block that goes on after it."""
-        called = self._called(each, call_of(each.statement).name, copy.path)
+        called = callee(
+            self.module.functions, call_of(each.statement).name, copy.path, self.instructions,
+            each.line, each.statement.opcode.name,
+        )  # fmt: skip
         statement = copy.statement(each.statement)
         call = call_of(statement)
         self.copies += 1
@@ -207,20 +207,6 @@ class _Inliner:
         if len(stored) == len(call.returned) == 1 and not statement.guard:
             self.results[call.returned[0]] = own.text(stored[0])
         return self._begin(after)
-
-    def _called(self, call: PtxInstruction, name: str, path: Sequence[str]) -> PtxFunction:
-        """The function of that name; raises ``UnliftableError`` if it cannot stand in its call."""
-        if not name:
-            why = "which function it calls is not known"
-        elif name not in self.module.functions:
-            why = f"{name}, which it calls, is not in the file"
-        elif name in path:
-            why = f"{name}, which it calls, calls itself"
-        elif self.instructions > MOST_INSTRUCTIONS:
-            why = f"with what is called there are more than {MOST_INSTRUCTIONS} instructions"
-        else:
-            return self.module.functions[name]
-        raise UnliftableError(call.line, f"{call.statement.opcode.name}: {why}")
 
 
 def _returns(each: PtxInstruction) -> bool:

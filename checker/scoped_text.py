@@ -1,8 +1,14 @@
 """What functions that are printed on ``scoped`` have in common, whatever they were lifted from."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
+from typing import TypeVar
+
+_Function = TypeVar("_Function")
+
+MOST_INSTRUCTIONS = 100_000
+"""Of a function with all that it calls in its place."""
 
 
 class UnliftableError(ValueError):
@@ -11,6 +17,31 @@ class UnliftableError(ValueError):
     def __init__(self, line: int, why: str):
         super().__init__(why)
         self.line = line
+
+
+def callee(
+    functions: Mapping[str, _Function],
+    name: str,
+    path: Collection[str],
+    instructions: int,
+    line: int,
+    call: str,
+) -> _Function:
+    """The function ``name`` that is to stand in its ``call``, after so many ``instructions``.
+
+    ``path``: those in which it would stand. Raises ``UnliftableError`` at ``line`` where it cannot.
+    """
+    if not name:
+        why = "which function it calls is not known"
+    elif name not in functions:
+        why = f"{name}, which it calls, is not in the file"
+    elif name in path:
+        why = f"{name}, which it calls, calls itself"
+    elif instructions > MOST_INSTRUCTIONS:
+        why = f"with what is called there are more than {MOST_INSTRUCTIONS} instructions"
+    else:
+        return functions[name]
+    raise UnliftableError(line, f"{call}: {why}")
 
 
 TYPE_OF_SIZE: Mapping[int, str] = MappingProxyType(

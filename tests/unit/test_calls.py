@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker import cdna_calls, ptx_calls
+from fencewright.checker import cdna_calls, scoped_text
 from fencewright.checker.cdna_check import scoped_with_calls
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_text import Assembly, read_assembly
@@ -158,8 +158,7 @@ def test_functions_that_call_one_another_are_refused() -> None:
 
 
 def test_calls_that_double_again_and_again_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cdna_calls, ptx_calls):
-        monkeypatch.setattr(module, "MOST_INSTRUCTIONS", 1000)
+    monkeypatch.setattr(scoped_text, "MOST_INSTRUCTIONS", 1000)
     amd = {f"f{n}": (ENTRY, *address(f"f{n + 1}"), CALL, CALL, RETURN) for n in range(20)}
     with pytest.raises(UnliftableError, match="there are more than 1000 instructions"):
         scoped(assembly(**amd, f20=PUBLISH, k=(*address("f0"), CALL, "s_endpgm")))
