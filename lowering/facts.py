@@ -105,8 +105,8 @@ CACHE_CLAMPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class StoreClamp:
-    """A row: under ``fact``, plain stores may go to the agent by themselves; no write-back then."""
+class PromiseRow:
+    """A row: what a generation does under ``fact``."""
 
     fact: Fact
     generation: Generation
@@ -114,27 +114,19 @@ class StoreClamp:
 
 
 STORE_CLAMPS = (
-    StoreClamp(Fact.COHERENT_STORES, _G.GFX942,
+    PromiseRow(Fact.COHERENT_STORES, _G.GFX942,
                "CDNA4 ISA, store control by sc1 sc0; LLVM 24 AMDGPUUsage, amdgcn-av none: a release "
                "only waits; docs/minimise.md has what speaks for it and against"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class WriteBackRow:
-    """A row: under ``fact``, releases within the work-group leave their stores to wider ones."""
-
-    fact: Fact
-    generation: Generation
-    source: str
-
+"""Plain stores may go to the agent by themselves; no write-back then."""
 
 WRITE_BACK_ROWS = (
-    WriteBackRow(Fact.CUMULATIVE_WRITE_BACKS, _G.GFX942,
-                 "LLVM AMDGPUUsage, Memory Model GFX942: its code sequences are right only if it holds; "
-                 "SIMemoryLegalizer promises it of earlier writes of the same wave alone; "
-                 "docs/minimise.md has what speaks for it and against"),
+    PromiseRow(Fact.CUMULATIVE_WRITE_BACKS, _G.GFX942,
+               "LLVM AMDGPUUsage, Memory Model GFX942: its code sequences are right only if it holds; "
+               "SIMemoryLegalizer promises it of earlier writes of the same wave alone; "
+               "docs/minimise.md has what speaks for it and against"),
 )  # fmt: skip
+"""Releases within the work-group leave their stores to wider ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class Found:
         try:
             module = LocatedParser(generic_mlir(), done.stdout, "-").parse_module()
         except (ParseError, VerifyException, DiagnosticException, NotImplementedError):
+            # What xDSL cannot parse is a figure of the table.
             self.pieces["not read"] += 1
             return
         refused = import_sync(module)
