@@ -1,12 +1,11 @@
 """What is missing or surplus in the synchronisation of PTX that others made.
 
-Each finding has the stable name of its rule. A fence that is owed is an error where both accesses
+A fence that is owed is an error where both accesses
 are of the same bytes, a warning where they may be. What other threads do is the same function;
 what callers and other kernels do is not known, and is never held against it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from fencewright.checker.findings import Level
@@ -15,6 +14,7 @@ from fencewright.checker.ptx_inits import InitAnalysis
 from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
+from fencewright.checker.ptx_rules import PtxFinding, PtxRule
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.checker.ptx_views import Change, ViewAnalysis
 from fencewright.checker.ptx_waits import Unwaited, WaitAnalysis
@@ -28,52 +28,7 @@ from fencewright.lowering.ptx.statements import (
     Statement,
 )
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
-
-
-class PtxRule(Word):
-    """What is wrong: the stable names of findings."""
-
-    PROXY_FENCE = "proxy-fence"
-    PROXY_ACQUIRE = "proxy-acquire"
-    PROXY_READS = "proxy-reads"
-    UNWAITED = "async-unwaited"
-    TENSORMAP_FENCE = "tensormap-fence"
-    READ_ONLY = "read-only"
-    GRID_DEPENDENCY = "grid-dependency"
-    MBARRIER_SCOPE = "mbarrier-scope"
-    MBARRIER_INIT = "mbarrier-init"
-    CLUSTER_BARRIER = "cluster-barrier"
-    SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
-    SURPLUS_FENCE = "surplus-fence"
-    SURPLUS_RELEASE = "surplus-release"
-    SURPLUS_ACQUIRE = "surplus-acquire"
-    UNKNOWN = "unknown-instruction"
-
-
-SURPLUS = (
-    PtxRule.SURPLUS_PROXY_FENCE,
-    PtxRule.SURPLUS_FENCE,
-    PtxRule.SURPLUS_RELEASE,
-    PtxRule.SURPLUS_ACQUIRE,
-)
-"""The rules about what can go."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class PtxFinding:
-    """One finding, at a line of the text; ``about``: the other lines that it concerns.
-
-    ``cost``: of what can go, in the units of the prices, if that is known.
-    """
-
-    line: int
-    rule: PtxRule
-    level: Level
-    message: str
-    about: tuple[int, ...] = ()
-    cost: int = field(default=0, compare=False)
-
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
 
@@ -81,14 +36,15 @@ _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
 def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     """The findings in one function."""
     yield from _unknown(function)
-    analysis = ProxyAnalysis(file, function)
+    places = Places(file, function)
+    analysis = ProxyAnalysis(places)
     missing = [*_proxy_fences(analysis)]
     yield from missing
-    yield from _unwaited(WaitAnalysis(file, function))
-    yield from _uninitialised(InitAnalysis(file, function))
-    yield from _past_changes(ViewAnalysis(file, function))
-    yield from _early_reads(GridAnalysis(file, function))
-    yield from _mbarrier_scopes(function, Lift(function), analysis.places)
+    yield from _unwaited(WaitAnalysis(places))
+    yield from _uninitialised(InitAnalysis(places))
+    yield from _past_changes(ViewAnalysis(places))
+    yield from _early_reads(GridAnalysis(places))
+    yield from _mbarrier_scopes(function, Lift(function), places)
     yield from _surplus(file, function)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
         # A fence that stands in the wrong place is not one too many.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_places import Place, Places
-from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_text import PtxInstruction
 from fencewright.lowering.ptx.statements import AccessProxy, EffectKind
 
 _WAIT = "griddepcontrol wait"
@@ -39,9 +39,9 @@ class _State:
 class GridAnalysis:
     """The reads of global memory of one kernel that waits for other grids."""
 
-    def __init__(self, file: PtxFile, function: PtxFunction):
-        self.function = function
-        self.places = Places(file, function)
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
 
     def early(self) -> Iterator[EarlyRead]:
         """The reads that may come before the wait, in the order of the text."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_lift import releases_at
 from fencewright.checker.ptx_places import Places
-from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_text import PtxInstruction
 from fencewright.lowering.ptx.completions import MEETS
 from fencewright.lowering.ptx.statements import OperandRole, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
@@ -48,10 +48,10 @@ _MEETS = MEETS | {"bar warp sync", _WAIT}
 class InitAnalysis:
     """The mbarriers that one function initialises."""
 
-    def __init__(self, file: PtxFile, function: PtxFunction):
-        self.function = function
-        self.places = Places(file, function)
-        instructions = [*function.instructions]
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
+        instructions = [*self.function.instructions]
         self.inits = [each for each in instructions if _is_init(each.statement)]
         self._bit = {each.number: 1 << n for n, each in enumerate(self.inits)}
         self._root = [self._root_of(each.statement) for each in self.inits]

@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
-from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_text import PtxInstruction
 from fencewright.lowering.ptx.statements import (
     ARRIVALS,
     MBARRIER_WAITS,
@@ -140,12 +140,13 @@ class _Code:
 class ProxyAnalysis:
     """The proxy fences of one function."""
 
-    def __init__(self, file: PtxFile, function: PtxFunction):
-        self.function = function
-        self.places = Places(file, function)
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
         self.code = self._read()
         self._heard = [
-            [each for each in block.instructions if _is_heard(each)] for block in function.blocks
+            [each for each in block.instructions if _is_heard(each)]
+            for block in self.function.blocks
         ]
         self._barriers = self._named_barriers()
         self._waits = self._numbers(MBARRIER_WAITS)
@@ -224,33 +225,32 @@ class ProxyAnalysis:
                     arrivals.setdefault(operands[0], []).append(each.number)
                     syncs.add(each.number)
         found: dict[int, frozenset[int]] = {}
+        after = {
+            each.number: self._reached_from(block.number)
+            for block in self.function.blocks
+            for each in block.instructions
+            if each.number in syncs
+        }
         for name, numbers in arrivals.items():
             for one in numbers:
                 ended = frozenset(waits.get(name, ())) - {one}
                 if one in syncs:
-                    ended -= {each for each in ended & syncs if self._is_in_turn(one, each)}
+                    ended -= {
+                        each for each in ended & syncs if each in after[one] or one in after[each]
+                    }
                 found[one] = ended
         return found
 
-    def _is_in_turn(self, one: int, other: int) -> bool:
-        """Whether some path leads from one of two instructions to the other."""
-        home = {
-            each.number: block.number
-            for block in self.function.blocks
-            for each in block.instructions
-        }
-        a, b = home[one], home[other]
-        return b in self._reached_from(a) or a in self._reached_from(b)
-
-    def _reached_from(self, start: int) -> set[int]:
-        """The blocks that a path leads to from a block, which is one of them."""
+    def _reached_from(self, start: int) -> frozenset[int]:
+        """The instructions of the blocks that a path leads to from a block, which is one of them."""
         waiting, seen = [start], set[int]()
         while waiting:
             number_ = waiting.pop()
             if number_ not in seen:
                 seen.add(number_)
                 waiting += self.function.blocks[number_].successors
-        return seen
+        blocks = (self.function.blocks[number_] for number_ in seen)
+        return frozenset(each.number for block in blocks for each in block.instructions)
 
     # The fixpoint
 

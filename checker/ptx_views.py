@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_lift import acquires_at
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
-from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_text import PtxInstruction
 from fencewright.lowering.ptx.statements import (
     Access,
     AccessProxy,
@@ -68,10 +68,10 @@ class _State:
 class ViewAnalysis:
     """The tensor maps and read-only loads of one function."""
 
-    def __init__(self, file: PtxFile, function: PtxFunction):
-        self.function = function
-        self.places = Places(file, function)
-        instructions = [*function.instructions]
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
+        instructions = [*self.function.instructions]
         self._of = {each.number: each for each in instructions}
         self._read_only = any(_is_read_only(each) for each in instructions)
         self._maps = {each.number: self._changed_map(each) for each in instructions}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
-from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_text import PtxInstruction
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS, Completion, Left
 from fencewright.lowering.ptx.statements import (
     Access,
@@ -147,9 +147,9 @@ class _Operation:
 class WaitAnalysis:
     """The asynchronous operations of one function, and what comes too early after them."""
 
-    def __init__(self, file: PtxFile, function: PtxFunction):
-        self.function = function
-        self.places = Places(file, function)
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
         self._copies = self._copied()
         self.operations = [*self._operations()]
         self._of: dict[int, list[int]] = {}
@@ -158,7 +158,7 @@ class WaitAnalysis:
             self._of.setdefault(each.instruction.number, []).append(bit)
             for place in each.places:
                 self._at[place.root] = self._at.get(place.root, 0) | 1 << bit
-        statements = [each.statement for each in function.instructions]
+        statements = [each.statement for each in self.function.instructions]
         self._waits = [any(_is_wait(each, row) for each in statements) for row in COMPLETIONS]
 
     def missing(self) -> Iterator[Unwaited]:

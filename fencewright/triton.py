@@ -241,7 +241,8 @@ def _cdna_findings(report: Report) -> Iterator[str]:
 
 def _ptx_findings(report: Report) -> Iterator[str]:
     from fencewright.checker.findings import Level
-    from fencewright.checker.ptx_findings import SURPLUS, find_problems
+    from fencewright.checker.ptx_findings import find_problems
+    from fencewright.checker.ptx_rules import SURPLUS
     from fencewright.checker.ptx_text import read_ptx
 
     file = read_ptx(report.assembly, report.kernel)

@@ -4,10 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from fencewright.checker.ptx_calls import callees
-from fencewright.checker.ptx_findings import PtxFinding, find_problems
-from fencewright.checker.ptx_lift import Lift
-from fencewright.checker.ptx_scoped import ptx_to_scoped
+from fencewright.checker.ptx_rules import PtxFinding
 from fencewright.checker.ptx_text import PtxError, PtxFile, PtxFunction, is_ptx, read_ptx
 from fencewright.tools import diagnostics
 
@@ -52,12 +49,17 @@ def read_input(content: bytes, file: str) -> PtxFile:
 
 def findings_of(module: PtxFile) -> Iterator[PtxFinding]:
     """The findings in all functions."""
+    # Here, for most inputs are AMD's.
+    from fencewright.checker.ptx_findings import find_problems
+
     for function in module.functions.values():
         yield from find_problems(module, function)
 
 
 def lifted(module: PtxFile) -> Iterator[tuple[int, str]]:
     """What each instruction provides to other threads, with its line."""
+    from fencewright.checker.ptx_lift import Lift
+
     for function in module.functions.values():
         for each in Lift(function).lines():
             yield each.instruction.line, each.text
@@ -73,6 +75,9 @@ def scoped(module: PtxFile) -> Iterator[tuple[PtxFunction, Callable[[], str]]]:
 
     That raises ``UnliftableError`` for what ``scoped`` cannot say.
     """
+    from fencewright.checker.ptx_calls import callees
+    from fencewright.checker.ptx_scoped import ptx_to_scoped
+
     called = callees(module)
     for function in module.functions.values():
         if function.name in called and not function.is_entry:

@@ -11,7 +11,7 @@ import pytest
 from test_campaign import cluster
 
 from fencewright.checker.findings import Rule
-from fencewright.checker.ptx_findings import PtxRule
+from fencewright.checker.ptx_rules import PtxRule
 from fencewright.tools import fence_check
 from fencewright.tools.commands import check_files, check_folders
 from fencewright.tools.reports import sarif

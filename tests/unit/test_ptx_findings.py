@@ -12,10 +12,11 @@ import pytest
 from test_ptx_reader import EXAMPLES, HEAD, lowered
 
 from fencewright.checker.findings import Level
-from fencewright.checker.ptx_findings import PtxFinding, PtxRule, find_problems
+from fencewright.checker.ptx_findings import find_problems
 from fencewright.checker.ptx_lift import Lift
 from fencewright.checker.ptx_places import Overlap, Places, overlap
 from fencewright.checker.ptx_proxies import ProxyAnalysis
+from fencewright.checker.ptx_rules import PtxFinding, PtxRule
 from fencewright.checker.ptx_text import PtxFunction, read_ptx
 
 DECLARED = (
@@ -410,6 +411,6 @@ def test_overlap(body: str, found: list[Overlap]) -> None:
 def test_a_function_that_is_called_has_no_surplus_proxy_fence() -> None:
     text = f"{HEAD}.func f() {{ fence.proxy.async; ret; }}\n"
     module = read_ptx(text, "k.ptx")
-    assert [*ProxyAnalysis(module, module.functions["f"]).surplus()] == []
+    assert [*ProxyAnalysis(Places(module, module.functions["f"])).surplus()] == []
     module = read_ptx(text.replace(".func", ".entry"), "k.ptx")
-    assert len([*ProxyAnalysis(module, module.functions["f"]).surplus()]) == 1
+    assert len([*ProxyAnalysis(Places(module, module.functions["f"])).surplus()]) == 1

@@ -6,7 +6,9 @@ import pytest
 from test_ptx_findings import said
 from test_ptx_reader import EXAMPLES, lowered
 
-from fencewright.checker.ptx_findings import PtxRule, find_problems
+from fencewright.checker.ptx_findings import find_problems
+from fencewright.checker.ptx_places import Places
+from fencewright.checker.ptx_rules import PtxRule
 from fencewright.checker.ptx_text import read_ptx
 from fencewright.checker.ptx_waits import WaitAnalysis
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS
@@ -160,9 +162,9 @@ def test_rows_are_of_operations_that_there_are() -> None:
 def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     module = read_ptx(lowered("core_to_tma_store"), "k.ptx")
     (function,) = module.functions.values()
-    assert WaitAnalysis(module, function).operations
+    assert WaitAnalysis(Places(module, function)).operations
     monkeypatch.setattr("fencewright.checker.ptx_waits.COMPLETIONS", ())
-    assert not WaitAnalysis(module, function).operations
+    assert not WaitAnalysis(Places(module, function)).operations
 
 
 INIT = "@p0 bra E;\nmbarrier.init.shared::cta.b64 [bar], 1;\nE: "

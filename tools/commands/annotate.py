@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fencewright.checker.cdna_purposes import purposes_of
 from fencewright.checker.findings import Finding
-from fencewright.checker.ptx_findings import PtxFinding
 from fencewright.checker.ptx_lift import Lift
+from fencewright.checker.ptx_rules import PtxFinding
 from fencewright.checker.ptx_text import PtxFile
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import ptx_check

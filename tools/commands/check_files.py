@@ -17,7 +17,7 @@ from fencewright.checker.cdna_text import (
     read_assembly,
 )
 from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.ptx_findings import SURPLUS, PtxFinding, PtxRule
+from fencewright.checker.ptx_rules import SURPLUS, PtxFinding, PtxRule
 from fencewright.checker.source_check import Comparison
 from fencewright.checker.source_program import SourceError
 from fencewright.lowering.vocabulary import L2PerAgent

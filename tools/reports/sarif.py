@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fencewright.checker.findings import LEVELS, Level, Rule
-from fencewright.checker.ptx_findings import SURPLUS, PtxRule
+from fencewright.checker.ptx_rules import SURPLUS, PtxRule
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -1,0 +1,50 @@
+"""The findings in PTX: the rules by their stable names, and what is said of one."""
+
+from dataclasses import dataclass, field
+
+from fencewright.checker.findings import Level
+from fencewright.lowering.vocabulary import Word
+
+
+class PtxRule(Word):
+    """What is wrong: the stable names of findings."""
+
+    PROXY_FENCE = "proxy-fence"
+    PROXY_ACQUIRE = "proxy-acquire"
+    PROXY_READS = "proxy-reads"
+    UNWAITED = "async-unwaited"
+    TENSORMAP_FENCE = "tensormap-fence"
+    READ_ONLY = "read-only"
+    GRID_DEPENDENCY = "grid-dependency"
+    MBARRIER_SCOPE = "mbarrier-scope"
+    MBARRIER_INIT = "mbarrier-init"
+    CLUSTER_BARRIER = "cluster-barrier"
+    SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
+    SURPLUS_FENCE = "surplus-fence"
+    SURPLUS_RELEASE = "surplus-release"
+    SURPLUS_ACQUIRE = "surplus-acquire"
+    UNKNOWN = "unknown-instruction"
+
+
+SURPLUS = (
+    PtxRule.SURPLUS_PROXY_FENCE,
+    PtxRule.SURPLUS_FENCE,
+    PtxRule.SURPLUS_RELEASE,
+    PtxRule.SURPLUS_ACQUIRE,
+)
+"""The rules about what can go."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PtxFinding:
+    """One finding, at a line of the text; ``about``: the other lines that it concerns.
+
+    ``cost``: of what can go, in the units of the prices, if that is known.
+    """
+
+    line: int
+    rule: PtxRule
+    level: Level
+    message: str
+    about: tuple[int, ...] = ()
+    cost: int = field(default=0, compare=False)
