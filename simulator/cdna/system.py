@@ -568,7 +568,7 @@ class WaveMachine(Generic[LineState]):
             then = rules.passed(before, wave)
         else:
             assert isinstance(rules, NamedBarrierRules)
-            self.leave_behind(after, op)
+            self.leave_joined(after, op)
             then = self.membership(rules, before, op)
         if then is None:
             return []
@@ -576,7 +576,7 @@ class WaveMachine(Generic[LineState]):
         after[self.first_barrier + number] = self.barrier_states[number](then)
         return [(tuple(after), MachineEvent(MachineEventKind.LOCAL, wave, op.number))]
 
-    def leave_behind(self, state: list[int], op: Op) -> None:
+    def leave_joined(self, state: list[int], op: Op) -> None:
         """A wave that joins a barrier has joined no other any more."""
         if op.code is not StepKind.BARRIER_JOIN:
             return

@@ -145,7 +145,7 @@ define void @f(ptr addrspace(1) %flag, ptr addrspace(1) %ready) {
 
 
 def test_a_pointer_that_is_made_here_escapes_where_it_is_handed_on() -> None:
-    """LLVM keeps what is stored before it is handed on, and what others may do until it is theirs no more."""
+    """LLVM keeps what is stored before it is published, and what others may do until it is theirs no more."""
     assert left(lower_llvm_ir(HANDED_ON, "sm_90", edit=True)) == 2
     kept = HANDED_ON.replace("store atomic ptr %data,", "store atomic ptr null,")
     assert left(lower_llvm_ir(kept, "sm_90", edit=True)) == 0
