@@ -3,13 +3,15 @@
 """Counts the synchronisation of seven Triton kernels, as Triton compiles them and lowered by us.
 
 ``python benchmarks/triton_counts.py`` prints the table. Needs Triton 3.9, whose own LLVM makes the
-code in both columns; no GPU.
+code in every column; no GPU.
 """
 
 import importlib.util
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +51,8 @@ def counts(text: str) -> str:
     return " / ".join(str(found[each]) for each in _SYNCHRONISATION.values())
 
 
-def measured(chip: str, **options: Any) -> dict[str, str]:
-    """The counts of each kernel for ``chip``; ``options`` of ``lower_llvm_ir``, none: as it is."""
-    import triton
-
+def edited(chip: str, **options: Any) -> Callable[..., tuple[str, str] | None]:
+    """A hook that lowers each kernel for ``chip``, whatever it gains; ``options`` of ``lower_llvm_ir``."""
     from fencewright import lower_llvm_ir
 
     def hook(self=None, stages=None, *_: object, **__: object):
@@ -61,23 +61,34 @@ def measured(chip: str, **options: Any) -> dict[str, str]:
         compile_to_llvm_ir = stages["llir"]
 
         def llir(source, metadata):
-            text = compile_to_llvm_ir(source, metadata)
-            return lower_llvm_ir(text, chip, edit=True, **options) if options else text
+            return lower_llvm_ir(compile_to_llvm_ir(source, metadata), chip, edit=True, **options)
 
         stages["llir"] = llir
         return None
+
+    return hook
+
+
+def measured(
+    chip: str, hook: Callable[..., tuple[str, str] | None] | None = None, *, installed: bool = False
+) -> dict[str, str]:
+    """The counts of each kernel for ``chip``, as it is, with a hook, or with ours ``installed``."""
+    import triton
+
+    from fencewright.triton import enabled
 
     spec = importlib.util.spec_from_file_location("tutorial_kernels", _KERNELS)
     assert spec is not None
     assert spec.loader is not None
     kernels = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(kernels)
-    triton.knobs.runtime.add_stages_inspection_hook = hook
     found: dict[str, str] = {}
+    triton.knobs.runtime.add_stages_inspection_hook = hook
     try:
-        for name in SEVEN:
-            kernel = kernels.compiled(name, chip)
-            found[name] = counts(kernel.asm.get("amdgcn") or kernel.asm["ptx"])
+        with enabled("lower", strict=True) if installed else nullcontext():
+            for name in SEVEN:
+                kernel = kernels.compiled(name, chip)
+                found[name] = counts(kernel.asm.get("amdgcn") or kernel.asm["ptx"])
     finally:
         triton.knobs.runtime.add_stages_inspection_hook = None
     return found
@@ -97,17 +108,19 @@ def results() -> list[Result]:
         columns: dict[str, dict[str, str]] = {}
         for chip in (*AMD, *NVIDIA):
             columns[f"{chip}, Triton"] = measured(chip)
-            columns[f"{chip}, lowered"] = measured(chip, opt_level=2)
+            columns[f"{chip}, fencewright.triton"] = measured(chip, installed=True)
+            columns[f"{chip}, lowered"] = measured(chip, edited(chip, opt_level=2))
             if chip in AMD:
-                columns[f"{chip}, with the fact"] = measured(chip, facts=(_FACT,))
-                columns[f"{chip}, compat=llvm"] = measured(chip, compat="llvm")
+                columns[f"{chip}, with the fact"] = measured(chip, edited(chip, facts=(_FACT,)))
+                columns[f"{chip}, compat=llvm"] = measured(chip, edited(chip, compat="llvm"))
     names = list(next(iter(columns.values())))
     rows = [(name, *(column[name] for column in columns.values())) for name in names]
     rows.append(("**sum**", *(f"**{_sum(column)}**" for column in columns.values())))
     note = (
         "Kernels of tests/data/triton/tutorial_kernels.py, all compiled by Triton 3.9 and its own LLVM: "
         "write-backs / invalidates / waits in the assembly, for sm_90 fences / ordered accesses in "
-        "PTX. Lowered: its LLVM IR edited by lower_llvm_ir; with the fact cumulative-write-backs, releases "
+        "PTX. fencewright.triton gives a kernel back as it was in which nothing but waits would change "
+        "(triton.md). Lowered: its LLVM IR edited by lower_llvm_ir, whatever that gains; with the fact cumulative-write-backs, releases "
         "within the work-group wait for no stores that a later write-back covers. One stays in stream_k, "
         "before tl.debug_barrier, because a load past the caches may still be on its way where the "
         "leader writes back. LLVM leaves out all of them (differences-from-llvm.md), and so does "

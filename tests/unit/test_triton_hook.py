@@ -86,6 +86,8 @@ def test_a_kernel_off_checked_and_lowered(kernels: Any, name: str, chip: str) ->
     if chip.startswith("gfx"):
         caches = [each for each in report.before if each.startswith("buffer")]
         assert all(report.after.get(each, 0) <= report.before[each] for each in caches)
+        gained = any(report.after.get(each, 0) < report.before[each] for each in caches)
+        assert gained or report.after["s_waitcnt"] <= report.before["s_waitcnt"]
     else:
         assert not report.changed
 
