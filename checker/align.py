@@ -24,7 +24,7 @@ from fencewright.checker.source_program import (
     SourceOperation,
 )
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Word
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 
 class Method(Word):
@@ -287,7 +287,9 @@ def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[Sou
         if number not in reached:
             continue
         for each in block.operations:
-            is_barrier = each.kind is SourceKind.BARRIER and not alone
+            is_barrier = each.kind is SourceKind.BARRIER
+            if is_barrier and each.scope is not Scope.CLUSTER:
+                is_barrier = not alone
             if is_barrier or (each.is_atomic and each.space is not None):
                 yield each
 

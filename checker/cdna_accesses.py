@@ -25,11 +25,13 @@ from fencewright.lowering.cdna.caches import (
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope, Word
 
-SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
-"""The scopes that are told apart, narrowest first."""
-
 _REACHES: Mapping[Scope, Reach] = MappingProxyType(
-    {Scope.WORKGROUP: Reach.WORKGROUP, Scope.AGENT: Reach.AGENT, Scope.SYSTEM: Reach.SYSTEM}
+    {
+        Scope.WORKGROUP: Reach.WORKGROUP,
+        Scope.CLUSTER: Reach.CLUSTER,
+        Scope.AGENT: Reach.AGENT,
+        Scope.SYSTEM: Reach.SYSTEM,
+    }
 )
 
 
@@ -38,6 +40,15 @@ SCALAR_CACHE = 8
 
 LEVELS = (int(Caches.L1), int(Caches.AGENT), int(Caches.SYSTEM), SCALAR_CACHE)
 """The caches in which an older value may be found, a bit each; the scalar one is the last."""
+
+
+_WITH_CLUSTERS = tuple(_REACHES)
+_WITHOUT_CLUSTERS = tuple(each for each in _REACHES if each is not Scope.CLUSTER)
+
+
+def scopes_of(chip: ChipRow) -> tuple[Scope, ...]:
+    """The scopes that a chip tells apart, narrowest first; without clusters theirs is the agent's."""
+    return _WITH_CLUSTERS if chip.clusters else _WITHOUT_CLUSTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +65,17 @@ class Mode:
         return CHIPS[self.target]
 
     @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that are told apart, narrowest first."""
+        return scopes_of(self.chip)
+
+    @property
     def keeps_order(self) -> bool:
         """Whether all waves of a work-group see what one does to memory in its order."""
         return not self.tgsplit and not self.chip.splits_counters
 
     def reach(self, scope: Scope) -> Reach:
-        """How far a store must get to be there for all of ``scope``.
+        """How far a store must get to be there for all of ``scope``, as the documents can be read.
 
         With one L2 that is where all stores go; but where there are clusters, a cache before it may
         acknowledge those of a work-group (``Reading.ACKNOWLEDGED_EARLY`` of the machine).
@@ -69,11 +85,21 @@ class Mode:
             return Reach.WORKGROUP
         return _REACHES[scope]
 
+    def asked(self, scope: Scope) -> Reach:
+        """How far a store must get for an error: less than ``reach`` for a cluster.
+
+        A store that is done has reached the cluster on the machine by default, whose WGP$ acknowledges
+        nothing by itself. LLVM 24 relies on it: its releases to a cluster only wait.
+        """
+        return Reach.WORKGROUP if scope is Scope.CLUSTER else self.reach(scope)
+
     def caches(self, scope: Scope) -> Caches:
         """The caches in which a value older than one that ``scope`` has released may be found."""
         match scope:
             case Scope.WORKGROUP:
                 return Caches.L1 if self.tgsplit else Caches.NONE
+            case Scope.CLUSTER:
+                return Caches.L1
             case Scope.AGENT:
                 one = self.l2_per_agent is L2PerAgent.ONE
                 return Caches.L1 if one else Caches.L1 | Caches.AGENT
@@ -243,7 +269,7 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
         return None
     made = Operation(number, kind, instruction.line, instruction.text, step=step)
     if not kind.is_access:
-        return made
+        return replace(made, scope=Scope.CLUSTER) if _meets_cluster(step) else made
     space = effects.space
     if space is AddressSpace.CONSTANT:
         return replace(made, kind=_SCALAR[kind], space=space)
@@ -266,12 +292,23 @@ def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:
         return Operation(number, _O.INVALIDATE, *place, AddressSpace.CONSTANT, step=step)
     bits = tuple(each for each in instruction.modifiers if each in _POLICY)
     try:
-        effect = maintenance_effect(mode.chip.name, _SAME.get(mnemonic, mnemonic), bits)
+        name = _SAME.get(mnemonic, mnemonic)
+        effect = maintenance_effect(mode.chip.name, name, bits, clusters=True)
     except KeyError:
         return None
     if effect.writes_back is not None:
         return Operation(number, _O.WRITE_BACK, *place, effect=effect, step=step)
     return Operation(number, _O.INVALIDATE, *place, effect=effect, step=step)
+
+
+CLUSTER_BARRIER = "-3"
+"""What instructions of barriers call the cluster's (LLVM 24 AMDGPUExecutionSynchronization)."""
+
+
+def _meets_cluster(step: Step) -> bool:
+    """Whether a step signals the cluster's barrier: that its work-group has met at its own."""
+    is_barrier = step.effects.kind is InstructionKind.BARRIER
+    return is_barrier and tuple(map(str, step.instruction.operands)) == (CLUSTER_BARRIER,)
 
 
 def _is_scratch(step: Step, mode: Mode) -> bool:
@@ -286,10 +323,10 @@ def _is_scratch(step: Step, mode: Mode) -> bool:
 @cache
 def _effect(mode: Mode, kind: AccessKind, bits: tuple[str, ...]) -> tuple[Effect, Scope]:
     """What an access with policy bits does, and the widest scope at which it is coherent."""
-    effect = access_effect(mode.chip.name, kind, bits)
+    effect = access_effect(mode.chip.name, kind, bits, clusters=True)
     if mode.tgsplit and kind is AccessKind.LOAD and not _TGSPLIT_MISSES_L1.isdisjoint(bits):
         effect = replace(effect, reads=effect.reads & ~Caches.L1)
-    coherent = [scope for scope in SCOPES if _is_coherent(effect, scope, mode)]
+    coherent = [scope for scope in mode.scopes if _is_coherent(effect, scope, mode)]
     scope = coherent[-1] if coherent else Scope.WAVEFRONT
     if scope is Scope.AGENT and not mode.chip.scope_bits:
         scope = Scope.SYSTEM

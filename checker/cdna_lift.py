@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from fencewright.checker.cdna_accesses import LEVELS, SCOPES, Mode, Operation, OperationKind
+from fencewright.checker.cdna_accesses import LEVELS, Mode, Operation, OperationKind
 from fencewright.checker.cdna_flow import Flow, flow_of
 from fencewright.checker.cdna_state import Code, State, code_of, solve, walk
 from fencewright.checker.cdna_text import Function
@@ -85,18 +85,23 @@ class LiftedFunction:
             found[each.line] = (*found.get(each.line, ()), each)
         return found
 
-    def late(self, operation: Operation, scope: Scope) -> tuple[Operation, ...]:
+    def late(
+        self, operation: Operation, scope: Scope, *, hardest: bool = False
+    ) -> tuple[Operation, ...]:
         """The accesses before ``operation`` that may not be done at ``scope`` when it issues.
 
         In a loop that may be the operation itself, one round earlier. Of calls, and of what came
         before the function: the operation of kind ``OUTSIDE`` stands for all that they access.
+        ``hardest``: as the chip's documents can be read (``Mode.reach``), not as far as an error goes.
         """
-        return self.code.those(self.late_bits(operation, scope))
+        return self.code.those(self.late_bits(operation, scope, hardest=hardest))
 
-    def late_bits(self, operation: Operation, scope: Scope) -> int:
+    def late_bits(self, operation: Operation, scope: Scope, *, hardest: bool = False) -> int:
         """``late`` as a set of numbers, a bit each."""
         place = self.places.get(operation.number)
-        return late_bits(self.code, place, operation, scope) & self._own if place else 0
+        if place is None:
+            return 0
+        return late_bits(self.code, place, operation, scope, hardest=hardest) & self._own
 
     def is_late(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
         """Whether ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
@@ -118,7 +123,7 @@ class LiftedFunction:
         """The widest scope, at most the operation's own, that it provides a release of."""
         fit = [
             scope
-            for scope in _within(operation.scope)
+            for scope in self._within(operation.scope)
             if not self.late_bits(operation, scope) & ~operation.bit
         ]
         return fit[-1] if fit else None
@@ -126,9 +131,14 @@ class LiftedFunction:
     def acquires(self, operation: Operation) -> Scope | None:
         """The widest scope, at most the operation's own, that it provides an acquire of."""
         fit = [
-            scope for scope in _within(operation.scope) if not self._stale[scope] & operation.bit
+            scope
+            for scope in self._within(operation.scope)
+            if not self._stale[scope] & operation.bit
         ]
         return fit[-1] if fit else None
+
+    def _within(self, scope: Scope) -> Iterator[Scope]:
+        return (each for each in self.mode.scopes if scope.includes(each))
 
     @property
     def _own(self) -> int:
@@ -144,13 +154,13 @@ class LiftedFunction:
         ]
         return {
             scope: {each.number: older_bits(self.code, place, each, scope) for each, place in reads}
-            for scope in SCOPES
+            for scope in self.mode.scopes
         }
 
     @cached_property
     def _stale(self) -> dict[Scope, int]:
         """By scope, the reads that some later one may be older than, themselves left out."""
-        found: dict[Scope, int] = dict.fromkeys(SCOPES, 0)
+        found: dict[Scope, int] = dict.fromkeys(self.mode.scopes, 0)
         for scope, older in self._older.items():
             for number, bits in older.items():
                 found[scope] |= bits & ~(1 << number)
@@ -180,7 +190,7 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
     """What waves may propagate to others of their work-group."""
     at, by_flag = [0] * len(Reach), [False] * len(Reach)
     in_lds = list(by_flag)
-    not_seen = [False] * len(SCOPES)
+    not_seen = [False] * len(code.mode.scopes)
     crossing: dict[int, int] = {}
     own = (1 << code.others) - 1
     for number, place in places.items():
@@ -194,7 +204,7 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
                 if place.undone[reach] & own:
                     by_flag[reach] = True
                     in_lds[reach] = in_lds[reach] or each.in_lds
-            for rank, scope in enumerate(SCOPES):
+            for rank, scope in enumerate(code.mode.scopes):
                 seen = unseen(code, place, scope) & code.coherent[rank]
                 not_seen[rank] = not_seen[rank] or bool(seen)
     return Propagated(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), crossing)
@@ -208,13 +218,6 @@ def unseen(code: Code, place: Place, scope: Scope) -> int:
         if level & caches:
             bits |= stale
     return bits
-
-
-def _within(scope: Scope) -> Iterator[Scope]:
-    for each in SCOPES:
-        if not scope.includes(each):
-            return
-        yield each
 
 
 def lift(function: Function, mode: Mode) -> LiftedFunction:
@@ -238,15 +241,20 @@ def lift_code(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     return LiftedFunction(code, places)
 
 
-def late_bits(code: Code, place: Place, operation: Operation, scope: Scope) -> int:
-    """The accesses that are late at ``scope`` for ``operation`` where it issues."""
+def late_bits(
+    code: Code, place: Place, operation: Operation, scope: Scope, *, hardest: bool = False
+) -> int:
+    """The accesses that are late at ``scope`` for ``operation`` where it issues.
+
+    ``hardest`` as ``LiftedFunction.late`` has it.
+    """
     flight = place.flight & code.accesses
     if operation.in_lds:
         flight &= ~code.in_lds  # LDS serves a wave in order.
     if scope is Scope.WORKGROUP and code.mode.keeps_order:
         # The L1 keeps the order of all waves of the work-group.
         flight &= ~(code.in_memory | place.past_lds)
-    return flight | place.undone[code.mode.reach(scope)]
+    return flight | place.undone[code.mode.reach(scope) if hardest else code.mode.asked(scope)]
 
 
 def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
@@ -313,7 +321,7 @@ def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
     """The lists at each scope at which they differ from the one before."""
     known: str = ""
     if operation.kind.writes or operation.kind is _O.BARRIER:
-        for scope in SCOPES:
+        for scope in lifted.mode.scopes:
             late = [each for each in lifted.late(operation, scope) if each is not operation]
             said = lines(late)
             if said and said != known:
@@ -321,7 +329,7 @@ def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
             known = said
     known = ""
     if operation.kind.reads:
-        for scope in SCOPES:
+        for scope in lifted.mode.scopes:
             older = [each for each in lifted.older(operation, scope) if each is not operation]
             said = lines(older)
             if said and said != known:

@@ -17,7 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fencewright.checker.cdna_accesses import SCOPE_BITS, SCOPES, Operation, OperationKind
+from fencewright.checker.cdna_accesses import (
+    CLUSTER_BARRIER,
+    SCOPE_BITS,
+    Operation,
+    OperationKind,
+)
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Flow, Step
 from fencewright.checker.cdna_lift import LiftedFunction
@@ -112,6 +117,7 @@ class _Writer:
     def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
         self.lifted = lifted
         self.code = lifted.code
+        self.scopes = lifted.mode.scopes
         self.entries = entries
         self.arguments = Arguments()
         self.labels = _labels(self.code.flow)
@@ -147,11 +153,15 @@ class _Writer:
         code = self.code
         state = self.entries[number].copy()
         invalidated = Caches.NONE
-        for step, operation in code.counted[number]:
+        counted = {id(step): operation for step, operation in code.counted[number]}
+        for step in code.flow.blocks[number].steps:
+            if id(step) not in counted:
+                if _waits_for_cluster(step):
+                    yield from self._cluster_barrier(step)
+                continue
+            operation = counted[id(step)]
             if step.effects.kind in _OUT:
                 raise _unlifted(step, "what it does is not seen")
-            if operation is not None and _CLUSTER in step.instruction.modifiers:
-                raise _unlifted(step, "the scope of a cluster is not told from a work-group's")
             under_way = set(state.covered)
             if operation is not None:
                 if operation.kind is _O.INVALIDATE:
@@ -159,16 +169,34 @@ class _Writer:
                     yield from self._acquired(operation, invalidated)
                 else:
                     invalidated = Caches.NONE
-                    if operation.kind not in (_O.WRITE_BACK, _O.RETURN):
+                    if operation.kind not in (_O.WRITE_BACK, _O.RETURN) and not _meets(operation):
                         yield operation
             state.step(code, step, operation)
             yield from self._completed(under_way - set(state.covered))
+
+    def _cluster_barrier(self, wait: Step) -> Iterator[_Item]:
+        """The barrier of a cluster, where all wait: a wave of each work-group signals it for all.
+
+        What they all had done when their work-group met is released.
+        """
+        before = [each for each in self.code.operations if each.line < wait.instruction.line]
+        signals = [each for each in before if _meets(each)]
+        if not signals:
+            raise _unlifted(wait, "where it is signalled is not known")
+        last = signals[-1]
+        met = self.code.operations[last.number - 1]
+        both = [each for each in (met, last) if each.kind is _O.BARRIER]
+        if not any(self.lifted.late_bits(each, Scope.CLUSTER) for each in both):
+            yield _Fence(Ordering.RELEASE, Scope.CLUSTER)
+        yield last
 
     def _block(self, number: int) -> Iterator[str]:
         yield f"^b{number}:"
         for item in self.items[number]:
             if isinstance(item, _Fence):
                 yield f"  scoped.fence {item.ordering} {item.scope}"
+            elif _meets(item):
+                yield f"  scoped.barrier relaxed {Scope.CLUSTER}"
             elif item.kind is _O.BARRIER:
                 ordered = self.lifted.releases(item) is not None
                 yield f"  scoped.barrier {'' if ordered else 'relaxed '}{Scope.WORKGROUP}"
@@ -188,8 +216,7 @@ class _Writer:
             if (reach := self.code.operations[number].effect.writes_back) is not None
         ]
         if reaches:
-            scope = Scope.SYSTEM if max(reaches) is Reach.SYSTEM else Scope.AGENT
-            yield _Fence(Ordering.RELEASE, scope)
+            yield _Fence(Ordering.RELEASE, _SCOPES[max(reaches)])
 
     def _acquired(self, operation: Operation, invalidated: Caches) -> Iterator[_Fence]:
         """An acquire fence of the widest scope for which invalidates have left nothing stale."""
@@ -199,7 +226,7 @@ class _Writer:
         plain = access_effect(mode.target, AccessKind.LOAD, ()).reads
         scopes = [
             scope
-            for scope in SCOPES
+            for scope in self.scopes
             if (needed := mode.caches(scope) & plain) and not needed & ~invalidated
         ]
         if scopes:
@@ -322,7 +349,26 @@ class _Writer:
         return self.labels[id(operation.step)]
 
 
-_CLUSTER = "scope:SCOPE_SE"
+_SCOPES: Mapping[Reach, Scope] = MappingProxyType(
+    {
+        Reach.CLUSTER: Scope.CLUSTER,
+        Reach.AGENT: Scope.AGENT,
+        Reach.SYSTEM: Scope.SYSTEM,
+    }
+)
+"""The scope of the release that a write-back to a reach is."""
+
+
+def _meets(operation: Operation) -> bool:
+    """Whether an operation signals the barrier of a cluster."""
+    return operation.kind is _O.BARRIER and operation.scope is Scope.CLUSTER
+
+
+def _waits_for_cluster(step: Step) -> bool:
+    """Whether a step waits at the barrier of a cluster."""
+    instruction = step.instruction
+    operands = tuple(map(str, instruction.operands))
+    return instruction.mnemonic == "s_barrier_wait" and operands == (CLUSTER_BARRIER,)
 
 
 def _unlifted(step: Step, why: str) -> UnliftableError:
@@ -418,7 +464,9 @@ class _Unfenced:
         self.before: dict[int, int] = {}
         self._released: dict[int, int] = {}
         self._acquired: dict[int, int] = {}
-        known = {number: (0, (0,) * len(SCOPES), (0,) * len(SCOPES)) for number in items}
+        self.scopes = code.mode.scopes
+        nothing: tuple[int, ...] = (0,) * len(self.scopes)
+        known = {number: (0, nothing, nothing) for number in items}
         work = list(items)
         while work:
             number = work.pop()
@@ -430,7 +478,7 @@ class _Unfenced:
             for item in items[number]:
                 if isinstance(item, _Fence):
                     which = released if item.ordering.releases else acquired
-                    for rank, scope in enumerate(SCOPES):
+                    for rank, scope in enumerate(self.scopes):
                         which[rank] = 0 if item.scope.includes(scope) else which[rank]
                     continue
                 self._see(item, before, released, acquired)
@@ -453,11 +501,14 @@ class _Unfenced:
     ) -> None:
         number = operation.number
         self.before[number] = before
-        if operation.scope in SCOPES:
-            self._released[number] = released[SCOPES.index(operation.scope)] & ~operation.bit
+        if operation.scope in self.scopes:
+            rank = self.scopes.index(operation.scope)
+            self._released[number] = released[rank] & ~operation.bit
         if operation.kind.reads:
             for each in self.code.those(before & self.code.reads & ~operation.bit):
-                if each.scope in SCOPES and acquired[SCOPES.index(each.scope)] & each.bit:
+                if each.scope in self.scopes and (
+                    acquired[self.scopes.index(each.scope)] & each.bit
+                ):
                     self._acquired[each.number] = self._acquired.get(each.number, 0) | operation.bit
 
     def release(self, operation: Operation) -> bool:

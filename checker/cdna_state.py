@@ -23,7 +23,6 @@ from types import MappingProxyType
 
 from fencewright.checker.cdna_accesses import (
     LEVELS,
-    SCOPES,
     Mode,
     Operation,
     OperationKind,
@@ -111,7 +110,7 @@ class Code:
     writes: int
     reads: int
     coherent: tuple[int, ...]
-    """By the place in ``SCOPES``, the reads that may be atomics of that scope."""
+    """By the place in ``Mode.scopes``, the reads that may be atomics of that scope."""
 
     @property
     def accesses(self) -> int:
@@ -166,7 +165,7 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
         in_lds=_those(operations, lambda each: each.in_lds),
         writes=_those(operations, lambda each: each.kind.writes or each.kind is _O.OUTSIDE),
         reads=_those(operations, lambda each: each.kind.reads or each.kind is _O.OUTSIDE),
-        coherent=tuple(_coherent(operations, scope) for scope in SCOPES),
+        coherent=tuple(_coherent(operations, scope) for scope in mode.scopes),
     )
 
 
@@ -410,7 +409,7 @@ class State:
             for number, cleared in self.clearing.items():
                 self.clearing[number] = tuple(each & ~bit for each in cleared)
             others = bit << code.others
-            for reach in range(Reach.AGENT, _REACHES):
+            for reach in range(Reach.CLUSTER, _REACHES):
                 self.dirty[reach] |= others
             if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
                 self.crossing |= bit
@@ -448,7 +447,7 @@ class State:
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:
-        for reach in range(Reach.AGENT, _REACHES):
+        for reach in range(Reach.CLUSTER, _REACHES):
             self.dirty[reach] |= bit
         self.stale = [each | bit for each in self.stale]
 

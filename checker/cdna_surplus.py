@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from fencewright.checker.cdna_accesses import LEVELS, SCOPES, Operation, OperationKind
+from fencewright.checker.cdna_accesses import LEVELS, Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_hazards import hazards_at
@@ -36,7 +36,6 @@ from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Scope
 
 _O = OperationKind
-_AGENT = SCOPES.index(Scope.AGENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +94,20 @@ class _Filter:
     def __init__(self, code: Code, passed: Propagated):
         self.code = code
         self.passed = passed
+        self.scopes = code.mode.scopes
         own = (1 << code.others) - 1
         every_read = code.reads << code.others
         self.late: list[int] = []
         self.older: list[int] = []
         always = _mask(code, (_O.BARRIER, _O.OUTSIDE))
-        for rank, scope in enumerate(SCOPES):
+        for rank, scope in enumerate(self.scopes):
             reach = code.mode.reach(scope)
             others = passed.at[reach] << code.others
             if passed.by_flag[reach]:
                 others |= every_read
             if scope is Scope.SYSTEM:
                 # Others of this agent may have released to the agent alone.
-                others |= code.coherent[_AGENT] << code.others
+                others |= _at_agent(code) << code.others
             self.late.append(own | others)
             self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
 
@@ -125,26 +125,30 @@ class _Filter:
             place.undone[reach] & own and not passed.by_flag[reach] for reach in Reach
         ) or any(
             not passed.unseen[rank] and unseen(self.code, place, scope) & self.code.coherent[rank]
-            for rank, scope in enumerate(SCOPES)
+            for rank, scope in enumerate(self.scopes)
         )
 
     def fact(self, operation: Operation, place: Place) -> _Fact:
         """What counts where ``operation`` issues."""
         found: list[int] = []
-        for rank, scope in enumerate(SCOPES):
+        for rank, scope in enumerate(self.scopes):
             late = older = 0
             if operation.kind in _LEAVES:
                 # What is called, or called this, may publish anything, and read it.
-                late = late_bits(self.code, place, operation, scope) & self.late[rank]
+                late = self._late(operation, place, rank)
                 older = unseen(self.code, place, scope) & self.older[rank]
             elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
-                late = late_bits(self.code, place, operation, scope) & self.late[rank]
+                late = self._late(operation, place, rank)
             if operation.kind.reads:
                 older = older_bits(self.code, place, operation, scope) & self.older[rank]
             found += (late, older)
         publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
         found.append(place.crossing if publishes else 0)
         return tuple(found)
+
+    def _late(self, operation: Operation, place: Place, rank: int) -> int:
+        scope = self.scopes[rank]
+        return late_bits(self.code, place, operation, scope, hardest=True) & self.late[rank]
 
 
 def _is_candidate(step: Step, operation: Operation | None) -> bool:
@@ -153,6 +157,11 @@ def _is_candidate(step: Step, operation: Operation | None) -> bool:
         return step.effects.kind is InstructionKind.WAIT
     effect = operation.effect
     return effect.writes_back is not None or bool(effect.invalidates)
+
+
+def _at_agent(code: Code) -> int:
+    """The reads that may be atomics of the agent."""
+    return code.coherent[code.mode.scopes.index(Scope.AGENT)]
 
 
 def _mask(code: Code, kinds: Sequence[OperationKind]) -> int:
@@ -193,7 +202,7 @@ class _Search:
         self.filter = _Filter(code, propagated(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
-        self._acquires = code.coherent[_AGENT] | _mask(code, (_O.BARRIER,))
+        self._acquires = _at_agent(code) | _mask(code, (_O.BARRIER,))
         self._known: tuple[State | None, dict[int, State]] = (None, {})
         self._changing = {id(step): each for block in code.counted for step, each in block}
         self._position = {
@@ -395,7 +404,7 @@ class _Search:
             return f"nothing publishes what {stores} stored before it is written back again"
         if state.undone(reach) & own:
             return "another write-back is under way for all that it covers"
-        scope = "agent" if reach is Reach.AGENT else "system"
+        scope = reach.name.lower()
         return f"no path leads here with a store that has yet to be written back to the {scope}"
 
     def _why_invalidate(self, operation: Operation, state: State) -> str:

@@ -46,10 +46,12 @@ VECTOR_NAMES = frozenset(
     cvt_u32_f64 cvt_u32_u16 div_fixup_f16 div_fixup_f32 div_fixup_f64 div_fmas_f32 div_fmas_f64
     div_scale_f32 div_scale_f64 dot2_bf16_bf16 dot2_f16_f16 dot2_f32_bf16 dot2_f32_f16
     dot4_f32_bf8_bf8 dot4_f32_bf8_fp8 dot4_f32_fp8_bf8 dot4_f32_fp8_fp8 dot4_i32_iu8 dot4_u32_u8
-    dot8_i32_iu4 dot8_u32_u4 dual_add_f32 dual_add_nc_u32 dual_ashrrev_i32 dual_cndmask_b32
-    dual_dot2acc_f32_bf16 dual_dot2acc_f32_f16 dual_fmaak_f32 dual_fmac_f32 dual_fmamk_f32
-    dual_lshlrev_b32 dual_lshrrev_b32 dual_max_i32 dual_max_num_f32 dual_min_i32 dual_min_num_f32
-    dual_mov_b32 dual_mul_dx9_zero_f32 dual_mul_f32 dual_sub_f32 dual_sub_nc_u32 dual_subrev_f32
+    dot8_i32_iu4 dot8_u32_u4 dual_add_f32 dual_add_f64 dual_add_nc_u32 dual_ashrrev_i32
+    dual_bitop2_b32 dual_cndmask_b32 dual_dot2acc_f32_bf16 dual_dot2acc_f32_f16 dual_fma_f32
+    dual_fma_f64 dual_fmaak_f32 dual_fmac_f32 dual_fmamk_f32 dual_lshlrev_b32 dual_lshrrev_b32
+    dual_max_i32 dual_max_num_f32 dual_max_num_f64 dual_min_i32 dual_min_num_f32 dual_min_num_f64
+    dual_mov_b32 dual_mul_dx9_zero_f32 dual_mul_f32 dual_mul_f64 dual_sub_f32 dual_sub_nc_u32
+    dual_subrev_f32
     exp_bf16 exp_f16 exp_f32 f32_add_f32 f32_add_f32_e96 f32_add_u32 f32_add_u32_e96 f32_and_b32
     f32_bitop2_b32_e96 f32_cndmask_b32 f32_cndmask_b32_e96 f32_dot2c_f32_bf16
     f32_dot2c_f32_bf16_e96 f32_dot2c_f32_f16 f32_dot2c_f32_f16_e96 f32_e96 f32_fma_f32_e96

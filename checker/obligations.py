@@ -3,7 +3,7 @@
 A pair is owed where every path from the earlier to the later operation has what orders it:
 
 - release: an access, then a release fence or the release of the atomic write itself. Also
-  before a barrier, which other waves of the work-group take for a write.
+  before a barrier, which other waves of the work-group, or of the cluster, take for a write.
 - acquire: an atomic read or a barrier, then its own acquire or an acquire fence, then an access.
 - seq_cst: an atomic write, then a seq_cst fence, then an atomic read; or both are seq_cst.
 
@@ -176,10 +176,10 @@ class _Finder:
         )
 
     def _rank(self, operation: SourceOperation) -> int:
-        """The rank of an operation's scope; LDS and barriers are a work-group's."""
-        if operation.kind is SourceKind.BARRIER:
-            return 0
+        """The rank of an operation's scope: LDS is a work-group's, and a barrier but the cluster's."""
         rank = self.ranks[operation.scope]
+        if operation.kind is SourceKind.BARRIER and operation.scope is not Scope.CLUSTER:
+            return 0
         return min(rank, 0) if operation.space is AddressSpace.LOCAL else rank
 
     def _solve(self, transfer: Callable[[SourceOperation, _State, bool], _State]) -> None:

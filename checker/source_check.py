@@ -6,16 +6,16 @@ order is no finding. An instruction that may come from several operations is jud
 them are owed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fencewright.checker.align import Alignment, align
-from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
+from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow
 from fencewright.checker.cdna_lift import LiftedFunction, Place, late_bits, lift_code, older_bits
 from fencewright.checker.cdna_state import code_of, solve, wait_for_loads, wait_for_stores
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.checker.obligations import Hierarchy, Order, obligations_of
 from fencewright.checker.source_paths import between, can_hold
 from fencewright.checker.source_program import (
@@ -24,6 +24,7 @@ from fencewright.checker.source_program import (
     SourceKind,
     SourceOperation,
 )
+from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.common import load_chip
@@ -38,7 +39,7 @@ class SourceFinding:
 
     ``later`` and ``earlier``: the operations of the code that it is about, if there are;
     ``scope``: at which the earlier one is owed to the later one. ``about``: the other lines that it
-    concerns, where there are no such operations.
+    concerns, where there are no such operations. ``lesser``: as ``Finding`` has it.
     """
 
     line: int
@@ -51,13 +52,12 @@ class SourceFinding:
     earlier: Operation | None = None
     scope: Scope | None = None
     about: tuple[int, ...] = ()
+    lesser: Level | None = None
 
     def finding(self) -> Finding:
         """As all findings are."""
         about = self.about if self.earlier is None else (self.earlier.line,)
-        return Finding(
-            self.line, self.rule, self.message, about=about, source_line=self.source_line
-        )
+        return Finding(self.line, self.rule, self.message, self.lesser, about, self.source_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,6 @@ def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
         return source.problem
     if source.cpu and source.cpu != mode.chip.name:
         return f"its source is for {source.cpu}, the code for {mode.chip.name}"
-    if mode.chip.clusters and any(each.scope is Scope.CLUSTER for each in source.operations):
-        return "the scope of a cluster is not judged yet"
     for block in flow.blocks:
         for step in block.steps:
             if step.effects.kind is InstructionKind.UNKNOWN:
@@ -134,6 +132,8 @@ def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
 
 
 _IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
+_IF_EARLY = ", should a cache of the work-group report stores done (which LLVM takes it not to do)"
+"""The reading of the manual by which alone something is missing (``Mode.asked``)."""
 _O = OperationKind
 
 
@@ -143,6 +143,8 @@ class _Aligned:
 
     code: Operation
     source: tuple[SourceOperation, ...]
+    wanted: tuple[Scope, ...]
+    """The scopes at which those of the source have to be coherent by themselves."""
 
     def is_seen(self, scope: Scope) -> bool:
         """Whether all of ``scope`` see what it writes once it has completed.
@@ -150,7 +152,7 @@ class _Aligned:
         Of an atomic of that scope they do, where memory is of a kind that lets them: on chips
         without scope bits nothing in the code says so.
         """
-        asked = all(atomic_scope(each).includes(scope) for each in self.source)
+        asked = all(each.includes(scope) for each in self.wanted)
         return asked and self.code.scope.includes(scope)
 
     def __str__(self) -> str:
@@ -165,10 +167,13 @@ class _Comparer:
     def __init__(self, source: SourceFunction, lifted: LiftedFunction, alignment: Alignment):
         self.source = source
         self.lifted = lifted
-        wave = lifted.mode.chip.wave_size
-        self.obligations = obligations_of(source, Hierarchy(SCOPES, wave))
+        self.scopes = lifted.mode.scopes
+        self.obligations = obligations_of(
+            source, Hierarchy(self.scopes, lifted.mode.chip.wave_size)
+        )
         self.aligned: dict[int, _Aligned] = {}
         self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
+        self.left_open: list[SourceFinding] = []
         known = source.operations
         for each in lifted.operations[1:]:
             numbers = alignment.candidates.get(each.line, ())
@@ -177,7 +182,8 @@ class _Comparer:
                 # An atomic that is a loop begins with a load, which decides nothing.
                 operations = tuple(op for op in operations if op.kind not in _IN_LOOPS)
             if operations and each.number in lifted.places:
-                self.aligned[each.number] = _Aligned(each, operations)
+                wanted = tuple(atomic_scope(op, self.scopes) for op in operations)
+                self.aligned[each.number] = _Aligned(each, operations, wanted)
 
     def findings(self) -> list[SourceFinding]:
         """One finding for each rule and pair of the source, in the order of the text."""
@@ -191,7 +197,9 @@ class _Comparer:
                 self._late(Order.SEQ_CST, Rule.SEQ_CST, later)
                 self._older(later)
             self._coherence(later)
-        return sorted(self.found.values(), key=lambda each: (each.line, each.rule))
+        # What the documents of a chip leave open is so at every place: one of them is enough.
+        every = [*self.found.values(), *self.left_open[:1]]
+        return sorted(every, key=lambda each: (each.line, each.rule))
 
     def _owed(self, order: Order, bits: int, later: _Aligned) -> Iterator[tuple[_Aligned, Scope]]:
         """The operations among ``bits`` that are owed to ``later``, and at which scope."""
@@ -215,31 +223,43 @@ class _Comparer:
     def _late(self, order: Order, rule: Rule, later: _Aligned) -> None:
         """What is owed to ``later`` and may not be done when it issues."""
         code = self.lifted.code
+        place = self.lifted.places[later.code.number]
         bits = 0
-        for scope in SCOPES:
-            bits |= self.lifted.late_bits(later.code, scope)
-        flight = self.lifted.places[later.code.number].flight
+        for scope in self.scopes:
+            bits |= self.lifted.late_bits(later.code, scope, hardest=True)
+        flight = place.flight
         if order is Order.ACQUIRE:
             bits &= flight  # What was read, whatever has become of what was written.
         for earlier, scope in self._owed(order, bits, later):
-            if not self.lifted.is_late(earlier.code, later.code, scope):
-                continue
+            is_hard = not self.lifted.is_late(earlier.code, later.code, scope)
             if not flight & earlier.code.bit and earlier.is_seen(scope):
                 continue
 
-            def is_late(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
-                return bool(late_bits(code, at, later.code, wide) & first.code.bit)
+            def is_late(
+                at: Place,
+                first: _Aligned = earlier,
+                wide: Scope = scope,
+                hardest: bool = is_hard,
+            ) -> bool:
+                found = late_bits(code, at, later.code, wide, hardest=hardest)
+                return bool(found & first.code.bit)
 
-            if not can_hold(code, earlier.code, later.code, is_late):
+            if not is_late(place) or not can_hold(code, earlier.code, later.code, is_late):
                 continue
             said = f"may not be done at {scope} when the {later} issues"
-            self._add(rule, earlier, later, scope, said, self._release_lacks(earlier, later, scope))
+            if is_hard:
+                lacks = self._release_lacks(earlier, later, scope, self.lifted.mode.reach(scope))
+                note = self._finding(rule, earlier, later, scope, f"{said}{_IF_EARLY}: {lacks}")
+                self.left_open.append(replace(note, lesser=Level.NOTE))
+            else:
+                lacks = self._release_lacks(earlier, later, scope, self.lifted.mode.asked(scope))
+                self._add(rule, earlier, later, scope, said, lacks)
 
     def _older(self, later: _Aligned) -> None:
         """The reads that ``later`` is owed not to be older than, and may be."""
         code, place = self.lifted.code, self.lifted.places[later.code.number]
         bits = 0
-        for scope in SCOPES:
+        for scope in self.scopes:
             bits |= older_bits(code, place, later.code, scope)
         is_scalar = later.code.kind is _O.SCALAR_LOAD
         rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
@@ -260,8 +280,7 @@ class _Comparer:
         code = aligned.code
         if not code.in_memory:
             return
-        wanted = [atomic_scope(each) for each in aligned.source]
-        narrowest = min(wanted, key=lambda scope: scope.rank)
+        narrowest = min(aligned.wanted, key=lambda scope: scope.rank)
         if narrowest.rank < Scope.WORKGROUP.rank or code.scope.includes(narrowest):
             return
         said = f"is coherent at {code.scope} only, not at {narrowest}"
@@ -278,14 +297,17 @@ class _Comparer:
         lacks: str,
     ) -> None:
         key = (rule, earlier.source[0].number, later.source[0].number)
-        if key in self.found:
-            return
-        message = f"the {earlier} {said}: {lacks}"
-        self.found[key] = SourceFinding(
+        if key not in self.found:
+            self.found[key] = self._finding(rule, earlier, later, scope, f"{said}: {lacks}")
+
+    def _finding(
+        self, rule: Rule, earlier: _Aligned, later: _Aligned, scope: Scope, said: str
+    ) -> SourceFinding:
+        return SourceFinding(
             later.code.line,
             rule,
             self.source.name,
-            message,
+            f"the {earlier} {said}",
             later.source[0].line,
             earlier.source[0].line,
             later.code,
@@ -295,12 +317,12 @@ class _Comparer:
 
     # What would provide it
 
-    def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
+    def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope, reach: Reach) -> str:
         operation, mode = earlier.code, self.lifted.mode
         fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
         for each in between(self.lifted.code, operation, later.code):
             back = each.effect.writes_back
-            if operation.kind.writes and back is not None and back >= mode.reach(scope):
+            if operation.kind.writes and back is not None and back >= reach:
                 at_back = self.lifted.places[each.number].flight & operation.bit
                 overtakes = mode.chip.splits_counters and at_back
                 where = f"{'before' if overtakes else 'after'} the write-back of line {each.line}"
@@ -308,10 +330,12 @@ class _Comparer:
                 missing = f"{wait} {where}"
                 return f"{missing} is missing{fence}"
         stores = operation.effect.stores
-        if stores is not None and stores < mode.reach(scope):
+        if stores is not None and stores < reach:
             row = load_chip(mode.chip.name).write_back[scope, mode.tgsplit, mode.l2_per_agent, None]
-            texts = _texts(row.value, mode.chip)
-            return f"{', '.join(texts)} and {wait_for_stores(mode.chip)} are missing{fence}"
+            # Where the wait is not part of the write-back, it comes after it.
+            every = dict.fromkeys((*_texts(row.value, mode.chip), wait_for_stores(mode.chip)))
+            *texts, last = every
+            return f"{', '.join(texts)} and {last} are missing{fence}"
         return f"{self._wait(operation)} is missing{fence}"
 
     def _acquire_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
@@ -361,11 +385,15 @@ def asking_fence(
     return f", which the {fences[-1]} of source line {fences[-1].line} asks for" if fences else ""
 
 
-def atomic_scope(operation: SourceOperation) -> Scope:
-    """The scope at which an operation has to be coherent by itself; a cluster is the agent's."""
+def atomic_scope(operation: SourceOperation, scopes: Sequence[Scope]) -> Scope:
+    """The scope at which an operation has to be coherent by itself.
+
+    Where a cluster is none of the chip's ``scopes`` it is the agent.
+    """
     if not operation.is_atomic:
         return Scope.SINGLETHREAD
-    return Scope.AGENT if operation.scope is Scope.CLUSTER else operation.scope
+    is_agent = operation.scope is Scope.CLUSTER and Scope.CLUSTER not in scopes
+    return Scope.AGENT if is_agent else operation.scope
 
 
 def _is_untold(read: _Aligned, later: _Aligned) -> bool:

@@ -18,7 +18,7 @@ from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_lift import LiftedFunction
 from fencewright.checker.cdna_rows_gfx1250 import rows_for
 from fencewright.checker.cdna_state import Code
-from fencewright.checker.findings import Rule
+from fencewright.checker.findings import Level, Rule
 from fencewright.checker.source_check import SourceFinding
 from fencewright.checker.source_paths import walks
 from fencewright.lowering.cdna.chips import CHIPS, TGSPLIT
@@ -28,7 +28,13 @@ from fencewright.lowering.vocabulary import Operation as Word
 from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
-from fencewright.simulator.cdna.rows import SCOPE_BITS, CdnaConfiguration
+from fencewright.simulator.cdna.rows import (
+    DEFAULT_READINGS,
+    EVERY_READING,
+    SCOPE_BITS,
+    CdnaConfiguration,
+    Reading,
+)
 from fencewright.simulator.core.condition import Condition, parse_condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
@@ -111,12 +117,16 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A test with an outcome that the source forbids: its waves, and the condition it breaks."""
+    """A test with an outcome that the source forbids: its waves, and the condition it breaks.
+
+    ``readings``: those that its machine takes of what the documents of the chip leave open.
+    """
 
     name: str
     mode: Mode
     waves: tuple[tuple[Placement, tuple[Executed, ...]], ...]
     condition: Condition
+    readings: frozenset[Reading] = DEFAULT_READINGS
 
     def program(self) -> CdnaProgram:
         """The test as the machine executes it."""
@@ -137,7 +147,8 @@ class Counterexample:
     @property
     def configuration(self) -> CdnaConfiguration:
         """The machine that executes it."""
-        return CdnaConfiguration(self.mode.target, self.mode.tgsplit, self.mode.l2_per_agent)
+        mode = self.mode
+        return CdnaConfiguration(mode.target, mode.tgsplit, mode.l2_per_agent, self.readings)
 
     @property
     def forbidden(self) -> str:
@@ -158,6 +169,8 @@ class Counterexample:
             options.append(f"--mattr=+{TGSPLIT}")
         if mode.chip.l2_per_agent is not mode.l2_per_agent:
             options += ["--l2-per-agent", mode.l2_per_agent]
+        if self.readings != DEFAULT_READINGS:
+            options += ["--readings", "every"]
         return " ".join(options)
 
     def text(self, file: str) -> str:
@@ -173,7 +186,7 @@ class Counterexample:
             where = " in local" if space is AddressSpace.LOCAL else ""
             lines.append(f"  litmus.location @{name} = 0 : i32{where}")
         for number, (place, wave) in enumerate(self.waves):
-            lines += _WaveText(number, place, wave, file).lines()
+            lines += _WaveText(number, place, wave, file, self.mode.chip.clusters).lines()
         # Backslashes are for escapes in a string.
         return "\n".join((*lines, f'  litmus.condition "~exists ({self.forbidden})"', "}", ""))
 
@@ -181,7 +194,15 @@ class Counterexample:
 class _WaveText:
     """A wave in the ``cdna`` dialect."""
 
-    def __init__(self, number: int, place: Placement, wave: Sequence[Executed], file: str):
+    def __init__(
+        self,
+        number: int,
+        place: Placement,
+        wave: Sequence[Executed],
+        file: str,
+        has_clusters: bool,
+    ):
+        self.has_clusters = has_clusters
         self.number = number
         self.place = place
         self.wave = wave
@@ -191,6 +212,8 @@ class _WaveText:
         """The lines of the thread."""
         place = self.place
         fields = f"workgroup = {place.workgroup}, xcd = {place.xcd}, cu = {place.cu}"
+        if self.has_clusters:
+            fields += f", cluster = {place.cluster}"
         yield f"  litmus.thread @P{self.number} at <{fields}, agent = {place.agent}> {{"
         for name in dict.fromkeys(self._address(each) for each in self.wave if each.location):
             location, _, file = name.partition(".")
@@ -272,12 +295,24 @@ def counterexample(
     if finding.later is None or finding.earlier is None or finding.scope is None:
         raise UnshownError("it is not about two accesses")
     shape = _shape(finding, lifted.mode)
+    # What is open is shown by the hardest machine.
+    readings = EVERY_READING if finding.lesser is Level.NOTE else DEFAULT_READINGS
     tried = 0
-    for tried, path in enumerate(_paths(lifted, finding.earlier, finding.later), 1):
-        found = _test(lifted.code, shape, path, name)
+    last = _told_by(lifted, finding.later, finding.scope)
+    for tried, path in enumerate(_paths(lifted, finding.earlier, last), 1):
+        found = replace(_test(lifted.code, shape, path, name), readings=readings)
         if found.shows():
             return _smallest(found, shape.found)
     raise UnshownError(f"none of the {tried} paths tried shows it" if tried else "no path is known")
+
+
+def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operation:
+    """What tells the partner: of a cluster's barrier its signal, not the work-group's before it."""
+    if later.kind is not _O.BARRIER or scope is not Scope.CLUSTER:
+        return later
+    after = lifted.operations[later.number :]
+    signals = (each for each in after if each.kind is _O.BARRIER and each.scope is scope)
+    return next(signals, later)
 
 
 def _of_one_access(code: Code, finding: SourceFinding, name: str) -> Counterexample:
@@ -420,8 +455,9 @@ class _Partner:
         return self._lowered("atomic_rmw", ordering, space, location=location, value=1, dst=dst)
 
     def barrier(self) -> tuple[Executed, ...]:
-        """A barrier of the work-group that orders memory."""
-        return self._lowered("barrier", "acq_rel", None)
+        """A barrier of the scope that orders memory; the wave is the first of its work-group."""
+        made = self._lowered("barrier", "acq_rel", None)
+        return tuple(each for each in made if each.mnemonic != _SKIPS_SIGNAL)
 
     def _lowered(
         self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
@@ -452,6 +488,8 @@ class _Partner:
 # The wave as found
 
 _Path = Sequence[tuple[Step, Operation | None]]
+_SKIPS_SIGNAL = "s_cbranch_scc0"
+"""What waves but the first of a work-group leave out the signal of the cluster's barrier by."""
 _SECOND_PART = "s_barrier_wait"
 """Of a barrier that is where it is signalled."""
 
@@ -495,6 +533,9 @@ def _placements(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
     match scope:
         case Scope.WORKGROUP:
             return first, Placement(0, int(mode.tgsplit), 0, 0, 0)
+        case Scope.CLUSTER:
+            # Of one cluster, which one L2 serves.
+            return first, Placement(1, 1)
         case Scope.AGENT:
             far = int(mode.l2_per_agent is L2PerAgent.MANY)
             return first, Placement(1, 1, far, 0, 1)

@@ -86,6 +86,8 @@ _BUFFER = r"llvm\.amdgcn\.(raw|struct)\.(ptr\.)?t?buffer\."
 
 INTRINSICS = (
     IntrinsicRow(r"llvm\.amdgcn\.s\.barrier(\.wait)?", SourceKind.BARRIER, _INTRINSICS),
+    IntrinsicRow(r"llvm\.amdgcn\.s\.cluster\.barrier", SourceKind.BARRIER,
+        "LLVM 24 AMDGPUExecutionSynchronization", scope=Scope.CLUSTER),
     IntrinsicRow(rf"{_BUFFER}load\.(async\.)?lds.*", SourceKind.TO_LDS, _INTRINSICS, _GLOBAL),
     IntrinsicRow(rf"{_BUFFER}load.*", SourceKind.LOAD, _INTRINSICS, _GLOBAL),
     IntrinsicRow(rf"{_BUFFER}store.*", SourceKind.STORE, _INTRINSICS, _GLOBAL),

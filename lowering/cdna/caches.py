@@ -7,7 +7,7 @@ rows of its own; that the two agree is for the tests of the passes to find out.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, IntFlag
 from functools import cache
 
@@ -30,11 +30,15 @@ class Caches(IntFlag):
 
 
 class Reach(IntEnum):
-    """How far something stored has got once its instruction has completed: who can load it."""
+    """How far something stored has surely got once its instruction has completed: who can load it.
+
+    ``CLUSTER`` is told from a work-group's on chips with clusters alone.
+    """
 
     WORKGROUP = 0
-    AGENT = 1
-    SYSTEM = 2
+    CLUSTER = 1
+    AGENT = 2
+    SYSTEM = 3
 
 
 class AccessKind(Enum):
@@ -98,14 +102,18 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.SYSTEM), f"{_MODEL}: passes what is not the agent's",
         generation=_SCOPED, access=_L, bits=_DEV),
     row(Effect(), f"{_MODEL}: passes all caches", generation=_SCOPED, access=_L, bits=_SYS),
-    row(Effect(stores=Reach.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it; the "
-        "shader engine is no farther than the work-group here",
-        generation=_SCOPED, access=_S, bits=(*_GFX9_BITS, _SE)),
+    row(Effect(stores=Reach.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it, and "
+        "may report it complete", generation=_SCOPED, access=_S, bits=_GFX9_BITS),
+    row(Effect(stores=Reach.CLUSTER), f"{_MODEL}: passes the WGP$; what lies behind may absorb it",
+        generation=_SCOPED, access=_S, bits=_SE),
     row(Effect(stores=Reach.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
     row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),
     row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.WORKGROUP),
-        f"{_MODEL}: never in the WGP$, but a cache of its scope or wider may perform it",
-        generation=_SCOPED, access=_A, bits=(*_GFX9_BITS, _SE)),
+        f"{_MODEL}: a cache of its scope or wider may perform it",
+        generation=_SCOPED, access=_A, bits=_GFX9_BITS),
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.CLUSTER),
+        f"{_MODEL}: passes the WGP$, but a cache of its scope or wider may perform it",
+        generation=_SCOPED, access=_A, bits=_SE),
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _MODEL,
         generation=_SCOPED, access=_A, bits=_DEV),
     row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_A, bits=_SYS),
@@ -154,8 +162,10 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), "not on this chip", generation=_OLD, mnemonic=_INV),
     row(Effect(), "not on this chip", generation=(_NEW, *_OLD), mnemonic=(_GLOBAL_WB, _GLOBAL_INV)),
     row(Effect(), "not on this chip", generation=_SCOPED, mnemonic=_OF_GFX9),
-    row(Effect(), f"{_MODEL}, global_wb: to the shader engine, no farther than the work-group here",
-        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=(*_GFX9_BITS, _SE)),
+    row(Effect(), f"{_MODEL}, global_wb: SCOPE_CU has nothing below",
+        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_GFX9_BITS),
+    row(Effect(writes_back=Reach.CLUSTER), f"{_MODEL}, global_wb: earlier stores of SCOPE_CU",
+        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_SE),
     row(Effect(writes_back=Reach.AGENT), f"{_MODEL}, global_wb",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_DEV),
     row(Effect(writes_back=Reach.SYSTEM), f"{_MODEL}, global_wb",
@@ -178,24 +188,48 @@ MAINTENANCE: Table[Effect] = Table(
 """(generation, mnemonic, policy bits) -> effect."""
 
 
-def access_effect(chip: str, access: AccessKind, modifiers: Iterable[str]) -> Effect:
-    """The effect of an access to global memory; ``KeyError`` for bits that no chip has."""
-    return _access_effect(chip, access, tuple(modifiers))
+def access_effect(
+    chip: str, access: AccessKind, modifiers: Iterable[str], *, clusters: bool = False
+) -> Effect:
+    """The effect of an access to global memory; ``KeyError`` for bits that no chip has.
+
+    ``clusters``: whether a cluster's reach is told from a work-group's. What is for the agent or the
+    system need not tell them apart, and takes the narrower one.
+    """
+    return _access_effect(chip, access, tuple(modifiers), clusters)
 
 
 @cache
-def _access_effect(chip: str, access: AccessKind, modifiers: tuple[str, ...]) -> Effect:
-    return ACCESSES[_generation(chip), access, _policy(modifiers)].value
+def _access_effect(
+    chip: str, access: AccessKind, modifiers: tuple[str, ...], clusters: bool
+) -> Effect:
+    effect = ACCESSES[_generation(chip), access, _policy(modifiers)].value
+    return effect if clusters else _without_clusters(effect)
 
 
-def maintenance_effect(chip: str, mnemonic: str, modifiers: Iterable[str]) -> Effect:
-    """The effect of a cache instruction; ``KeyError`` for one without a row."""
-    return _maintenance_effect(chip, mnemonic, tuple(modifiers))
+def maintenance_effect(
+    chip: str, mnemonic: str, modifiers: Iterable[str], *, clusters: bool = False
+) -> Effect:
+    """The effect of a cache instruction; ``KeyError`` for one without a row.
+
+    ``clusters``: as ``access_effect`` has it.
+    """
+    return _maintenance_effect(chip, mnemonic, tuple(modifiers), clusters)
 
 
 @cache
-def _maintenance_effect(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> Effect:
-    return MAINTENANCE[_generation(chip), mnemonic, _policy(modifiers)].value
+def _maintenance_effect(
+    chip: str, mnemonic: str, modifiers: tuple[str, ...], clusters: bool
+) -> Effect:
+    effect = MAINTENANCE[_generation(chip), mnemonic, _policy(modifiers)].value
+    return effect if clusters else _without_clusters(effect)
+
+
+def _without_clusters(effect: Effect) -> Effect:
+    """What is left of an effect where a cluster's reach is no farther than a work-group's."""
+    if effect.stores is Reach.CLUSTER:
+        effect = replace(effect, stores=Reach.WORKGROUP)
+    return replace(effect, writes_back=None) if effect.writes_back is Reach.CLUSTER else effect
 
 
 def _generation(chip: str) -> Generation:

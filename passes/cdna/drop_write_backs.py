@@ -59,7 +59,7 @@ StoreStates: TypeAlias = int
 _SYSTEM, _READING = 2, 4
 _ISSUED, _DIRTY = 0b0101, 0b1010
 _LEVELS = _ISSUED | _DIRTY
-_COVERED = (0b0000, 0b0011, 0b1111)
+_COVERED = {Reach.WORKGROUP: 0b0000, Reach.AGENT: 0b0011, Reach.SYSTEM: 0b1111}
 """The levels that a write-back changes, by its reach."""
 
 
@@ -193,7 +193,11 @@ def stored(reach: Reach) -> StoreStates:
     return _STORED[reach]
 
 
-_STORED = (stores_of(DIRTY, DIRTY), stores_of(ISSUED, DIRTY), stores_of(ISSUED, ISSUED))
+_STORED = {
+    Reach.WORKGROUP: stores_of(DIRTY, DIRTY),
+    Reach.AGENT: stores_of(ISSUED, DIRTY),
+    Reach.SYSTEM: stores_of(ISSUED, ISSUED),
+}
 
 
 def written_back(reach: Reach, state: StoreStates, published: Published) -> StoreStates:

@@ -61,7 +61,10 @@ def _location(location: Location) -> litmus.LocationOp:
 
 def _placement(place: Placement) -> litmus.PlacementAttr:
     workgroup, xcd, cu, agent = map(IntAttr, (place.workgroup, place.xcd, place.cu, place.agent))
-    return litmus.PlacementAttr(workgroup, xcd, cu, agent, NoneAttr())
+    # A work-group that is a cluster of its own is what is meant where none is said.
+    alone = place.cluster is None or place.cluster == place.workgroup
+    cluster = NoneAttr() if alone else IntAttr(place.cluster)
+    return litmus.PlacementAttr(workgroup, xcd, cu, agent, cluster)
 
 
 class _Body:

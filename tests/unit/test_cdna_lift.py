@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fencewright.checker.cdna_accesses import SCOPES, Mode, Operation, OperationKind
-from fencewright.checker.cdna_lift import LiftedFunction, describe, lift
+from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
+from fencewright.checker.cdna_lift import LiftedFunction, describe, late_bits, lift
 from fencewright.checker.cdna_text import Function, read_assembly
 from fencewright.lowering.cdna.caches import Caches
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
@@ -19,6 +19,7 @@ ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 GFX942 = Mode("gfx942", MANY, tgsplit=False)
 GFX90A = Mode("gfx90a", ONE, tgsplit=False)
 SPLIT = Mode("gfx942", MANY, tgsplit=True)
+GFX1250 = Mode("gfx1250", MANY, tgsplit=False)
 
 
 def function(*body: str, chip: str = "gfx942") -> Function:
@@ -119,6 +120,44 @@ def test_modes() -> None:
     assert said(*system, mode=GFX90A) == "store release system"
 
 
+def test_clusters_are_a_scope_of_gfx1250() -> None:
+    store, load = "global_store_b32 v[0:1], v2, off", "global_load_b32 v3, v[0:1], off"
+    flag = "global_store_b32 v[4:5], v6, off scope:SCOPE_SE"
+    stored, back = "s_wait_storecnt 0x0", "global_wb scope:SCOPE_SE"
+    late = "; late at agent: line 0"
+    assert GFX942.scopes == (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
+    assert GFX1250.scopes == (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
+    assert said(store, stored, flag, mode=GFX1250) == f"store release cluster{late}"
+    assert said(store, flag, mode=GFX1250) == "store relaxed cluster; late at workgroup: line 0"
+    assert said(store, stored, store, mode=GFX1250) == f"store release workgroup{late}"
+    wide = flag.replace("SE", "DEV")
+    assert said(store, stored, wide, mode=GFX1250) == f"store release cluster{late}"
+    signal = "s_barrier_signal -3"
+    assert said(store, stored, signal, mode=GFX1250) == f"barrier release cluster{late}"
+    assert (
+        said(store, stored, "s_barrier_signal -1", mode=GFX1250)
+        == f"barrier release workgroup{late}"
+    )
+    # As the documents can be read at their hardest, only a write-back takes it there.
+    for body, hardest in (((stored,), True), ((stored, back), True), ((stored, back, stored), False),
+            ((back, stored), True)):  # fmt: skip
+        found = lifted(store, *body, flag, mode=GFX1250)
+        first, *_, last = found.operations[1:]
+        place = found.places[last.number]
+        assert not found.is_late(first, last, Scope.CLUSTER) or body == ()
+        bits = late_bits(found.code, place, last, Scope.CLUSTER, hardest=True)
+        assert bool(bits & first.bit) is hardest, body
+    see, loaded = load.replace("[0:1], off", "[4:5], off scope:SCOPE_SE"), "s_wait_loadcnt 0x0"
+    for between, acquired in (
+        ((loaded, "global_inv scope:SCOPE_SE"), Scope.CLUSTER),
+        ((loaded,), Scope.WORKGROUP),
+        ((loaded, "global_inv scope:SCOPE_DEV"), Scope.WORKGROUP),
+        ((loaded, "global_inv scope:SCOPE_DEV", loaded), Scope.CLUSTER),
+    ):
+        found = lifted(see, *between, load, mode=GFX1250)
+        assert found.acquires(found.operations[1]) is acquired, between
+
+
 def test_calls_and_callers() -> None:
     call = "s_swappc_b64 s[30:31], s[4:5]"
     assert said(call, FLAG) == "store release workgroup; late at agent: line 0"
@@ -211,7 +250,7 @@ def relation(paths: Sequence[Sequence[Event]]) -> set[tuple[str, int, int, Scope
         for now, (place, text) in enumerate(path):
             for earlier in range(now if is_access(text) else 0):
                 before, its = path[earlier]
-                for rank, scope in enumerate(SCOPES):
+                for rank, scope in enumerate(GFX942.scopes):
                     if is_access(its) and is_late(path, earlier, now, rank):
                         found.add(("late", before, place, scope))
                     reads = is_read(its) and is_read(text)
@@ -222,7 +261,7 @@ def relation(paths: Sequence[Sequence[Event]]) -> set[tuple[str, int, int, Scope
 
 def lifted_relation(found: LiftedFunction) -> Iterator[tuple[str, int, int, Scope]]:
     for operation in found.operations[1:]:
-        for scope in SCOPES:
+        for scope in GFX942.scopes:
             if operation.kind.is_access:
                 for each in found.late(operation, scope):
                     yield "late", each.line, operation.line, scope
@@ -257,7 +296,6 @@ def test_the_dataflow_agrees_with_the_plain_definition_on_all_paths() -> None:
     assert compared > 2_000
 
 
-GFX1250 = Mode("gfx1250", MANY, tgsplit=False)
 SPLIT_ENTRY = ("s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0")
 SPLIT_STORE = "global_store_b32 v[0:1], v2, off"
 

@@ -47,6 +47,21 @@ BACK, INV, WAIT = "buffer_wbl2 sc1", "buffer_inv sc1", "s_waitcnt vmcnt(0)"
 LDS, LDS_READ, LDS_WAIT = "ds_write_b32 v0, v1", "ds_read_b32 v8, v9", "s_waitcnt lgkmcnt(0)"
 
 
+def test_what_only_the_hardest_reading_needs_stays() -> None:
+    """A write-back to the cluster and the wait for it, though LLVM does without."""
+    store, flag = (
+        "global_store_b32 v[0:1], v2, off",
+        "global_store_b32 v[4:5], v6, off scope:SCOPE_SE",
+    )
+    stored, back = "s_wait_storecnt 0x0", "global_wb scope:SCOPE_SE"
+    gfx1250 = Mode("gfx1250", L2PerAgent.MANY, tgsplit=False)
+    assert surplus(store, stored, back, stored, flag, mode=gfx1250) == []
+    found = surplus(store, stored, back, stored, back, stored, flag, mode=gfx1250)
+    assert len({each.line - HEAD for each in found} & {2, 4}) == 1
+    (nothing, *_) = surplus(back, stored, flag, mode=gfx1250)
+    assert "yet to be written back to the cluster" in nothing.reason
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

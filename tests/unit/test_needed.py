@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.passes.litmus.build_litmus import build
+from fencewright.simulator.core.program import Location, Placement
+from fencewright.simulator.random.programs import SmallProgram, SmallThread, When
+from fencewright.simulator.source.events import Load, Store
 from fencewright.tools.dev import needed
 from fencewright.tools.dev.deletions import Deleted
-from fencewright.tools.dev.needed import deletions, errors_of, is_noticed, measure, table
+from fencewright.tools.dev.needed import deletions, findings_of, is_noticed, measure, table
 from fencewright.tools.fuzz.checks import lowered, program_of, settings_of
 
 KINDS = {
@@ -33,8 +37,8 @@ def test_what_is_necessary_is_noticed(chip: str) -> None:
 def test_what_is_not_noticed_is_counted_as_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = measure("gfx942", 4, 2)
 
-    def sees_nothing(*_: object) -> bool:
-        return False
+    def sees_nothing(*_: object) -> None:
+        return None
 
     monkeypatch.setattr(needed, "is_noticed", sees_nothing)
     blind = measure("gfx942", 4, 2)
@@ -47,7 +51,7 @@ def test_one_wave_that_acquires_for_another_is_not_judged() -> None:
     (setting,) = settings_of(75, "gfx90a")
     program = setting.place(program_of(75, "gfx90a"))
     code = lowered(build(program), setting.passes(2))
-    assert not any(errors_of(program, code, "k", setting))
+    assert not any(findings_of(program, code, "k", setting))
     (invalidate, *_) = (e for e in deletions(code) if e.kind is Deleted.INVALIDATE)
     assert not is_noticed(program, invalidate.of(code), "k", setting)
     # The same wave with an access after its acquire.
@@ -59,3 +63,22 @@ def test_one_wave_that_acquires_for_another_is_not_judged() -> None:
     code = lowered(build(asked), setting.passes(2))
     (invalidate, *_) = (e for e in deletions(code) if e.kind is Deleted.INVALIDATE)
     assert is_noticed(asked, invalidate.of(code), "k", setting)
+
+
+def test_what_only_the_hardest_reading_makes_necessary_is_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a cluster: a store waited for has got there, unless a cache of the work-group reports it."""
+    agent = (Ordering.RELEASE, Scope.AGENT), (Ordering.ACQUIRE, Scope.AGENT)
+    writes = (Store("x", 1), Store("y", 1, *agent[0]))
+    reads = (Load("r0", "y", *agent[1]), When("r0", 1), Load("r1", "x"), Load("r2", "x"))
+    threads = (SmallThread(Placement(0), writes), SmallThread(Placement(1), reads))
+    handed = SmallProgram(threads, (Location("x"), Location("y")))
+    monkeypatch.setattr(needed, "program_of", lambda *_: handed)
+    tally = measure("gfx1250", 1, 1, clusters=True)
+    assert (tally.programs, tally.missed) == (1, [])
+    assert tally.needed[Deleted.WRITE_BACK, True] == tally.by_note[Deleted.WRITE_BACK] == 1
+    assert tally.needed[Deleted.INVALIDATE, True] == 1
+    assert tally.needed[Deleted.WAIT, True] > tally.by_note[Deleted.WAIT] > 0
+    assert tally.by_note[Deleted.INVALIDATE] == 0
+    assert "| 1 (1 by a note) of 1 |" in table({"gfx1250": tally})

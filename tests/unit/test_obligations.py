@@ -5,7 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencewright.checker.obligations import SCOPES, Obligations, Order, obligations_of
+from fencewright.checker.cdna_accesses import scopes_of
+from fencewright.checker.obligations import (
+    GFX9,
+    SCOPES,
+    Hierarchy,
+    Obligations,
+    Order,
+    obligations_of,
+)
 from fencewright.checker.source_program import (
     SourceBlock,
     SourceFunction,
@@ -13,6 +21,7 @@ from fencewright.checker.source_program import (
     SourceOperation,
 )
 from fencewright.checker.source_text import read_source
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 DATA, FLAG = "ptr addrspace(1) %d", "ptr addrspace(1) %f"
@@ -24,10 +33,12 @@ NOTHING: set[tuple[str, int, int, str]] = set()
 SEE = f"%f1 = load atomic i32, {FLAG} {AGENT} monotonic, align 4"
 
 
-def pairs(*body: str, attributes: str = "") -> set[tuple[str, int, int, str]]:
+def pairs(
+    *body: str, attributes: str = "", hierarchy: Hierarchy = GFX9
+) -> set[tuple[str, int, int, str]]:
     """(order, earlier, later, scope), by the positions of all operations of ``body``."""
     text = "\n".join((f"define void @k() {attributes} {{", *body, "ret void", "}"))
-    found = obligations_of(read_source(text).functions["k"])
+    found = obligations_of(read_source(text).functions["k"], hierarchy)
     return {(order.value, a, b, scope.value) for order, a, b, scope in found.pairs()}
 
 
@@ -82,6 +93,28 @@ def pairs(*body: str, attributes: str = "") -> set[tuple[str, int, int, str]]:
 )  # fmt: skip
 def test_pairs(body: tuple[str, ...], expected: set[tuple[str, int, int, str]]) -> None:
     assert pairs(*body) == expected
+
+
+def test_a_cluster_is_owed_where_the_chip_has_them() -> None:
+    cluster = 'syncscope("cluster")'
+    meets = (STORE, f"fence {cluster} release", "call void @llvm.amdgcn.s.cluster.barrier()",
+        f"fence {cluster} acquire", LOAD)  # fmt: skip
+    flag = f"store atomic i32 1, {FLAG} {cluster} release, align 4"
+    wide = f"store atomic i32 1, {FLAG} {AGENT} release, align 4"
+    clusters = Hierarchy(scopes_of(CHIPS["gfx1250"]), 32)
+    assert scopes_of(CHIPS["gfx942"]) == SCOPES == GFX9.scopes
+    for hierarchy, scope in ((GFX9, "agent"), (clusters, "cluster")):
+        assert pairs(STORE, flag, hierarchy=hierarchy) == {("release", 0, 1, scope)}
+        assert pairs(STORE, wide, hierarchy=hierarchy) == {("release", 0, 1, "agent")}
+        both = {("release", 0, 2, scope), ("acquire", 2, 4, scope)}
+        assert pairs(*meets, hierarchy=hierarchy) == both
+        # A wave that is a work-group has others in its cluster.
+        alone = '"amdgpu-flat-work-group-size"="1,32"'
+        assert pairs(*meets, attributes=alone, hierarchy=hierarchy) == both
+    # The barrier of a work-group is not a cluster's.
+    narrow = (*meets[:2], "call void @llvm.amdgcn.s.barrier()", *meets[3:])
+    at = {scope for *_, scope in pairs(*narrow, hierarchy=clusters)}
+    assert at == {"workgroup"}
 
 
 def test_one_wave_owes_its_work_group_nothing() -> None:

@@ -210,6 +210,19 @@ def test_programs_in_rounds_have_a_barrier_before_each_phase_and_no_two_owners_o
     assert "addrspace(3)" not in split
 
 
+@needs_llvm
+def test_programs_in_one_cluster_have_its_scope_and_its_barrier() -> None:
+    drawn = [text for seed in range(30) if (text := sentinel.source_of(seed, clusters=True))]
+    assert any("@llvm.amdgcn.s.cluster.barrier()" in each for each in drawn)
+    atomic = r'(load|store) atomic .*syncscope\("cluster"\)'
+    assert any(re.search(atomic, each) for each in drawn)
+    assert not any('syncscope("agent")' in each for each in drawn)
+    # They are for the chips that have clusters.
+    tally = check((1, 11), [llvm(("gfx942", "gfx942+tgsplit", "gfx1250"))], clusters=True)
+    assert {chip for _, chip in tally.checked} == {"gfx1250"}
+    assert tally.compared.total() == tally.functions.total() == 2
+
+
 def test_one_location_of_a_program_is_behind_a_buffer() -> None:
     texts = [text for seed in range(0, 40, 4) if (text := sentinel.source_of(seed)) is not None]
     buffers = [text for text in texts if "addrspace(7)" in text]

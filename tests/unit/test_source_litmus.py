@@ -1,5 +1,6 @@
 """A finding against the source comes with a test that shows it, and a right form has none."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,19 +14,23 @@ from test_source_check import (
     FLAG,
     GFX90A,
     GFX1250,
+    IN_CLUSTER,
     INV,
     MEET,
     MEETS,
+    MET_IN_CLUSTER,
     PRODUCER,
     PRODUCES,
     RAISE,
     READ,
     SEE,
+    SEEN_IN_CLUSTER,
     SPLIT,
     STORE,
     WAIT,
     Lines,
     check,
+    without,
 )
 
 from fencewright.checker.cdna_accesses import Mode, OperationKind
@@ -38,6 +43,7 @@ from fencewright.checker.source_litmus import (
 )
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.rows import DEFAULT_READINGS, EVERY_READING
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.litmus_run import Limits
 from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
@@ -120,6 +126,41 @@ def test_what_is_broken_shows_on_the_machine(source: Lines, code: Lines, mode: M
     found = explore(CdnaEngine(program, test.configuration)).outcomes
     assert outcomes.project(program.observables()).states == found.states
     assert f"--mcpu {mode.target}" in test.command
+
+
+@pytest.mark.parametrize(
+    ("form", "less", "is_open"),
+    [
+        (IN_CLUSTER, (1, 2, 3), False),
+        (MET_IN_CLUSTER, (1, 2, 3), False),
+        (MET_IN_CLUSTER, (10,), False),
+        (SEEN_IN_CLUSTER, (1,), False),
+        (SEEN_IN_CLUSTER, (2,), False),
+        # What the documents leave open shows on the hardest machine.
+        (IN_CLUSTER, (2, 3), True),
+        (IN_CLUSTER, (1,), True),
+        (MET_IN_CLUSTER, (2, 3), True),
+        (MET_IN_CLUSTER, (3,), True),
+    ],
+)
+def test_two_work_groups_of_a_cluster_show_it(
+    form: tuple[Lines, Lines], less: Sequence[int], is_open: bool
+) -> None:
+    source, code = form
+    (test,) = shown_by(source, without(code, *less), GFX1250)
+    first, second = (place for place, _ in test.waves)
+    assert first.shares(second, Scope.CLUSTER)
+    assert not first.shares(second, Scope.WORKGROUP)
+    assert (test.readings == EVERY_READING) is is_open
+    assert ("--readings every" in test.command) is is_open
+    (again,) = read_string(
+        "found.mlir", test.text("k.s"), Lowering(test.mode.target, readings=test.readings)
+    )
+    outcomes = again.run(Limits()).outcomes
+    assert outcomes is not None
+    assert not again.condition.verdict(outcomes)
+    if is_open:
+        assert not replace(test, readings=DEFAULT_READINGS).shows()
 
 
 RULES = (Rule.RELEASE, Rule.RELEASE, Rule.ACQUIRE, Rule.SEQ_CST, Rule.RELEASE)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fencewright.checker.cdna_accesses import SCOPES, OperationKind
+from fencewright.checker.cdna_accesses import OperationKind
 from fencewright.checker.cdna_check import Checked, check
 from fencewright.checker.cdna_text import (
     Assembly,
@@ -58,6 +58,7 @@ class Deletion:
 
 WRITE_BACKS = ("buffer_wbl2", "global_wb")
 _INVALIDATES = ("buffer_inv", "buffer_wbinvl1", "global_inv")
+_ACCESSES = ("global_", "flat_", "buffer_")
 _SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
 
 
@@ -75,7 +76,7 @@ def deletions(function: Function) -> Iterator[Deletion]:
             yield Deletion(Deleted.WRITE_BACK, each.line, each.text, function.without(each))
         elif each.mnemonic.startswith(_INVALIDATES):
             yield Deletion(Deleted.INVALIDATE, each.line, each.text, function.without(each))
-        elif each.mnemonic.startswith(("global_", "flat_", "buffer_")):
+        elif each.mnemonic.startswith(_ACCESSES) and "_prefetch" not in each.mnemonic:
             for bit in scope_bits(each.modifiers, "_atomic" in each.mnemonic):
                 rest = tuple(other for other in each.modifiers if other != bit)
                 yield Deletion(Deleted.BIT, each.line, each.text, _with(function, each, rest))
@@ -125,14 +126,15 @@ def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
     found: set[Fact] = set()
     for each in lifted.operations[1:]:
         widest = scopes.get(each.line, each.scope)
-        for scope in (scope for scope in SCOPES if widest.includes(scope)):
-            found.update(("late", late.line, each.line, scope) for late in lifted.late(each, scope))
+        for scope in (scope for scope in lifted.mode.scopes if widest.includes(scope)):
+            late = lifted.late(each, scope, hardest=True)
+            found.update(("late", first.line, each.line, scope) for first in late)
             if each.kind.reads:
                 found.update(
                     ("older", each.line, later.line, scope) for later in lifted.older(each, scope)
                 )
         if each.kind is OperationKind.BARRIER:
-            for scope in SCOPES:
+            for scope in lifted.mode.scopes:
                 later = lifted.older(each, scope)
                 found.update(("older", each.line, other.line, scope) for other in later)
         place = lifted.places.get(each.number)

@@ -3,7 +3,9 @@
 ``python -m fencewright.tools.dev.needed [COUNT]``: of random programs without races, for each chip and
 each wait, scope bit, write-back and invalidate (PTX: fence, ordering, scope) is deleted in turn
 from what our passes make of them. A deletion counts if the machine, or PTX's model, then does what
-the program forbids. The table is for docs/checker.md.
+the program forbids. Where a chip's documents leave something open the machine takes it the
+harder way, and what only that makes necessary may be noticed by a note alone. The table is for
+docs/checker.md.
 """
 
 import sys
@@ -17,8 +19,9 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from fencewright.checker.cdna_check import check
-from fencewright.checker.findings import Level
+from fencewright.checker.findings import Finding, Level
 from fencewright.checker.ptx_findings import find_problems
+from fencewright.checker.ptx_rules import PtxFinding
 from fencewright.checker.ptx_text import read_ptx
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
 from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250, Counter
@@ -50,12 +53,14 @@ _FORBIDS = (CheckVerdict.UNSOUND, CheckVerdict.WRONG, CheckVerdict.STUCK)
 class Tally:
     """Of one chip: by kind and by whether it was noticed, how many necessary things were deleted.
 
-    ``programs`` were compared with their source; ``deleted``: how many things in all.
+    ``programs`` were compared with their source; ``deleted``: how many things in all; ``by_note``:
+    how many of those that were noticed are in notes alone.
     """
 
     programs: int = 0
     deleted: Count[Deleted] = field(default_factory=Count[Deleted])
     needed: Count[tuple[Deleted, bool]] = field(default_factory=Count[tuple[Deleted, bool]])
+    by_note: Count[Deleted] = field(default_factory=Count[Deleted])
     missed: list[str] = field(default_factory=list[str])
 
 
@@ -141,43 +146,54 @@ def _rename(op: Operation, name: str) -> None:
 # What is noticed
 
 
-def is_noticed(program: SmallProgram, module: ModuleOp, name: str, setting: Setting) -> bool:
-    """Whether fence-check has an error for a lowered module, with its program as the source."""
-    return any(errors_of(program, module, name, setting))
-
-
-def errors_of(
+def is_noticed(
     program: SmallProgram, module: ModuleOp, name: str, setting: Setting
-) -> Iterator[str]:
-    """The errors in a lowered module. Raises ``NotComparedError`` where one of its functions is not."""
+) -> Level | None:
+    """The highest level of what fence-check finds in a lowered module, with its program as the source."""
+    found = {each.level for each in findings_of(program, module, name, setting)}
+    return next((each for each in Level if each in found), None)
+
+
+def findings_of(
+    program: SmallProgram, module: ModuleOp, name: str, setting: Setting
+) -> Iterator[Finding | PtxFinding]:
+    """The errors in a lowered module, and what is open against the source.
+
+    Raises ``NotComparedError`` where one of its functions is not compared.
+    """
     if setting.mode.chip in CHIP_ROWS:
         assembly = assembly_of(module, name)
         found = compared_assembly(program, assembly, name, setting)
         for function in assembly.functions.values():
             hazards = check(assembly, function, setting.mode.l2_per_agent).hazards()
-            yield from (each.message for each in hazards if each.level is Level.ERROR)
+            yield from (each for each in hazards if each.level is Level.ERROR)
     else:
         code = read_ptx(ptx_of(module), name)
         found = compared_ptx(program, code, name)
         for function in code.functions.values():
             problems = find_problems(code, function)
-            yield from (each.message for each in problems if each.level is Level.ERROR)
+            yield from (each for each in problems if each.level is Level.ERROR)
     for one in found:
         if not one.was_compared:
             raise NotComparedError
-        yield from (each.message for each in one.findings)
+        yield from (each.finding() for each in one.findings)
 
 
 class NotComparedError(Exception):
     """A function cannot be compared with its source."""
 
 
-def measure(chip: str, first: int, count: int) -> Tally:
-    """What is noticed in the programs of consecutive seeds, each in the chip's mode for it."""
+def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tally:
+    """What is noticed in the programs of consecutive seeds, each in the chip's mode for it.
+
+    ``clusters``: each of them in one cluster.
+    """
     tally = Tally()
     for seed in range(first, first + count):
         (setting,) = settings_of(seed, chip)
         program = program_of(seed, chip)
+        if clusters:
+            program = program.on_one_agent().in_one_cluster()
         meant = meant_by(program)
         if meant.races or meant.incomplete or setting.facts:
             continue
@@ -185,7 +201,7 @@ def measure(chip: str, first: int, count: int) -> Tally:
         name = f"{seed} {setting}"
         code = lowered(build(placed), setting.passes(2))
         try:
-            if any(errors_of(placed, code, name, setting)):
+            if any(findings_of(placed, code, name, setting)):
                 raise AssertionError(f"{name}: an error in what is right")
         except NotComparedError:
             continue
@@ -198,8 +214,9 @@ def measure(chip: str, first: int, count: int) -> Tally:
             if verdict not in _FORBIDS:
                 continue
             found = is_noticed(placed, broken, name, setting)
-            tally.needed[each.kind, found] += 1
-            if not found:
+            tally.needed[each.kind, found is not None] += 1
+            tally.by_note[each.kind] += found is Level.NOTE
+            if found is None:
                 tally.missed.append(f"{name}: {each.text}: {verdict}")
     return tally
 
@@ -207,12 +224,17 @@ def measure(chip: str, first: int, count: int) -> Tally:
 def table(tallies: Mapping[str, Tally]) -> str:
     """How many of the necessary deletions were noticed, by chip and kind."""
     rows = [
-        [chip, kind, str(tally.deleted[kind]), str(of), f"{tally.needed[kind, True]} of {of}"]
+        [chip, kind, str(tally.deleted[kind]), str(of), f"{_noticed(tally, kind)} of {of}"]
         for chip, tally in tallies.items()
         for kind in Deleted
         if (of := tally.needed[kind, True] + tally.needed[kind, False])
     ]
     return markdown_table(("chip", "deleted", "of", "necessary", "noticed"), rows)
+
+
+def _noticed(tally: Tally, kind: Deleted) -> str:
+    noticed, notes = tally.needed[kind, True], tally.by_note[kind]
+    return f"{noticed} ({notes} by a note)" if notes else str(noticed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -221,10 +243,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("count", type=positive, nargs="?", default=100, help="programs (100)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--chips", nargs="+", default=CHIPS)
+    parser.add_argument("--clusters", action="store_true", help="each program in one cluster")
     arguments = parser.parse_args(argv)
     tallies: dict[str, Tally] = {}
     for chip in arguments.chips:
-        tallies[chip] = measure(chip, arguments.first, arguments.count)
+        tallies[chip] = measure(chip, arguments.first, arguments.count, clusters=arguments.clusters)
         print(f"{chip}: {tallies[chip].programs} programs", *tallies[chip].missed, sep="\n")
     print(table(tallies), end="")
     return 0

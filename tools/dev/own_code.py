@@ -43,6 +43,7 @@ from fencewright.checker.source_program import (
     SourceOperation,
 )
 from fencewright.checker.source_text import read_source
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent, Operation, Scope
 from fencewright.mlir_dialects.scoped import ScopedOperation, address_space_of
@@ -95,7 +96,7 @@ class Tally:
                 if finding.rule is Rule.NOT_COMPARED:
                     said = finding.message.partition(": ")[2]
                     self.problems[re.sub(r"\d+|'.*'", "..", said)] += 1
-                else:
+                elif finding.finding().level is Level.ERROR:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
     def problems_of(self, name: str, module: PtxFile) -> None:
@@ -124,9 +125,15 @@ def check_seed(seed: int, tally: Tally) -> None:
     by_ptx(seed, PTX_SETTINGS[seed % len(PTX_SETTINGS)], tally)
 
 
+def _drawn(seed: int, setting: Setting) -> SmallProgram:
+    """The program of a seed, some of them in one cluster on a chip that has them."""
+    chip = setting.mode.chip
+    return setting.place(program_of(seed, chip if CHIPS[chip].clusters else None))
+
+
 def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     """Our own assembly; where a fact was promised, only whether registers are waited for."""
-    program = setting.place(program_of(seed))
+    program = _drawn(seed, setting)
     name = f"{seed} {setting}"
     assembly = assembly_of(lowered(build(program), setting.passes(2)), name)
     tally.hazards(name, assembly, setting.mode.l2_per_agent)
@@ -350,7 +357,7 @@ def by_llvm_ir(seed: int, setting: Setting, tally: Tally) -> None:
 
     if setting.through is LoweringRoute.LLVM_IR_CALLS:
         return  # What LLVM inlines has the places of another function.
-    program = _scoped(setting.place(program_of(seed)))
+    program = _scoped(_drawn(seed, setting))
     how = build_of(setting)
     form = writer.KernelForm(results=True, noalias=how.noalias, calls=how.calls)
     name = f"{seed} {setting}"

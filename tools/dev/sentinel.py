@@ -7,6 +7,9 @@ with the seed of the smallest program that shows it::
     python -m fencewright.tools.dev.sentinel --programs 400 --jobs 2 --page docs/compilers.md
     python -m fencewright.tools.dev.sentinel --seed 17 > 17.ll
     fence-check --run 'llc-22 -O2 -mcpu=gfx942' 17.ll
+
+With ``--clusters`` all work-groups of a program are in one cluster, whose scope is that of what was the
+agent's, and it is compiled for the chips that have clusters.
 """
 
 import os
@@ -129,15 +132,18 @@ _ATTRIBUTES = re.compile(r"^attributes #\d+ = .*\n|^; Function Attrs:.*\n| #\d+$
 """Of the declared barrier alone, whose own every LLVM knows; not all can read what others write."""
 
 
-def source_of(seed: int, tgsplit: bool = False) -> str | None:
+def source_of(seed: int, tgsplit: bool = False, clusters: bool = False) -> str | None:
     """The program of a seed as LLVM IR; None for one that has races, or too many outcomes.
 
-    In tgsplit mode also for one with LDS, which a work-group does not have there.
+    In tgsplit mode also for one with LDS, which a work-group does not have there. With ``clusters``
+    it is in one cluster.
     """
     if seed % IN_ROUNDS == 1:
-        text = rounds_of(seed, tgsplit)
+        text = rounds_of(seed, tgsplit, clusters)
         return _DEFINED.sub(rf"\1 {_ATTRIBUTE} {{", text) if tgsplit else text
     program = program_of(seed)
+    if clusters:
+        program = program.on_one_agent().in_one_cluster()
     meant = meant_by(program)
     if meant.races or meant.incomplete:
         return None
@@ -155,23 +161,27 @@ def source_of(seed: int, tgsplit: bool = False) -> str | None:
 IN_ROUNDS = 5
 """One program of so many goes round a loop of phases."""
 
-_BARRIER = (
-    'fence syncscope("workgroup") release',
-    "call void @llvm.amdgcn.s.barrier()",
-    'fence syncscope("workgroup") acquire',
-)
+_BARRIERS = {
+    scope: (
+        f'fence syncscope("{scope}") release',
+        f"call void @llvm.amdgcn.s.{name}()",
+        f'fence syncscope("{scope}") acquire',
+    )
+    for scope, name in (("workgroup", "barrier"), ("cluster", "cluster.barrier"))
+}
 
 
-def rounds_of(seed: int, tgsplit: bool = False) -> str:
+def rounds_of(seed: int, tgsplit: bool = False, clusters: bool = False) -> str:
     """A kernel of four waves that goes round a loop of one to three phases, as LLVM IR.
 
     A barrier begins each phase. In a phase a lane reads and writes one cell of LDS or of memory, which is
-    no other lane's in that phase and may be any other's in the next: there are no races.
+    no other lane's in that phase and may be any other's in the next: there are no races. With
+    ``clusters`` it is the barrier of the cluster.
     """
     random = Random(seed)
     lines: list[str] = []
     for phase in range(random.randint(1, 3)):
-        lines += _BARRIER
+        lines += _BARRIERS["cluster" if clusters else "workgroup"]
         in_memory = random.random() < 0.5 or tgsplit
         space, array = (1, "m") if in_memory else (3, "l")
         other, cell = f"%o{phase}", f"ptr addrspace({space}) %c{phase}"
@@ -190,7 +200,12 @@ def rounds_of(seed: int, tgsplit: bool = False) -> str:
                 lines += [f"store i32 {value}, {cell}, align 4"]
         lines += [f"store i32 {value}, {cell}, align 4"] if random.random() < 0.5 else []
     lds = "" if tgsplit else "ptr addrspace(3) %l, "
-    return _ROUNDS.format(lds=lds, body="\n".join(f"  {each}" for each in lines))
+    text = _ROUNDS.format(lds=lds, body="\n".join(f"  {each}" for each in lines))
+    return (
+        text.replace("@llvm.amdgcn.s.barrier", "@llvm.amdgcn.s.cluster.barrier")
+        if clusters
+        else text
+    )
 
 
 _ROUNDS = """\
@@ -481,10 +496,13 @@ def lacks_of(finding: Finding) -> str:
     return _PLACES.sub("", finding.message.rpartition(": ")[2]).strip()
 
 
-def check(seeds: Sequence[int], wanted: Sequence[Compiler]) -> Tally:
-    """What every compiler makes of the programs of these seeds."""
+_CLUSTERED = frozenset(each.name for each in CHIPS.values() if each.clusters)
+
+
+def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = False) -> Tally:
+    """What every compiler makes of the programs of these seeds; ``clusters``: each in one cluster."""
     sources, split = (
-        {seed: text for seed in seeds if (text := source_of(seed, mode)) is not None}
+        {seed: text for seed in seeds if (text := source_of(seed, mode, clusters)) is not None}
         for mode in (False, True)
     )
     tally = Tally(tried=len(seeds), programs=len(sources))
@@ -492,6 +510,8 @@ def check(seeds: Sequence[int], wanted: Sequence[Compiler]) -> Tally:
         file = str(Path(folder, "programs.ll"))
         for compiler in wanted:
             for chip in compiler.chips:
+                if clusters and chip not in _CLUSTERED:
+                    continue
                 programs = split if chip.endswith(_TGSPLIT) else sources
                 _check_all(file, compiler, chip, programs, tally)
     return tally
@@ -555,12 +575,18 @@ def _check_one(
         tally.smallest[fault] = min(example, tally.smallest.get(fault, example))
 
 
-def campaign(first: int, number: int, jobs: int, wanted: Sequence[Compiler]) -> Iterator[Tally]:
+def campaign(
+    first: int, number: int, jobs: int, wanted: Sequence[Compiler], clusters: bool = False
+) -> Iterator[Tally]:
     """What has been found, after each batch."""
     total = Tally()
     starts = range(first, first + number, _TOGETHER)
     tasks = (
-        Task(str(start), check, (range(start, min(start + _TOGETHER, first + number)), wanted))
+        Task(
+            str(start),
+            check,
+            (range(start, min(start + _TOGETHER, first + number)), wanted, clusters),
+        )
         for start in starts
     )
     with open_processes(jobs) as executor:
@@ -660,9 +686,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", metavar="FILE", help="write what was found as a page")
     parser.add_argument("--seed", type=int, help="print this program and do nothing else")
     parser.add_argument("--tgsplit", action="store_true", help="with --seed: in tgsplit mode")
+    parser.add_argument("--clusters", action="store_true", help="each program in one cluster")
     arguments = parser.parse_args(argv)
     if arguments.seed is not None:
-        text = source_of(arguments.seed, arguments.tgsplit)
+        text = source_of(arguments.seed, arguments.tgsplit, arguments.clusters)
         print(text if text is not None else f"; seed {arguments.seed} has races")
         return 0
     wanted, problems = compilers()
@@ -673,7 +700,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     tally = Tally()
     with progress(arguments.programs, "programs") as display:
-        for tally in campaign(arguments.first, arguments.programs, arguments.jobs, wanted):
+        for tally in campaign(
+            arguments.first, arguments.programs, arguments.jobs, wanted, arguments.clusters
+        ):
             display.update(tally.tried, tally.faults.total())
     for fault, number in sorted(tally.faults.items()):
         _, seed = tally.smallest[fault]
