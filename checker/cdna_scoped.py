@@ -465,8 +465,10 @@ class _Unfenced:
         self._released: dict[int, int] = {}
         self._acquired: dict[int, int] = {}
         self.scopes = code.mode.scopes
-        nothing: tuple[int, ...] = (0,) * len(self.scopes)
-        known = {number: (0, nothing, nothing) for number in items}
+        nothing = (0,) * len(self.scopes)
+        known: dict[int, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
+            number: (0, nothing, nothing) for number in items
+        }
         work = list(items)
         while work:
             number = work.pop()

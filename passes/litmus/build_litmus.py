@@ -62,9 +62,9 @@ def _location(location: Location) -> litmus.LocationOp:
 def _placement(place: Placement) -> litmus.PlacementAttr:
     workgroup, xcd, cu, agent = map(IntAttr, (place.workgroup, place.xcd, place.cu, place.agent))
     # A work-group that is a cluster of its own is what is meant where none is said.
-    alone = place.cluster is None or place.cluster == place.workgroup
-    cluster = NoneAttr() if alone else IntAttr(place.cluster)
-    return litmus.PlacementAttr(workgroup, xcd, cu, agent, cluster)
+    if place.cluster is None or place.cluster == place.workgroup:
+        return litmus.PlacementAttr(workgroup, xcd, cu, agent, NoneAttr())
+    return litmus.PlacementAttr(workgroup, xcd, cu, agent, IntAttr(place.cluster))
 
 
 class _Body:

@@ -74,7 +74,11 @@ def test_what_only_the_hardest_reading_makes_necessary_is_noted(
     reads = (Load("r0", "y", *agent[1]), When("r0", 1), Load("r1", "x"), Load("r2", "x"))
     threads = (SmallThread(Placement(0), writes), SmallThread(Placement(1), reads))
     handed = SmallProgram(threads, (Location("x"), Location("y")))
-    monkeypatch.setattr(needed, "program_of", lambda *_: handed)
+
+    def drawn(*_: object) -> SmallProgram:
+        return handed
+
+    monkeypatch.setattr(needed, "program_of", drawn)
     tally = measure("gfx1250", 1, 1, clusters=True)
     assert (tally.programs, tally.missed) == (1, [])
     assert tally.needed[Deleted.WRITE_BACK, True] == tally.by_note[Deleted.WRITE_BACK] == 1
