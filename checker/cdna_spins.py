@@ -1,11 +1,11 @@
 """Loops that wait for memory to change: what they read, and whether they do anything else.
 
 A loop waits if all that leads out of it depends on what it loads from addresses that it does not
-change, and it stores nothing. Which registers depend on a load is taken without regard to order
-within the loop.
+change, and it stores nothing. What only leads to the address of another access is not waited for: a
+pointer to the flag. Nor does a loop wait that takes what it loaded into its next round: it computes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencewright.checker.cdna_family import InstructionKind
@@ -40,15 +40,15 @@ def spins_of(code: Code) -> list[Spin]:
         if operation is not None
     }
     found: list[Spin] = []
-    for body in loops_of(code.flow.blocks):
-        reads = tuple(_waited_for(code.flow.blocks, body, numbers))
+    for head, body in _loops_of(code.flow.blocks):
+        reads = tuple(_waited_for(code.flow.blocks, head, body, numbers))
         if reads:
             found.append(Spin(body, reads))
     return found
 
 
-def loops_of(blocks: Sequence[Block]) -> Iterator[frozenset[int]]:
-    """The blocks of each natural loop, one for each edge that leads back."""
+def _loops_of(blocks: Sequence[Block]) -> Iterator[tuple[int, frozenset[int]]]:
+    """The head and the blocks of each natural loop, one for each edge that leads back."""
     before: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         for target in block.successors:
@@ -61,7 +61,7 @@ def loops_of(blocks: Sequence[Block]) -> Iterator[frozenset[int]]:
                 if each not in body:
                     body.add(each)
                     work.append(each)
-        yield frozenset(body)
+        yield head, frozenset(body)
 
 
 def _back_edges(blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
@@ -85,7 +85,7 @@ def _back_edges(blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
 
 
 def _waited_for(
-    blocks: Sequence[Block], body: frozenset[int], numbers: Mapping[int, int]
+    blocks: Sequence[Block], head: int, body: frozenset[int], numbers: Mapping[int, int]
 ) -> Iterator[int]:
     steps = [step for number in body for step in blocks[number].steps]
     if any(step.effects.kind in _DOES_MORE for step in steps):
@@ -101,8 +101,15 @@ def _waited_for(
         for step in steps
         if step.effects.kind in _MEMORY and changed.isdisjoint(_addresses(step))
     ]
-    if not reads or not _leads_out(blocks, body, steps, reads):
+    if not reads:
         return
+    depends = _depending(blocks, body, {id(step) for step in reads})
+    if not _leads_out(blocks, body, depends):
+        return
+    needed = _needed(blocks, head, body)
+    for number in body:
+        if head in blocks[number].successors and any(map(_is_data, depends[number] & needed)):
+            return
     yield from (numbers[id(step)] for step in reads if id(step) in numbers)
 
 
@@ -111,20 +118,70 @@ def _addresses(step: Step) -> Iterator[str]:
     return (each for each in step.effects.uses if not each.startswith("exec"))
 
 
+def _is_data(register: str) -> bool:
+    """Whether a register has a value of each lane: what else is carried is which lanes go on."""
+    return register.startswith("v") and not register.startswith("vcc")
+
+
+def _depending(
+    blocks: Sequence[Block], body: frozenset[int], reads: Container[int]
+) -> dict[int, set[str]]:
+    """By block, the registers that after it depend on what ``reads`` (the ``id`` of steps) load.
+
+    Other than by the address of another access.
+    """
+    after: dict[int, set[str]] = {number: set() for number in body}
+    before = {
+        number: [each for each in body if number in blocks[each].successors] for number in body
+    }
+    work = sorted(body, reverse=True)
+    while work:
+        number = work.pop()
+        depends = {register for each in before[number] for register in after[each]}
+        for step in blocks[number].steps:
+            effects = step.effects
+            is_read = id(step) in reads
+            is_computed = effects.kind not in _MEMORY and not depends.isdisjoint(effects.uses)
+            if is_read or is_computed:
+                depends.update(effects.defines)
+            else:
+                depends.difference_update(effects.defines)
+        if not depends <= after[number]:
+            after[number] |= depends
+            work.extend(each for each in blocks[number].successors if each in body)
+    return after
+
+
 def _leads_out(
-    blocks: Sequence[Block], body: frozenset[int], steps: Sequence[Step], reads: Sequence[Step]
+    blocks: Sequence[Block], body: frozenset[int], depends: Mapping[int, set[str]]
 ) -> bool:
-    """Whether every way out of a loop depends on what ``reads`` load."""
-    depends = {register for step in reads for register in step.effects.defines}
-    grown = -1
-    while grown != len(depends):
-        grown = len(depends)
-        for step in steps:
-            if not depends.isdisjoint(step.effects.uses):
-                depends.update(step.effects.defines)
+    """Whether every way out of a loop depends on what it waits for."""
     ends = [
-        blocks[number].steps[-1]
+        number
         for number in body
         if blocks[number].steps and not body.issuperset(blocks[number].successors)
     ]
-    return bool(ends) and all(not depends.isdisjoint(step.effects.uses) for step in ends)
+    return bool(ends) and all(
+        not depends[number].isdisjoint(blocks[number].steps[-1].effects.uses) for number in ends
+    )
+
+
+def _needed(blocks: Sequence[Block], head: int, body: frozenset[int]) -> set[str]:
+    """The registers that a round of a loop takes as the one before, or what is before it, left them."""
+    before: dict[int, set[str]] = {number: set() for number in body}
+    work = set(body)
+    while work:
+        number = work.pop()
+        needed = {
+            register
+            for target in blocks[number].successors
+            if target in body
+            for register in before[target]
+        }
+        for step in reversed(blocks[number].steps):
+            needed.difference_update(step.effects.defines)
+            needed.update(step.effects.uses)
+        if not needed <= before[number]:
+            before[number] |= needed
+            work.update(each for each in body if number in blocks[each].successors)
+    return before[head]

@@ -134,6 +134,13 @@ def spin(load: str, *more: str, value: str = "v7") -> tuple[str, ...]:
 PLAIN = "global_load_dword v7, v[4:5], off"
 
 
+def pointed(value: str) -> tuple[str, ...]:
+    """A loop that loads a pointer and then, coherently, what that leads to."""
+    compute = "v_lshl_add_u64 v[12:13], v[10:11], 0, v[2:3]"
+    label, *body = spin("global_load_dword v10, v[12:13], off sc1", value=value)
+    return (label, "global_load_dwordx2 v[10:11], v[4:5], off", WAIT, compute, *body)
+
+
 @pytest.mark.parametrize(
     ("body", "mode", "expected"),
     [
@@ -145,6 +152,13 @@ PLAIN = "global_load_dword v7, v[4:5], off"
         (spin(PLAIN, value="v9"), GFX942, []),
         (spin("global_load_dword v4, v[4:5], off", value="v4"), GFX942, []),
         (spin(PLAIN, STORE), GFX942, []),
+        # It waits for what a pointer leads to, and that has the bits.
+        (pointed("v10"), GFX942, []),
+        (pointed("v11"), GFX942, [(1, Rule.SPIN, W)]),
+        # It goes on computing with what it loaded, or does so only within a round.
+        (spin(PLAIN, "v_add_u32_e32 v9, v9, v7"), GFX942, []),
+        (spin(PLAIN, "v_add_u32_e32 v7, v8, v7"), GFX942, [(1, Rule.SPIN, W)]),
+        (spin(PLAIN, "v_add_u32_e32 v8, 1, v8"), GFX942, [(1, Rule.SPIN, W)]),
         (spin(PLAIN), GFX90A, [(1, Rule.SPIN, N)]),
         (spin(f"{PLAIN} glc"), GFX90A, []),
     ],
