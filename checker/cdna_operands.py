@@ -336,7 +336,7 @@ _COMPARISON = re.compile(
 
 
 _REGISTER = re.compile(
-    r"(?<![\w.$@:])(?:([vsa]|ttmp)(?:(\d+)|\[(\d+)(?::(\d+))?\])"
+    r"(?<![\w.$@:])(?:([vsa]|ttmp)(?:(\d+)(?:\.[lh])?|\[(\d+)(?::(\d+))?\])"
     r"|((?:vcc|exec|flat_scratch|xnack_mask)(?:_lo|_hi)?|scc|m0)|src_(lds_direct))(?![\w.$@])"
 )
 

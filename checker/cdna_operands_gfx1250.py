@@ -27,8 +27,8 @@ _IN_DSCNT = (CounterEvent(Counter.DSCNT, _E.LDS),)
 _SCALAR = (CounterEvent(Counter.KMCNT, _E.SCALAR),)
 _ASYNC = (CounterEvent(Counter.ASYNCCNT, _E.VECTOR),)
 _TENSOR = (CounterEvent(Counter.TENSORCNT, _E.VECTOR),)
-_FLAT_LOADS = tuple(CounterEvent(c, _E.FLAT) for c in (Counter.LOADCNT, Counter.DSCNT))
-_FLAT_STORES = tuple(CounterEvent(c, _E.FLAT) for c in (Counter.STORECNT, Counter.DSCNT))
+# Flat accesses count in order with others (LLVM GCNSubtarget.h, hasFlatLgkmVMemCountInOrder).
+_FLAT_LOADS, _FLAT_STORES = (*_LOADS, *_IN_DSCNT), (*_STORES, *_IN_DSCNT)
 
 _RETURNS = frozenset({"th:TH_ATOMIC_RETURN", "th:TH_ATOMIC_NT_RETURN", "th:TH_ATOMIC_RT_RETURN"})
 

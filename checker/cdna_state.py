@@ -233,7 +233,8 @@ class State:
     ``counters``: what may be outstanding on each of the ``chip``'s. ``clearing``: by the number of an
     invalidate in flight what it leaves nothing stale of once it is done, by cache.
     ``flight``: the operations that may be in flight; ``past_lds``: flat ones of them that can be in
-    memory alone, as LDS would have counted them down. ``crossing``: the barriers that other waves
+    memory alone, as LDS would have counted them down, ``past_memory`` those that can be in LDS
+    alone. ``crossing``: the barriers that other waves
     may have reached with stores in flight; ``ahead``: those of them since which this wave has not
     written back either, which would go through the queues of its compute unit after them.
     """
@@ -249,6 +250,7 @@ class State:
         "flight",
         "loads",
         "past_lds",
+        "past_memory",
         "stale",
     )
 
@@ -257,7 +259,7 @@ class State:
         self.counters = {name: CounterState(most) for name, most in _counters_of(chip.name)}
         self.clearing: dict[int, tuple[int, ...]] = {}
         self.loads: dict[str, Load] = {}
-        self.flight = self.past_lds = 0
+        self.flight = self.past_lds = self.past_memory = 0
         self.dirty = [0] * _REACHES
         self.covered: dict[int, tuple[int, ...]] = {}
         self.stale = [0] * len(LEVELS)
@@ -278,7 +280,7 @@ class State:
         made.clearing = dict(self.clearing)
         made.loads = dict(self.loads)
         made.flight, made.crossing, made.ahead = self.flight, self.crossing, self.ahead
-        made.past_lds = self.past_lds
+        made.past_lds, made.past_memory = self.past_lds, self.past_memory
         made.dirty, made.stale = list(self.dirty), list(self.stale)
         made.covered = dict(self.covered)
         return made
@@ -300,12 +302,13 @@ class State:
         return self._join_operations(other) or news
 
     def _join_operations(self, other: "State") -> bool:
-        sets = (self.flight, self.crossing, self.ahead, self.past_lds)
+        sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
         before = (sets, self.dirty, self.stale, dict(self.covered), self.clearing)
         # What is not in flight on one of the paths is there as it is on the other one.
-        self.past_lds = (self.past_lds | other.flight & ~self.flight & other.past_lds) & (
-            other.past_lds | ~other.flight
-        )
+        new = other.flight & ~self.flight
+        old = ~other.flight
+        self.past_lds = (self.past_lds | new & other.past_lds) & (other.past_lds | old)
+        self.past_memory = (self.past_memory | new & other.past_memory) & (other.past_memory | old)
         self.flight |= other.flight
         self.crossing |= other.crossing
         self.ahead |= other.ahead
@@ -319,7 +322,7 @@ class State:
             for number, mine in self.clearing.items()
             if number in other.clearing
         }
-        sets = (self.flight, self.crossing, self.ahead, self.past_lds)
+        sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
         return before != (sets, self.dirty, self.stale, self.covered, self.clearing)
 
     # What is not done
@@ -378,6 +381,7 @@ class State:
             tokens = (*results, operation.number)
             self.flight |= operation.bit
             self.past_lds &= ~operation.bit
+            self.past_memory &= ~operation.bit
         kinds = 0
         for event in effects.events:
             counter = self.counters[event.counter]
@@ -419,13 +423,17 @@ class State:
         before = self.covered.get(number, (0,) * _REACHES)
         covers = range(reach + 1)
         # What may overtake stores that are in flight says nothing of them.
-        left = self.flight if self.chip.splits_counters else 0
+        left = self._in_memory() if self.chip.splits_counters else 0
         self.covered[number] = tuple(
             before[each] | (self.dirty[each] & ~left if each in covers else 0)
             for each in range(_REACHES)
         )
         for each in covers:
             self.dirty[each] &= left
+
+    def _in_memory(self) -> int:
+        """The operations that memory has yet to see the end of."""
+        return self.flight & ~self.past_memory
 
     def _invalidate(self, operation: Operation) -> None:
         if operation.space is AddressSpace.CONSTANT:
@@ -437,13 +445,13 @@ class State:
         if self.chip.splits_counters and operation.effect.invalidates & Caches.AGENT:
             # Later accesses may overtake it until it is done; nobody waits for one of the L1 alone.
             self.clearing[operation.number] = tuple(
-                stale & ~self.flight if level else 0
+                stale & ~self._in_memory() if level else 0
                 for stale, level in zip(self.stale, levels, strict=True)
             )
         else:
             for place, level in enumerate(levels):
                 if level:
-                    self.stale[place] &= self.flight
+                    self.stale[place] &= self._in_memory()
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:
@@ -478,6 +486,8 @@ class State:
                     self._end(token)
                 elif name in _COUNTS_LDS:
                     self.past_lds |= 1 << token
+                else:
+                    self.past_memory |= 1 << token
                 continue
             register = str(token)
             load = self.loads[register]
@@ -491,6 +501,7 @@ class State:
         """An operation is done."""
         self.flight &= ~(1 << number)
         self.past_lds &= ~(1 << number)
+        self.past_memory &= ~(1 << number)
         self.covered.pop(number, None)
         cleared = self.clearing.pop(number, None)
         if cleared is not None:

@@ -1,19 +1,18 @@
 """Whether something that holds on some path of the code holds on one that can be taken.
 
 LLVM brings branches into a form in which paths that exclude each other join and part again, by
-scalar registers that are 0 or -1. Where paths join, what holds on either is taken to hold; here
-each path is followed by itself, and one that contradicts such a register is left out.
-Source: LLVM StructurizeCFG.
+masks of lanes. Where paths join, what holds on either is taken to hold; here each path is followed by
+itself, and one that contradicts those masks is left out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from fencewright.checker.cdna_accesses import Operation
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
+from fencewright.checker.cdna_lanes import Lanes
 from fencewright.checker.cdna_lift import Place, place_of
 from fencewright.checker.cdna_state import Code, State
-from fencewright.checker.cdna_text import Registers
 
 MOST_PATHS = 512
 """Paths that are looked at between two instructions."""
@@ -30,70 +29,31 @@ def walks(flow: Flow, first: Step, last: Step) -> Iterator[tuple[Step, ...]]:
         for place, step in enumerate(block.steps)
         if step is first
     )
-    work: list[tuple[tuple[int, ...], tuple[Step, ...]]] = [
-        ((), flow.blocks[start].steps[position:])
+    lanes = Lanes(flow.chip)
+    for step in flow.blocks[start].steps[:position]:
+        lanes.step(step)
+    lanes.begin()
+    work: list[tuple[tuple[int, ...], tuple[Step, ...], tuple[Step, ...], Lanes]] = [
+        ((), (), flow.blocks[start].steps[position:], lanes)
     ]
-    for tried, (visited, steps) in enumerate(work):
+    for tried, (visited, before, steps, lanes) in enumerate(work):
         if tried == MOST_PATHS:
             raise OverflowError
-        ends = [place for place, step in enumerate(steps) if step is last and place]
+        ends = [place for place, step in enumerate(steps) if step is last and (before or place)]
         if ends:
-            yield steps[: ends[0] + 1]
+            yield (*before, *steps[: ends[0] + 1])
             continue
         number = visited[-1] if visited else start
-        taken = _taken(steps)
+        for step in steps:
+            lanes.step(step)
+        is_branch = bool(steps) and steps[-1].effects.kind is InstructionKind.BRANCH
         for target in flow.blocks[number].successors:
-            is_next = target == number + 1
-            if target not in visited and (taken is None or taken is not is_next):
-                work.append(((*visited, target), (*steps, *flow.blocks[target].steps)))
-
-
-_ZERO, _ALL = 0, -1
-
-
-def _taken(steps: Sequence[Step]) -> bool | None:
-    """Whether the branch at the end of a path is taken; None: not known, or no branch."""
-    last = steps[-1] if steps else None
-    if last is None or last.effects.kind is not InstructionKind.BRANCH:
-        return None
-    wanted = {"s_cbranch_vccnz": True, "s_cbranch_vccz": False}.get(last.instruction.mnemonic)
-    if wanted is None:
-        return None
-    known: dict[tuple[str, ...], int] = {}
-    for step in steps:
-        _follow(known, step)
-    mask = known.get(("vcc_lo", "vcc_hi"))
-    return None if mask is None else (mask != 0) is wanted
-
-
-def _follow(known: dict[tuple[str, ...], int], step: Step) -> None:
-    """What pairs of scalar registers hold after a step, of those that are 0 or -1."""
-    defined = set(step.effects.defines)
-    value = _value(known, step)
-    for names in [each for each in known if not defined.isdisjoint(each)]:
-        del known[names]
-    operands = step.instruction.operands
-    if value is not None and isinstance(operands[0], Registers):
-        known[operands[0].names] = value
-
-
-def _value(known: dict[tuple[str, ...], int], step: Step) -> int | None:
-    operands = step.instruction.operands
-    match step.instruction.mnemonic:
-        case "s_mov_b64" if operands[1] in (_ZERO, _ALL):
-            return int(str(operands[1]))
-        case "s_and_b64" | "s_andn2_b64" as mnemonic if operands[1] == _EXEC:
-            source = operands[2]
-            held = known.get(source.names) if isinstance(source, Registers) else None
-            if held is None:
-                return None
-            # Some lane is active.
-            return held if mnemonic == "s_and_b64" else _ZERO if held else _ALL
-        case _:
-            return None
-
-
-_EXEC = Registers(("exec_lo", "exec_hi"))
+            if target in visited:
+                continue
+            going = lanes.copy()
+            if not is_branch or going.branch(steps[-1], target != number + 1):
+                after = flow.blocks[target].steps
+                work.append(((*visited, target), (*before, *steps), after, going))
 
 
 def can_hold(

@@ -298,6 +298,13 @@ def test_code_after_an_indirect_jump_is_not_said_to_be_checked() -> None:
         (("ds_load_b32 v0, v1", "s_wait_loadcnt_dscnt 0x3f", "v_mov_b32_e32 v2, v0"), ["hazard-raw"]),
         (("flat_load_b32 v0, v[2:3]", "s_wait_loadcnt 0x0", "v_mov_b32_e32 v2, v0"), ["hazard-raw"]),
         (("flat_load_b32 v0, v[2:3]", "s_wait_loadcnt_dscnt 0x0", "v_mov_b32_e32 v2, v0"), []),
+        # Flat ones count in order with others: of two the first is done where one may be left.
+        (("flat_load_b32 v0, v[2:3]", "global_load_b32 v4, v[2:3], off", "s_wait_loadcnt_dscnt 0x100", "v_mov_b32_e32 v2, v0"), []),
+        (("flat_load_b32 v0, v[2:3]", "flat_load_b32 v4, v[2:3]", "s_wait_loadcnt_dscnt 0x101", "v_mov_b32_e32 v5, v0"), []),
+        (("flat_load_b32 v0, v[2:3]", "flat_load_b32 v4, v[2:3]", "s_wait_loadcnt_dscnt 0x101", "v_mov_b32_e32 v5, v4"), ["hazard-raw"]),
+        # Halves of a register, and logic that issues with something else.
+        (("global_load_b32 v0, v[2:3], off", "v_mov_b16_e32 v1.l, v0.h"), ["hazard-raw"]),
+        (("ds_load_b32 v0, v1", "v_dual_mov_b32 v8, v9 :: v_dual_bitop2_b32 v7, 3, v0 bitop3:0x40"), ["hazard-raw"]),
         (("s_load_b32 s0, s[2:3], 0x0", "s_add_co_i32 s1, s0, 1"), ["hazard-raw"]),
         (("s_load_b32 s0, s[2:3], 0x0", "s_wait_kmcnt 0x0", "s_add_co_i32 s1, s0, 1"), []),
         (("v_mov_b32_e32 v9, 0", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v1"), []),
