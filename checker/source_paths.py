@@ -5,7 +5,8 @@ masks of lanes. Where paths join, what holds on either is taken to hold; here ea
 itself, and one that contradicts those masks is left out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from fencewright.checker.cdna_accesses import Operation
 from fencewright.checker.cdna_family import InstructionKind
@@ -18,10 +19,17 @@ MOST_PATHS = 512
 """Paths that are looked at between two instructions."""
 
 
-def walks(flow: Flow, first: Step, last: Step) -> Iterator[tuple[Step, ...]]:
+_Follow = Callable[[State | None, Sequence[Step]], State | None]
+"""What holds after the steps of a block, from what held before it; None: go no further."""
+
+
+def walks(
+    flow: Flow, first: Step, last: Step, follow: _Follow | None = None
+) -> Iterator[tuple[Step, ...]]:
     """The paths from one step to another that enter no block twice and that can be taken.
 
-    The shortest in blocks come first. Raises ``OverflowError`` if there are too many.
+    The shortest in blocks come first; none goes on from where ``follow`` says so, or comes to ``first``
+    again. Raises ``OverflowError`` if there are too many.
     """
     start, position = next(
         (number, place)
@@ -33,27 +41,40 @@ def walks(flow: Flow, first: Step, last: Step) -> Iterator[tuple[Step, ...]]:
     for step in flow.blocks[start].steps[:position]:
         lanes.step(step)
     lanes.begin()
-    work: list[tuple[tuple[int, ...], tuple[Step, ...], tuple[Step, ...], Lanes]] = [
-        ((), (), flow.blocks[start].steps[position:], lanes)
-    ]
-    for tried, (visited, before, steps, lanes) in enumerate(work):
+    work = [_Walk((), (), flow.blocks[start].steps[position:], lanes)]
+    for tried, walk in enumerate(work):
         if tried == MOST_PATHS:
             raise OverflowError
-        ends = [place for place, step in enumerate(steps) if step is last and (before or place)]
+        steps, again = walk.steps, bool(walk.visited)
+        ends = [n for n, step in enumerate(steps) if step is last and (again or n)]
         if ends:
-            yield (*before, *steps[: ends[0] + 1])
+            yield (*walk.before, *steps[: ends[0] + 1])
             continue
-        number = visited[-1] if visited else start
+        number = walk.visited[-1] if again else start
+        state = follow(walk.state, steps) if follow is not None else None
+        if (again and number == start) or (follow is not None and state is None):
+            continue
         for step in steps:
-            lanes.step(step)
+            walk.lanes.step(step)
         is_branch = bool(steps) and steps[-1].effects.kind is InstructionKind.BRANCH
         for target in flow.blocks[number].successors:
-            if target in visited:
+            if target in walk.visited:
                 continue
-            going = lanes.copy()
-            if not is_branch or going.branch(steps[-1], target != number + 1):
-                after = flow.blocks[target].steps
-                work.append(((*visited, target), (*before, *steps), after, going))
+            lanes = walk.lanes.copy()
+            if not is_branch or lanes.branch(steps[-1], target != number + 1):
+                visited, before = (*walk.visited, target), (*walk.before, *steps)
+                work.append(_Walk(visited, before, flow.blocks[target].steps, lanes, state))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A path so far: its blocks after the first one, its steps before the last block and in it."""
+
+    visited: tuple[int, ...]
+    before: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    lanes: Lanes
+    state: State | None = None
 
 
 def can_hold(
@@ -61,18 +82,22 @@ def can_hold(
 ) -> bool:
     """Whether ``holds`` is true of ``later`` at the end of a path from ``earlier`` to it.
 
-    True if there are too many paths to know.
+    It must hold all the way: what is done stays done. True if there are too many paths to know.
     """
     if earlier.step is None or later.step is None:
         return True
     of_step = _operations(code)
+
+    def follow(state: State | None, steps: Iterable[Step]) -> State | None:
+        after = State(code.flow.chip) if state is None else state.copy()
+        for step in steps:
+            if id(step) in of_step:
+                after.step(code, step, of_step[id(step)])
+        return after if holds(place_of(after)) else None
+
     try:
-        for steps in walks(code.flow, earlier.step, later.step):
-            state = State(code.flow.chip)
-            for step in steps[:-1]:
-                if id(step) in of_step:
-                    state.step(code, step, of_step[id(step)])
-            if holds(place_of(state)):
+        for steps in walks(code.flow, earlier.step, later.step, follow):
+            if follow(None, steps[:-1]) is not None:
                 return True
     except OverflowError:
         return True
