@@ -943,16 +943,22 @@ class MultimemReduceOp(MulticastOperation):
 class AsyncCopyOp(CompletingOperation):
     """Copy 4, 8 or 16 bytes from global memory to LDS, asynchronously in the generic proxy.
 
-    Completes with the copy group that it is committed to. Source: PTX ISA, cp.async.
+    With ``source_size`` only so many are read, and zeros written for the rest: a number of bytes
+    that need not be known, at most ``size``. Completes with the copy group that it is committed to.
+    Source: PTX ISA, cp.async.
+
+        scoped.async_copy %tile, %data size 16 read %bytes : !llvm.ptr<3>, !llvm.ptr<1>
     """
 
     name = "scoped.async_copy"
     SPACES: ClassVar[Spaces] = MappingProxyType({"destination": (_LOCAL,), "source": (_GLOBAL,)})
     destination = operand_def(LLVMPointerType)
     source = operand_def(LLVMPointerType)
+    source_size = opt_operand_def(i32)
     size = prop_def(IntegerAttr[I64])
     assembly_format = """
-    $destination `,` $source `size` $size attr-dict `:` type($destination) `,` type($source)
+    $destination `,` $source `size` $size (`read` $source_size^)? attr-dict
+    `:` type($destination) `,` type($source)
     """
 
     def accesses(self) -> tuple[AsyncAccess, ...]:

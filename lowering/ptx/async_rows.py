@@ -266,6 +266,13 @@ def _copies() -> Rows:
             _AMPERE,
             "PTX ISA, cp.async",
         )
+    for size, caches in ((16, "cg"), (8, "ca"), (4, "ca")):
+        yield _row(
+            f"async_copy {size} read",
+            f"cp.async.{caches}.shared.global [{{destination}}], [{{source}}], {size}, {{source_size}}",
+            _AMPERE,
+            "PTX ISA, cp.async: src-size, zeros for the rest",
+        )
     for noinc in ("", ".noinc"):
         yield _row(
             f"async_arrive{noinc.replace('.', ' ')}",

@@ -113,7 +113,58 @@ def _without_control(found: Sequence[Statement | str]) -> tuple[Statement, ...] 
         return rest
     if len(heard) != 1 or heard[0].kind is not EffectKind.WAIT:
         return None
-    return tuple(replace(each, loops=True) if each is heard[0] else each for each in rest)
+    at = next(n for n, each in enumerate(found) if each is heard[0])
+    guard = _entered(found, at)
+    if guard is None or (guard and heard[0].guard) or not _repeats(found, at):
+        return None
+    wait = replace(heard[0], loops=True, guard=guard or heard[0].guard)
+    return tuple(wait if each is heard[0] else each for each in rest)
+
+
+def _entered(found: Sequence[Statement | str], at: int) -> str | None:
+    """The predicate under which control comes to a wait, "" for always; None if that is not so simple."""
+    before = [n for n, each in enumerate(found[:at]) if _is_control(each)]
+    if not before:
+        return ""
+    branch = found[before[0]]
+    assert isinstance(branch, Statement)
+    last = max(n for n, each in enumerate(found) if _is_control(each))
+    over = branch.guard and branch.operation == "bra" and branch.operands[0] in found[last:]
+    return _negated(branch.guard) if len(before) == 1 and over else None
+
+
+def _repeats(found: Sequence[Statement | str], at: int) -> bool:
+    """Whether control that finds the phase of a wait not complete comes to it again, or ends."""
+    wait = found[at]
+    assert isinstance(wait, Statement)
+    complete = wait.operands[0]
+    taken = {"": True, f"!{complete}": True, complete: False}
+    place = at + 1
+    while place < len(found):
+        each = found[place]
+        place += 1
+        if isinstance(each, str):
+            continue
+        if not _is_control(each):
+            if complete in each.operands:
+                return False
+            continue
+        goes = taken.get(each.guard)
+        if each.operation != "bra":
+            if goes:
+                return True
+            continue
+        if goes is None or (goes and each.operands[0] not in found):
+            return False
+        if goes:
+            place = found.index(each.operands[0])
+            if place <= at:
+                return True
+    return False
+
+
+def _is_control(each: Statement | str) -> bool:
+    return isinstance(each, Statement) and each.kind is EffectKind.CONTROL
 
 
 def _predicated(found: Sequence[Statement | str]) -> list[Statement | str]:

@@ -275,26 +275,38 @@ def _as_operation(template: str, call: _Call, said: Said) -> Understood | None:
 
 
 def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Understood:
-    generic = AccessProxy.GENERIC
-    for each in heard:
-        if each.kind is not EffectKind.MEMORY or any(a.proxy is not generic for a in each.accesses):
-            return NOT_UNDERSTOOD
-        if each.operation.startswith("multimem"):
-            # Its addresses are others of memory that has some already.
-            return NOT_UNDERSTOOD
-    said: dict[str, Attribute] = {"ordering": ORDERINGS[Ordering.WEAK]}
+    if not all(map(_is_generic, heard)):
+        return NOT_UNDERSTOOD
+    said: dict[str, Attribute] | None = {"ordering": ORDERINGS[Ordering.WEAK]}
     strong = [each for each in heard if each.is_strong]
     if strong:
-        if len(heard) > 1 or not has_side_effects:
+        said = strong_access(strong[0]) if len(heard) == 1 and has_side_effects else None
+        if said is None:
             return NOT_UNDERSTOOD
-        ordering, scope = strong[0].ordering, strong[0].scope
-        assert ordering is not None
-        if scope is None:
-            return NOT_UNDERSTOOD
-        said = {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
         if strong[0].operation in ("atom", "red") and "cas" not in strong[0].opcode.modifiers:
             said["update"] = _UNIT
     return Understood(attributes={ACCESS: DictionaryAttr(said)})
+
+
+def strong_access(statement: Statement) -> dict[str, Attribute] | None:
+    """Ordering and scope of one strong access in the generic proxy, as ``ACCESS`` notes them."""
+    ordering, scope = statement.ordering, statement.scope
+    if not _is_generic(statement) or not statement.is_strong or ordering is None or scope is None:
+        return None
+    return {"ordering": ORDERINGS[ordering], "scope": SCOPES[scope]}
+
+
+def _is_generic(statement: Statement) -> bool:
+    """Whether a statement is nothing but accesses in the generic proxy.
+
+    The addresses of ``multimem`` are others of memory that has some already.
+    """
+    proxies = {each.proxy for each in statement.accesses}
+    return (
+        statement.kind is EffectKind.MEMORY
+        and proxies <= {AccessProxy.GENERIC}
+        and not statement.operation.startswith("multimem")
+    )
 
 
 def access_of(op: Operation) -> tuple[Ordering, Scope | None] | None:
@@ -591,16 +603,16 @@ def _tensor_commit(read: _Reader) -> Said | None:
 
 
 def _async_copy(read: _Reader) -> Said | None:
-    """One of as many bytes as are written: with a size of the source the rest would be zeros."""
+    """One of a constant size; how many bytes of these it reads may be an operand, but no predicate."""
     spaces = read.statement.opcode.spaces
-    if len(read.statement.operands) != 3 or read.modifiers - {"ca", "cg"} or len(spaces) != 2:
+    if read.modifiers - {"ca", "cg"} or len(spaces) != 2:
         return None
-    to, of, size = read.statement.operands
+    to, of, size, *reads = read.statement.operands
     places = (read.pointer(to, spaces[0]), read.pointer(of, spaces[1]))
     given = _integer(read.constant(size))
-    if None in places or given is None:
+    if None in places or given is None or any(read.type_of(each) != i32 for each in reads):
         return None
-    return Said(scoped_async.AsyncCopyOp, {"size": given}, _known(places))
+    return Said(scoped_async.AsyncCopyOp, {"size": given}, (*_known(places), *reads))
 
 
 def _bulk_copy(read: _Reader) -> Said | None:

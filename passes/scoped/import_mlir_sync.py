@@ -33,7 +33,7 @@ from fencewright.lowering.ptx.statements import EffectKind, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects import scoped, scoped_async
 from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_KINDS, SCOPES
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, say
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import ACCESS, INTRINSICS, say, strong_access
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.scoped.foreign_ptx import (
     SEGMENTS,
@@ -94,9 +94,11 @@ class ImportMLIRSyncPass(ModulePass):
     """Make ``scoped`` operations of those in MLIR's llvm, gpu, nvvm and rocdl dialects that synchronise.
 
     The rows of ``foreign_rows`` say which. Runs on modules in generic form whose dialects are not
-    registered (``fence-opt --mlir-sync``). What is known not to synchronise stays as it is. What
-    synchronises and ``scoped`` cannot say is an error, or stays with ``keep``: passes move nothing
-    over an operation that they do not know. ``export-mlir-sync`` is the way back.
+    registered (``fence-opt --mlir-sync``). What is known not to synchronise stays as it is. PTX that
+    is one ordered access which ``scoped`` has no operation for, as one under a predicate, stays and
+    has ordering and scope noted (``llvm_ir.access``). What else synchronises is an error, or stays
+    with ``keep``: passes move nothing over an operation that they do not know. ``export-mlir-sync``
+    is the way back.
     """
 
     name = "import-mlir-sync"
@@ -117,8 +119,10 @@ def import_sync(module: ModuleOp) -> list[Refusal]:
             continue
         try:
             made = _understood(each)
-            if made is not None:
+            if isinstance(made, _Made):
                 _replace(each, made)
+            elif made is not None:
+                each.attributes[ACCESS] = made
         except UnsaidError as problem:
             refused.append(Refusal(each, str(problem)))
     return refused
@@ -146,8 +150,9 @@ class _Made:
         return made
 
 
-def _understood(op: UnregisteredOp) -> _Made | None:
-    """What an operation is in ``scoped``; None for one that does not synchronise, or is weak.
+def _understood(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
+    """What an operation is in ``scoped``, or the note on an access that is text; None: no other
+    thread synchronises by it.
 
     Raises ``UnsaidError`` for one that synchronises and cannot be said.
     """
@@ -157,7 +162,7 @@ def _understood(op: UnregisteredOp) -> _Made | None:
     if (ptx := PTX_ROWS.get(name)) is not None:
         places = ",".join(["r"] * (len(op.operands) + len(op.results)))
         return _by_ptx(op, ptx_of(op, ptx), places)
-    if name == "llvm.inline_asm":
+    if name == _ASSEMBLY:
         return _by_assembly(op)
     if name == "llvm.call_intrinsic":
         return _by_intrinsic(op)
@@ -289,8 +294,8 @@ def name_of(op: Operation) -> str:
 # As PTX
 
 
-def _by_ptx(op: UnregisteredOp, text: str, constraints: str) -> _Made | None:
-    """By one statement; None if no other thread could notice the text."""
+def _by_ptx(op: UnregisteredOp, text: str, constraints: str) -> _Made | DictionaryAttr | None:
+    """By one statement, or the note on it; None if no other thread could notice the text."""
     statements = read(text, constraints)
     if statements is None:
         raise UnsaidError(f"'{short(text)}' is not understood")
@@ -299,7 +304,22 @@ def _by_ptx(op: UnregisteredOp, text: str, constraints: str) -> _Made | None:
         return None
     if len(heard) > 1:
         raise UnsaidError(f"scoped has no one operation for '{short(text)}'")
-    return _by_statement(op, heard[0])
+    try:
+        return _by_statement(op, heard[0])
+    except UnsaidError:
+        # As in LLVM IR: what it orders, and for whom, is known of an access that stays text.
+        noted = strong_access(heard[0]) if _stays(op) else None
+        if noted is None:
+            raise
+        return DictionaryAttr(noted)
+
+
+def _stays(op: UnregisteredOp) -> bool:
+    """Whether LLVM keeps what an operation becomes, in its place among the others that it keeps."""
+    return op.op_name.data != _ASSEMBLY or "has_side_effects" in op.properties
+
+
+_ASSEMBLY = "llvm.inline_asm"
 
 
 def _by_statement(op: UnregisteredOp, statement: Statement) -> _Made:
@@ -323,23 +343,38 @@ _VOID = LLVMVoidType()
 """The result of inline assembly that has none."""
 
 
-def _by_assembly(op: UnregisteredOp) -> _Made | None:
+def _by_assembly(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
     text, constraints = op.properties.get("asm_string"), op.properties.get("constraints")
     if not isinstance(text, StringAttr) or not isinstance(constraints, StringAttr):
         raise UnsaidError("it has no asm_string and constraints")
     return _by_ptx(op, text.data, constraints.data)
 
 
-def _by_inline_ptx(op: UnregisteredOp) -> _Made | None:
-    """Its operands are read, and no result is."""
+def _by_inline_ptx(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
+    """As MLIR writes it: first its results (``{$w0}``), then what it reads (``{$r0}``), then its
+    predicate, which goes before the text."""
     text, segments = op.properties.get("ptxCode"), op.properties.get(SEGMENTS)
-    sizes = [*segments.iter_values()] if isinstance(segments, DenseArrayBase) else []
-    if not isinstance(text, StringAttr) or sizes != [len(op.operands), 0, 0]:
-        raise UnsaidError("scoped has no word for its predicate, or for operands that it writes")
-    return _by_ptx(op, text.data, ",".join(["r"] * (len(op.operands) + len(op.results))))
+    sizes = (
+        [int(each) for each in segments.iter_values()]
+        if isinstance(segments, DenseArrayBase)
+        else []
+    )
+    if not isinstance(text, StringAttr) or len(sizes) != 3:
+        raise UnsaidError("its operands are others than those of MLIR 22")
+    read, written, guarded = sizes
+    if written:
+        raise UnsaidError("scoped has no word for operands that it writes")
+    first = {"w": 0, "r": len(op.results)}
+    said = _INLINE_PLACE.sub(lambda each: f"${first[each[1]] + int(each[2])}", text.data)
+    if guarded:
+        said = f"@${len(op.results) + read} {said}"
+    return _by_ptx(op, said, ",".join(["r"] * (len(op.operands) + len(op.results))))
 
 
-def _by_intrinsic(op: UnregisteredOp) -> _Made | None:
+_INLINE_PLACE = re.compile(r"\{\$([wr])(\d+)\}")
+
+
+def _by_intrinsic(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
     name = op.properties.get("intrin")
     if not isinstance(name, StringAttr):
         raise UnsaidError("it has no intrin")
@@ -406,6 +441,7 @@ class ExportMLIRSyncPass(ModulePass):
     The way back from ``import-mlir-sync``. What no pass has changed is what it was; constants that
     are properties in ``scoped`` are made anew. Raises ``DiagnosticException`` at an operation that did
     not come from another dialect, or that a pass has changed into what that dialect cannot say.
+    Notes on what stayed go.
     """
 
     name = "export-mlir-sync"
@@ -414,6 +450,8 @@ class ExportMLIRSyncPass(ModulePass):
         for each in list(op.walk()):
             if isinstance(each, (scoped.ScopedOperation, scoped_async.AsyncOperation)):
                 _export(each)
+            elif isinstance(each, UnregisteredOp):
+                each.attributes.pop(ACCESS, None)
 
 
 def _export(op: Operation) -> None:
@@ -437,7 +475,7 @@ def _export(op: Operation) -> None:
     made.location = op.location
     assert isinstance(made, UnregisteredOp)
     again = _understood(made)
-    if again is None or dict(again.properties) != op.properties:
+    if not isinstance(again, _Made) or dict(again.properties) != op.properties:
         _refuse(op, f"a pass has changed it into what {name.data} cannot say")
     if not isinstance(op, scoped.CmpxchgOp):
         Rewriter.replace_op(op, made, made.results[: len(op.results)])

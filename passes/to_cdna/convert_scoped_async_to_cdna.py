@@ -79,6 +79,8 @@ def _copy(conversion: Conversion, op: Operation, mnemonic: str, lds: SSAValue, a
 
 def _to_lds(conversion: Conversion, op: Operation) -> None:
     copy = cast(ops.AsyncCopyOp, op)
+    if copy.source_size is not None:
+        unsupported(op, f"no copy of {conversion.chip.name} reads fewer bytes than it writes")
     _copy(conversion, op, "global_load_async_to_lds", copy.destination, copy.source)
 
 

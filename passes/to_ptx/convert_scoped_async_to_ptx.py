@@ -216,8 +216,8 @@ def _multicast(op: Operation) -> Asked:
 
 
 def _async_copy(op: Operation) -> Asked:
-    size = _numbers(op, "size")["size"]
-    return Asked(("async_copy", size), _operands(op))
+    reads = ["read"] * (cast(ops.AsyncCopyOp, op).source_size is not None)
+    return Asked(("async_copy", _numbers(op, "size")["size"], *reads), _operands(op))
 
 
 def _flagged(property_name: str) -> Callable[[Operation], Asked]:

@@ -76,6 +76,8 @@ T, C, D = "ptr addrspace(3) %t", "ptr addrspace(7) %c", "ptr addrspace(7) %d"
         (asm("fence.proxy.async.shared::cta;", ""), "scoped.proxy_fence async spaces [local]"),
         (asm("cp.async.cg.shared.global [$0], [$1], 16;", "r,l", f"{S}, {G}"),
          "scoped.async_copy %, % size 16 : !llvm.ptr<3>, !llvm.ptr<1>"),
+        (asm("cp.async.cg.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x10, $2;", "r,l,r", f"{S}, {G}, i32 %v"),
+         "scoped.async_copy %, % size 16 read % : !llvm.ptr<3>, !llvm.ptr<1>"),
         (asm("cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 128;", "l,r", f"{G}, {S}"),
          "scoped.bulk_copy %, % size 128 : !llvm.ptr<1>, !llvm.ptr<3>"),
         (asm("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$0], [$1], 128, [$2];",
@@ -172,7 +174,7 @@ def test_an_access_that_scoped_cannot_say_is_text_with_its_ordering(
             f"{C}, i32 %v, {D}",
         ),
         asm("multimem.red.relaxed.gpu.global.add.u32 [$0], $1;", "l,r", f"{G}, i32 %v"),
-        asm("cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r", f"{S}, {G}, i32 %q"),
+        asm("cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,b", f"{S}, {G}, i1 %p"),
         asm(
             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
             "[$0], [$1], 128, [$2], $3;",

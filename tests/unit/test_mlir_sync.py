@@ -36,6 +36,7 @@ HALF = (
 )
 FENCE = '"llvm.fence"() <{{ordering = {ordering} : i64, syncscope = "agent"}}> : () -> ()'
 
+PREDICATED = 'asm_string = "@$2 st.release.gpu.global.b32 [$0], $1;", constraints = "l,r,b"'
 LDS_ALONE = '{llvm.mmra = #llvm.mmra_tag<"amdgpu-synchronize-as":"local">}'
 CONSTANTS = """%n = "llvm.mlir.constant"() <{value = 64 : i32}> : () -> i32
     %all = "llvm.mlir.constant"() <{value = -1 : i32}> : () -> i32
@@ -114,6 +115,8 @@ SAID = {
         "scoped.mbarrier_try_wait acquire cluster %s, %v",
     nvvm("cp.async.shared.global", "%s, %p", f"{SHARED}, !llvm.ptr<1>",
          "modifier = #nvvm<load_cache_modifier cg>, size = 16 : i32"): "scoped.async_copy %s, %p size 16",
+    nvvm("cp.async.shared.global", "%s, %p, %v", f"{SHARED}, !llvm.ptr<1>, i32",
+         "modifier = #nvvm<load_cache_modifier ca>, size = 16 : i32"): "scoped.async_copy %s, %p size 16 read %v",
     nvvm("cp.async.commit.group"): "scoped.async_commit_group",
     nvvm("cp.async.wait.group", properties="n = 2 : i32"): "scoped.async_wait_group 2",
     nvvm("cp.async.mbarrier.arrive", "%s", SHARED, "noinc = true"): "scoped.async_arrive noinc %s",
@@ -142,6 +145,19 @@ SAID = {
     '"llvm.call_intrinsic"(%one) <{intrin = "llvm.nvvm.cp.async.wait.group", op_bundle_sizes = array<i32>, '
     'operandSegmentSizes = array<i32: 1, 0>}> : (i32) -> ()': "scoped.async_wait_group 1",
 }  # fmt: skip
+NOTED = {
+    f'"llvm.inline_asm"(%p, %v, %b) <{{{PREDICATED}, has_side_effects}}> : (!llvm.ptr<1>, i32, i1) -> ()':
+        "release agent",
+    '%r = "llvm.inline_asm"(%p, %b) <{asm_string = "mov.u32 $0, 0; @$2 ld.acquire.sys.global.b32 $0, [$1];", '
+    'constraints = "=r,l,b", has_side_effects}> : (!llvm.ptr<1>, i1) -> i32': "acquire system",
+    '%r = "llvm.inline_asm"(%p, %v, %b) <{asm_string = "@$3 atom.global.acq_rel.cta.add.u32 $0, [$1], $2;", '
+    'constraints = "=r,l,r,b", has_side_effects}> : (!llvm.ptr<1>, i32, i1) -> i32': "acq_rel workgroup",
+    '"llvm.inline_asm"(%p, %v) <{asm_string = "red.relaxed.gpu.global.add.v2.f32 [$0], {$1, $1};", '
+    'constraints = "l,r", has_side_effects}> : (!llvm.ptr<1>, i32) -> ()': "relaxed agent",
+    nvvm("inline_ptx", "%p, %v, %b", "!llvm.ptr<1>, i32, i1", "operandSegmentSizes = array<i32: 2, 0, 1>, "
+         'ptxCode = "st.release.cluster.global.b32 [{$r0}], {$r1};"'): "release cluster",
+}  # fmt: skip
+"""What stays text, with the ordering and scope that are noted."""
 NEWER = {
     '"gpu.barrier"() <{address_spaces = [#gpu.address_space<workgroup>]}> : () -> ()':
         "scoped.barrier workgroup spaces [local]",
@@ -174,13 +190,17 @@ REFUSED = {
     nvvm("barrier", "%v, %v", "i32, i32", "operandSegmentSizes = array<i32: 1, 1, 0>"): "must be constants",
     nvvm("bar.warp.sync", "%one", "i32"): "no word for 'bar.warp.sync $0'",
     nvvm("inline_ptx", "%s, %b", f"{SHARED}, i1", "operandSegmentSizes = array<i32: 1, 0, 1>, "
-         'ptxCode = "mbarrier.inval.shared::cta.b64 [$0];"'): "no word for its predicate",
+         'ptxCode = "mbarrier.inval.shared::cta.b64 [$0];"'): "no word for the predicate of '@$1 mbarrier.inval",
+    nvvm("inline_ptx", "%s, %n", f"{SHARED}, i32", "operandSegmentSizes = array<i32: 1, 1, 0>, "
+         'ptxCode = "mbarrier.init.shared::cta.b64 [{$r0}], {$rw0};"'): "no word for operands that it writes",
     nvvm("mbarrier.init", "%g, %n", "!llvm.ptr, i32"): "mbarrier must be !llvm.ptr<3>",
     nvvm("mbarrier.init", "%s, %n, %b", f"{SHARED}, i32, i1"): "no word for its predicate",
     nvvm("mbarrier.complete_tx", "%s, %v", f"{SHARED}, i32", "scope = #nvvm.mem_scope<cta>"):
         "'mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [$0], $1'",
-    nvvm("cp.async.shared.global", "%s, %p, %v", f"{SHARED}, !llvm.ptr<1>, i32",
+    nvvm("cp.async.shared.global", "%s, %p, %t", f"{SHARED}, !llvm.ptr<1>, i64",
          "modifier = #nvvm<load_cache_modifier ca>, size = 16 : i32"): "no word for 'cp.async.ca",
+    nvvm("cp.async.bulk.global.shared.cta", "%p, %s, %v", f"!llvm.ptr<1>, {SHARED}, i32",
+         "operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>"): "numbers and sizes must be constants",
     nvvm("griddepcontrol", properties="kind = #nvvm<grid_dep_action wait>"): "'griddepcontrol.wait'",
     nvvm("something.new"): "nvvm.something.new synchronises, and scoped has no word for it",
     '"rocdl.s.barrier.signal"() <{id = -1 : i32}> : () -> ()': "no word for it",
@@ -189,8 +209,17 @@ REFUSED = {
     '"memref.atomic_rmw"(%v) <{kind = 0 : i64}> : (i32) -> ()': "finalize-memref-to-llvm first",
     '"llvm.inline_asm"() <{asm_string = "s_waitcnt vmcnt(0)", constraints = ""}> : () -> ()': "not understood",
     '"llvm.call_intrinsic"() <{intrin = "llvm.amdgcn.s.cluster.barrier"}> : () -> ()': "llvm.amdgcn.s.cluster.barrier",
-    '"llvm.inline_asm"(%p, %v, %b) <{asm_string = "@$2 st.release.gpu.global.b32 [$0], $1;", '
-    'constraints = "l,r,b"}> : (!llvm.ptr<1>, i32, i1) -> ()': "no word for the predicate of '@$2 st.release",
+    f'"llvm.inline_asm"(%p, %v, %b) <{{{PREDICATED}}}> : (!llvm.ptr<1>, i32, i1) -> ()':
+        "no word for the predicate of '@$2 st.release",
+    '"llvm.inline_asm"(%b) <{asm_string = "@$0 fence.acq_rel.gpu;", constraints = "b", has_side_effects}> : (i1) -> ()':
+        "no word for the predicate of '@$0 fence",
+    '"llvm.inline_asm"(%b) <{asm_string = "@$0 bar.sync 0;", constraints = "b", has_side_effects}> : (i1) -> ()':
+        "no word for the predicate of '@$0 bar.sync 0'",
+    '"llvm.inline_asm"(%s, %p, %b) <{asm_string = "@$2 cp.async.ca.shared.global [$0], [$1], 4;", '
+    'constraints = "r,l,b", has_side_effects}> : (!llvm.ptr<3>, !llvm.ptr<1>, i1) -> ()':
+        "no word for the predicate of '@$2 cp.async",
+    '%r = "llvm.inline_asm"(%p) <{asm_string = "multimem.ld_reduce.relaxed.gpu.global.add.u32 $0, [$1];", '
+    'constraints = "=r,l", has_side_effects}> : (!llvm.ptr<1>) -> i32': "no word for 'multimem",
     '"llvm.inline_asm"() <{asm_string = "fence.acq_rel.gpu; fence.acq_rel.sys;", constraints = ""}> : () -> ()':
         "no one operation",
     '"gpu.barrier"() <{scope = #gpu<barrier_scope subgroup>}> : () -> ()': "no word for its scope",
@@ -231,6 +260,35 @@ def test_what_synchronises_is_scoped_and_is_given_back(
     assert name_of(body) in [line.split('"')[1] for line in back.splitlines() if '"' in line]
     if "<{" in body:
         assert re.sub(r".*<\{|\}>.*", "", body.splitlines()[0]) in back
+
+
+@pytest.mark.parametrize(("body", "said"), NOTED.items(), ids=lambda each: each[:40])
+def test_an_access_that_is_text_has_its_ordering_and_scope_noted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, body: str, said: str
+) -> None:
+    ordering, scope = said.split()
+    note = f"llvm_ir.access = {{ordering = #scoped<ordering {ordering}>, scope = #scoped<scope {scope}>}}"
+    (line,) = [each for each in run(capsys, tmp_path, body).splitlines() if note in each]
+    assert re.sub(r".*<\{|\}>.*", "", body) in line
+    back = run(capsys, tmp_path, body, "-p", "export-mlir-sync")
+    assert "llvm_ir.access" not in back
+    assert re.sub(r".*<\{|\}>.*", "", body) in back
+
+
+@pytest.mark.parametrize(
+    ("words", "fences"), [("relaxed.gpu", 2), ("release.cta", 2), ("release.gpu", 1)]
+)
+def test_a_fence_before_a_noted_access_goes_only_if_that_does_as_much(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: str, fences: int
+) -> None:
+    """And the one after it stays, since the access may not happen."""
+    store = next(iter(NOTED)).replace("release.gpu", words)
+    fence = FENCE.format(ordering=5)
+    back = run(
+        capsys, tmp_path, f"{fence}\n{store}\n{fence}", "-p", "merge-fences,export-mlir-sync"
+    )
+    assert back.count('"llvm.fence"') == fences
+    assert back.index('"llvm.inline_asm"') < back.rindex('"llvm.fence"')
 
 
 @pytest.mark.parametrize("body", SILENT, ids=name_of)

@@ -175,6 +175,7 @@ def test_instructions_and_their_defaults(text: str, instruction: PtxInstruction)
         ("tcgen05.alloc x, 32", ".alloc is not modelled: a location @ tmem is allocated"),
         ("ldmatrix.sync r0, x", "ldmatrix.sync is not modelled: tiles spread over lanes"),
         ("cp.async.bulk {x, y}, x, b", "cp.async.bulk copies as many words as it writes"),
+        ("cp.async x, y, 4, 0", "zeros for bytes that cp.async does not read are not simulated"),
         (
             "cp.reduce.async.bulk x, y, b",
             "cp.reduce.async.bulk needs one operation: .add, .sub, .and, .or, .xor, .min, .max",

@@ -243,10 +243,24 @@ def test_inline_texts(template: str, constraints: str, kinds: str) -> None:
         ("mov.u32 $0, $$1;", "=r"),
         ("CUTE_MACRO $0;", "r"),
         (f"{{ .reg .pred p; L: {_WAIT} @!p bra L; st.shared.b32 [$0], 1; }}", "r,r"),
+        (f"L: {_WAIT} @p bra L;", "r,r"),
+        (f"L: {_WAIT} @!$2 bra L;", "r,r,b"),
+        (f"L: {_WAIT} not.pred p, p; @!p bra L;", "r,r"),
+        (f"L: {_WAIT} @p bra D; sub.u32 %n, %n, 1; @%q bra L; D:", "r,r"),
+        (f"bra D; L: {_WAIT} @!p bra L; D:", "r,r"),
+        (f"@$2 bra D; @$2 bra D; L: {_WAIT} @!p bra L; D:", "r,r,b"),
     ],
 )
 def test_what_is_not_understood(template: str, constraints: str) -> None:
     assert read(template, constraints) is None
+
+
+def test_a_branch_over_a_loop_around_a_wait_is_its_predicate() -> None:
+    loop = f"{{{{ @{{0}}$2 bra.uni over; .reg .pred p; L: {_WAIT} @!p bra.uni L; over: }}}}"
+    for taken, guard in (("", "!$2"), ("!", "$2")):
+        found = read(loop.format(taken), "r,r,b")
+        assert found is not None
+        assert [(each.guard, each.loops) for each in found] == [(guard, True)]
 
 
 def test_a_branch_over_instructions_is_their_predicate() -> None:

@@ -145,7 +145,9 @@ WORDS = {
     "kind": "f16", "shape": "128x256b", "accumulator": "%acc0", "accumulators": "%acc0",
 }  # fmt: skip
 WIDTH = {
-    **dict.fromkeys(("rank", "phase", "value", "instruction", "c0", "c1", "c2", "c3", "c4"), 32),
+    **dict.fromkeys(
+        ("rank", "phase", "value", "instruction", "source_size", "c0", "c1", "c2", "c3", "c4"), 32
+    ),
     **dict.fromkeys(("a", "b", "pointer", "source", "destination", "map", "mbarrier"), 64),
     "dst": 64,
     "accumulate": 1,

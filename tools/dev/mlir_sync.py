@@ -2,7 +2,7 @@
 
 ``python -m fencewright.tools.dev.mlir_sync FOLDER..`` splits every ``.mlir`` file as ``mlir-opt
 --split-input-file`` does, has ``mlir-opt`` print each piece in generic form and imports that; with
-``--refused`` it also prints what is refused, by name. Pieces that ``mlir-opt`` does not take, as the
+``--refused`` it also prints what is refused, by name and reason. Pieces that ``mlir-opt`` does not take, as the
 tests of its errors, are left out.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import ACCESS
 from fencewright.passes.scoped.import_mlir_sync import FOREIGN, Refusal, import_sync, name_of
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.inputs.mlir_sync import generic_mlir
@@ -32,7 +33,9 @@ class Found:
 
     pieces: Counter[str] = field(default_factory=Counter[str])
     understood: Counter[str] = field(default_factory=Counter[str])
+    noted: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
+    reasons: Counter[str] = field(default_factory=Counter[str])
 
     def take(self, piece: str, mlir_opt: str) -> None:
         """Count a piece of a file."""
@@ -50,9 +53,12 @@ class Found:
             return
         refused = import_sync(module)
         self.refused.update(name_of(each.op) for each in refused)
+        self.reasons.update(f"{name_of(each.op)}: {each.reason}" for each in refused)
         understood = [was for op in module.walk() if (was := _was(op))]
+        noted = [name_of(op) for op in module.walk() if ACCESS in op.attributes]
         self.understood.update(understood)
-        self.pieces[_kind_of(understood, refused)] += 1
+        self.noted.update(noted)
+        self.pieces[_kind_of([*understood, *noted], refused)] += 1
 
 
 def _kind_of(understood: list[str], refused: list[Refusal]) -> str:
@@ -86,10 +92,10 @@ def main(arguments: list[str]) -> int:
         print(f"{folder}: pieces: {pieces}")
         print(
             f"  operations: {found.understood.total()} understood of {len(found.understood)} names, "
-            f"{found.refused.total()} refused of {len(found.refused)} names"
+            f"{found.noted.total()} noted, {found.refused.total()} refused of {len(found.refused)} names"
         )
         if "--refused" in arguments:
-            print(*(f"  {count:5} {name}" for name, count in found.refused.most_common()), sep="\n")
+            print(*(f"  {count:5} {why}" for why, count in found.reasons.most_common()), sep="\n")
     return 0
 
 

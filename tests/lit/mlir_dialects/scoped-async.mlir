@@ -56,6 +56,8 @@ func.func @copies(%tile: !llvm.ptr<3>, %bar: !llvm.ptr<3>, %data: !llvm.ptr<1>, 
   scoped.bulk_wait_group 0
   // CHECK-NEXT: scoped.async_copy %tile, %data size 8 : !llvm.ptr<3>, !llvm.ptr<1>
   scoped.async_copy %tile, %data size 8 : !llvm.ptr<3>, !llvm.ptr<1>
+  // CHECK-NEXT: scoped.async_copy %tile, %data size 16 read %x : !llvm.ptr<3>, !llvm.ptr<1>
+  scoped.async_copy %tile, %data size 16 read %x : !llvm.ptr<3>, !llvm.ptr<1>
   // CHECK-NEXT: scoped.async_arrive noinc %bar : !llvm.ptr<3>
   scoped.async_arrive noinc %bar : !llvm.ptr<3>
   // CHECK-NEXT: scoped.async_commit_group
