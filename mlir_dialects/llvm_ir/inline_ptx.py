@@ -771,7 +771,12 @@ def _intrinsics() -> Iterator[tuple[str, str]]:
         yield f"barrier.cluster.wait{aligned}", f"barrier.cluster.wait{aligned}"
     for size in (4, 8, 16):
         yield f"cp.async.ca.shared.global.{size}", f"cp.async.ca.shared.global [$0], [$1], {size}"
+        yield (
+            f"cp.async.ca.shared.global.{size}.s",
+            f"cp.async.ca.shared.global [$0], [$1], {size}, $2",
+        )
     yield "cp.async.cg.shared.global.16", "cp.async.cg.shared.global [$0], [$1], 16"
+    yield "cp.async.cg.shared.global.16.s", "cp.async.cg.shared.global [$0], [$1], 16, $2"
     for noinc in ("", ".noinc"):
         yield (f"cp.async.mbarrier.arrive{noinc}.shared",
                f"cp.async.mbarrier.arrive{noinc}.shared.b64 [$0]")  # fmt: skip
@@ -786,15 +791,45 @@ def _intrinsics() -> Iterator[tuple[str, str]]:
     yield "tcgen05.wait.st", "tcgen05.wait::st.sync.aligned"
     yield "tcgen05.fence.before.thread.sync", "tcgen05.fence::before_thread_sync"
     yield "tcgen05.fence.after.thread.sync", "tcgen05.fence::after_thread_sync"
+    for name in ("cta", "cluster", "gpu", "sys"):
+        tensormap = "fence.proxy.tensormap_generic"
+        yield (f"{tensormap}.acquire.{name}",
+               f"fence.proxy.tensormap::generic.acquire.{name} [$0], $1")  # fmt: skip
+        yield f"{tensormap}.release.{name}", f"fence.proxy.tensormap::generic.release.{name}"
+    for proxy, as_ptx in (("", ""), ("proxy.async_generic.", "proxy.async::generic.")):
+        for ordering, space in (("acquire", "cluster"), ("release", "cta")):
+            yield (f"fence.{proxy}{ordering}.sync_restrict.space.{space}.scope.cluster",
+                   f"fence.{as_ptx}{ordering}.sync_restrict::shared::{space}.cluster")  # fmt: skip
+    yield "fence.proxy.alias", "fence.proxy.alias"
     yield "mbarrier.init.shared", "mbarrier.init.shared.b64 [$0], $1"
     yield "mbarrier.inval.shared", "mbarrier.inval.shared.b64 [$0]"
+    yield "mbarrier.arrive.shared", "mbarrier.arrive.shared.b64 $0, [$1]"
+    yield "mbarrier.arrive.drop.shared", "mbarrier.arrive_drop.shared.b64 $0, [$1]"
+    yield "mbarrier.test.wait.shared", "mbarrier.test_wait.shared.b64 $0, [$1], $2"
     for scope in ("cta", "cluster"):
-        for name, space in (("cta", "shared::cta"), ("cluster", "shared::cluster")):
-            yield (f"mbarrier.expect.tx.scope.{scope}.space.{name}",
-                   f"mbarrier.expect_tx.relaxed.{scope}.{space}.b64 [$0], $1")  # fmt: skip
+        yield from _of_mbarriers(scope)
+
+
+def _of_mbarriers(scope: str) -> Iterator[tuple[str, str]]:
+    """Those of one scope; the result, where there is one, is ``$0``."""
+    for name, given in (("cta", "$0, [$1], $2"), ("cluster", "_, [$0], $1")):
+        where, space = f"scope.{scope}.space.{name}", f"shared::{name}.b64"
+        for does, word in (("expect.tx", "expect_tx"), ("complete.tx", "complete_tx")):
+            yield f"mbarrier.{does}.{where}", f"mbarrier.{word}.relaxed.{scope}.{space} [$0], $1"
+        for drop, arrive in (("", "arrive"), (".drop", "arrive_drop")):
+            for bytes_, expect in (("", ""), (".expect.tx", ".expect_tx")):
+                for relaxed, ordering in (("", "release"), (".relaxed", "relaxed")):
+                    yield (f"mbarrier.arrive{drop}{bytes_}{relaxed}.{where}",
+                           f"mbarrier.{arrive}{expect}.{ordering}.{scope}.{space} {given}")  # fmt: skip
+    for asks, word in (("test.wait", "test_wait"), ("try.wait", "try_wait")):
+        for parity in ("", ".parity"):
+            for relaxed, ordering in (("", "acquire"), (".relaxed", "relaxed")):
+                yield (f"mbarrier.{asks}{parity}{relaxed}.scope.{scope}.space.cta",
+                       f"mbarrier.{word}{parity}.{ordering}.{scope}.shared::cta.b64 $0, [$1], $2")  # fmt: skip
 
 
 INTRINSICS: Mapping[str, str] = MappingProxyType(
     {f"llvm.nvvm.{name}": text for name, text in _intrinsics()}
 )
-"""Intrinsics as PTX, ``$n`` being operand n. Source: LLVM 22, NVPTXIntrinsics.td."""
+"""Intrinsics as PTX, ``$n`` being operand n, after the result if there is one. Source: LLVM 22,
+NVPTXIntrinsics.td."""

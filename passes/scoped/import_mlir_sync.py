@@ -379,7 +379,7 @@ def _by_intrinsic(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
     if not isinstance(name, StringAttr):
         raise UnsaidError("it has no intrin")
     if (text := INTRINSICS.get(name.data)) is not None:
-        return _by_ptx(op, text, ",".join(["r"] * len(op.operands)))
+        return _by_ptx(op, text, ",".join(["r"] * (len(op.operands) + len(op.results))))
     effect = effect_of_intrinsic(name.data)
     if effect is None or _calls_silently(op, effect):
         return None

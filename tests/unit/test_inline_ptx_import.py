@@ -307,15 +307,30 @@ def test_an_intrinsic_is_the_ptx_that_llvm_makes_of_it(name: str) -> None:
     assert expected is not None
     places = sorted({*re.findall(r"\$\d", text)})
     cluster = "shared::cluster" in text
-    pointer = "ptr addrspace(7)" if cluster else "ptr addrspace(3)"
+    pointer = (
+        "ptr addrspace(7)" if cluster else "ptr" if "tensormap" in text else "ptr addrspace(3)"
+    )
     types = [pointer if f"[{place}]" in text else "i32" for place in places]
+    result = "void"
+    if "mbarrier" in text and " $0" in text:
+        result = "i1" if "wait" in text else "i64"
+        del types[0]
+    if result == "i1" and "parity" not in text:
+        types[-1] = "i64"
     if "shared.global" in text:
         types[1] = "ptr addrspace(1)"
-    given = [f"{each} {'64' if each == 'i32' else '%g' if '1' in each else '%p'}" for each in types]
+    size = "128" if "tensormap" in text else "64"
+    given = [
+        f"{each} {size if each[0] == 'i' else '%g' if '1' in each else '%p'}" for each in types
+    ]
+    call, back = ("%r = call", f"{result} %r") if result != "void" else ("call", "void")
     source = (
-        f"{HEADER}define void @f({pointer} %p, ptr addrspace(1) %g) {{\n  call void @{name}({', '.join(given)})\n"
-        f"  ret void\n}}\ndeclare void @{name}({', '.join(types)})\n"
+        f"{HEADER}define {result} @f({pointer} %p, ptr addrspace(1) %g) {{\n  {call} {result} @{name}({', '.join(given)})\n"
+        f"  ret {back}\n}}\ndeclare {result} @{name}({', '.join(types)})\n"
     )
+    # 64 is no barrier's number, and no mask of all lanes.
+    is_one = any(op.name.startswith("scoped.") for op in import_llvm_ir(source).walk())
+    assert is_one is not name.startswith(("llvm.nvvm.bar.warp", "llvm.nvvm.barrier.cta"))
     made = [s for s in _statements(compiled(source)) if _name(s) == _name(expected)]
     assert len(made) == 1, compiled(source)
     one, other = made[0].opcode, expected.opcode
