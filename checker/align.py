@@ -223,10 +223,16 @@ class _Places:
         """The alignment, which has a problem where an atomic or a barrier cannot be told."""
         asked: dict[int, tuple[int, ...]] = {}
         together: defaultdict[tuple[int, ...], list[Found]] = defaultdict(list)
+        known: dict[tuple[_Key, InstructionKind, AddressSpace | None], list[SourceOperation]] = {}
         unplaced = 0
         for each in self.found:
             key = self._key_of(each.instruction.source)
-            operations = [op for op in self.groups.get(key, ()) if each.may_be(op)]
+            # Many instructions of one place are alike.
+            alike = (key, each.kind, each.space)
+            operations = known.get(alike)
+            if operations is None:
+                operations = [op for op in self.groups.get(key, ()) if each.may_be(op)]
+                known[alike] = operations
             if not operations:
                 if key in self.elsewhere:
                     return self._failed(each, "comes from another function, inlined here")

@@ -10,9 +10,7 @@ from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_hazards import ON_A_PATH, find_hazards, places_of_hazards
 from fencewright.checker.cdna_lift import LiftedFunction, describe, lift_code
 from fencewright.checker.cdna_patterns import find_patterns
-from fencewright.checker.cdna_scoped import to_scoped
 from fencewright.checker.cdna_state import State, code_of, solve
-from fencewright.checker.cdna_surplus import find_surplus
 from fencewright.checker.cdna_text import Assembly, Function
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -56,11 +54,15 @@ class Checked:
             if each.rule is Rule.UNWAITED and each.level is not Level.NOTE
             for line in each.about
         }
+        from fencewright.checker.cdna_surplus import find_surplus
+
         found = find_surplus(self.lifted.code, self.entries, unwaited)
         yield from (each.finding for each in found)
 
     def scoped(self) -> str:
         """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""
+        from fencewright.checker.cdna_scoped import to_scoped
+
         return to_scoped(self.lifted, self.entries)
 
     def provided(self) -> Iterator[tuple[int, str]]:

@@ -24,6 +24,7 @@ from fencewright.checker.cdna_text import (
     Registers,
     halves,
 )
+from fencewright.checker.cdna_waits import wait_counts
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.waits import read_wait
 from fencewright.lowering.vocabulary import AddressSpace, Operation
@@ -687,7 +688,7 @@ class _ThreadReader:
             case _:
                 pass
         try:
-            return rows.wait_counts(
+            return wait_counts(
                 each
                 for each in (*operands, *self.instruction.modifiers)
                 if not isinstance(each, Registers) and each != "&"

@@ -31,8 +31,8 @@ from fencewright.checker.cdna_accesses import (
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
 from fencewright.checker.cdna_operands import Effects
-from fencewright.checker.cdna_rows import wait_counts
 from fencewright.checker.cdna_text import Registers
+from fencewright.checker.cdna_waits import wait_counts
 from fencewright.lowering.cdna.caches import Caches, Reach
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind, CounterState, Token

@@ -110,12 +110,6 @@ class PtxFile:
     file: str
 
 
-def is_ptx(text: str) -> bool:
-    """Whether a text is PTX: it begins with ``.version``, or names a chip as PTX does."""
-    return _VERSION_LINE.search(text) is not None
-
-
-_VERSION_LINE = re.compile(r"^\s*\.version\s+\d+\.\d+\s*(?://.*)?$", re.M)
 _NUMBERED = re.compile(r"(%?[A-Za-z_$]+?)\d+")
 _SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _BLANK = re.compile(r"[^\n]")

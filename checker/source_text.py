@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from fencewright.checker.source_program import (
     DebugPlace,
@@ -30,9 +31,10 @@ from fencewright.lowering.llvm_architecture import (
     architecture_of,
     triples_in,
 )
-from fencewright.lowering.ptx.inline import read as read_inline
-from fencewright.lowering.ptx.statements import Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+
+if TYPE_CHECKING:
+    from fencewright.lowering.ptx.statements import Statement
 
 _GLOBAL, _LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _GENERIC = AddressSpace.GENERIC
@@ -475,6 +477,9 @@ class _Body:
         found = _ASM.search(text)
         statements = None
         if found is not None and self.module.architecture is PTX:
+            # Here, for most sources have no PTX in them.
+            from fencewright.lowering.ptx.inline import read as read_inline
+
             statements = read_inline(_ESCAPED.sub(_escaped, found[1]), found[2])
         made = self._made(SourceKind.OPAQUE, text, line)
         if statements is None:
@@ -509,7 +514,7 @@ _KIND_OF_STATEMENT = MappingProxyType(
 """What instructions of PTX are to the source; all others order nothing that is compared."""
 
 
-def _kind_of(statement: Statement) -> SourceKind | None:
+def _kind_of(statement: "Statement") -> SourceKind | None:
     if statement.operation == "atom" and "cas" in statement.opcode.name.split("."):
         return SourceKind.CMPXCHG
     if statement.operation == "fence" and statement.opcode.modifiers:
@@ -517,7 +522,7 @@ def _kind_of(statement: Statement) -> SourceKind | None:
     return _KIND_OF_STATEMENT.get(statement.operation)
 
 
-def _space_in(statement: Statement) -> AddressSpace | None:
+def _space_in(statement: "Statement") -> AddressSpace | None:
     space = statement.accesses[-1].space
     if space in (AddressSpace.CONSTANT, AddressSpace.PRIVATE):
         return None

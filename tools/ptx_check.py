@@ -3,10 +3,14 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fencewright.checker.ptx_rules import PtxFinding
-from fencewright.checker.ptx_text import PtxError, PtxFile, PtxFunction, is_ptx, read_ptx
+from fencewright.checker.ptx_version import is_ptx
 from fencewright.tools import diagnostics
+
+if TYPE_CHECKING:
+    from fencewright.checker.ptx_text import PtxFile, PtxFunction
 
 _SUFFIX = ".ptx"
 _LOOKED_AT = 1 << 16
@@ -25,11 +29,14 @@ def takes(path: str, content: bytes) -> bool:
     return path.endswith(_SUFFIX) or (is_ptx(begin) and ".amdgcn_target" not in begin)
 
 
-def read_input(content: bytes, file: str) -> PtxFile:
+def read_input(content: bytes, file: str) -> "PtxFile":
     """The PTX that a file contains.
 
     Raises ``PtxError``, or ``ToolError`` for what is something else.
     """
+    # Here, for most inputs are AMD's.
+    from fencewright.checker.ptx_text import PtxError, read_ptx
+
     if not content.strip():
         raise diagnostics.error("the input is empty", file)
     if content.startswith(b"\x7fELF"):
@@ -47,16 +54,15 @@ def read_input(content: bytes, file: str) -> PtxFile:
     return module
 
 
-def findings_of(module: PtxFile) -> Iterator[PtxFinding]:
+def findings_of(module: "PtxFile") -> Iterator[PtxFinding]:
     """The findings in all functions."""
-    # Here, for most inputs are AMD's.
     from fencewright.checker.ptx_findings import find_problems
 
     for function in module.functions.values():
         yield from find_problems(module, function)
 
 
-def lifted(module: PtxFile) -> Iterator[tuple[int, str]]:
+def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
     """What each instruction provides to other threads, with its line."""
     from fencewright.checker.ptx_lift import Lift
 
@@ -65,12 +71,12 @@ def lifted(module: PtxFile) -> Iterator[tuple[int, str]]:
             yield each.instruction.line, each.text
 
 
-def names_of(module: PtxFile) -> Mapping[str, bool]:
+def names_of(module: "PtxFile") -> Mapping[str, bool]:
     """The functions, with whether they are kernels."""
     return {each.name: each.is_entry for each in module.functions.values()}
 
 
-def scoped(module: PtxFile) -> Iterator[tuple[PtxFunction, Callable[[], str]]]:
+def scoped(module: "PtxFile") -> "Iterator[tuple[PtxFunction, Callable[[], str]]]":
     """The functions that no other calls, each with what writes it on ``scoped``.
 
     That raises ``UnliftableError`` for what ``scoped`` cannot say.

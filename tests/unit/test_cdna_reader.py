@@ -5,7 +5,7 @@ import pytest
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_listing import read_disassembly
 from fencewright.checker.cdna_program import HazardError, ThreadLaunch, read_thread
-from fencewright.checker.cdna_rows import ROWS, wait_counts
+from fencewright.checker.cdna_rows import ROWS
 from fencewright.checker.cdna_text import (
     Assembly,
     AssemblyError,
@@ -15,6 +15,7 @@ from fencewright.checker.cdna_text import (
     Registers,
     read_assembly,
 )
+from fencewright.checker.cdna_waits import wait_counts
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.ptx_text import PtxError, PtxFunction, is_ptx, read_ptx
+from fencewright.checker.ptx_text import PtxError, PtxFunction, read_ptx
+from fencewright.checker.ptx_version import is_ptx
 from fencewright.lowering.ptx.statements import EffectKind
 from fencewright.tools.dev.in_process import TOOLS, call
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fencewright.checker.cdna_objects import MAGIC, is_amd_object
 from fencewright.checker.findings import Level, Rule
-from fencewright.checker.ptx_text import is_ptx
+from fencewright.checker.ptx_version import is_ptx
 from fencewright.tools.commands.check_files import report_on, unreadable
 from fencewright.tools.diagnostics import TRACEBACK_VARIABLE, Diagnostic, diagnose, error
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding

@@ -3,12 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fencewright.checker.cdna_text import Assembly, read_assembly
 from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.ptx_source import compare_ptx, with_lines_of_ptx
-from fencewright.checker.ptx_text import PtxFile, is_ptx, read_ptx
+from fencewright.checker.ptx_version import is_ptx
 from fencewright.checker.source_check import Comparison, not_compared
 from fencewright.checker.source_compare import (
     compare_modules,
@@ -28,8 +27,12 @@ from fencewright.tools.diagnostics import (
     output_file,
     read_bytes,
 )
-from fencewright.tools.inputs.compiler_runs import Compiled, run_compiler
 from fencewright.tools.statuses import USAGE
+
+if TYPE_CHECKING:
+    from fencewright.checker.ptx_text import PtxFile
+    from fencewright.checker.source_litmus import Counterexample
+    from fencewright.tools.inputs.compiler_runs import Compiled
 
 _MOST_SHOWN = 8
 """The findings of one file that are executed: each may take a second."""
@@ -109,7 +112,7 @@ class CodeAndSource:
 class PtxAndSource:
     """PTX, and the source beside it; as ``CodeAndSource``."""
 
-    module: PtxFile
+    module: "PtxFile"
     file: str
     source: SourceModule | None = None
     files: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -122,6 +125,8 @@ class PtxAndSource:
         _check_architecture(self.source, PTX, "PTX")
         if self.source.functions.keys().isdisjoint(self.module.functions):
             raise error("no function of the source is in the code", self.source.file)
+        from fencewright.checker.ptx_source import compare_ptx
+
         return list(compare_ptx(self.source, self.module, self.files, self.apart))
 
 
@@ -131,7 +136,7 @@ def _check_architecture(source: SourceModule, architecture: Architecture, name: 
         raise error(f"the source is not for {name}, its target triple says", source.file)
 
 
-def read_beside_ptx(module: PtxFile, text: str, file: str, source: str) -> PtxAndSource:
+def read_beside_ptx(module: "PtxFile", text: str, file: str, source: str) -> PtxAndSource:
     """The PTX ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
     return PtxAndSource(module, file, _source(source, PTX), files_in(text))
 
@@ -150,6 +155,8 @@ def _source(path: str, architecture: Architecture) -> SourceModule:
 
 def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource | PtxAndSource:
     """What the command makes of ``path``, beside it; written to ``code`` if that is given."""
+    from fencewright.tools.inputs.compiler_runs import run_compiler
+
     _source(path, CDNA)
     done = run_compiler(command, path)
     file = code or f"{path} (compiled)"
@@ -168,7 +175,10 @@ def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource
     return CodeAndSource(lined, file, with_places(source, numbered), files, apart)
 
 
-def _compiled_ptx(path: str, done: Compiled, file: str) -> PtxAndSource:
+def _compiled_ptx(path: str, done: "Compiled", file: str) -> PtxAndSource:
+    from fencewright.checker.ptx_source import with_lines_of_ptx
+    from fencewright.checker.ptx_text import read_ptx
+
     source, module = _source(path, PTX), read_ptx(done.code, file)
     if done.problem:
         return PtxAndSource(module, file, source)
@@ -200,9 +210,14 @@ def show_counterexamples(
     comparisons: Sequence[Comparison], file: str, folder: str | None
 ) -> Iterator[tuple[Finding, str]]:
     """For each error against the source, what the machine makes of it; tests go to ``folder``."""
+    errors = [(one, each) for one in comparisons for each in one.findings if each.later is not None]
+    if not errors:
+        return
+    # Here, for it takes the simulator.
+    from pathlib import Path
+
     from fencewright.checker.source_litmus import UnshownError, counterexample
 
-    errors = [(one, each) for one in comparisons for each in one.findings if each.later is not None]
     for number, (one, each) in enumerate(errors[:_MOST_SHOWN], 1):
         assert one.lifted is not None
         try:
@@ -230,8 +245,3 @@ def _picture(test: "Counterexample") -> str:
     found = find_counterexample(test.program(), test.condition.formula, test.configuration)
     assert found is not None
     return timeline_svg(timeline(found))
-
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fencewright.checker.source_litmus import Counterexample
