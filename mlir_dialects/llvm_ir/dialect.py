@@ -201,6 +201,11 @@ def type_to_text(type: Attribute) -> str:
 
 # Operations
 
+ACCESS = "llvm_ir.access"
+"""The discardable attribute of an ``llvm_ir.inst`` that is one access in the generic proxy, or several
+weak ones, perhaps under a predicate: ``{ordering, scope}``, with ``update`` if it is one atomic
+read-modify-write."""
+
 NO_ACCESS = "llvm_ir.no_access"
 """The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""
 

@@ -51,11 +51,6 @@ from fencewright.mlir_dialects.attributes import (
 )
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 
-ACCESS = "llvm_ir.access"
-"""The discardable attribute of an ``llvm_ir.inst`` that is one access in the generic proxy, or several
-weak ones, perhaps under a predicate: ``{ordering, scope}``, with ``update`` if it is one atomic
-read-modify-write."""
-
 _CALL = re.compile(
     r"(?:tail |musttail |notail )?call (?P<type>.+?) "
     r'(?:asm (?P<flags>(?:sideeffect |alignstack |inteldialect |unwind )*)"(?P<text>[^"]*)", '
@@ -285,7 +280,7 @@ def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Understood:
             return NOT_UNDERSTOOD
         if strong[0].operation in ("atom", "red") and "cas" not in strong[0].opcode.modifiers:
             said["update"] = _UNIT
-    return Understood(attributes={ACCESS: DictionaryAttr(said)})
+    return Understood(attributes={llvm_ir.ACCESS: DictionaryAttr(said)})
 
 
 def strong_access(statement: Statement) -> dict[str, Attribute] | None:
@@ -311,7 +306,7 @@ def _is_generic(statement: Statement) -> bool:
 
 def access_of(op: Operation) -> tuple[Ordering, Scope | None] | None:
     """How an access that is text is ordered, and for whom; None for any other operation."""
-    said = op.attributes.get(ACCESS)
+    said = op.attributes.get(llvm_ir.ACCESS)
     if not isinstance(said, DictionaryAttr):
         return None
     ordering, scope = said.data.get("ordering"), said.data.get("scope")

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _MODULE = "gpu.module"
 _FUNCTIONS = ("func.func", "gpu.func")
-"""Names of MLIR's own dialects, which are not imported for LLVM IR: that would be a tenth of a short run."""
+"""Names of MLIR's own dialects, which are imported where a module has something of them: each is a
+twentieth of a short run. Whoever asks for an operation of theirs asks for its name."""
 
 
 def top_level(module: ModuleOp) -> Iterator[Operation]:
@@ -28,6 +29,11 @@ def top_level(module: ModuleOp) -> Iterator[Operation]:
 def is_mlir_function(op: Operation | None) -> "TypeGuard[func.FuncOp | gpu.FuncOp]":
     """Whether ``op`` is a function of one of MLIR's own dialects."""
     return op is not None and op.name in _FUNCTIONS
+
+
+def is_named(op: Operation | None, name: str) -> TypeGuard[Operation]:
+    """Whether there is an operation of this name: how those of MLIR's own dialects are told apart."""
+    return op is not None and op.name == name
 
 
 def reachable_blocks(body: Region) -> list[Block]:

@@ -7,9 +7,8 @@ Uniformity".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects import cf, gpu, llvm
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
@@ -18,9 +17,16 @@ from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.control_flow import postorder, predecessors, successors
 from fencewright.passes.analysis.dominance import immediate_dominators
 
+if TYPE_CHECKING:
+    from xdsl.dialects import cf
+
 _SAME_IN_A_WARP = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.CONSTANT})
-_OF_ALL_THREADS = frozenset({gpu.BlockIdOp, gpu.BlockDimOp, gpu.GridDimOp, llvm.AddressOfOp})
-_OF_OPERANDS = frozenset({llvm.GEPOp, llvm.PtrToIntOp, llvm.IntToPtrOp, llvm.CallIntrinsicOp})
+_OF_ALL_THREADS = frozenset(
+    {"gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "llvm.mlir.addressof"}
+)
+_OF_OPERANDS = frozenset(
+    {"llvm.getelementptr", "llvm.ptrtoint", "llvm.inttoptr", "llvm.call_intrinsic"}
+)
 _DIALECTS_OF_OPERANDS = frozenset({"arith", "math", "vector"})
 
 
@@ -57,17 +63,18 @@ class _Analysis:
                 self._flow(use.operation, use.index)
 
     def _flow(self, user: Operation, operand: int) -> None:
-        if isinstance(user, cf.ConditionalBranchOp):
+        if user.name == "cf.cond_br":
+            branch = cast("cf.ConditionalBranchOp", user)
             if operand == 0:
-                self._part(cast(Block, user.parent))
+                self._part(cast(Block, branch.parent))
                 return
-            split = operand - 1 - len(user.then_arguments)
+            split = operand - 1 - len(branch.then_arguments)
             into_then = split < 0
             self.work.append(
-                user.then_block.args[operand - 1] if into_then else user.else_block.args[split]
+                branch.then_block.args[operand - 1] if into_then else branch.else_block.args[split]
             )
-        elif isinstance(user, cf.BranchOp):
-            self.work.append(user.successor.args[operand])
+        elif user.name == "cf.br":
+            self.work.append(user.successors[0].args[operand])
         else:
             self.work += user.results
 
@@ -94,8 +101,7 @@ def _may_differ(op: Operation) -> bool:
         # Racing loads of one address by several threads may see different writes.
         ordered = op.ordering != ORDERINGS[Ordering.WEAK]
         return ordered or op.space not in _SAME_IN_A_WARP
-    kind = type(op)
-    if kind in _OF_ALL_THREADS or kind in _OF_OPERANDS:
+    if op.name in _OF_ALL_THREADS or op.name in _OF_OPERANDS:
         return False
     return op.name.partition(".")[0] not in _DIALECTS_OF_OPERANDS
 

@@ -9,15 +9,18 @@ UniformityAnalysis.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects import cf, gpu
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
 from fencewright.passes.analysis.election import WAVE, number_of
 
-_ALWAYS = (gpu.ThreadIdOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
+if TYPE_CHECKING:
+    from xdsl.dialects import cf
+
+_ALWAYS = frozenset({"gpu.thread_id", scoped.AtomicRmwOp.name, scoped.CmpxchgOp.name})
 _PER_LANE = frozenset({AddressSpace.GENERIC, AddressSpace.PRIVATE})
 
 
@@ -60,19 +63,20 @@ def _is_wave_number(value: SSAValue, wave: int) -> bool:
 def _is_source(op: Operation) -> bool:
     if isinstance(op, scoped.LoadOp):
         return op.space in _PER_LANE
-    return isinstance(op, _ALWAYS)
+    return op.name in _ALWAYS
 
 
 def _depending(user: Operation, operand: int) -> Iterable[SSAValue]:
     """The values that the operand ``operand`` of ``user`` flows into."""
-    if isinstance(user, cf.BranchOp):
-        return (user.successor.args[operand],)
-    if isinstance(user, cf.ConditionalBranchOp):
+    if user.name == "cf.br":
+        return (user.successors[0].args[operand],)
+    if user.name == "cf.cond_br":
+        branch = cast("cf.ConditionalBranchOp", user)
         if operand == 0:
             return ()
         index = operand - 1
-        split = len(user.then_arguments)
+        split = len(branch.then_arguments)
         if index < split:
-            return (user.then_block.args[index],)
-        return (user.else_block.args[index - split],)
+            return (branch.then_block.args[index],)
+        return (branch.else_block.args[index - split],)
     return user.results

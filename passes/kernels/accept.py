@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
-from typing import NoReturn, TypeGuard, cast
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard, cast
 
-from xdsl.dialects import func, gpu, llvm
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -36,6 +36,10 @@ from fencewright.mlir_dialects.attributes import (
     ScopeAttr,
 )
 from fencewright.mlir_dialects.scoped import float_type, width_of
+from fencewright.passes.analysis.control_flow import is_mlir_function
+
+if TYPE_CHECKING:
+    from xdsl.dialects import func, gpu
 
 LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
 """Where to go with what a kernel path does not do."""
@@ -46,7 +50,7 @@ SCF_FIRST = "-p convert-scf-to-cf makes blocks of it: put it before the chip's p
 MOST_THREADS = 1024
 """Of a work-group. Source: HIP and CUDA programming guides, launch limits."""
 
-Function = func.FuncOp | gpu.FuncOp
+Function: TypeAlias = "func.FuncOp | gpu.FuncOp"
 Bits = Callable[[Attribute], int | None]
 """The width in bits of a value; None for a type that registers do not hold."""
 
@@ -67,7 +71,7 @@ def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticExc
         return DiagnosticException(
             f"LLVM IR has no {kernels}; write it with -t llvm, and compile that with LLVM"
         )
-    if any(isinstance(op, Function | scoped.ScopedOperation) for op in module.walk()):
+    if any(is_mlir_function(op) or isinstance(op, scoped.ScopedOperation) for op in module.walk()):
         return DiagnosticException(f"there is no {kernels}; run {conversions} first")
     return DiagnosticException(f"there is no {kernels}, nor any function to make one of")
 
@@ -100,7 +104,7 @@ def is_marked_kernel(function: Function) -> bool:
     Both functions may carry the attribute ``gpu.kernel``; the word ``kernel`` of ``gpu.func`` is
     its property. Source: MLIR, 'gpu' dialect, gpu.func.
     """
-    if isinstance(function, gpu.FuncOp) and function.kernel is not None:
+    if function.name == "gpu.func" and cast("gpu.FuncOp", function).kernel is not None:
         return True
     return "gpu.kernel" in function.attributes
 
@@ -108,9 +112,10 @@ def is_marked_kernel(function: Function) -> bool:
 def _is_kernel(function: Function) -> bool:
     if is_marked_kernel(function):
         return True
-    if isinstance(function, gpu.FuncOp):
+    if function.name == "gpu.func":
         return False
-    is_public = function.sym_visibility is None or function.sym_visibility.data == "public"
+    visibility = cast("func.FuncOp", function).sym_visibility
+    is_public = visibility is None or visibility.data == "public"
     return is_public and not function.function_type.outputs.data
 
 
@@ -142,7 +147,7 @@ def known_cluster_size(function: Function) -> tuple[int, ...] | None:
 
 def dimension_of(op: Operation) -> int:
     """The number of the dimension that a ``gpu`` operation asks about."""
-    return _DIMENSIONS[str(cast(gpu.ThreadIdOp, op).dimension.data)]
+    return _DIMENSIONS[str(cast("gpu.ThreadIdOp", op).dimension.data)]
 
 
 _DIMENSIONS: Mapping[str, int] = MappingProxyType({"x": 0, "y": 1, "z": 2})

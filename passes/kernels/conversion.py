@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from xdsl.dialects import cf, func, gpu, llvm
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
@@ -17,6 +16,9 @@ from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.leaf_operation import append
 from fencewright.passes.analysis.dominance import check_definitions
 from fencewright.passes.kernels.accept import Function, byte_size, is_used, unsupported
+
+if TYPE_CHECKING:
+    from xdsl.dialects import cf, llvm
 
 
 class BlockBuilder(Protocol):
@@ -101,9 +103,9 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
     PATH: ClassVar[str]
     """The path's name in errors."""
-    HANDLERS: ClassVar[Mapping[type[Operation], Handler]]
-    """What converts each operation; others cannot be converted."""
-    ARITHMETIC: ClassVar[Mapping[type[Operation], Arithmetic]]
+    HANDLERS: ClassVar[Mapping[str, Handler]]
+    """What converts each operation, by its name; others cannot be converted."""
+    ARITHMETIC: ClassVar[Mapping[str, Arithmetic]]
     BRANCH: ClassVar[type[Operation]]
     COND_BRANCH: ClassVar[type[IRDLOperation]]
 
@@ -130,7 +132,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         return bits
 
     @abstractmethod
-    def element(self, gep: llvm.GEPOp, index: SSAValue | int, size: int) -> SSAValue:
+    def element(self, gep: "llvm.GEPOp", index: SSAValue | int, size: int) -> SSAValue:
         """The address of an element of an array whose elements have ``size`` bytes."""
 
     @abstractmethod
@@ -166,7 +168,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
     def convert(self, op: Operation) -> None:
         """Append what ``op`` becomes."""
-        handler = self.HANDLERS.get(type(op))
+        handler = self.HANDLERS.get(op.name)
         if handler is None:
             unsupported(op, f"'{op.name}' is not supported on the {self.PATH} path")
         self.location = op.location
@@ -195,11 +197,11 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
     def arithmetic(self, op: Operation) -> None:
         """Append an operation of ``ARITHMETIC``."""
-        self.values[op.results[0]] = self.ARITHMETIC[type(op)](self.build, op, self.operands(op))
+        self.values[op.results[0]] = self.ARITHMETIC[op.name](self.build, op, self.operands(op))
 
     def getelementptr(self, op: Operation) -> None:
         """Append the address of an element."""
-        gep = cast(llvm.GEPOp, op)
+        gep = cast("llvm.GEPOp", op)
         indices = tuple(gep.rawConstantIndices.get_values())
         if len(indices) != 1:
             unsupported(op, "a getelementptr of more than one index is not supported")
@@ -207,7 +209,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         index = gep.ssa_indices[0] if gep.ssa_indices else int(indices[0])
         self.values[gep.result] = self.element(gep, index, size)
 
-    def allocated(self, alloca: llvm.AllocaOp, is_private: bool) -> tuple[int, int]:
+    def allocated(self, alloca: "llvm.AllocaOp", is_private: bool) -> tuple[int, int]:
         """The bytes that ``alloca`` takes, and their alignment."""
         count = alloca.size.owner
         value = count.properties.get("value") if isinstance(count, Operation) else None
@@ -220,14 +222,14 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
     def branch(self, op: Operation) -> None:
         """Append an unconditional branch."""
-        target = cast(cf.BranchOp, op).successor
+        target = cast("cf.BranchOp", op).successor
         self.build.block.add_op(
             self.BRANCH.create(operands=self.operands(op), successors=(self.blocks[target],))
         )
 
     def cond_branch(self, op: Operation) -> None:
         """Append a conditional branch."""
-        branch = cast(cf.ConditionalBranchOp, op)
+        branch = cast("cf.ConditionalBranchOp", op)
         values = self.values
         self.build.block.add_op(
             self.COND_BRANCH.build(
@@ -249,16 +251,16 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
 def shared_handlers(
     conversion: type[KernelConversion[Any, Any]],
-) -> Mapping[type[Operation], Handler]:
+) -> Mapping[str, Handler]:
     """The rows of ``HANDLERS`` that all paths have."""
     return MappingProxyType(
         {
             **dict.fromkeys(conversion.ARITHMETIC, conversion.arithmetic),
-            llvm.GEPOp: conversion.getelementptr,
-            cf.BranchOp: conversion.branch,
-            cf.ConditionalBranchOp: conversion.cond_branch,
-            func.ReturnOp: conversion.end,
-            gpu.ReturnOp: conversion.end,
+            "llvm.getelementptr": conversion.getelementptr,
+            "cf.br": conversion.branch,
+            "cf.cond_br": conversion.cond_branch,
+            "func.return": conversion.end,
+            "gpu.return": conversion.end,
         }
     )
 

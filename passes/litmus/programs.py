@@ -27,7 +27,7 @@ from fencewright.mlir_dialects.litmus import (
 )
 from fencewright.mlir_dialects.scoped_async import OF_UNITS
 from fencewright.passes.analysis.control_flow import top_level
-from fencewright.passes.litmus.outline_litmus_threads import is_of_a_target
+from fencewright.passes.litmus.outlining import is_of_a_target
 from fencewright.simulator.cdna.rows import Reading
 from fencewright.simulator.core.condition import (
     And,

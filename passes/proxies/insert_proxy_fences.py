@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -12,9 +12,11 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.mlir_dialects.scoped_async import AsyncOperation
-from fencewright.passes.analysis.control_flow import top_level
-from fencewright.passes.kernels.accept import Function
-from fencewright.passes.proxies.dataflow import Analysis, Missing
+from fencewright.passes.analysis.control_flow import is_mlir_function, top_level
+
+if TYPE_CHECKING:
+    from fencewright.passes.kernels.accept import Function
+    from fencewright.passes.proxies.dataflow import Analysis, Missing
 
 
 @dataclass(frozen=True)
@@ -38,25 +40,32 @@ class InsertProxyFencesPass(ModulePass):
             _insert(function, self.fence_reads)
 
 
-def missing_synchronisation(function: Function, *, fence_reads: bool = True) -> list[Missing]:
+def missing_synchronisation(function: "Function", *, fence_reads: bool = True) -> "list[Missing]":
     """What ``insert-proxy-fences`` would add to a function; nothing where all is there."""
-    return Analysis(function, fence_reads).solve()
+    return _analysis(function, fence_reads).solve()
 
 
-def _asynchronous_functions(module: ModuleOp) -> list[Function]:
+def _analysis(function: "Function", fence_reads: bool) -> "Analysis":
+    # Most functions have nothing asynchronous: they do not pay for it.
+    from fencewright.passes.proxies.dataflow import Analysis
+
+    return Analysis(function, fence_reads)
+
+
+def _asynchronous_functions(module: ModuleOp) -> "list[Function]":
     return [
         op
         for op in top_level(module)
-        if isinstance(op, func.FuncOp | gpu.FuncOp) and op.body.blocks and _is_asynchronous(op)
+        if is_mlir_function(op) and op.body.blocks and _is_asynchronous(op)
     ]
 
 
-def _is_asynchronous(function: Function) -> bool:
+def _is_asynchronous(function: "Function") -> bool:
     return any(isinstance(op, AsyncOperation) for op in function.walk())
 
 
-def _insert(function: Function, fence_reads: bool) -> None:
-    analysis = Analysis(function, fence_reads)
+def _insert(function: "Function", fence_reads: bool) -> None:
+    analysis = _analysis(function, fence_reads)
     before: dict[Operation, list[Missing]] = defaultdict(list)
     for missing in analysis.solve():
         if missing.relaxes:
@@ -73,7 +82,7 @@ def _insert(function: Function, fence_reads: bool) -> None:
         _insert_before(point, missings)
 
 
-def _insert_before(point: Operation, missings: list[Missing]) -> None:
+def _insert_before(point: Operation, missings: "list[Missing]") -> None:
     block = point.parent
     assert block is not None
     seen: set[object] = set()

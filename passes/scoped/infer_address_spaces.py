@@ -3,10 +3,9 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, cf, func, gpu, llvm
 from xdsl.dialects.builtin import FunctionType, IntAttr, ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
@@ -15,8 +14,16 @@ from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
-from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.control_flow import (
+    is_mlir_function,
+    is_named,
+    reachable_blocks,
+    top_level,
+)
 from fencewright.passes.kernels.accept import Function
+
+if TYPE_CHECKING:
+    from xdsl.dialects import cf
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class InferAddressSpacesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with_lds = kernels_with_lds_arguments(op)
         for each in top_level(op):
-            if isinstance(each, func.FuncOp | gpu.FuncOp) and each.sym_name.data not in with_lds:
+            if is_mlir_function(each) and each.sym_name.data not in with_lds:
                 _infer(each)
         for each in op.ops:
             if each.name == _LLVM_IR_FUNCTION:
@@ -72,7 +79,7 @@ def kernels_with_lds_arguments(module: ModuleOp) -> frozenset[str]:
     return frozenset(found)
 
 
-_COMPUTE_POINTERS = frozenset({llvm.GEPOp, arith.SelectOp})
+_COMPUTE_POINTERS = frozenset({"llvm.getelementptr", "arith.select"})
 _GLOBAL = LLVMPointerType(IntAttr(AddressSpace.GLOBAL.number))
 _GENERIC = (LLVMPointerType(), LLVMPointerType(IntAttr(AddressSpace.GENERIC.number)))
 
@@ -110,7 +117,7 @@ def _candidates(blocks: Iterable[Block]) -> Iterator[SSAValue]:
     for block in blocks:
         yield from filter(_is_generic, block.args)
         for op in block.ops:
-            if type(op) in _COMPUTE_POINTERS:
+            if op.name in _COMPUTE_POINTERS:
                 yield from filter(_is_generic, op.results)
 
 
@@ -129,12 +136,13 @@ def _incoming(blocks: Iterable[Block]) -> dict[SSAValue, list[SSAValue]]:
 
 
 def _edges(branch: Operation | None) -> list[tuple[Block, list[SSAValue]]]:
-    if isinstance(branch, cf.BranchOp):
-        return [(branch.successor, list(branch.arguments))]
-    if isinstance(branch, cf.ConditionalBranchOp):
+    if is_named(branch, "cf.br"):
+        return [(branch.successors[0], list(branch.operands))]
+    if is_named(branch, "cf.cond_br"):
+        conditional = cast("cf.ConditionalBranchOp", branch)
         return [
-            (branch.then_block, list(branch.then_arguments)),
-            (branch.else_block, list(branch.else_arguments)),
+            (conditional.then_block, list(conditional.then_arguments)),
+            (conditional.else_block, list(conditional.else_arguments)),
         ]
     return []
 
@@ -164,9 +172,9 @@ def _may_be_global(use: Use, found: Iterable[SSAValue]) -> bool:
     if isinstance(op, scoped.AccessOperation):
         others = [each for index, each in enumerate(op.operands) if index != use.index]
         return operand is op.pointer and operand not in others
-    if isinstance(op, llvm.PtrToIntOp):
+    if op.name == "llvm.ptrtoint":
         return True
-    if isinstance(op, llvm.GEPOp | arith.SelectOp):
+    if op.name in _COMPUTE_POINTERS:
         return op.results[0] in found
     return bool(_edges(op)) and all(
         argument in found
@@ -223,7 +231,7 @@ def _obstacle(
 def _made_of(value: SSAValue) -> Iterator[SSAValue]:
     """The pointers that are computed of one, and the arguments that it is handed to."""
     for use in value.uses:
-        if isinstance(use.operation, llvm.GEPOp | arith.SelectOp):
+        if use.operation.name in _COMPUTE_POINTERS:
             yield use.operation.results[0]
         for target, values in _edges(use.operation):
             for argument, each in zip(target.args, values, strict=True):

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -13,6 +12,9 @@ from fencewright.lowering.vocabulary import RmwKind
 from fencewright.mlir_dialects.cdna import VGPR, VGPR_PAIR
 from fencewright.passes.kernels.accept import float_bits, unsupported
 from fencewright.passes.to_cdna.builder import ADD_64, CdnaBuilder, bits_of, register_type
+
+if TYPE_CHECKING:
+    from xdsl.dialects import arith
 
 Convert = Callable[[CdnaBuilder, Operation, tuple[SSAValue, ...]], SSAValue]
 """Builds what replaces an operation's result, from what replaced its operands."""
@@ -33,21 +35,21 @@ class CdnaBinaryRow:
     is_shift: bool = False
 
 
-_BINARY: Mapping[type[Operation], CdnaBinaryRow] = MappingProxyType(
+_BINARY: Mapping[str, CdnaBinaryRow] = MappingProxyType(
     {
-        arith.AddiOp: CdnaBinaryRow("s_xor_b64", "v_add_u32_e32", ADD_64),
-        arith.SubiOp: CdnaBinaryRow("s_xor_b64", "v_sub_u32_e32", ("v_sub_u64",)),
-        arith.MuliOp: CdnaBinaryRow("s_and_b64", "v_mul_lo_u32", ("v_mul_u64",)),
-        arith.AndIOp: CdnaBinaryRow("s_and_b64", "v_and_b32_e32", ("v_and_b64",)),
-        arith.OrIOp: CdnaBinaryRow("s_or_b64", "v_or_b32_e32", ("v_or_b64",)),
-        arith.XOrIOp: CdnaBinaryRow("s_xor_b64", "v_xor_b32_e32", ("v_xor_b64",)),
-        arith.ShLIOp: CdnaBinaryRow("", "v_lshlrev_b32_e32", ("v_lshlrev_b64",), "", True),
-        arith.ShRUIOp: CdnaBinaryRow("", "v_lshrrev_b32_e32", ("v_lshrrev_b64",), "zero", True),
-        arith.ShRSIOp: CdnaBinaryRow("", "v_ashrrev_i32_e32", ("v_ashrrev_i64",), "sign", True),
-        arith.MinUIOp: CdnaBinaryRow("", "v_min_u32_e32", (), "zero"),
-        arith.MaxUIOp: CdnaBinaryRow("", "v_max_u32_e32", (), "zero"),
-        arith.MinSIOp: CdnaBinaryRow("", "v_min_i32_e32", (), "sign"),
-        arith.MaxSIOp: CdnaBinaryRow("", "v_max_i32_e32", (), "sign"),
+        "arith.addi": CdnaBinaryRow("s_xor_b64", "v_add_u32_e32", ADD_64),
+        "arith.subi": CdnaBinaryRow("s_xor_b64", "v_sub_u32_e32", ("v_sub_u64",)),
+        "arith.muli": CdnaBinaryRow("s_and_b64", "v_mul_lo_u32", ("v_mul_u64",)),
+        "arith.andi": CdnaBinaryRow("s_and_b64", "v_and_b32_e32", ("v_and_b64",)),
+        "arith.ori": CdnaBinaryRow("s_or_b64", "v_or_b32_e32", ("v_or_b64",)),
+        "arith.xori": CdnaBinaryRow("s_xor_b64", "v_xor_b32_e32", ("v_xor_b64",)),
+        "arith.shli": CdnaBinaryRow("", "v_lshlrev_b32_e32", ("v_lshlrev_b64",), "", True),
+        "arith.shrui": CdnaBinaryRow("", "v_lshrrev_b32_e32", ("v_lshrrev_b64",), "zero", True),
+        "arith.shrsi": CdnaBinaryRow("", "v_ashrrev_i32_e32", ("v_ashrrev_i64",), "sign", True),
+        "arith.minui": CdnaBinaryRow("", "v_min_u32_e32", (), "zero"),
+        "arith.maxui": CdnaBinaryRow("", "v_max_u32_e32", (), "zero"),
+        "arith.minsi": CdnaBinaryRow("", "v_min_i32_e32", (), "sign"),
+        "arith.maxsi": CdnaBinaryRow("", "v_max_i32_e32", (), "sign"),
     }
 )
 
@@ -82,7 +84,7 @@ def _extend(build: CdnaBuilder, how: str, value: SSAValue, bits: int) -> SSAValu
 
 
 def _binary(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    row = _BINARY[type(op)]
+    row = _BINARY[op.name]
     bits = integer_width(op, op.operands[0])
     a, b = operands
     if bits == 1:
@@ -100,7 +102,7 @@ def _binary(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -
 
 
 def _compare(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    number = cast(arith.CmpiOp, op).predicate.value.data
+    number = cast("arith.CmpiOp", op).predicate.value.data
     name, signedness, mask = _PREDICATES[number]
     bits = integer_width(op, op.operands[0])
     a, b = operands
@@ -119,7 +121,7 @@ def _select(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -
 
 
 def _constant(build: CdnaBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    value = cast(arith.ConstantOp, op).value
+    value = cast("arith.ConstantOp", op).value
     type = register_type(build.chip, op.results[0].type)
     if type is None or type.size.data > 2:
         unsupported(op, f"a constant of {op.results[0].type} is not supported on the CDNA path")
@@ -154,16 +156,16 @@ def _resize(
     return value if to == bits else extend(value, bits, to)
 
 
-ARITHMETIC: Mapping[type[Operation], Convert] = MappingProxyType(
+ARITHMETIC: Mapping[str, Convert] = MappingProxyType(
     {
         **dict.fromkeys(_BINARY, _binary),
-        arith.ConstantOp: _constant,
-        arith.CmpiOp: _compare,
-        arith.SelectOp: _select,
-        arith.ExtUIOp: _zero_extend,
-        arith.ExtSIOp: _sign_extend,
-        arith.TruncIOp: _zero_extend,
-        arith.IndexCastOp: _sign_extend,
+        "arith.constant": _constant,
+        "arith.cmpi": _compare,
+        "arith.select": _select,
+        "arith.extui": _zero_extend,
+        "arith.extsi": _sign_extend,
+        "arith.trunci": _zero_extend,
+        "arith.index_cast": _sign_extend,
     }
 )
 """How each operation of ``arith`` that the CDNA path accepts is converted."""

@@ -199,20 +199,20 @@ def _named_barrier(conversion: Conversion, op: Operation) -> None:
         _fence(conversion, Ordering.ACQUIRE, Scope.WORKGROUP)
 
 
-ASYNC_HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
+ASYNC_HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
-        ops.AsyncCopyOp: _to_lds,
-        ops.AsyncCommitGroupOp: _mark,
-        ops.AsyncWaitGroupOp: _wait,
-        ops.BulkCopyOp: _bulk,
-        ops.BulkCommitGroupOp: _mark,
-        ops.BulkWaitGroupOp: _wait,
-        ops.TensorLoadOp: _completes_elsewhere,
-        ops.StoreAsyncOp: _completes_elsewhere,
-        ops.ProxyFenceOp: _proxy_fence,
-        ops.ClusterArriveOp: _cluster_arrive,
-        ops.ClusterWaitOp: _cluster_wait,
-        ops.NamedBarrierOp: _named_barrier,
+        ops.AsyncCopyOp.name: _to_lds,
+        ops.AsyncCommitGroupOp.name: _mark,
+        ops.AsyncWaitGroupOp.name: _wait,
+        ops.BulkCopyOp.name: _bulk,
+        ops.BulkCommitGroupOp.name: _mark,
+        ops.BulkWaitGroupOp.name: _wait,
+        ops.TensorLoadOp.name: _completes_elsewhere,
+        ops.StoreAsyncOp.name: _completes_elsewhere,
+        ops.ProxyFenceOp.name: _proxy_fence,
+        ops.ClusterArriveOp.name: _cluster_arrive,
+        ops.ClusterWaitOp.name: _cluster_wait,
+        ops.NamedBarrierOp.name: _named_barrier,
     }
 )
 """What converts each operation that gfx1250 has, or refuses it with what it has in its place."""

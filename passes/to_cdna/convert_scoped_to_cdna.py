@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects import cf, func, gpu, llvm
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -43,7 +43,11 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, Value
 from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.control_flow import (
+    is_mlir_function,
+    reachable_blocks,
+    top_level,
+)
 from fencewright.passes.analysis.election import WAVE, Election
 from fencewright.passes.analysis.uniformity import divergent_values
 from fencewright.passes.kernels import accept
@@ -67,6 +71,9 @@ from fencewright.passes.to_cdna.convert_scoped_async_to_cdna import (
     set_up_named_barriers,
 )
 from fencewright.passes.to_cdna.named_barriers import WaveCounts, named_barriers_of
+
+if TYPE_CHECKING:
+    from xdsl.dialects import cf
 
 _PATH = "CDNA"
 _UNIT = UnitAttr()
@@ -96,12 +103,12 @@ class ConvertScopedToCDNAPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_target()
         lds = _LDS(self._chip().lds_bytes)
-        functions: list[func.FuncOp | gpu.FuncOp] = []
+        functions: list[accept.Function] = []
         variables: list[llvm.GlobalOp] = []
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
                 variables.append(each)
-            elif isinstance(each, func.FuncOp | gpu.FuncOp):
+            elif is_mlir_function(each):
                 functions.append(each)
         for each in sorted(variables, key=_is_dynamic):
             lds.allocate(each)
@@ -160,8 +167,13 @@ def _is_dynamic(op: llvm.GlobalOp) -> bool:
     return isinstance(op.global_type, llvm.LLVMArrayType) and op.global_type.size.data == 0
 
 
-_POINTER_OPERAND: Mapping[type[Operation], int] = MappingProxyType(
-    {scoped.LoadOp: 0, scoped.StoreOp: 1, scoped.AtomicRmwOp: 0, scoped.CmpxchgOp: 0}
+_POINTER_OPERAND: Mapping[str, int] = MappingProxyType(
+    {
+        scoped.LoadOp.name: 0,
+        scoped.StoreOp.name: 1,
+        scoped.AtomicRmwOp.name: 0,
+        scoped.CmpxchgOp.name: 0,
+    }
 )
 """Which operand of an access is the pointer."""
 
@@ -427,7 +439,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     # Control flow
 
     def cond_branch(self, op: Operation) -> None:
-        self._check_uniform(cast(cf.ConditionalBranchOp, op))
+        self._check_uniform(cast("cf.ConditionalBranchOp", op))
         super().cond_branch(op)
         if (index := self._elected(op)) is not None:
             branch = self.build.block.last_op
@@ -443,7 +455,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
             self.election = Election(self.function.body.blocks, size)
         return self.election.elected(op)
 
-    def _check_uniform(self, op: cf.ConditionalBranchOp) -> None:
+    def _check_uniform(self, op: "cf.ConditionalBranchOp") -> None:
         if accept.known_block_size(self.function) == (1, 1, 1):
             return
         if self.divergent is None:
@@ -557,15 +569,15 @@ def _needs_of(blocks: list[Block]) -> _Needs:
     pointers: dict[int, Attribute] = {}
     for block in blocks:
         for op in block.ops:
-            kind = type(op)
-            if kind in _POINTER_OPERAND:
-                pointer = op.operands[_POINTER_OPERAND[kind]].type
+            name = op.name
+            if name in _POINTER_OPERAND:
+                pointer = op.operands[_POINTER_OPERAND[name]].type
                 pointers[id(pointer)] = pointer
-            elif kind is gpu.ThreadIdOp:
+            elif name == "gpu.thread_id":
                 workitem_ids = max(workitem_ids, accept.dimension_of(op) + 1)
-            elif kind is gpu.BlockIdOp:
+            elif name == "gpu.block_id":
                 workgroup_ids = max(workgroup_ids, accept.dimension_of(op) + 1)
-            elif kind is llvm.AllocaOp:
+            elif name == "llvm.alloca":
                 uses_scratch = True
     spaces = {scoped.address_space_of(cast(llvm.LLVMPointerType, p)) for p in pointers.values()}
     uses_scratch = uses_scratch or AddressSpace.PRIVATE in spaces
@@ -681,18 +693,18 @@ _Conversion.HANDLERS = MappingProxyType(
     {
         **ASYNC_HANDLERS,
         **shared_handlers(_Conversion),
-        scoped.LoadOp: _Conversion.load,
-        scoped.StoreOp: _Conversion.store,
-        scoped.AtomicRmwOp: _Conversion.atomic_rmw,
-        scoped.CmpxchgOp: _Conversion.cmpxchg,
-        scoped.FenceOp: _Conversion.synchronise,
-        scoped.BarrierOp: _Conversion.synchronise,
-        gpu.ThreadIdOp: _Conversion.thread_id,
-        gpu.BlockIdOp: _Conversion.block_id,
-        gpu.BlockDimOp: _Conversion.block_dim,
-        llvm.PtrToIntOp: _Conversion.pointer_cast,
-        llvm.IntToPtrOp: _Conversion.pointer_cast,
-        llvm.AddressOfOp: _Conversion.addressof,
-        llvm.AllocaOp: _Conversion.alloca,
+        scoped.LoadOp.name: _Conversion.load,
+        scoped.StoreOp.name: _Conversion.store,
+        scoped.AtomicRmwOp.name: _Conversion.atomic_rmw,
+        scoped.CmpxchgOp.name: _Conversion.cmpxchg,
+        scoped.FenceOp.name: _Conversion.synchronise,
+        scoped.BarrierOp.name: _Conversion.synchronise,
+        "gpu.thread_id": _Conversion.thread_id,
+        "gpu.block_id": _Conversion.block_id,
+        "gpu.block_dim": _Conversion.block_dim,
+        "llvm.ptrtoint": _Conversion.pointer_cast,
+        "llvm.inttoptr": _Conversion.pointer_cast,
+        "llvm.mlir.addressof": _Conversion.addressof,
+        "llvm.alloca": _Conversion.alloca,
     }
 )

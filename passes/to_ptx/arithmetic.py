@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -14,6 +13,9 @@ from fencewright.lowering.ptx.instructions import RegisterClass, register_for
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.kernels import accept as kernel_frontend
 from fencewright.passes.kernels.accept import float_bits, unsupported
+
+if TYPE_CHECKING:
+    from xdsl.dialects import arith
 
 PATH = "PTX"
 """How errors call this path."""
@@ -152,21 +154,21 @@ class PtxBinaryRow:
     is_shift: bool = False
 
 
-_BINARY: Mapping[type[Operation], PtxBinaryRow] = MappingProxyType(
+_BINARY: Mapping[str, PtxBinaryRow] = MappingProxyType(
     {
-        arith.AddiOp: PtxBinaryRow("xor.pred", "add.s"),
-        arith.SubiOp: PtxBinaryRow("xor.pred", "sub.s"),
-        arith.MuliOp: PtxBinaryRow("and.pred", "mul.lo.s"),
-        arith.AndIOp: PtxBinaryRow("and.pred", "and.b"),
-        arith.OrIOp: PtxBinaryRow("or.pred", "or.b"),
-        arith.XOrIOp: PtxBinaryRow("xor.pred", "xor.b"),
-        arith.ShLIOp: PtxBinaryRow("", "shl.b", "", True),
-        arith.ShRUIOp: PtxBinaryRow("", "shr.u", "u", True),
-        arith.ShRSIOp: PtxBinaryRow("", "shr.s", "s", True),
-        arith.MinUIOp: PtxBinaryRow("", "min.u", "u"),
-        arith.MaxUIOp: PtxBinaryRow("", "max.u", "u"),
-        arith.MinSIOp: PtxBinaryRow("", "min.s", "s"),
-        arith.MaxSIOp: PtxBinaryRow("", "max.s", "s"),
+        "arith.addi": PtxBinaryRow("xor.pred", "add.s"),
+        "arith.subi": PtxBinaryRow("xor.pred", "sub.s"),
+        "arith.muli": PtxBinaryRow("and.pred", "mul.lo.s"),
+        "arith.andi": PtxBinaryRow("and.pred", "and.b"),
+        "arith.ori": PtxBinaryRow("or.pred", "or.b"),
+        "arith.xori": PtxBinaryRow("xor.pred", "xor.b"),
+        "arith.shli": PtxBinaryRow("", "shl.b", "", True),
+        "arith.shrui": PtxBinaryRow("", "shr.u", "u", True),
+        "arith.shrsi": PtxBinaryRow("", "shr.s", "s", True),
+        "arith.minui": PtxBinaryRow("", "min.u", "u"),
+        "arith.maxui": PtxBinaryRow("", "max.u", "u"),
+        "arith.minsi": PtxBinaryRow("", "min.s", "s"),
+        "arith.maxsi": PtxBinaryRow("", "max.s", "s"),
     }
 )
 
@@ -201,7 +203,7 @@ def _register(bits: int) -> RegisterClass:
 
 
 def _binary(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    row = _BINARY[type(op)]
+    row = _BINARY[op.name]
     bits = integer_width(op, op.operands[0])
     a, b = operands
     if bits == 1:
@@ -219,7 +221,7 @@ def _binary(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) ->
 
 
 def _compare(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    number = cast(arith.CmpiOp, op).predicate.value.data
+    number = cast("arith.CmpiOp", op).predicate.value.data
     bits = integer_width(op, op.operands[0])
     a, b = operands
     if bits > 1:
@@ -246,7 +248,7 @@ def _select(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) ->
 
 
 def _constant(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    value = cast(arith.ConstantOp, op).value
+    value = cast("arith.ConstantOp", op).value
     type = register_type(op.results[0].type)
     if type is None or type.data is RegisterClass.B128:
         unsupported(op, f"a constant of {op.results[0].type} is not supported on the {PATH} path")
@@ -263,12 +265,12 @@ def _signed(value: int, bits: int) -> int:
     return low - (1 << bits) if low >> (bits - 1) else low
 
 
-_FLOAT: Mapping[type[Operation], str] = MappingProxyType(
+_FLOAT: Mapping[str, str] = MappingProxyType(
     {
-        arith.AddfOp: "add.rn.f",
-        arith.SubfOp: "sub.rn.f",
-        arith.MulfOp: "mul.rn.f",
-        math.FmaOp: "fma.rn.f",
+        "arith.addf": "add.rn.f",
+        "arith.subf": "sub.rn.f",
+        "arith.mulf": "mul.rn.f",
+        "math.fma": "fma.rn.f",
     }
 )
 # Without .rn ptxas may contract a multiplication and an addition. Source: PTX ISA, add (.f32).
@@ -282,7 +284,7 @@ def _float(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> 
         or isinstance(op.results[0].type, BFloat16Type)
     ):
         unsupported(op, f"'{op.name}' on {op.results[0].type} is not supported on the {PATH} path")
-    return build.alu(f"{_FLOAT[op.__class__]}{type.data.bits}", *operands, type=type)
+    return build.alu(f"{_FLOAT[op.name]}{type.data.bits}", *operands, type=type)
 
 
 def _resize(letter: str) -> Convert:
@@ -297,17 +299,17 @@ def _resize(letter: str) -> Convert:
     return convert
 
 
-ARITHMETIC: Mapping[type[Operation], Convert] = MappingProxyType(
+ARITHMETIC: Mapping[str, Convert] = MappingProxyType(
     {
         **dict.fromkeys(_BINARY, _binary),
         **dict.fromkeys(_FLOAT, _float),
-        arith.ConstantOp: _constant,
-        arith.CmpiOp: _compare,
-        arith.SelectOp: _select,
-        arith.ExtUIOp: _resize("u"),
-        arith.ExtSIOp: _resize("s"),
-        arith.TruncIOp: _resize("u"),
-        arith.IndexCastOp: _resize("s"),
+        "arith.constant": _constant,
+        "arith.cmpi": _compare,
+        "arith.select": _select,
+        "arith.extui": _resize("u"),
+        "arith.extsi": _resize("s"),
+        "arith.trunci": _resize("u"),
+        "arith.index_cast": _resize("s"),
     }
 )
 """How each operation of ``arith`` and ``math`` that the PTX path accepts is converted."""

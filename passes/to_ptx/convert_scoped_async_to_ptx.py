@@ -372,12 +372,12 @@ def _insert_first(entry: Block, op: Operation) -> None:
         entry.insert_op_before(op, entry.first_op)
 
 
-ASYNC_HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
+ASYNC_HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
-        **dict.fromkeys(_ASKED, convert_async),
-        ops.MbarrierArriveOp: _restricted_arrive,
-        ops.MbarrierWaitOp: _restricted_wait,
-        ops.WgmmaOp: _multiplication,
+        **dict.fromkeys((each.name for each in _ASKED), convert_async),
+        ops.MbarrierArriveOp.name: _restricted_arrive,
+        ops.MbarrierWaitOp.name: _restricted_wait,
+        ops.WgmmaOp.name: _multiplication,
     }
 )
 """How ``convert-scoped-to-ptx`` converts each asynchronous operation."""

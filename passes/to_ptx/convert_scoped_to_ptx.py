@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import func, gpu, llvm
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -37,7 +37,11 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import ptx, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
-from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
+from fencewright.passes.analysis.control_flow import (
+    is_mlir_function,
+    reachable_blocks,
+    top_level,
+)
 from fencewright.passes.analysis.convergence import converged_blocks
 from fencewright.passes.kernels import accept
 from fencewright.passes.kernels.conversion import (
@@ -85,7 +89,7 @@ class ConvertScopedToPTXPass(ModulePass):
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
                 shared.add(each)
-            elif isinstance(each, func.FuncOp | gpu.FuncOp):
+            elif is_mlir_function(each):
                 functions.append(each)
         for name, variable in shared.variables.items():
             _check_name(variable.op, name)
@@ -198,7 +202,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         return op.results[0]
 
     def vector(self, op: Operation) -> None:
-        self.values[op.results[0]] = VECTORS[type(op)](self.build, op, self.operands(op))
+        self.values[op.results[0]] = VECTORS[op.name](self.build, op, self.operands(op))
 
     def intrinsic(self, op: Operation) -> None:
         value = convert_intrinsic(self.build, op, self.operands(op), self.chip)
@@ -206,7 +210,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def special(self, op: Operation) -> None:
         """Ids and sizes of work-items and work-groups."""
-        name = f"{_SPECIAL[type(op)]}.{'xyz'[accept.dimension_of(op)]}"
+        name = f"{_SPECIAL[op.name]}.{'xyz'[accept.dimension_of(op)]}"
         properties: dict[str, Attribute] = {"register": opcode_attr(name)}
         value = self._add(ptx.SpecialOp.create(result_types=(ptx.B32,), properties=properties))
         self.values[op.results[0]] = self.build.extend(value, 32, RegisterClass.B64, "u")
@@ -267,14 +271,14 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
     def scoped_operation(self, op: Operation) -> None:
         """A load, store, read-modify-write, fence or barrier."""
-        places = dict(zip(_PLACES[type(op)], self.operands(op), strict=True))
+        places = dict(zip(_PLACES[op.name], self.operands(op), strict=True))
         result = self.emit(self.plan(op), places)
         if op.results and result is not None:
             self.values[op.results[0]] = result
 
     def cmpxchg(self, op: Operation) -> None:
         cmpxchg = cast(scoped.CmpxchgOp, op)
-        places = dict(zip(_PLACES[scoped.CmpxchgOp], self.operands(op), strict=True))
+        places = dict(zip(_PLACES[op.name], self.operands(op), strict=True))
         old = self.emit(self.plan(op), places)
         if old is None:
             return
@@ -370,24 +374,24 @@ _EQUAL_128: Mapping[str, Attribute] = MappingProxyType(
 
 _WEAK = ORDERINGS[Ordering.WEAK]
 
-_PLACES: Mapping[type[Operation], tuple[str, ...]] = MappingProxyType(
+_PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        scoped.LoadOp: ("addr",),
-        scoped.StoreOp: ("data", "addr"),
-        scoped.AtomicRmwOp: ("addr", "data"),
-        scoped.CmpxchgOp: ("addr", "compare", "data"),
-        scoped.FenceOp: (),
-        scoped.BarrierOp: (),
+        scoped.LoadOp.name: ("addr",),
+        scoped.StoreOp.name: ("data", "addr"),
+        scoped.AtomicRmwOp.name: ("addr", "data"),
+        scoped.CmpxchgOp.name: ("addr", "compare", "data"),
+        scoped.FenceOp.name: (),
+        scoped.BarrierOp.name: (),
     }
 )
 """What the rows call the operands of each scoped operation."""
 
-_SPECIAL: Mapping[type[Operation], str] = MappingProxyType(
+_SPECIAL: Mapping[str, str] = MappingProxyType(
     {
-        gpu.ThreadIdOp: "tid",
-        gpu.BlockIdOp: "ctaid",
-        gpu.BlockDimOp: "ntid",
-        gpu.GridDimOp: "nctaid",
+        "gpu.thread_id": "tid",
+        "gpu.block_id": "ctaid",
+        "gpu.block_dim": "ntid",
+        "gpu.grid_dim": "nctaid",
     }
 )
 
@@ -398,11 +402,11 @@ _Conversion.HANDLERS = MappingProxyType(
         **dict.fromkeys(_PLACES, _Conversion.scoped_operation),
         **dict.fromkeys(_SPECIAL, _Conversion.special),
         **dict.fromkeys(VECTORS, _Conversion.vector),
-        scoped.CmpxchgOp: _Conversion.cmpxchg,
-        llvm.CallIntrinsicOp: _Conversion.intrinsic,
-        llvm.PtrToIntOp: _Conversion.pointer_cast,
-        llvm.IntToPtrOp: _Conversion.pointer_cast,
-        llvm.AddressOfOp: _Conversion.addressof,
-        llvm.AllocaOp: _Conversion.alloca,
+        scoped.CmpxchgOp.name: _Conversion.cmpxchg,
+        "llvm.call_intrinsic": _Conversion.intrinsic,
+        "llvm.ptrtoint": _Conversion.pointer_cast,
+        "llvm.inttoptr": _Conversion.pointer_cast,
+        "llvm.mlir.addressof": _Conversion.addressof,
+        "llvm.alloca": _Conversion.alloca,
     }
 )

@@ -23,17 +23,16 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import are_elements_unordered, facts_for
-from fencewright.lowering.ptx.statements import ORDERINGS as ORDERING_WORDS
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.mlir_dialects.llvm_ir.dialect import (
+    ACCESS,
     DEBUG_LOCATION,
     FuncOp,
     InstOp,
     debug_location,
 )
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import ACCESS, access_of
 from fencewright.passes.analysis.acquire_fences import unfenced
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks, successors
 from fencewright.passes.analysis.llvm_ir_memory import is_kernel
@@ -105,6 +104,8 @@ class _Update:
         if isinstance(self.op, scoped.AtomicRmwOp):
             self.op.ordering = ORDERINGS[Ordering.RELAXED]
             return
+        from fencewright.lowering.ptx.statements import ORDERINGS as ORDERING_WORDS
+
         words = self.name.split(".")
         relaxed = ".".join(
             "relaxed" if ORDERING_WORDS.get(w) is self.ordering else w for w in words
@@ -127,8 +128,13 @@ def _update(op: Operation) -> _Update | None:
             return None
         kind = f"{op.kind.data} {op.ordering.data} {op.scope.data}"
         return _Update(op, op.ordering.data, op.scope.data, kind, debug_location(op))
+    if not isinstance(op, InstOp) or not _is_text(op):
+        return None
+    # Only who has inline PTX pays for its grammar.
+    from fencewright.mlir_dialects.llvm_ir.inline_ptx import access_of
+
     access = access_of(op)
-    if access is None or not isinstance(op, InstOp) or not _is_text(op):
+    if access is None:
         return None
     ordering, scope = access
     name, place = _ATOM.search(op.text.data), DEBUG_LOCATION.search(op.text.data)

@@ -6,21 +6,23 @@ that a load or store of it is one access. Source: PTX ISA, mov (packing and unpa
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from fencewright.passes.kernels.accept import unsupported
 from fencewright.passes.to_ptx.arithmetic import PATH, Convert, PtxBuilder, bits_of, register_type
 
+if TYPE_CHECKING:
+    from xdsl.dialects import vector
+
 _WORD = 64
 """What ``mov`` packs elements into; two of them make 128 bits."""
 
 
 def _extract(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    extract = cast(vector.ExtractOp, op)
+    extract = cast("vector.ExtractOp", op)
     bits, count = _shape(op, extract.vector.type)
     position = _position(op, extract.static_position.get_values())
     lines, elements = _unpacked("{vector}", bits, count)
@@ -29,7 +31,7 @@ def _extract(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -
 
 
 def _insert(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
-    insert = cast(vector.InsertOp, op)
+    insert = cast("vector.InsertOp", op)
     bits, count = _shape(op, insert.dest.type)
     position = _position(op, insert.static_position.get_values())
     lines, elements = _unpacked("{vector}", bits, count)
@@ -65,7 +67,7 @@ def _shape(op: Operation, type_: Attribute) -> tuple[int, int]:
 
 
 def _position(op: Operation, positions: Sequence[int]) -> int:
-    if len(positions) != 1 or len(op.operands) != len(_PLACES[type(op)]):
+    if len(positions) != 1 or len(op.operands) != len(_PLACES[op.name]):
         unsupported(op, f"'{op.name}' takes one constant position on the {PATH} path")
     return positions[0]
 
@@ -112,11 +114,11 @@ def _sequence(
     return build.sequence(lines, places, type_)
 
 
-_PLACES: Mapping[type[Operation], tuple[str, ...]] = MappingProxyType(
-    {vector.ExtractOp: ("vector",), vector.InsertOp: ("element", "vector")}
+_PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"vector.extract": ("vector",), "vector.insert": ("element", "vector")}
 )
 
-VECTORS: Mapping[type[Operation], Convert] = MappingProxyType(
-    {vector.ExtractOp: _extract, vector.InsertOp: _insert, vector.BroadcastOp: _broadcast}
+VECTORS: Mapping[str, Convert] = MappingProxyType(
+    {"vector.extract": _extract, "vector.insert": _insert, "vector.broadcast": _broadcast}
 )
 """How each operation of ``vector`` that the PTX path accepts is converted."""

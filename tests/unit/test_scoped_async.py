@@ -31,7 +31,7 @@ CHIP = {chip.name: chip for chip in CHIPS}
 
 def test_the_operations_belong_to_the_dialect_and_have_a_lowering() -> None:
     assert set(ASYNC_OPERATIONS) <= set(Scoped.operations)
-    assert ASYNC_HANDLERS.keys() == set(ASYNC_OPERATIONS)
+    assert ASYNC_HANDLERS.keys() == {each.name for each in ASYNC_OPERATIONS}
 
 
 # Verification
