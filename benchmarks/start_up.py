@@ -18,6 +18,12 @@ _LLVM_IR = """define amdgpu_kernel void @k(ptr addrspace(1) %p) {
   ret void
 }
 """
+_NVIDIA_IR = """define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %v = load atomic i32, ptr addrspace(1) %p syncscope("device") acquire, align 4
+  fence syncscope("device") release
+  ret void
+}
+"""
 _EXAMPLE = Path(__file__).parent.parent / "examples" / "litmus" / "message_passing.mlir"
 
 
@@ -25,20 +31,25 @@ def results() -> list[Result]:
     """Least of nine, warm."""
     with tempfile.TemporaryDirectory() as name:
         mlir, llvm_ir = Path(name, "input.mlir"), Path(name, "input.ll")
+        nvidia_ir = Path(name, "nvidia.ll")
         mlir.write_text(_MODULE)
         llvm_ir.write_text(_LLVM_IR)
-        lowered = ["--mcpu", "gfx942", "-t"]
+        nvidia_ir.write_text(_NVIDIA_IR)
         cases = {
             "python -c pass": ["-c", "pass"],
             "import fencewright.lower": ["-c", "from fencewright import lower"],
             "fence-opt --version": _tool("opt", "--version"),
             "fence-opt x.mlir": _tool("opt", str(mlir)),
-            "fence-opt x.mlir --mcpu gfx942 -t asm": _tool("opt", str(mlir), *lowered, "asm"),
-            "fence-opt x.ll --mcpu gfx942 -t llvm": _tool("opt", str(llvm_ir), *lowered, "llvm"),
+            **{
+                f"fence-opt x.mlir --mcpu {chip} -t asm": _lowered(mlir, chip, "asm")
+                for chip in ("gfx942", "gfx1250", "sm_90")
+            },
+            "fence-opt x.ll --mcpu gfx942 -t llvm": _lowered(llvm_ir, "gfx942", "llvm"),
+            "fence-opt x.ll --mcpu sm_90 -t llvm": _lowered(nvidia_ir, "sm_90", "llvm"),
             "fence-check --version": _tool("check", "--version"),
             "fence-sim --version": _tool("sim", "--version"),
             "fence-sim run message_passing.mlir --mcpu gfx942": _tool(
-                "sim", "run", str(_EXAMPLE), *lowered[:2]
+                "sim", "run", str(_EXAMPLE), "--mcpu", "gfx942"
             ),
         }
         measured = {what: least_seconds([sys.executable, *run]) for what, run in cases.items()}
@@ -53,6 +64,10 @@ def results() -> list[Result]:
             "Modules of two operations, caches warm; the last one also explores every state.",
         )
     ]
+
+
+def _lowered(source: Path, chip: str, output: str) -> list[str]:
+    return _tool("opt", str(source), "--mcpu", chip, "-t", output)
 
 
 def _tool(*arguments: str) -> list[str]:

@@ -5,6 +5,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
@@ -250,6 +251,63 @@ def test_llvm_ir_for_cdna_loads_no_dialect_that_it_has_nothing_of(tmp_path: Path
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+_FOREIGN = ("arith", "cf", "gpu", "math", "memref", "vector")
+_SCOPED = """func.func @k(%p: !llvm.ptr<1>) attributes {gpu.kernel} {
+  %v = scoped.load acquire agent %p : !llvm.ptr<1> -> i32
+  func.return
+}
+"""
+_NVIDIA = """define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %v = load atomic i32, ptr addrspace(1) %p syncscope("device") acquire, align 4
+  ret void
+}
+"""
+_LITMUS = "fencewright.passes.litmus.outlining"
+_PROXIES = "fencewright.passes.proxies.dataflow"
+_INLINE_PTX = "fencewright.mlir_dialects.llvm_ir.inline_ptx"
+
+
+def _imported(
+    source: Path, text: str, chip: str, output: str, unneeded: Iterable[str]
+) -> tuple[int, str]:
+    """The exit status of fence-opt, and which of the ``unneeded`` modules it has imported."""
+    source.write_text(text)
+    script = (
+        "import sys; from fencewright.tools.fence_opt import main; "
+        f"status = main([{str(source)!r}, '--mcpu', {chip!r}, '-t', {output!r}, '-o', '/dev/null']); "
+        f"print(sorted(set({tuple(unneeded)!r}) & sys.modules.keys())); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1250", "sm_90"])
+def test_a_kernel_loads_no_dialect_that_it_has_nothing_of(chip: str, tmp_path: Path) -> None:
+    unneeded = [*(f"xdsl.dialects.{name}" for name in _FOREIGN), _LITMUS, _PROXIES]
+    if chip.startswith("gfx"):
+        unneeded.append("fencewright.mlir_dialects.ptx")
+    assert _imported(tmp_path / "x.mlir", _SCOPED, chip, "asm", unneeded) == (0, "[]\n")
+
+
+def test_what_a_kernel_has_is_loaded(tmp_path: Path) -> None:
+    """What the others do not load can be seen."""
+    with_constant = _SCOPED.replace("  func.return", "  %c = arith.constant 1 : i32\n  func.return")
+    expected = (0, "['xdsl.dialects.arith']\n")
+    unneeded = [f"xdsl.dialects.{name}" for name in ("arith", "math", "vector")]
+    assert _imported(tmp_path / "x.mlir", with_constant, "gfx942", "asm", unneeded) == expected
+
+
+def test_llvm_ir_for_ptx_loads_no_grammar_of_inline_ptx(tmp_path: Path) -> None:
+    unneeded = [
+        *(f"xdsl.dialects.{name}" for name in _FOREIGN),
+        _INLINE_PTX,
+        "fencewright.mlir_dialects.scoped_async",
+    ]
+    assert _imported(tmp_path / "x.ll", _NVIDIA, "sm_90", "llvm", unneeded) == (0, "[]\n")
 
 
 def test_universe_names_are_what_they_name() -> None:
