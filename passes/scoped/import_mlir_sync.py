@@ -33,7 +33,8 @@ from fencewright.lowering.ptx.statements import EffectKind, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects import scoped, scoped_async
 from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_KINDS, SCOPES
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import ACCESS, INTRINSICS, say, strong_access
+from fencewright.mlir_dialects.llvm_ir.dialect import ACCESS
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, say, strong_access
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.scoped.foreign_ptx import (
     SEGMENTS,
