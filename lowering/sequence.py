@@ -130,11 +130,13 @@ class Request:
 class WaitCounts:
     """The greatest number of operations that may still be outstanding; None: any number.
 
-    A chip has the first two counters, or all the others (``lowering.cdna.chips.Counter``).
+    A chip has the first two counters, the first three, or all the others
+    (``lowering.cdna.chips.Counter``).
     """
 
     vmcnt: int | None = None
     lgkmcnt: int | None = None
+    vscnt: int | None = None
     loadcnt: int | None = None
     storecnt: int | None = None
     dscnt: int | None = None

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencewright.lowering.boards import chip_of_board
-from fencewright.lowering.cdna.chips import CHIPS, WITHOUT_ROWS
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, WITHOUT_ROWS
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, is_ptx
 from fencewright.lowering.vocabulary import Compat, L2PerAgent
@@ -114,6 +114,9 @@ def backend_of(name: str) -> Backend:
         return _load_cdna(name)
     if is_ptx(name):
         return _load_ptx(name)
+    if name in KNOWN_CHIPS:
+        reason = "fence-check and fence-sim know the chip, but nothing is lowered for it"
+        raise UnsupportedError(f"target {name}", reason, tuple(CHIPS))
     generation = next((g for g in WITHOUT_ROWS if name.startswith(g)), None)
     if generation is not None:
         raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", tuple(CHIPS))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from fencewright.lowering.cdna.chips import CHIPS, Counter, Generation
+from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Counter, Generation
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.table import Table, row
 from fencewright.lowering.vocabulary import AddressSpace, Word
@@ -28,7 +28,7 @@ _LLVM = "LLVM GCNHazardRecognizer"
 
 WAIT_STATES: Table[int] = Table(
     "wait states",
-    {"hazard": Hazard, "generation": Generation},
+    {"hazard": Hazard, "generation": LOWERED_GENERATIONS},
     (
         row(0, f"MI200 ISA 4.5; {_LLVM}, VALUWriteSGPRVALURead: gfx940 and later",
             hazard=Hazard.SCALAR_READ, generation=(_G.GFX908, _G.GFX90A)),

@@ -4,6 +4,8 @@ The rows say for every generation, whatever its mode (a row that depends on tgsp
 L2s an agent has, holds in all of them): in which caches an access may find something stale,
 how far what it writes gets by itself, and what cache maintenance covers. The simulator has
 rows of its own; that the two agree is for the tests of the passes to find out.
+On gfx10 and gfx11 the L1 is the L0 of a CU, and what stands for the L2s is the read-only L1 of a shader
+array, which loads find stale and nothing ever leaves dirty; their L2 is where all agents meet.
 """
 
 from collections.abc import Iterable
@@ -11,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, IntFlag
 from functools import cache
 
-from fencewright.lowering.cdna.chips import CHIPS, Generation
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
 from fencewright.lowering.table import Row, Table, row
 
 
@@ -67,17 +69,22 @@ class Effect:
 _NEW = Generation.GFX942
 _OLD = (Generation.GFX908, Generation.GFX90A)
 _SCOPED = Generation.GFX1250
+_GFX10, _GFX11 = _RDNA = (Generation.GFX1030, Generation.GFX1100)
 _HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC_RETURN"})
-_GFX9_BITS = ("", "sc0", "sc1", "sc0 sc1", "glc")
+_SC_BITS, _DLC_BITS = ("sc0", "sc1", "sc0 sc1"), ("dlc", "dlc glc")
+_GFX9_BITS = ("", *_SC_BITS, "glc")
 _SE, _DEV, _SYS = _SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
-_BITS = (*_GFX9_BITS, *_SCOPES)
+_BITS = (*_GFX9_BITS, *_DLC_BITS, *_SCOPES)
 _L, _S, _A = AccessKind.LOAD, AccessKind.STORE, AccessKind.ATOMIC
 _CONTROL = "CDNA4 ISA, load and store control by sc1 sc0"
 _ATOMICS = "MI300 ISA: an atomic takes sc1 for the system, sc0 for the old value"
 _OLD_MODEL = "LLVM AMDGPUUsage, Memory Model GFX6-GFX90A: one L2 per agent; stores have no scope"
 _FOREIGN = "bits that the chip does not have: taken as none"
-_NO_SCOPE = ("glc", *_SCOPES)
+_NO_SCOPE = ("glc", *_DLC_BITS, *_SCOPES)
+_UNSCOPED = (*_GFX9_BITS, *_DLC_BITS)
+_PLAIN = ("", *_SC_BITS, *_SCOPES)
 _MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
+_RDNA_MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11"
 
 _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.ALL), _CONTROL, generation=_NEW, access=_L, bits=("", "sc0")),
@@ -96,21 +103,21 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _FOREIGN,
         generation=_NEW, access=_A, bits=_NO_SCOPE),
     row(Effect(reads=Caches.ALL), f"{_MODEL}: may hit the WGP$",
-        generation=_SCOPED, access=_L, bits=_GFX9_BITS),
+        generation=_SCOPED, access=_L, bits=_UNSCOPED),
     row(Effect(reads=Caches.AGENT | Caches.SYSTEM), f"{_MODEL}: passes the WGP$",
         generation=_SCOPED, access=_L, bits=_SE),
     row(Effect(reads=Caches.SYSTEM), f"{_MODEL}: passes what is not the agent's",
         generation=_SCOPED, access=_L, bits=_DEV),
     row(Effect(), f"{_MODEL}: passes all caches", generation=_SCOPED, access=_L, bits=_SYS),
     row(Effect(stores=Reach.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it, and "
-        "may report it complete", generation=_SCOPED, access=_S, bits=_GFX9_BITS),
+        "may report it complete", generation=_SCOPED, access=_S, bits=_UNSCOPED),
     row(Effect(stores=Reach.CLUSTER), f"{_MODEL}: passes the WGP$; what lies behind may absorb it",
         generation=_SCOPED, access=_S, bits=_SE),
     row(Effect(stores=Reach.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
     row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),
     row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.WORKGROUP),
         f"{_MODEL}: a cache of its scope or wider may perform it",
-        generation=_SCOPED, access=_A, bits=_GFX9_BITS),
+        generation=_SCOPED, access=_A, bits=_UNSCOPED),
     row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.CLUSTER),
         f"{_MODEL}: passes the WGP$, but a cache of its scope or wider may perform it",
         generation=_SCOPED, access=_A, bits=_SE),
@@ -118,12 +125,24 @@ _ACCESS_ROWS: list[Row[Effect]] = [
         generation=_SCOPED, access=_A, bits=_DEV),
     row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_A, bits=_SYS),
     row(Effect(reads=Caches.L1 | Caches.SYSTEM), _OLD_MODEL,
-        generation=_OLD, access=_L, bits=("", "sc0", "sc1", "sc0 sc1", *_SCOPES)),
+        generation=_OLD, access=_L, bits=(*_PLAIN, "dlc")),
     row(Effect(reads=Caches.SYSTEM), f"{_OLD_MODEL}: glc misses the L1",
-        generation=_OLD, access=_L, bits="glc"),
+        generation=_OLD, access=_L, bits=("glc", "dlc glc")),
     row(Effect(stores=Reach.AGENT), _OLD_MODEL, generation=_OLD, access=_S),
     row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), f"{_OLD_MODEL}: atomics go to the L2",
         generation=_OLD, access=_A),
+    row(Effect(reads=Caches.ALL), f"{_RDNA_MODEL}: may hit the L0; of dlc alone nothing is said",
+        generation=_RDNA, access=_L, bits=(*_PLAIN, "dlc")),
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM), f"{_RDNA_MODEL}: glc misses the L0, and dlc beside "
+        "it the shader array's L1", generation=_GFX10, access=_L, bits="glc"),
+    row(Effect(), f"{_RDNA_MODEL}: misses the L0 and the shader array's L1",
+        generation=_GFX10, access=_L, bits="dlc glc"),
+    row(Effect(), f"{_RDNA_MODEL}: glc misses the L0 and the shader array's L1",
+        generation=_GFX11, access=_L, bits=("glc", "dlc glc")),
+    row(Effect(stores=Reach.SYSTEM), f"{_RDNA_MODEL}: no scope bits; what is outside the L2 is written "
+        "through, and the L2 is coherent with other agents or bypassed", generation=_RDNA, access=_S),
+    row(Effect(stores=Reach.SYSTEM), f"{_RDNA_MODEL}: performed in the L2; glc returns the old value",
+        generation=_RDNA, access=_A),
 ]  # fmt: skip
 
 ACCESSES: Table[Effect] = Table(
@@ -137,6 +156,7 @@ _MAINTENANCE = "MI300 ISA, buffer_wbl2 and buffer_inv"
 _WBL2, _INV, _INVL2 = "buffer_wbl2", "buffer_inv", "buffer_invl2"
 _VOL = "buffer_wbinvl1_vol"
 _GLOBAL_WB, _GLOBAL_INV = "global_wb", "global_inv"
+_GL0, _GL1 = _OF_RDNA = ("buffer_gl0_inv", "buffer_gl1_inv")
 _OF_GFX9 = (_WBL2, _INV, _INVL2, _VOL)
 
 _MAINTENANCE_ROWS: list[Row[Effect]] = [
@@ -163,7 +183,7 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), "not on this chip", generation=(_NEW, *_OLD), mnemonic=(_GLOBAL_WB, _GLOBAL_INV)),
     row(Effect(), "not on this chip", generation=_SCOPED, mnemonic=_OF_GFX9),
     row(Effect(), f"{_MODEL}, global_wb: SCOPE_CU has nothing below",
-        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_GFX9_BITS),
+        generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_UNSCOPED),
     row(Effect(writes_back=Reach.CLUSTER), f"{_MODEL}, global_wb: earlier stores of SCOPE_CU",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_SE),
     row(Effect(writes_back=Reach.AGENT), f"{_MODEL}, global_wb",
@@ -171,18 +191,29 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(writes_back=Reach.SYSTEM), f"{_MODEL}, global_wb",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_SYS),
     row(Effect(), f"{_MODEL}, global_inv: SCOPE_CU has nothing below",
-        generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_GFX9_BITS),
+        generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_UNSCOPED),
     row(Effect(invalidates=Caches.L1), f"{_MODEL}, global_inv: the WGP$",
         generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_SE),
     row(Effect(invalidates=Caches.L1 | Caches.AGENT), f"{_MODEL}, global_inv",
         generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_DEV),
     row(Effect(invalidates=Caches.ALL), f"{_MODEL}, global_inv",
         generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_SYS),
+    row(Effect(), "not on this chip", generation=(_NEW, *_OLD, _SCOPED), mnemonic=_OF_RDNA),
+    row(Effect(), "not on this chip",
+        generation=_RDNA, mnemonic=(*_OF_GFX9, _GLOBAL_WB, _GLOBAL_INV)),
+    row(Effect(invalidates=Caches.L1), f"{_RDNA_MODEL}: the L0 of the CU",
+        generation=_RDNA, mnemonic=_GL0),
+    row(Effect(invalidates=Caches.AGENT | Caches.SYSTEM), f"{_RDNA_MODEL}: the shader array's L1",
+        generation=_RDNA, mnemonic=_GL1),
 ]  # fmt: skip
 
 MAINTENANCE: Table[Effect] = Table(
     "caches of cache maintenance",
-    {"generation": Generation, "mnemonic": (*_OF_GFX9, _GLOBAL_WB, _GLOBAL_INV), "bits": _BITS},
+    {
+        "generation": Generation,
+        "mnemonic": (*_OF_GFX9, _GLOBAL_WB, _GLOBAL_INV, *_OF_RDNA),
+        "bits": _BITS,
+    },
     _MAINTENANCE_ROWS,
 )
 """(generation, mnemonic, policy bits) -> effect."""
@@ -233,7 +264,7 @@ def _without_clusters(effect: Effect) -> Effect:
 
 
 def _generation(chip: str) -> Generation:
-    return CHIPS[chip].generation
+    return KNOWN_CHIPS[chip].generation
 
 
 def _policy(modifiers: tuple[str, ...]) -> str:

@@ -1,6 +1,7 @@
-"""The CDNA chips, one row each: what one chip has and another has not, and what they are called.
+"""AMD's chips, one row each: what one chip has and another has not, and what they are called.
 
-Everything else is rows of tables that have a chip's generation, or one of its traits, as a
+``CHIPS`` are those that are lowered for. ``KNOWN_CHIPS`` are these and the others whose code is read
+and executed (fence-check, fence-sim) and never made. Everything else is rows of tables that have a chip's generation, or one of its traits, as a
 column; no table lists chips.
 
 A chip that is lowered as another (its twin) is one row:
@@ -21,6 +22,10 @@ A generation is a row here and a file of rows:
    What is promised of a kernel lets nothing go until ``lowering/facts.py`` has rows for it.
 4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
    ``make docs`` its pages.
+
+One that is not lowered for (``lowered=False``) needs no file of its own: only rows of the tables that
+say what instructions do, which have every ``Generation`` in their domain. The others have
+``LOWERED_GENERATIONS``.
 """
 
 from collections.abc import Mapping
@@ -31,7 +36,10 @@ from types import MappingProxyType
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 
 TGSPLIT = "tgsplit"
-"""The feature name of threadgroup split mode: waves of a work-group may sit on different CUs."""
+"""The feature name of the mode in which waves of a work-group may sit on different CUs.
+
+It is the word of gfx9 and stands for the mode of every chip; ``SplitMode`` has each chip's own.
+"""
 
 
 class Generation(Word):
@@ -43,6 +51,8 @@ class Generation(Word):
     GFX908 = "gfx908"
     GFX90A = "gfx90a"
     GFX942 = "gfx942"
+    GFX1030 = "gfx1030"
+    GFX1100 = "gfx1100"
     GFX1250 = "gfx1250"
 
 
@@ -53,17 +63,21 @@ class InstructionSet(Word):
     GFX90A = "GFX90AInsts"
     GFX940 = "GFX940Insts"
     BEFORE_GFX940 = "not GFX940Insts"
+    GFX10 = "GFX10Insts"
+    GFX11 = "GFX11Insts"
     GFX1250 = "GFX1250Insts"
 
 
 class Counter(Word):
     """A counter of outstanding operations; the names are those of ``WaitCounts``.
 
-    ``s_waitcnt`` waits on the first two, an instruction each on the others.
+    ``s_waitcnt`` waits on the first two, an instruction each on the others. With ``vscnt`` vmcnt is
+    of loads alone, atomics that return the old value among them, and vscnt of stores.
     """
 
     VMCNT = "vmcnt"
     LGKMCNT = "lgkmcnt"
+    VSCNT = "vscnt"
     LOADCNT = "loadcnt"
     STORECNT = "storecnt"
     DSCNT = "dscnt"
@@ -96,6 +110,23 @@ class ScratchConvention:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitMode:
+    """The mode in which waves of one work-group may sit on different CUs, each with an L1 of its own.
+
+    ``name`` for people. ``feature``: what switches it on in LLVM, as ``-mattr`` has it.
+    ``directive``: of ``.amdhsa_kernel``, without ``.amdhsa_``; 1 in the mode. ``by_default``: whether
+    it holds where nothing is said. ``lds``: whether its work-groups have LDS.
+    """
+
+    name: str
+    feature: str
+    directive: str
+    by_default: bool
+    lds: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class NamedBarriers:
     """Barriers for some of a work-group's waves, numbered from 1; a kernel reserves them in groups."""
 
@@ -112,7 +143,9 @@ class NamedBarriers:
 class ChipRow:
     """One chip.
 
-    ``l2_per_agent``: how many L2s an agent has; MANY where the partition mode decides.
+    ``l2_per_agent``: how many L2s an agent has, or caches in place of them that are not coherent
+    with each other; MANY where the partition mode decides.
+    ``split_mode``: that in which a work-group may span CUs, if there is one.
     ``scope_bits``: loads and stores carry their scope as policy bits. ``l2_maintenance``: it has
     instructions that write back and invalidate an L2. ``back_off_barrier``: s_barrier may be
     issued while memory operations are outstanding. ``packed_workitem_ids``: ten bits each of v0.
@@ -123,6 +156,7 @@ class ChipRow:
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
     ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are in
     registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
+    ``lowered``: code is made for it; else it is only read and executed.
     """
 
     name: str
@@ -130,7 +164,7 @@ class ChipRow:
     source: str
     instruction_sets: frozenset[InstructionSet]
     l2_per_agent: L2PerAgent
-    tgsplit: bool
+    split_mode: SplitMode | None
     scope_bits: bool
     l2_maintenance: bool
     back_off_barrier: bool
@@ -147,6 +181,7 @@ class ChipRow:
     first_lines: tuple[str, ...] = ()
     generic: bool = False
     boards: tuple[str, ...] = ()
+    lowered: bool = True
 
     @property
     def splits_counters(self) -> bool:
@@ -154,9 +189,19 @@ class ChipRow:
         return Counter.LOADCNT in self.counters
 
     @property
+    def counts_stores(self) -> bool:
+        """Whether ``s_waitcnt`` waits for loads and LDS alone, ``s_waitcnt_vscnt`` for stores."""
+        return Counter.VSCNT in self.counters
+
+    @property
+    def split_name(self) -> str:
+        """What it calls the mode in which a work-group may span CUs; as gfx9 does if it has none."""
+        return TGSPLIT if self.split_mode is None else self.split_mode.name
+
+    @property
     def feature_sets(self) -> tuple[frozenset[str], ...]:
         """Every set of features that code for it can have, the largest last."""
-        return (frozenset(), frozenset({TGSPLIT})) if self.tgsplit else (frozenset(),)
+        return (frozenset(), frozenset({TGSPLIT})) if self.split_mode else (frozenset(),)
 
 
 _REGISTERS = "LLVM AMDGPUBaseInfo, getTotalNumVGPRs"
@@ -169,7 +214,19 @@ _BY_RESOURCE = ScratchConvention(
 _BY_ITSELF = ScratchConvention(
     0, "enable_private_segment", "LLVM AMDGPUUsage: architected flat scratch"
 )
+_THREADGROUP_SPLIT = SplitMode(
+    TGSPLIT, "+tgsplit", "tg_split", by_default=False, lds=False,
+    source="LLVM AMDGPUUsage, Target Features, tgsplit; Memory Model GFX90A: no LDS then",
+)  # fmt: skip
+_WGP = SplitMode(
+    "WGP mode", "-cumode", "workgroup_processor_mode", by_default=True, lds=True,
+    source="LLVM AMDGPUUsage, Target Features, cumode; Memory Model GFX10-GFX11: the waves of a "
+    "work-group are on either CU of its WGP, each with an L0 cache; LDS is the WGP's",
+)  # fmt: skip
 _GFX9_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 15})  # MI300 ISA 4.4
+
+_GFX10_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 63, Counter.VSCNT: 63})
+"""LLVM AMDGPUBaseInfo, getVmcntBitWidth, getLgkmcntBitWidth, getVscntBitWidth: gfx10 and gfx11."""
 
 _GFX1250_COUNTERS = MappingProxyType(
     {
@@ -188,23 +245,23 @@ _ONE, _MANY = L2PerAgent.ONE, L2PerAgent.MANY
 GFX908 = ChipRow(
     "gfx908", Generation.GFX908,
     "MI100 ISA; LLVM FeatureISAVersion9_0_8, AMDGPUUsage, Memory Model GFX6-GFX9",
-    _GFX9, _ONE, tgsplit=False, scope_bits=False, l2_maintenance=False, back_off_barrier=False,
+    _GFX9, _ONE, split_mode=None, scope_bits=False, l2_maintenance=False, back_off_barrier=False,
     packed_workitem_ids=False, vector_registers=_SEPARATE, scratch=_BY_RESOURCE,
     lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x30, boards=("mi100",),
 )  # fmt: skip
 GFX90A = ChipRow(
     "gfx90a", Generation.GFX90A,
     "MI200 ISA; LLVM FeatureISAVersion9_0_A, AMDGPUUsage, Memory Model GFX90A, accum_offset",
-    _GFX9 | {InstructionSet.GFX90A}, _ONE, tgsplit=True, scope_bits=False, l2_maintenance=True,
-    back_off_barrier=True, packed_workitem_ids=True, vector_registers=_UNIFIED,
-    scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x3F,
+    _GFX9 | {InstructionSet.GFX90A}, _ONE, split_mode=_THREADGROUP_SPLIT, scope_bits=False,
+    l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
+    vector_registers=_UNIFIED, scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x3F,
     boards=("mi200", "mi210", "mi250", "mi250x"),
 )  # fmt: skip
 GFX942 = ChipRow(
     "gfx942", Generation.GFX942,
     "MI300 ISA; LLVM FeatureISAVersion9_4_2, AMDGPUUsage, Memory Model GFX942",
-    _GFX940, _MANY, tgsplit=True, scope_bits=True, l2_maintenance=True, back_off_barrier=True,
-    packed_workitem_ids=True, vector_registers=_UNIFIED, scratch=_BY_ITSELF,
+    _GFX940, _MANY, split_mode=_THREADGROUP_SPLIT, scope_bits=True, l2_maintenance=True,
+    back_off_barrier=True, packed_workitem_ids=True, vector_registers=_UNIFIED, scratch=_BY_ITSELF,
     lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x4C,
     boards=("mi300", "mi300a", "mi300x", "mi308x", "mi325x"),
 )  # fmt: skip
@@ -214,11 +271,37 @@ GFX950 = replace(
     "addressable local memory size",
 )  # fmt: skip
 
+GFX1030 = ChipRow(
+    "gfx1030", Generation.GFX1030,
+    "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion10_3_0; registers: in waves "
+    "of 32",
+    frozenset({InstructionSet.GFX10}), _MANY, split_mode=_WGP, scope_bits=False,
+    l2_maintenance=False, back_off_barrier=True, packed_workitem_ids=False,
+    vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx10.3"),
+    scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX10_COUNTERS, elf_machine=0x36,
+    wave_size=32, lowered=False,
+)  # fmt: skip
+"""What the tables call the L1 is the L0 of a CU; what they call an L2, many of which an agent has, is the
+read-only L1 of a shader array. The L2 is behind these, and is where all agents meet.
+"""
+_GFX1010_REGISTERS = VectorRegisters(1024, 8, unified=False, source=f"{_REGISTERS}: gfx10.1")
+_ALIKE = "LLVM 24 compiles atomics, fences and barriers at each scope as for"
+
+GFX1100 = replace(
+    GFX1030, name="gfx1100", generation=Generation.GFX1100,
+    source="LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion11_0_0; registers: "
+    "in waves of 32",
+    instruction_sets=frozenset({InstructionSet.GFX11}), packed_workitem_ids=True,
+    vector_registers=VectorRegisters(1536, 24, unified=False, source=f"{_REGISTERS}: 1536 VGPRs"),
+    scratch=_BY_ITSELF, elf_machine=0x41,
+)  # fmt: skip
+_GFX1102_REGISTERS = VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx11")
+
 GFX1250 = ChipRow(
     "gfx1250", Generation.GFX1250,
     "LLVM 24 AMDGPUUsage, Memory Model GFX125x; LLVM FeatureISAVersion12_50; registers: LLVM "
     "AMDGPUBaseInfo, getTotalNumVGPRs and getVGPRAllocGranule, in waves of 32",
-    frozenset({InstructionSet.GFX1250}), _MANY, tgsplit=False, scope_bits=True,
+    frozenset({InstructionSet.GFX1250}), _MANY, split_mode=None, scope_bits=True,
     l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
     vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx1250"),
     scratch=_BY_ITSELF, lds_bytes=320 * 1024, counters=_GFX1250_COUNTERS, elf_machine=0x49,
@@ -242,18 +325,63 @@ _ROWS = (
         source="LLVM 24 lowers every measured request as for gfx1250"),
 )  # fmt: skip
 
-CHIPS: Mapping[str, ChipRow] = MappingProxyType({each.name: each for each in _ROWS})
-"""Every chip by its name."""
+_TWINS: Mapping[str, tuple[ChipRow, Mapping[str, int]]] = MappingProxyType(
+    {
+        "gfx10.3": (GFX1030, {
+            "gfx1031": 0x37, "gfx1032": 0x38, "gfx1033": 0x39, "gfx1034": 0x3E, "gfx1035": 0x3D,
+            "gfx1036": 0x45}),
+        "gfx10.1": (replace(GFX1030, vector_registers=_GFX1010_REGISTERS), {
+            "gfx1010": 0x33, "gfx1011": 0x34, "gfx1012": 0x35, "gfx1013": 0x42}),
+        "gfx11, 1536 registers": (GFX1100, {"gfx1101": 0x46, "gfx1151": 0x4A}),
+        "gfx11": (replace(GFX1100, vector_registers=_GFX1102_REGISTERS), {
+            "gfx1102": 0x47, "gfx1103": 0x44, "gfx1150": 0x43, "gfx1152": 0x55, "gfx1153": 0x58,
+            "gfx1154": 0x57}),
+    }
+)  # fmt: skip
+"""(a chip, its twins with their numbers in code objects) of those that are only read."""
+
+_READ_ROWS = (
+    GFX1030,
+    GFX1100,
+    *(
+        replace(chip, name=name, elf_machine=number, source=f"{_ALIKE} {chip.name}")
+        for chip, numbers in _TWINS.values()
+        for name, number in numbers.items()
+    ),
+    *(
+        replace(chip, name=name, generic=True, elf_machine=number,
+            source="LLVM AMDGPUUsage, Generic Processors")
+        for chip, name, number in (
+            (_TWINS["gfx10.1"][0], "gfx10-1-generic", 0x52), (GFX1030, "gfx10-3-generic", 0x53),
+            (_TWINS["gfx11"][0], "gfx11-generic", 0x54))
+    ),
+)  # fmt: skip
+"""Chips whose code is read and executed, and never made."""
+
+KNOWN_CHIPS: Mapping[str, ChipRow] = MappingProxyType(
+    {each.name: each for each in (*_ROWS, *_READ_ROWS)}
+)
+"""Every chip whose code is read and executed, by its name."""
+
+CHIPS: Mapping[str, ChipRow] = MappingProxyType(
+    {each.name: each for each in KNOWN_CHIPS.values() if each.lowered}
+)
+"""Every chip that is lowered for, by its name."""
+
+LOWERED_GENERATIONS: tuple[Generation, ...] = tuple(
+    each for each in Generation if each in {chip.generation for chip in CHIPS.values()}
+)
+"""The generations that are lowered for."""
 
 
 @cache
 def chips_of(generation: Generation) -> tuple[str, ...]:
     """The names of the chips of a generation, in the order of their rows."""
-    return tuple(each.name for each in CHIPS.values() if each.generation == generation)
+    return tuple(each.name for each in KNOWN_CHIPS.values() if each.generation == generation)
 
 
 DEFAULT_CHIP = GFX942.name
 """What is simulated where nothing says on which chip."""
 
 WITHOUT_ROWS = ("gfx10", "gfx11", "gfx12")
-"""How the names of AMD's chips begin for which there are no rows yet."""
+"""How the names of AMD's chips begin of which some have no row yet."""

@@ -314,13 +314,21 @@ class Counts(Word):
 
 CACHE_COUNTS: Table[Counts] = Table(
     "cache maintenance in vmcnt",
-    {"mnemonic": ("buffer_wbl2", "buffer_inv", "buffer_invl2", "buffer_wbinvl1_vol")},
+    {
+        "mnemonic": (
+            "buffer_wbl2", "buffer_inv", "buffer_invl2", "buffer_wbinvl1_vol", "buffer_gl0_inv",
+            "buffer_gl1_inv",
+        )
+    },
     (
         table_row(Counts.YES, "llvm-project#178316", mnemonic="buffer_wbl2"),
         table_row(Counts.MAY, "llvm-project#220694; nothing older than LLVM 23 says so",
             mnemonic="buffer_inv"),
         table_row(Counts.MAY, "MI200 ISA: nothing says that it counts, nor that it does not",
             mnemonic=("buffer_invl2", "buffer_wbinvl1_vol")),
+        table_row(Counts.MAY, "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11: nothing says that they "
+            "count, nor that they do not; LLVM takes them for no access",
+            mnemonic=("buffer_gl0_inv", "buffer_gl1_inv")),
     ),
 )  # fmt: skip
 """(mnemonic) -> whether it counts. Who uses it chooses the safe side and says which that is."""

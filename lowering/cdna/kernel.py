@@ -186,8 +186,8 @@ def _descriptor(kernel: CdnaKernel) -> Iterable[str]:
     values["next_free_sgpr"] = max(kernel.sgprs, 1)
     if chip.vector_registers.unified:
         values["accum_offset"] = _align(max(kernel.vgprs, 1), 4)
-    if chip.tgsplit:
-        values["tg_split"] = int(kernel.tgsplit)
+    if chip.split_mode is not None:
+        values[chip.split_mode.directive] = int(kernel.tgsplit)
     if chip.named_barriers is not None and kernel.named_barriers:
         values["named_barrier_count"] = chip.named_barriers.groups(kernel.named_barriers)
     if chip.wave_size != _DEFAULT_WAVE:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
-from fencewright.lowering.cdna.chips import CHIPS, Generation
+from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Generation
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal, Row, Table, row
@@ -609,7 +609,7 @@ _CONTROL_ROWS: list[Row[CacheControl | Illegal]] = [
 CONTROL: Table[CacheControl | Illegal] = Table(
     "cache control",
     {
-        "generation": Generation,
+        "generation": LOWERED_GENERATIONS,
         "access": CdnaMemoryOperation,
         "bits": ("", "sc0", "sc1", "sc0 sc1", "glc"),
         "reuse": (True, False),

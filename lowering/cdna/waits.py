@@ -1,12 +1,15 @@
 """How the waits of a sequence are written: in one ``s_waitcnt``, or with an instruction a counter.
 
-Source: LLVM 24 SIInsertWaitcnts, WaitcntGeneratorGFX12Plus, whose order at -O0 the second has.
+Chips that count stores apart have both: ``s_waitcnt`` for loads and LDS, ``s_waitcnt_vscnt`` for stores.
+Source: LLVM 24 SIInsertWaitcnts, WaitcntGeneratorGFX12Plus, whose order at -O0 the second has;
+WaitcntGeneratorPreGFX12 for the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
+from types import MappingProxyType
 
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.sequence import Instruction, WaitCounts, operands
@@ -86,12 +89,18 @@ def operand_of(part: WaitCounts) -> str:
 def wait_text(chip: ChipRow, counts: WaitCounts) -> str:
     """The instructions that wait for ``counts`` on a chip, as assembly has them."""
     if not chip.splits_counters:
-        return f"s_waitcnt {counts}"
+        together = counts.only(("vmcnt", "lgkmcnt"))
+        parts = [f"s_waitcnt {together}"] if together or counts.vscnt is None else []
+        if counts.vscnt is not None:
+            parts.append(f"s_waitcnt_vscnt null, {counts.vscnt:#x}")
+        return " and ".join(parts)
     return " and ".join(f"{name} {operand_of(part)}" for name, part in split_counts(counts))
 
 
 def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
-    """What ``s_wait_*cnt operand`` waits for; None for another instruction."""
+    """What ``s_wait_*cnt operand`` or ``s_waitcnt_*cnt null, operand`` waits for; None for another
+    instruction.
+    """
     counters = _COUNTERS.get(mnemonic)
     if counters is None:
         return None
@@ -99,7 +108,7 @@ def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
 
 
 def counters_of(mnemonic: str) -> frozenset[str]:
-    """The counters that ``s_wait_*cnt`` waits for; none for another instruction."""
+    """The counters that ``s_wait_*cnt`` or ``s_waitcnt_*cnt`` waits for; none for another instruction."""
     return frozenset(_COUNTERS.get(mnemonic, ()))
 
 
@@ -111,4 +120,10 @@ def _counts(counters: tuple[str, ...], operand: int) -> Iterable[tuple[str, int]
     return (other, operand >> _OTHER_SHIFT & mask), (ds, operand >> _DS_SHIFT & mask)
 
 
-_COUNTERS = {mnemonic: counters for mnemonic, counters, _ in _ORDER}
+_OF_ONE = ("vmcnt", "lgkmcnt", "vscnt")
+"""The counters with an instruction ``s_waitcnt_<counter>`` (gfx10, gfx11: RDNA2 ISA, RDNA3 ISA)."""
+
+_COUNTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {mnemonic: counters for mnemonic, counters, _ in _ORDER}
+    | {f"s_waitcnt_{name}": (name,) for name in _OF_ONE}
+)

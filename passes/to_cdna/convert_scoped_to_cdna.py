@@ -128,11 +128,11 @@ class ConvertScopedToCDNAPass(ModulePass):
         return CHIPS[self.mcpu]
 
     def _check_target(self) -> None:
-        if self.tgsplit and not self._chip().tgsplit:
+        if self.tgsplit and self._chip().split_mode is None:
             raise UnsupportedError(
                 f"target {self.mcpu}",
                 "it has no threadgroup split mode",
-                tuple(sorted(name for name, chip in CHIPS.items() if chip.tgsplit)),
+                tuple(sorted(name for name, chip in CHIPS.items() if chip.split_mode)),
             )
 
 

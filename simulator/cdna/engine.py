@@ -161,6 +161,9 @@ class SetLine:
             l1s = replaced(l1s, self.topology.l1_of_cu[cu], 0)
         if op.effect.scalar and cu in self.topology.scalar_of_cu:
             scalars = replaced(scalars, self.topology.scalar_of_cu[cu], 0)
+        if op.effect.is_at_once and cu in self.topology.queue_of_cu:
+            l2 = self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]
+            memory, l2s = self.marked(memory, l2s, l2, op)
         if not op.effect.marker or cu not in self.topology.queue_of_cu:
             return [self.tidied((memory, l2s, l1s, queues, scalars, pending))]
         at = self.topology.queue_of_cu[cu]
@@ -497,7 +500,7 @@ class CdnaEngine(WaveMachine[SetState]):
         A load that may hit could find versions later that it cannot find now; but those come
         in through the L2, where the queued load reads them at that very time. That fails when
         a load or a write-back ahead of it holds it up in the queue. A scalar invalidate comes
-        too early for scalar loads in flight.
+        too early for scalar loads in flight, and one that drops lines of an L2 at once for other CUs.
         """
         op, error, _, held_up, _ = self.position(state, wave)
         if error is not None or held_up:
@@ -510,7 +513,7 @@ class CdnaEngine(WaveMachine[SetState]):
         for mate in self._mates[wave]:
             mates |= future[mate]
         if op.code is StepKind.CACHE:
-            return not mates and not op.effect.scalar
+            return not mates and not op.effect.scalar and not op.effect.is_at_once
         if mates & (self._cache_bit | 1 << op.line):
             return False
         return self.is_early_alone(self.below(state, op.line), op)

@@ -189,18 +189,30 @@ class CacheInstruction:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``s_waitcnt``: until no more operations than these are outstanding; None: any number."""
+    """``s_waitcnt``: until no more operations than these are outstanding; None: any number.
+
+    ``vscnt``: of ``s_waitcnt_vscnt``, which chips with that counter have for it.
+    """
 
     vmcnt: int | None = None
     lgkmcnt: int | None = None
+    vscnt: int | None = None
 
     def counts(self) -> Mapping[Counter, int | None]:
         """What is asked of each counter."""
-        return {Counter.VMCNT: self.vmcnt, Counter.LGKMCNT: self.lgkmcnt}
+        return {
+            Counter.VMCNT: self.vmcnt,
+            Counter.LGKMCNT: self.lgkmcnt,
+            Counter.VSCNT: self.vscnt,
+        }
 
     def __str__(self) -> str:
-        asked = self.counts().items()
-        return _text("s_waitcnt", *(f"{name}({n})" for name, n in asked if n is not None))
+        asked = {"vmcnt": self.vmcnt, "lgkmcnt": self.lgkmcnt}
+        counts = [f"{name}({n})" for name, n in asked.items() if n is not None]
+        parts = [_text("s_waitcnt", *counts)] if counts or self.vscnt is None else []
+        if self.vscnt is not None:
+            parts.append(f"s_waitcnt_vscnt null, {self.vscnt:#x}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

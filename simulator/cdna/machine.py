@@ -13,7 +13,7 @@ rules that comments refer to:
 3. From each CU to its L2 there is one FIFO for each line; FIFOs of different lines drain in any
    order. The L1 fetches a line only while the CU has no store, atomic or L2 invalidate queued
    for it. Markers (write-back, L2 part of an invalidate) enter every FIFO of the CU, and are
-   complete when they have left all of them.
+   complete when they have left all of them. An L2 invalidate that is no marker is done as it is issued.
 4. At the L2 an access hits a present line, or fetches it; a store or atomic leaves it dirty.
    An access past the L2 writes a dirty line back first, drops the line, and is done at memory;
    but a load finds a dirty line of its own L2 there, and leaves it as it is. A marker writes a dirty line back, or drops a clean nonlocal one. A write that reaches
@@ -145,6 +145,9 @@ class PlainLine:
             l1s = replaced(l1s, self.topology.l1_of_cu[cu], ABSENT)
         if op.effect.scalar and cu in self.topology.scalar_of_cu:
             scalars = replaced(scalars, self.topology.scalar_of_cu[cu], ABSENT)
+        if op.effect.is_at_once and cu in self.topology.queue_of_cu:
+            l2 = self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]
+            memory, l2s = self.marked(memory, l2s, l2, op)
         if not op.effect.marker or cu not in self.topology.queue_of_cu:
             return [(memory, l2s, l1s, queues, scalars, pending)]
         at = self.topology.queue_of_cu[cu]

@@ -4,14 +4,16 @@ They are apart from the lowering's on purpose: a fault in one shows against the 
 lowering does not know whether cache maintenance counts in vmcnt
 (``lowering.cdna.instructions.CACHE_COUNTS``), the machine has to take it one way or the other;
 where it does, tests/unit/test_chips.py holds both to one answer.
-A machine configuration is a chip, tgsplit, how many L2s one agent has, and on gfx1250, whose
-documents leave things open, the readings taken; the machine itself knows no chip. ``nt`` (gfx908,
-gfx90a: ``slc``; gfx1250: ``th``) is a hint to the replacement policy and stripped before a row is
+A machine configuration is a chip, tgsplit, how many L2s one agent has, and on chips whose documents
+leave things open, the readings taken; the machine itself knows no chip. ``nt`` (gfx908, gfx90a,
+gfx10, gfx11: ``slc``; gfx1250: ``th``) is a hint to the replacement policy and stripped before a row is
 looked up. On gfx1250 the L1 is the WGP$; what is called the L2 is the one cache below it that may be
 incoherent: with many L2s per agent the L2 of some shader engines (SCOPE_SE), with one the agent's
-(SCOPE_DEV). Waves that share it have one ``Placement.xcd``.
+(SCOPE_DEV). Waves that share it have one ``Placement.xcd``. On gfx10 and gfx11 the L1 is the L0 of a
+CU, tgsplit is WGP mode, and what is called the L2 is the read-only L1 of a shader array: every write
+is done behind it, at the agent's L2, which is the memory of the machine.
 Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; GFX125x = the same of LLVM
-24, "Memory Model GFX125x"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
+24, "Memory Model GFX125x"; GFX10-11 = the same, "Memory Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
 wave, 01 group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is
 the strongest that it has.
 """
@@ -21,8 +23,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from fencewright.lowering.cdna.chips import (
-    CHIPS,
     DEFAULT_CHIP,
+    KNOWN_CHIPS,
     ChipRow,
     Counter,
     Generation,
@@ -35,6 +37,7 @@ from fencewright.simulator.core.program import ProgramError
 GFX908, GFX90A, GFX1250 = Generation.GFX908, Generation.GFX90A, Generation.GFX1250
 OLD, NEW = (GFX908, GFX90A), Generation.GFX942
 GFX9 = (*OLD, NEW)
+GFX10, GFX11 = RDNA = (Generation.GFX1030, Generation.GFX1100)
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 
 HINTS = frozenset(
@@ -56,7 +59,8 @@ SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
 SE, DEV, SYS = SCOPES
 SCOPE_BITS = (*SCOPES, RETURNS, *(f"{each} {RETURNS}" for each in SCOPES))
 GFX9_BITS = ("sc0", "sc1", "sc0 sc1", "glc")
-BITS = ("", *GFX9_BITS, *SCOPE_BITS)
+DLC_BITS = ("dlc", "dlc glc")
+BITS = ("", *GFX9_BITS, *DLC_BITS, *SCOPE_BITS)
 SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
 
 
@@ -75,13 +79,15 @@ class AccessEffect:
     ``l1``: a load may hit the L1, a store updates a line present in it (else: drops it).
     ``past_l2``: served by memory; the L2's line is written back if dirty, and dropped.
     ``returns``: an atomic with these bits returns the old value. ``acknowledged_early``: a store
-    is done when the L1 has it, under the reading of that name.
+    is done when the L1 has it, ``stays``: it updates a line of the L1, under the readings
+    ``ACKNOWLEDGED_EARLY`` and ``STORE_STAYS``.
     """
 
     l1: bool
     past_l2: bool
     returns: bool = False
     acknowledged_early: bool = False
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +96,10 @@ class CacheEffect:
 
     ``l1``: empties the CU's L1 when issued. ``marker``: goes through every queue of the CU to
     the L2 and there, line by line, with ``write_back`` writes a dirty line back, with
-    ``invalidate`` drops a clean nonlocal one. ``counts``: it counts, ``as_store`` with the stores
+    ``invalidate`` drops a clean nonlocal one, without ``marker`` as it is issued. ``counts``: it counts, ``as_store`` with the stores
     where loads have another counter (``COUNTED``). ``scalar``: empties the scalar cache. ``late``: later requests of its wave may pass it, ``overtakes``: it
-    may pass earlier ones that are not acknowledged, under the readings of these names.
+    may pass earlier ones that are not acknowledged, ``queued``: it is a marker, ``uncounted``: it does
+    not count after all, under the readings of these names.
     """
 
     l1: bool = False
@@ -104,6 +111,13 @@ class CacheEffect:
     scalar: bool = False
     late: bool = False
     overtakes: bool = False
+    queued: bool = False
+    uncounted: bool = False
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether it drops lines of the L2 as it is issued."""
+        return self.invalidate and not self.marker
 
     @property
     def counted_as(self) -> "CountedOperation":
@@ -117,7 +131,12 @@ class Reading(Word):
     LATE_INVALIDATE = "late-invalidate"
     WRITE_BACK_OVERTAKES = "write-back-overtakes"
     ACKNOWLEDGED_EARLY = "acknowledged-early"
+    QUEUED_INVALIDATE = "queued-invalidate"
+    UNCOUNTED_INVALIDATE = "uncounted-invalidate"
+    STORE_STAYS = "store-stays"
 
+
+_GFX10_11 = "GFX10-11"
 
 READINGS: Table[str] = Table(
     "readings of what is left open",
@@ -136,6 +155,19 @@ READINGS: Table[str] = Table(
             "GFX125x: a cache of an access's scope can report it complete. LLVM 24 needs it not to: a "
             "release at cluster scope has no write-back", Evidence.INFERRED,
             reading=Reading.ACKNOWLEDGED_EARLY),
+        row("a buffer_gl1_inv drops each line of the shader array's L1 behind what its CU has queued "
+            "for it; else it is done as it is issued",
+            f"{_GFX10_11} says of no completion; buffer_inv of gfx942 travels so "
+            "(llvm/llvm-project#220694)", Evidence.INFERRED, reading=Reading.QUEUED_INVALIDATE),
+        row("a buffer_gl1_inv that is queued counts in no counter; else in vmcnt",
+            f"{_GFX10_11}: vmcnt is of loads; LLVM SIInsertWaitcnts takes it for no access. LLVM 24 "
+            "needs it to count at -O0 already: the vmcnt(0) of a release is all that orders it before "
+            "what the work-group is told", Evidence.INFERRED, reading=Reading.UNCOUNTED_INVALIDATE),
+        row("a store updates a line that is in the L0 of its CU, where others see it before it is "
+            "anywhere else; else it drops the line",
+            f"{_GFX10_11} has the L0 write through, and does not say what stays in it. LLVM 24 needs it "
+            "not to, in CU mode: a relaxed load of the work-group may find in the L0 what a release "
+            "to the agent does not wait for", Evidence.INFERRED, reading=Reading.STORE_STAYS),
     ],
 )  # fmt: skip
 """(reading) -> what is taken to happen, and which text leaves it open."""
@@ -143,18 +175,12 @@ READINGS: Table[str] = Table(
 EVERY_READING = frozenset(Reading)
 """The hardest machine."""
 
-DEFAULT_READINGS = EVERY_READING - {Reading.ACKNOWLEDGED_EARLY}
-"""The hardest machine on which LLVM 24 is right wherever it is on any (docs/gfx1250.md)."""
-
-
-def readings_text(readings: frozenset[Reading]) -> str:
-    """What a machine with these readings is called; empty for those by default."""
-    named = {
-        DEFAULT_READINGS: "",
-        EVERY_READING: "every reading",
-        frozenset[Reading](): "no reading",
-    }
-    return named.get(readings, f"readings {', '.join(sorted(readings))}")
+DEFAULT_READINGS = EVERY_READING - {
+    Reading.ACKNOWLEDGED_EARLY,
+    Reading.UNCOUNTED_INVALIDATE,
+    Reading.STORE_STAYS,
+}
+"""The hardest machine on which LLVM 24 at -O0 is right wherever it is on any (docs/gfx1250.md)."""
 
 
 class CountedOperation(Word):
@@ -221,6 +247,8 @@ _NO_SCOPE = Illegal("the chip has no scope and th fields", GFX9_BITS)
 _SCOPE_FIELD = Illegal("the chip has a scope field in place of bits", SCOPES)
 _NO_TGSPLIT = Illegal("the chip has no tgsplit mode")
 _ONE_L2 = Illegal("the chip has one L2 per agent", ("one",))
+_NO_DLC = Illegal("the chip has no dlc bit")
+_RDNA_BITS = ("glc", "dlc", "dlc glc")
 
 
 def _seen(*experiments: int) -> str:
@@ -298,6 +326,32 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
         row(_ONE_L2, "AMDGPUUsage gfx90a: one L2 per agent", DOCUMENTED, generation=OLD,
             bits=("", *GFX9_BITS), l2=MANY),
         row(_NO_SCOPE, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, bits=SCOPE_BITS),
+        row(_NO_DLC, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, bits=DLC_BITS),
+        # gfx10, gfx11: glc misses the L0, the shader array's L1 is missed with dlc as well (gfx10)
+        row(AccessEffect(l1=True, past_l2=False), _GFX10_11, DOCUMENTED, generation=RDNA, access=L,
+            bits=""),
+        row(AccessEffect(l1=True, past_l2=False), f"{_GFX10_11} has dlc with glc alone", INFERRED,
+            generation=RDNA, access=L, bits="dlc"),
+        row(AccessEffect(l1=False, past_l2=False), _GFX10_11, DOCUMENTED, generation=GFX10,
+            access=L, bits="glc"),
+        row(AccessEffect(l1=False, past_l2=True), _GFX10_11, DOCUMENTED, generation=GFX10,
+            access=L, bits="dlc glc"),
+        row(AccessEffect(l1=False, past_l2=True), f"{_GFX10_11}: without dlc LLVM's loads would be "
+            "wrong at agent scope otherwise", INFERRED, generation=GFX11, access=L,
+            bits=("glc", "dlc glc")),
+        row(AccessEffect(l1=True, past_l2=True, stays=True),
+            f"{_GFX10_11}: stores carry no scope, and complete at the L2; the L1 of a shader array is "
+            "read-only, and taken to drop the line", INFERRED, generation=RDNA, access=S,
+            bits=("", *_RDNA_BITS)),
+        row(AccessEffect(False, past_l2=True), f"{_GFX10_11}: atomics are performed at the L2",
+            DOCUMENTED, generation=RDNA, access=A, bits=("", "dlc")),
+        row(AccessEffect(False, True, True),
+            f"{_GFX10_11}: glc=1 on an atomic returns the old value", DOCUMENTED, generation=RDNA,
+            access=A, bits=("glc", "dlc glc")),
+        row(Illegal("the chip has no sc0 and sc1 bits", ("glc", "dlc")), _GFX10_11, DOCUMENTED,
+            generation=RDNA, bits=("sc0", "sc1", "sc0 sc1")),
+        row(Illegal("the chip has no scope and th fields", ("glc", "dlc")), _GFX10_11, DOCUMENTED,
+            generation=RDNA, bits=SCOPE_BITS),
         # gfx1250: loads
         row(AccessEffect(l1=True, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
             access=L, bits="", tgsplit=False),
@@ -339,14 +393,14 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
             bits=f"{SYS} {RETURNS}", tgsplit=False),
         row(Illegal("only an atomic returns an old value", SCOPES), _SERVES, DOCUMENTED,
             generation=GFX1250, access=(L, S), bits=_RETURNING, tgsplit=False),
-        row(_SCOPE_FIELD, _GFX125X, DOCUMENTED, generation=GFX1250, bits=GFX9_BITS,
-            tgsplit=False),
+        row(_SCOPE_FIELD, _GFX125X, DOCUMENTED, generation=GFX1250,
+            bits=(*GFX9_BITS, *DLC_BITS), tgsplit=False),
         row(_NO_TGSPLIT, _GFX125X, DOCUMENTED, generation=GFX1250, tgsplit=True),
     ],
 )  # fmt: skip
 """(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
 
-_WB, _INV, _VOL, _L1, _INV2, _DC, _GWB, _GINV = MNEMONICS = (
+_WB, _INV, _VOL, _L1, _INV2, _DC, _GWB, _GINV, _GL0, _GL1 = MNEMONICS = (
     "buffer_wbl2",
     "buffer_inv",
     "buffer_wbinvl1_vol",
@@ -355,8 +409,10 @@ _WB, _INV, _VOL, _L1, _INV2, _DC, _GWB, _GINV = MNEMONICS = (
     "s_dcache_inv",
     "global_wb",
     "global_inv",
+    "buffer_gl0_inv",
+    "buffer_gl1_inv",
 )
-_GFX9_CACHE, _GFX1250_CACHE = MNEMONICS[:6], MNEMONICS[6:]
+_GFX9_CACHE, _GFX1250_CACHE, _RDNA_CACHE = MNEMONICS[:6], MNEMONICS[6:8], MNEMONICS[8:]
 _COUNTED = "AMDGPUUsage gfx942; llvm/llvm-project#178316: buffer_wbl2 increments vmcnt"
 _INV_COUNTED = "AMDGPUUsage gfx942; llvm/llvm-project#220694: buffer_inv increments vmcnt"
 _ABSENT = "LLVM 22 assembler: no such instruction or bits on this chip"
@@ -427,7 +483,21 @@ CACHE: Table[CacheEffect | Illegal] = Table(
         row(_NO_SCOPE, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, mnemonic=_GFX9_CACHE,
             bits=SCOPE_BITS),
         row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=GFX9,
-            mnemonic=_GFX1250_CACHE),
+            mnemonic=(*_GFX1250_CACHE, *_RDNA_CACHE)),
+        row(_NO_DLC, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, mnemonic=_GFX9_CACHE,
+            bits=DLC_BITS),
+        # gfx10, gfx11
+        row(CacheEffect(l1=True), f"{_GFX10_11}: the L0; LLVM SIInsertWaitcnts counts none of these",
+            DOCUMENTED, generation=RDNA, mnemonic=_GL0, bits=""),
+        row(CacheEffect(marker=True, invalidate=True, counts=True, queued=True, uncounted=True),
+            f"{_GFX10_11}: the L1 of the shader array; of its completion nothing is said", INFERRED,
+            generation=RDNA, mnemonic=_GL1, bits=""),
+        row(CacheEffect(scalar=True), "RDNA2 ISA and RDNA3 ISA, scalar memory", DOCUMENTED,
+            generation=RDNA, mnemonic=_DC, bits=""),
+        row(Illegal("it takes no bits"), _ABSENT, DOCUMENTED, generation=RDNA,
+            mnemonic=(*_RDNA_CACHE, _DC), bits=BITS[1:]),
+        row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=RDNA,
+            mnemonic=(*_GFX9_CACHE[:-1], *_GFX1250_CACHE)),
         # gfx1250
         row(replace(_NOTHING_BELOW, as_store=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
             mnemonic=_GWB, bits="", tgsplit=False),
@@ -452,11 +522,11 @@ CACHE: Table[CacheEffect | Illegal] = Table(
         row(Illegal("cache maintenance returns nothing", SCOPES), _GFX125X, DOCUMENTED,
             generation=GFX1250, mnemonic=_GFX1250_CACHE, bits=_RETURNING, tgsplit=False),
         row(_SCOPE_FIELD, _GFX125X, DOCUMENTED, generation=GFX1250, mnemonic=_GFX1250_CACHE,
-            bits=GFX9_BITS, tgsplit=False),
+            bits=(*GFX9_BITS, *DLC_BITS), tgsplit=False),
         row(_NO_TGSPLIT, _GFX125X, DOCUMENTED, generation=GFX1250, mnemonic=_GFX1250_CACHE,
             tgsplit=True),
         row(Illegal("not on this chip"), "LLVM 24 assembler: no such instruction", DOCUMENTED,
-            generation=GFX1250, mnemonic=_GFX9_CACHE),
+            generation=GFX1250, mnemonic=(*_GFX9_CACHE, *_RDNA_CACHE)),
     ],
 )  # fmt: skip
 """(generation, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""
@@ -480,6 +550,20 @@ COUNTED: Table[Counted] = Table(
             flat=False),
         row(Counted(_LGKM, in_order=False), _ISA_4_4, DOCUMENTED, generation=GFX9,
             operation=_O.SCALAR),
+        row(Counted(_VECTOR), f"{_GFX10_11}: vmcnt of loads and atomics that return, in order",
+            DOCUMENTED, generation=RDNA, operation=(_O.LOAD, _O.INVALIDATE), flat=False),
+        row(Counted((Counter.VSCNT,)), f"{_GFX10_11}: vscnt of stores and other atomics, in order",
+            DOCUMENTED, generation=RDNA, operation=(_O.STORE, _O.WRITE_BACK), flat=False),
+        row(Counted(_LGKM), f"{_GFX10_11}: in order", DOCUMENTED, generation=RDNA,
+            operation=_O.LDS, flat=False),
+        row(Counted(_VECTOR, in_order=False), "RDNA2 ISA and RDNA3 ISA: flat, out of order",
+            DOCUMENTED, generation=RDNA, operation=(_O.LOAD, _O.INVALIDATE), flat=True),
+        row(Counted((Counter.VSCNT,), in_order=False), "RDNA2 ISA and RDNA3 ISA: flat, out of order",
+            DOCUMENTED, generation=RDNA, operation=(_O.STORE, _O.WRITE_BACK), flat=True),
+        row(Counted(_LGKM, in_order=False), "RDNA2 ISA and RDNA3 ISA: flat, out of order",
+            DOCUMENTED, generation=RDNA, operation=_O.LDS, flat=True),
+        row(Counted(_LGKM, in_order=False), "RDNA2 ISA and RDNA3 ISA, scalar memory", DOCUMENTED,
+            generation=RDNA, operation=_O.SCALAR),
         row(Counted((Counter.LOADCNT,), writes_in_order=False),
             "GFX125x: in order of issue, vector registers out of order", DOCUMENTED,
             generation=GFX1250, operation=(_O.LOAD, _O.INVALIDATE)),
@@ -493,8 +577,8 @@ COUNTED: Table[Counted] = Table(
 )  # fmt: skip
 """(generation, operation, flat) -> the counters that it is in; ``CacheEffect.counts`` says whether.
 
-Where a flat access goes decides which operation it is; on gfx1250 the counter of the other space
-is taken to say nothing of it.
+Where a flat access goes decides which operation it is; on gfx10, gfx11 and gfx1250 the counter of the
+other space is taken to say nothing of it.
 """
 
 HIERARCHY: Table[Hierarchy] = Table(
@@ -503,8 +587,14 @@ HIERARCHY: Table[Hierarchy] = Table(
     [
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=True, memory_kinds=True),
             "MI300 ISA 4.4, 9" + _seen(5, 9), MEASURED, generation=GFX9),
+        row(Hierarchy(requests_in_order=True, dirty_serves_loads=False, memory_kinds=False,
+                left_open=frozenset({Reading.QUEUED_INVALIDATE, Reading.UNCOUNTED_INVALIDATE,
+                                     Reading.STORE_STAYS})),
+            f"{_GFX10_11}: in CU mode nothing is waited for between a work-group's acquire and what comes "
+            "after it; a queue from each L0 for each quadrant of the L1", INFERRED, generation=RDNA),
         row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False,
-                left_open=EVERY_READING),
+                left_open=frozenset({Reading.LATE_INVALIDATE, Reading.WRITE_BACK_OVERTAKES,
+                                     Reading.ACKNOWLEDGED_EARLY})),
             "GFX125x: only accesses of a wave to the same address are processed in program order; a "
             "wider access goes past a cache, a page can be incoherent between L2s", DOCUMENTED,
             generation=GFX1250),
@@ -513,9 +603,16 @@ HIERARCHY: Table[Hierarchy] = Table(
 """(generation,) -> how requests come to its caches."""
 
 
+def left_open(chip: str) -> frozenset[Reading]:
+    """What the documents of a chip leave open that the machine has readings of."""
+    if chip not in KNOWN_CHIPS:
+        return frozenset()
+    return HIERARCHY[KNOWN_CHIPS[chip].generation,].value.left_open
+
+
 def has_readings(chip: str) -> bool:
     """Whether the documents of a chip leave anything open that the machine has readings of."""
-    return chip in CHIPS and bool(HIERARCHY[CHIPS[chip].generation,].value.left_open)
+    return bool(left_open(chip))
 
 
 Effect = TypeVar("Effect", AccessEffect, CacheEffect)
@@ -525,7 +622,7 @@ Effect = TypeVar("Effect", AccessEffect, CacheEffect)
 class CdnaConfiguration:
     """A chip in a mode; without ``l2_per_agent``, the one that is harder on the chip.
 
-    ``readings`` are those taken of what the chip's documents leave open. ``access`` and ``cache``
+    ``readings`` are those taken, of which only what the chip's documents leave open stays. ``access`` and ``cache``
     replace rows, for machines that are broken on purpose.
     """
 
@@ -537,23 +634,34 @@ class CdnaConfiguration:
     cache: Table[CacheEffect | Illegal] = field(default=CACHE, repr=False)
 
     def __post_init__(self) -> None:
-        if self.chip not in CHIPS:
-            raise ProgramError(f"unknown chip '{self.chip}'; known are {', '.join(CHIPS)}")
+        if self.chip not in KNOWN_CHIPS:
+            raise ProgramError(f"unknown chip '{self.chip}'; known are {', '.join(KNOWN_CHIPS)}")
+        object.__setattr__(self, "readings", self.readings & self.hierarchy.left_open)
         if self.l2_per_agent is None:
             object.__setattr__(self, "l2_per_agent", self.row.l2_per_agent)
 
     @property
     def row(self) -> ChipRow:
         """What is known of the chip."""
-        return CHIPS[self.chip]
+        return KNOWN_CHIPS[self.chip]
 
     @property
     def name(self) -> str:
         """The chip, its mode, and the readings where they are not those by default."""
-        mode = " tgsplit" if self.tgsplit else ""
-        text = readings_text(self.readings) if self.hierarchy.left_open else ""
-        readings = f", {text}" if text else ""
+        mode = f" {self.row.split_name}" if self.tgsplit else ""
+        readings = f", {text}" if (text := self.readings_text) else ""
         return f"{self.chip}{mode}, {self.l2_per_agent} L2 per agent{readings}"
+
+    @property
+    def readings_text(self) -> str:
+        """What a machine with these readings is called; empty for those by default."""
+        open_ = self.hierarchy.left_open
+        named = {
+            frozenset[Reading](): "no reading",
+            open_: "every reading",
+            DEFAULT_READINGS & open_: "",
+        }
+        return named.get(self.readings, f"readings {', '.join(sorted(self.readings))}")
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -566,6 +674,8 @@ class CdnaConfiguration:
         effect = self._legal(self.access, key)
         if effect.acknowledged_early and Reading.ACKNOWLEDGED_EARLY not in self.readings:
             return replace(effect, acknowledged_early=False)
+        if effect.stays and Reading.STORE_STAYS not in self.readings:
+            return replace(effect, l1=False, stays=False)
         return effect
 
     def cache_effect(self, mnemonic: str, bits: Iterable[str]) -> CacheEffect:
@@ -578,6 +688,10 @@ class CdnaConfiguration:
             return replace(effect, late=False)
         if effect.overtakes and Reading.WRITE_BACK_OVERTAKES not in self.readings:
             return replace(effect, overtakes=False)
+        if effect.queued and Reading.QUEUED_INVALIDATE not in self.readings:
+            return replace(effect, marker=False, queued=False, uncounted=False)
+        if effect.uncounted:
+            return replace(effect, counts=Reading.UNCOUNTED_INVALIDATE not in self.readings)
         return effect
 
     def counted(self, operation: CountedOperation, flat: bool) -> Counted:

@@ -244,7 +244,8 @@ class CompiledProgram:
                 )
             if not 0 <= each.initial <= WORD_MASK:
                 raise ProgramError(f"{each.name}: initial value must fit {WORD_BITS} unsigned bits")
-        if self.lds and self.configuration.tgsplit:
+        mode = self.configuration.row.split_mode
+        if self.lds and self.configuration.tgsplit and not (mode is not None and mode.lds):
             raise ProgramError(f"{self.lds[0].name}: there is no LDS in tgsplit mode")
 
     def _place(self) -> None:
@@ -257,6 +258,7 @@ class CompiledProgram:
         self.l2_names = l2_names
         self.cu = [cus.index((p.agent, p.xcd, p.cu)) for p in places]
         self.l2 = [l2_names.index((agent, 0 if one else xcd)) for agent, xcd, _ in cus]
+        mode = self.configuration.row.split_name
         self.groups: dict[int, list[int]] = {}
         for wave, place in enumerate(places):
             self.groups.setdefault(place.workgroup, []).append(wave)
@@ -266,7 +268,7 @@ class CompiledProgram:
             if len({places[wave].xcd for wave in waves}) > 1:
                 raise ProgramError(f"work-group {name} is spread over XCDs")
             if len({self.cu[wave] for wave in waves}) > 1 and not self.configuration.tgsplit:
-                raise ProgramError(f"work-group {name} is spread over CUs, which needs tgsplit")
+                raise ProgramError(f"work-group {name} is spread over CUs, which needs {mode}")
         clusters = {(p.agent, p.cluster) for p in places if p.cluster is not None}
         for agent, cluster in clusters if self.configuration.row.clusters else ():
             mates = [p for p in places if (p.agent, p.cluster) == (agent, cluster)]

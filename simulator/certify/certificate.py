@@ -59,7 +59,6 @@ from fencewright.simulator.cdna.rows import (
     SCOPES,
     CdnaConfiguration,
     has_readings,
-    readings_text,
 )
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
@@ -203,7 +202,7 @@ class CdnaMachineOf(Machine):
 
     def __init__(self, configuration: CdnaConfiguration):
         self.configuration = configuration
-        readings = f", {text}" if (text := readings_text(configuration.readings)) else ""
+        readings = f", {text}" if (text := configuration.readings_text) else ""
         self.name = f"{configuration.l2_per_agent} L2{readings}"
 
     def program(self, code: Code) -> CdnaProgram:

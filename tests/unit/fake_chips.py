@@ -27,6 +27,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def register(row: chips.ChipRow) -> None:
     """Add a row to the chips of this process."""
     chips.CHIPS = MappingProxyType({**chips.CHIPS, row.name: row})
+    chips.KNOWN_CHIPS = MappingProxyType({**chips.KNOWN_CHIPS, row.name: row})
 
 
 def twin() -> dict[str, Any]:
@@ -95,6 +96,7 @@ def generation() -> dict[str, str]:
     """What each module with rows of generations says of one that has none."""
     names = {each.name: each.value for each in chips.Generation} | {"FAKE": GENERATION}
     chips.Generation = cast("Any", Word)("Generation", names)
+    chips.LOWERED_GENERATIONS = (*chips.LOWERED_GENERATIONS, cast("Any", chips.Generation).FAKE)
     fake = cast("chips.Generation", GENERATION)
     register(replace(chips.GFX942, name=GENERATION, generation=fake, source="a test"))
     said: dict[str, str] = {}

@@ -240,7 +240,7 @@ def instructions(assembly: str) -> list[str]:
     return [line for line in lines if line and not line.startswith(".")]
 
 
-MODES = [(c, t) for c in sorted(CHIPS) for t in (False, True) if not t or CHIPS[c].tgsplit]
+MODES = [(c, t) for c in sorted(CHIPS) for t in (False, True) if not t or CHIPS[c].split_mode]
 
 
 @needs_llvm
@@ -283,7 +283,7 @@ def test_the_assembler_refuses_a_broken_file(tmp_path: Path):
 @pytest.mark.parametrize(("chip", "tgsplit"), MODES)
 def test_tgsplit_is_in_the_descriptor(chip: str, tgsplit: bool):
     assembly = emit(*convert(PROGRAM.replace("LDS", ""), chip, tgsplit))
-    expected = [str(int(tgsplit))] if CHIPS[chip].tgsplit else []
+    expected = [str(int(tgsplit))] if CHIPS[chip].split_mode else []
     assert re.findall(r"\.amdhsa_tg_split (\d)", assembly) == expected
 
 

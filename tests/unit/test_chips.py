@@ -13,11 +13,20 @@ from typing import Any
 import pytest
 
 from fencewright.lowering.cdna import assembly, caches, memory
-from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Generation, chips_of
+from fencewright.lowering.cdna.chips import (
+    CHIPS,
+    KNOWN_CHIPS,
+    LOWERED_GENERATIONS,
+    ChipRow,
+    Generation,
+    chips_of,
+)
 from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts
 from fencewright.lowering.cdna.memory import HIERARCHIES
+from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal, Table
+from fencewright.lowering.targets import backend_of, known_targets
 from fencewright.simulator.cdna import rows
 from fencewright.tools.fuzz.checks import CDNA_SETTINGS
 
@@ -85,7 +94,9 @@ def test_the_tables_of_generations_are_those_that_say_so() -> None:
         file.relative_to(ROOT).as_posix()
         for folder in ("lowering", "passes", "simulator", "tools")
         for file in (ROOT / folder).rglob("*.py")
-        if '"generation": Generation' in file.read_text(encoding="utf-8")
+        if re.search(
+            '"generation": (LOWERED_GENERATIONS|Generation)', file.read_text(encoding="utf-8")
+        )
     }
     modules = (assembly, caches, memory, rows)
     assert {
@@ -102,7 +113,24 @@ def test_the_tables_of_generations_are_those_that_say_so() -> None:
 def test_every_chip_has_a_source_and_a_generation_with_rules(chip: ChipRow) -> None:
     assert chip.source
     assert chip.name in chips_of(chip.generation)
+    assert chip.generation in LOWERED_GENERATIONS
     assert load_chip(chip.name).features == chip.feature_sets[-1]
+
+
+def test_a_chip_that_is_only_read_is_nowhere_to_be_lowered_for() -> None:
+    only_read = KNOWN_CHIPS.keys() - CHIPS.keys()
+    assert {"gfx1010", "gfx1030", "gfx1100", "gfx1151"} <= only_read
+    assert not only_read & set(known_targets())
+    assert not {KNOWN_CHIPS[name].generation for name in only_read} & set(LOWERED_GENERATIONS)
+    for name in sorted(only_read):
+        with pytest.raises(
+            UnsupportedError, match=f"target {name}: fence-check and fence-sim know"
+        ):
+            backend_of(name)
+
+
+def test_no_two_chips_have_one_number_in_code_objects() -> None:
+    assert len({each.elf_machine for each in KNOWN_CHIPS.values()}) == len(KNOWN_CHIPS)
 
 
 def test_every_generation_is_called_as_its_first_chip() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
-from fencewright.lowering.cdna.chips import Generation, chips_of
+from fencewright.lowering.cdna.chips import LOWERED_GENERATIONS, chips_of
 from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
 from fencewright.lowering.cdna.costs import UNIT
@@ -116,7 +116,7 @@ def _cdna_page() -> str:
         "A blank cell covers every value of its column. Sequences are for 32 bits, many L2s per "
         "agent, without threadgroup split mode; `lower` and the rules give the others.\n",
     ]
-    for generation in reversed(Generation):
+    for generation in reversed(LOWERED_GENERATIONS):
         *names, last = chips_of(generation)
         chip = load_chip(names[0] if names else last)
         parts.append(f"## {', '.join(names)} and {last}\n" if names else f"## {last}\n")
