@@ -114,13 +114,26 @@ def backend_of(name: str) -> Backend:
         return _load_cdna(name)
     if is_ptx(name):
         return _load_ptx(name)
-    if name in KNOWN_CHIPS:
+    if is_only_read(name):
         reason = "fence-check and fence-sim know the chip, but nothing is lowered for it"
         raise UnsupportedError(f"target {name}", reason, tuple(CHIPS))
     generation = next((g for g in WITHOUT_ROWS if name.startswith(g)), None)
     if generation is not None:
         raise UnsupportedError(f"target {name}", f"{generation} is not supported yet", tuple(CHIPS))
     raise unknown_target(name, "unknown target", known_targets())
+
+
+def architecture_of(name: str) -> str:
+    """What the chip called ``name`` runs: cdna or ptx, also of one that is only read.
+
+    Raises ``UnsupportedError``.
+    """
+    return "cdna" if name in KNOWN_CHIPS else backend_of(name).architecture
+
+
+def is_only_read(name: str) -> bool:
+    """Whether code of the chip called ``name`` is read and executed, but not made."""
+    return name in KNOWN_CHIPS and name not in CHIPS
 
 
 def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> UnsupportedError:
@@ -136,8 +149,8 @@ def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> Unsupporte
 
 def has_clusters(name: str) -> bool:
     """Whether work-groups of the target called ``name`` can be launched in clusters."""
-    if name in CHIPS:
-        return CHIPS[name].clusters
+    if name in KNOWN_CHIPS:
+        return KNOWN_CHIPS[name].clusters
     from fencewright.lowering.ptx.chip import FORMS, PtxForm
     from fencewright.lowering.ptx.select import chip_named
 

@@ -69,7 +69,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.cdna.chips import CHIPS, ChipRow
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, ChipRow
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     Kind,
@@ -562,6 +562,7 @@ class WaitOp(InstructionOp):
 
     vmcnt = opt_prop_def(_Number)
     lgkmcnt = opt_prop_def(_Number)
+    vscnt = opt_prop_def(_Number)
     loadcnt = opt_prop_def(_Number)
     storecnt = opt_prop_def(_Number)
     dscnt = opt_prop_def(_Number)
@@ -573,12 +574,20 @@ class WaitOp(InstructionOp):
     source = opt_prop_def(StringAttr)
 
     COUNTERS: ClassVar[Mapping[str, int]] = MappingProxyType(
-        {str(name): most for chip in CHIPS.values() for name, most in chip.counters.items()}
+        {
+            str(name): most
+            for chip in (*KNOWN_CHIPS.values(), *CHIPS.values())
+            for name, most in chip.counters.items()
+        }
     )
-    """The counters and the greatest count that the field holds (``ChipRow.counters``)."""
+    """The counters and the greatest count that the field holds (``ChipRow.counters``), where chips
+    differ of those that are lowered for.
+    """
 
     @property
     def row(self) -> InstructionRow:
+        if "vscnt" in self.properties:
+            return _STORE_WAIT
         joint = "vmcnt" in self.properties or "lgkmcnt" in self.properties
         return _WAIT if joint else _SPLIT_WAIT
 
@@ -933,6 +942,7 @@ def _row(mnemonic: str) -> InstructionRow:
 
 
 _WAIT = _row("s_waitcnt")
+_STORE_WAIT = _row("s_waitcnt_vscnt")
 _SPLIT_WAIT = _row("s_wait_loadcnt")
 _ASYNC_WAIT = _row("s_wait_asynccnt")
 _BRANCH = _row("s_branch")

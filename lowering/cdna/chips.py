@@ -125,6 +125,17 @@ class SplitMode:
     lds: bool
     source: str
 
+    @property
+    def opposite(self) -> str:
+        """What switches it off in LLVM."""
+        return {"+": "-", "-": "+"}[self.feature[0]] + self.feature[1:]
+
+    def option(self, split: bool) -> str | None:
+        """What to give as ``-mattr`` for the mode to be on or not; None: it is so by default."""
+        if split is self.by_default:
+            return None
+        return self.feature if split else self.opposite
+
 
 @dataclass(frozen=True, slots=True)
 class NamedBarriers:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 
 from fencewright.lowering.cdna import instructions_gfx1250
-from fencewright.lowering.cdna.chips import CHIPS, Counter, InstructionSet
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Counter, InstructionSet
 from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
 from fencewright.lowering.table import Table
 from fencewright.lowering.table import row as table_row
@@ -21,15 +21,16 @@ from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Va
 
 
 def _chips_with(wanted: InstructionSet) -> frozenset[str]:
-    return frozenset(name for name, chip in CHIPS.items() if wanted in chip.instruction_sets)
+    return frozenset(name for name, chip in KNOWN_CHIPS.items() if wanted in chip.instruction_sets)
 
 
 _ALL = _chips_with(InstructionSet.GFX9)
 _GFX90A_ON = _chips_with(InstructionSet.GFX90A)
 _GFX942_ON = _chips_with(InstructionSet.GFX940)
 _BEFORE_GFX942 = _chips_with(InstructionSet.BEFORE_GFX940)
+_GFX10, _GFX11 = _chips_with(InstructionSet.GFX10), _chips_with(InstructionSet.GFX11)
 
-_VM = (Counter.VMCNT,)
+_VM, _VS = (Counter.VMCNT,), (Counter.VSCNT,)
 _LGKM = (Counter.LGKMCNT,)
 _BOTH = (Counter.VMCNT, Counter.LGKMCNT)
 
@@ -38,6 +39,7 @@ _DS = "MI300 ISA 11, LDS instructions"
 _BUFFER = "MI200 ISA 9.1, buffer instructions"
 _SMEM = "MI300 ISA 7, scalar memory"
 _SOPP = "MI300 ISA 4.1, program control"
+_RDNA = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11"
 _VOP = "MI300 ISA 6, vector ALU"
 _SOP = "MI300 ISA 5, scalar ALU"
 
@@ -346,7 +348,10 @@ CONTROL_ROWS = (
     _cache("buffer_inv", _MAINTENANCE, _GFX942_ON),
     _cache("buffer_invl2", "MI200 ISA", _GFX90A_ON & _BEFORE_GFX942),
     _cache("buffer_wbinvl1_vol", "MI200 ISA", _BEFORE_GFX942),
+    _cache("buffer_gl0_inv", _RDNA, _GFX10 | _GFX11),
+    _cache("buffer_gl1_inv", _RDNA, _GFX10 | _GFX11),
     _other("s_waitcnt", "", Kind.WAIT, "MI300 ISA 4.4, wait counters"),
+    _other("s_waitcnt_vscnt", "", Kind.WAIT, _RDNA, _GFX10 | _GFX11, _VS),
     _other("s_barrier", "", Kind.BARRIER, "MI300 ISA 4.3"),
     _other("s_endpgm", "", Kind.END, _SOPP),
     _other("s_branch", "{target}", Kind.BRANCH, _SOPP),
@@ -553,6 +558,42 @@ INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
     )
 )
 """Every instruction by its mnemonic and whether it is an atomic that returns the old value."""
+
+
+_READ_AS: Mapping[frozenset[str], frozenset[str]] = {
+    _GFX10: _ALL,
+    _GFX11: _chips_with(InstructionSet.GFX1250),
+}
+"""Chips that are only read: those whose accesses of integers and scalar loads they have, so called."""
+
+_FLOATS = frozenset(_FLOAT_SUFFIX)
+_SHARED_SPACES = (AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.LOCAL)
+_EVERYWHERE = frozenset({"s_waitcnt", "s_barrier", "s_endpgm", "s_branch", "s_cbranch_vccnz",
+                         "s_cbranch_vccz"})  # fmt: skip
+
+
+@cache
+def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
+    """What a chip that is only read has of the others' instructions."""
+    like = next((others for chips, others in _READ_AS.items() if chip in chips), None)
+    if like is None:
+        return frozenset()
+    accesses = {
+        (row.mnemonic, row.returns)
+        for (_, space, _, kind, _), row in MEMORY_ROWS
+        if space in _SHARED_SPACES and kind not in _FLOATS and like <= row.chips
+    }
+    scalar = {
+        key
+        for key, row in INSTRUCTIONS.items()
+        if row.kind is Kind.SCALAR_LOAD and like <= row.chips
+    }
+    return frozenset(accesses | scalar | {(mnemonic, False) for mnemonic in _EVERYWHERE})
+
+
+def has_instruction(chip: str, row: InstructionRow) -> bool:
+    """Whether a chip has the instruction of ``row``; of one that is only read, as far as is known."""
+    return chip in row.chips or (row.mnemonic, row.returns) in _read_on(chip)
 
 
 WITH_S_WAITCNT: tuple[InstructionRow, ...] = tuple(

@@ -13,8 +13,15 @@ from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from fencewright.lowering.cdna.chips import CHIPS, DEFAULT_CHIP
-from fencewright.lowering.cdna.instructions import MEMORY_ROWS, Access, Counter, Kind, names_of
+from fencewright.lowering.cdna.chips import DEFAULT_CHIP, KNOWN_CHIPS
+from fencewright.lowering.cdna.instructions import (
+    MEMORY_ROWS,
+    Access,
+    Counter,
+    Kind,
+    has_instruction,
+    names_of,
+)
 from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
 from fencewright.lowering.vocabulary import Operation as Word
@@ -96,8 +103,8 @@ def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
     if len(modes) > 1:
         unreadable(code.test, "the threads of a test run on one chip in one mode")
     chip, tgsplit = modes.pop() if modes else (options.chip or DEFAULT_CHIP, options.tgsplit)
-    if chip not in CHIPS:
-        known = ", ".join(CHIPS)
+    if chip not in KNOWN_CHIPS:
+        known = ", ".join(KNOWN_CHIPS)
         unreadable(code.test, f"{chip} has no CDNA machine; those of {known} are simulated")
     readings = DEFAULT_READINGS if options.readings is None else options.readings
     configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent, readings)
@@ -270,8 +277,9 @@ class _CdnaReader:
     def check_chip(self, op: cdna.OpcodeOp) -> None:
         """Refuse an instruction or cache policy bits that the chip does not have."""
         chip, mnemonic, row = self.configuration.chip, op.opcode.data, op.row
-        if chip not in row.chips:
-            unreadable(op, f"{chip} has no {mnemonic}; {', '.join(sorted(row.chips))} have it")
+        if not has_instruction(chip, row):
+            having = (each for each in KNOWN_CHIPS if has_instruction(each, row))
+            unreadable(op, f"{chip} has no {mnemonic}; {', '.join(sorted(having))} have it")
         try:
             if isinstance(op, cdna.CacheOp):
                 self.configuration.cache_effect(mnemonic, modifiers_of(op))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
     from fencewright.passes.litmus.programs import ReadOptions, TestCode
@@ -89,9 +90,9 @@ class Lowering:
     @property
     def architecture(self) -> str | None:
         """What ``chip`` runs: cdna or ptx. Raises ``UnsupportedError`` for an unknown chip."""
-        from fencewright.lowering.targets import backend_of
+        from fencewright.lowering.targets import architecture_of
 
-        return None if self.chip is None else backend_of(self.chip).architecture
+        return None if self.chip is None else architecture_of(self.chip)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -301,19 +302,14 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
     """
     from xdsl.context import Context
 
-    from fencewright.lowering.targets import parse_target
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
-    from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, pipeline_of
 
     chip = lowering.chip
     assert chip is not None
-    level = DEFAULT_OPT_LEVEL if lowering.opt_level is None else lowering.opt_level
     is_ptx = lowering.architecture == "ptx"
     others = ("--mattr", "--l2-per-agent") if is_ptx else ("--ptx-version",)
     lowering.check_effect(f"{chip} does not take it", *others)
-    l2s = lowering.l2_per_agent or L2PerAgent.MANY
-    target = parse_target(chip, lowering.features, l2s, ptx_version=lowering.ptx_version)
-    passes = pipeline_of(target, opt_level=level, facts=lowering.facts).passes()
+    passes = _passes(module, chip, lowering)
     drops = [
         DropInstructionsPass(each.mnemonic, each.bits, each.replacement)
         for each in lowering.damages
@@ -331,6 +327,22 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
         module.verify()
     for step in passes[at:]:
         step.apply(Context(), module)
+
+
+def _passes(module: "ModuleOp", chip: str, lowering: Lowering) -> "Sequence[ModulePass]":
+    """What lowers a module for ``chip``; nothing where it is in instructions of one only read."""
+    from fencewright.lowering.targets import is_only_read, parse_target
+    from fencewright.passes.litmus.programs import Language, find_tests
+    from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, pipeline_of
+
+    if is_only_read(chip) and all(
+        code.language is not Language.SCOPED for code in find_tests(module)
+    ):
+        return ()
+    level = DEFAULT_OPT_LEVEL if lowering.opt_level is None else lowering.opt_level
+    l2s = lowering.l2_per_agent or L2PerAgent.MANY
+    target = parse_target(chip, lowering.features, l2s, ptx_version=lowering.ptx_version)
+    return pipeline_of(target, opt_level=level, facts=lowering.facts).passes()
 
 
 def _check_damage(module: "ModuleOp", drops: "list[DropInstructionsPass]") -> None:
@@ -361,7 +373,9 @@ def add_target(parser: ArgumentParser) -> None:
         metavar="CHIP",
         help="lower for gfx942, sm_90.. and run that; CDNA instructions: the chip to run on",
     )
-    group.add_argument("--mattr", metavar="FEATURES", default="", help="+tgsplit")
+    group.add_argument(
+        "--mattr", metavar="FEATURES", default="", help="+tgsplit; of gfx10 and gfx11 +cumode"
+    )
     group.add_argument(
         "--l2-per-agent", choices=("one", "many"), help="L2 caches of one agent (default: harder)"
     )
@@ -374,8 +388,9 @@ def add_target(parser: ArgumentParser) -> None:
     group.add_argument(
         "--readings",
         metavar="READINGS",
-        help="what the documents of gfx1250 leave open and its machine is to take the harder way: every, "
-        "none, or names with commas (default: late-invalidate,write-back-overtakes)",
+        help="what the documents of gfx1250, gfx10 and gfx11 leave open and their machine is to take the "
+        "harder way: every, none, or names with commas (default: late-invalidate, "
+        "write-back-overtakes; queued-invalidate)",
     )
     _add_common(group)
 
@@ -424,29 +439,23 @@ def _check_chip(chip: str | None) -> None:
     if chip is None:
         return
     from fencewright.lowering.sequence import UnsupportedError
-    from fencewright.lowering.targets import backend_of
+    from fencewright.lowering.targets import architecture_of
 
     try:
-        backend_of(chip)
+        architecture_of(chip)
     except UnsupportedError as problem:
         raise error(str(problem), NAME) from problem
 
 
 def lowering_of(arguments: Namespace) -> Lowering:
     """What the flags of ``add_target`` ask for. Raises :class:`ToolError`."""
-    features: list[str] = []
-    for each in filter(None, arguments.mattr.split(",")):
-        name = each.removeprefix("+").removeprefix("-")
-        if name != "tgsplit":
-            raise error(f"unknown feature '{each}' in --mattr; known: tgsplit", NAME)
-        if not each.startswith("-"):
-            features.append(name)
+    features = _features(arguments.mcpu, arguments.mattr)
     if arguments.source and arguments.mcpu:
         raise error("--source runs a test as it is written, --mcpu lowers it: choose one", NAME)
     _check_chip(arguments.mcpu)
     return Lowering(
         arguments.mcpu,
-        tuple(features),
+        features,
         arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent),
         arguments.ptx_version,
         None if arguments.model is None else arguments.model.removeprefix("ptx-"),
@@ -457,13 +466,29 @@ def lowering_of(arguments: Namespace) -> Lowering:
     )
 
 
+def _features(chip: str | None, mattr: str) -> tuple[str, ...]:
+    """What ``--mattr`` switches on, by the word that the chip has for it. Raises :class:`ToolError`."""
+    from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
+
+    row = None if chip is None else KNOWN_CHIPS.get(chip)
+    mode = None if row is None else row.split_mode
+    feature = f"+{TGSPLIT}" if mode is None else mode.feature
+    is_split = mode is not None and mode.by_default
+    for each in filter(None, mattr.split(",")):
+        asked = each if each[0] in "+-" else f"+{each}"
+        if asked[1:] != feature[1:]:
+            raise error(f"unknown feature '{each}' in --mattr; known: {feature[1:]}", NAME)
+        is_split = asked == feature
+    return (TGSPLIT,) if is_split else ()
+
+
 def _readings(arguments: Namespace) -> "frozenset[Reading] | None":
     """What ``--readings`` asks for; None where it is not given. Raises :class:`ToolError`."""
     if arguments.readings is None:
         return None
-    from fencewright.simulator.cdna.rows import EVERY_READING, Reading, has_readings
+    from fencewright.simulator.cdna.rows import EVERY_READING, Reading, left_open
 
-    if arguments.mcpu is not None and not has_readings(arguments.mcpu):
+    if arguments.mcpu is not None and not left_open(arguments.mcpu):
         raise error(
             f"--readings has no effect: the machine of {arguments.mcpu} leaves none open", NAME
         )
@@ -474,4 +499,9 @@ def _readings(arguments: Namespace) -> "frozenset[Reading] | None":
     if unknown := [each for each in names if each not in set(Reading)]:
         known = ", ".join((*sets, *Reading))
         raise error(f"unknown reading '{unknown[0]}' in --readings; known: {known}", NAME)
-    return frozenset(map(Reading, names))
+    readings = frozenset(map(Reading, names))
+    if arguments.mcpu is not None and (closed := readings - left_open(arguments.mcpu)):
+        known = ", ".join((*sets, *sorted(left_open(arguments.mcpu))))
+        reason = f"the documents of {arguments.mcpu} do not leave '{min(closed)}' open"
+        raise error(f"{reason} (--readings); known: {known}", NAME)
+    return readings
