@@ -22,7 +22,7 @@ from fencewright.lowering.cdna.caches import (
     access_effect,
     maintenance_effect,
 )
-from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope, Word
 
 _REACHES: Mapping[Scope, Reach] = MappingProxyType(
@@ -62,7 +62,7 @@ class Mode:
     @property
     def chip(self) -> ChipRow:
         """The chip's row."""
-        return CHIPS[self.target]
+        return KNOWN_CHIPS[self.target]
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -117,7 +117,7 @@ def mode_of(assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | N
     """
     of = (function,) if function.descriptor else tuple(assembly.functions.values())
     tgsplit = any(each.descriptor.get(TGSPLIT_DIRECTIVE) for each in of)
-    return Mode(assembly.chip, l2_per_agent or CHIPS[assembly.chip].l2_per_agent, tgsplit)
+    return Mode(assembly.chip, l2_per_agent or KNOWN_CHIPS[assembly.chip].l2_per_agent, tgsplit)
 
 
 class OperationKind(Word):

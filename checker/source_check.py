@@ -17,6 +17,7 @@ from fencewright.checker.cdna_lift import LiftedFunction, Place, late_bits, lift
 from fencewright.checker.cdna_state import code_of, solve, wait_for_loads, wait_for_stores
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.checker.obligations import Hierarchy, Order, obligations_of
+from fencewright.checker.partner_rows import invalidates_of
 from fencewright.checker.source_paths import between, can_hold
 from fencewright.checker.source_program import (
     DebugPlace,
@@ -351,8 +352,7 @@ class _Comparer:
             if clearing >> each.number & 1:
                 wait = wait_for_loads(mode.chip, in_lds=False)
                 return f"{wait} after the invalidate of line {each.line} is missing{fence}"
-        row = load_chip(mode.chip.name).invalidate[scope, mode.tgsplit]
-        texts = _texts(row.value, mode.chip)
+        texts = _texts(invalidates_of(mode.chip, scope, split=mode.tgsplit), mode.chip)
         if self.lifted.places[later.code.number].flight & operation.bit:
             texts.insert(0, self._wait(operation))
             if not later.code.effect.reads & mode.caches(scope):

@@ -2,7 +2,7 @@
 
 One wave runs the instructions as found, from the earlier to the later operation of a finding, each
 access to a location of its own. The other wave is the partner that the source's order is there for:
-lowered by our own rows, so that what shows is the fault of the code. The path between the two is
+lowered by our own rows, or those of ``partner_rows``, so that what shows is the fault of the code. The path between the two is
 the shortest on which it shows. Accesses that make no difference are left out, but none that a
 wait counts. An access of another width runs as the one of 32 bits, as a location is a word.
 """
@@ -19,9 +19,10 @@ from fencewright.checker.cdna_lift import LiftedFunction
 from fencewright.checker.cdna_rows_gfx1250 import rows_for
 from fencewright.checker.cdna_state import Code
 from fencewright.checker.findings import Level, Rule
+from fencewright.checker.partner_rows import partner_steps
 from fencewright.checker.source_check import SourceFinding
 from fencewright.checker.source_paths import walks
-from fencewright.lowering.cdna.chips import CHIPS, TGSPLIT
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 from fencewright.lowering.vocabulary import Operation as Word
@@ -41,7 +42,7 @@ from fencewright.simulator.core.program import Location, Placement, Program, Thr
 
 _O = OperationKind
 DATA, FLAG = "data", "flag"
-_ROWS = {name: row for chip in CHIPS for name, row in rows_for(chip).items()}
+_ROWS = {name: row for chip in KNOWN_CHIPS for name, row in rows_for(chip).items()}
 """What the machine executes; what accesses memory or waits has one name on all chips that have it."""
 
 _MOST_TRIED = 32
@@ -165,8 +166,9 @@ class Counterexample:
         """The options with which ``fence-sim run`` replays it."""
         mode = self.mode
         options = ["--mcpu", mode.target]
-        if mode.tgsplit:
-            options.append(f"--mattr=+{TGSPLIT}")
+        split = mode.chip.split_mode
+        if split is not None and (option := split.option(mode.tgsplit)) is not None:
+            options.append(f"--mattr={option}")
         if mode.chip.l2_per_agent is not mode.l2_per_agent:
             options += ["--l2-per-agent", mode.l2_per_agent]
         if self.readings != DEFAULT_READINGS:
@@ -321,7 +323,7 @@ def _of_one_access(code: Code, finding: SourceFinding, name: str) -> Counterexam
     assert each is not None
     assert each.step is not None
     assert scope is not None
-    make = _Partner(code.mode, scope)
+    make = Partner(code.mode, scope)
     if each.kind is _O.LOAD:
         first = make.load(FLAG, AddressSpace.GLOBAL, "r0", "relaxed")
         (found,) = _found(code, each.step, each, (FLAG, None, "r1"), "")
@@ -334,7 +336,7 @@ def _of_one_access(code: Code, finding: SourceFinding, name: str) -> Counterexam
         forbidden = "flag = 1"
     else:
         raise UnshownError("that a store is seen late, or never, is no outcome of a test")
-    places = _placements(code.mode, scope)
+    places = placements_of(code.mode, scope)
     condition = parse_condition(f"~exists ({forbidden})")
     test = Counterexample(name, code.mode, tuple(zip(places, waves, strict=True)), condition)
     if not test.shows():
@@ -369,7 +371,7 @@ def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
     for each in (earlier, later):
         if each.kind in (_O.LOAD_TO_LDS, _O.SCALAR_STORE):
             raise _lacks(each.text)
-    make = _Partner(mode, scope)
+    make = Partner(mode, scope)
     data, flag = (_space(each) for each in (earlier, later))
     match finding.rule:
         case Rule.RELEASE:
@@ -400,7 +402,7 @@ def _lacks(text: str) -> UnshownError:
     return UnshownError(f"the machine does not execute {text}")
 
 
-def _acquires(earlier: Operation, later: Operation, make: "_Partner") -> _Shape:
+def _acquires(earlier: Operation, later: Operation, make: "Partner") -> _Shape:
     """The wave as found sees a flag, then accesses data.
 
     Where an atomic does not tell what it saw, the partner's counts with it: that it was the first is
@@ -430,8 +432,8 @@ def _space(operation: Operation) -> AddressSpace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Partner:
-    """What the other wave executes, lowered by our own rows."""
+class Partner:
+    """What the other wave executes, lowered by our own rows or those of a chip that is only read."""
 
     mode: Mode
     scope: Scope
@@ -463,6 +465,8 @@ class _Partner:
         self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
     ) -> tuple[Executed, ...]:
         mode = self.mode
+        if not mode.chip.lowered:
+            return self._by_rows(op, ordering, space, **access)
         sequence = lower(
             op=op,
             ordering=ordering,
@@ -482,6 +486,24 @@ class _Partner:
             if isinstance(_ROWS[each.mnemonic].meaning, rows.AccessRow):
                 made = replace(made, **access)
             found.append(made)
+        return tuple(found)
+
+    def _by_rows(
+        self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
+    ) -> tuple[Executed, ...]:
+        mode, operation = self.mode, Word(op)
+        found: list[Executed] = []
+        for each in partner_steps(
+            mode.chip.generation, operation, ordering, self.scope, space, split=mode.tgsplit
+        ):
+            mnemonic = each.mnemonic
+            if each.is_access:
+                forms = _FORMS[_PARTNERS[operation], space is AddressSpace.LOCAL]
+                mnemonic = forms[mode.chip.names_bits]
+                if operation is Word.ATOMIC_RMW and space is AddressSpace.LOCAL:
+                    mnemonic = _COUNTS_IN_LDS
+            made = Executed(mnemonic, each.bits, counts=each.counts)
+            found.append(replace(made, **access) if each.is_access else made)
         return tuple(found)
 
 
@@ -520,14 +542,14 @@ def _test(code: Code, shape: _Shape, path: _Path, name: str) -> Counterexample:
         end = shape.first if not place else shape.last if place == len(path) - 1 else None
         wave += _found(code, step, operation, end, f"other{place}")
     waves = [tuple(wave), shape.partner]
-    places = _placements(code.mode, shape.scope)
+    places = placements_of(code.mode, shape.scope)
     if shape.found:
         waves.reverse()
     condition = parse_condition(f"~exists ({shape.forbidden})")
     return Counterexample(name, code.mode, tuple(zip(places, waves, strict=True)), condition)
 
 
-def _placements(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
+def placements_of(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
     """Two waves as far apart as ``scope`` allows."""
     first = Placement(0, 0, 0, 0, 0)
     match scope:
@@ -554,8 +576,16 @@ _FORMS: Mapping[tuple[OperationKind, bool], Mapping[bool, str]] = MappingProxyTy
         (_O.SCALAR_LOAD, False): {False: "s_load_dword", True: "s_load_b32"},
     }
 )
-"""What runs for an access of another width or kind, by whether it is in LDS, and whether the chip
-splits its counters, which goes with other names."""
+"""What runs for an access of another width or kind, by whether it is in LDS, and whether the chip's
+names say how many bits it has."""
+
+_COUNTS_IN_LDS = "ds_add_rtn_u32"
+_PARTNERS = {
+    Word.LOAD: _O.LOAD,
+    Word.STORE: _O.STORE,
+    Word.ATOMIC_RMW: _O.ATOMIC,
+}
+"""What a partner's access is."""
 
 _SETS_ONE = frozenset(
     {RmwKind.ADD, RmwKind.OR, RmwKind.XOR, RmwKind.XCHG, RmwKind.UMAX, RmwKind.MAX}
@@ -620,11 +650,11 @@ def _form(code: Code, operation: Operation) -> str:
     forms = _FORMS.get((operation.kind, operation.in_lds))
     if forms is None:
         raise _lacks(operation.text)
-    return forms[code.mode.chip.splits_counters]
+    return forms[code.mode.chip.names_bits]
 
 
 _RETURNS = frozenset({"sc0", "glc", "th:TH_ATOMIC_RETURN"})
-_POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc", *SCOPE_BITS})
+_POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc", "dlc", *SCOPE_BITS})
 
 
 def _runs(meaning: rows.Meaning) -> bool:

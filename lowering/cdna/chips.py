@@ -205,6 +205,11 @@ class ChipRow:
         return Counter.VSCNT in self.counters
 
     @property
+    def names_bits(self) -> bool:
+        """Whether its instructions name an access by bits, ``global_load_b32``, not by words."""
+        return not self.instruction_sets.isdisjoint({InstructionSet.GFX11, InstructionSet.GFX1250})
+
+    @property
     def split_name(self) -> str:
         """What it calls the mode in which a work-group may span CUs; as gfx9 does if it has none."""
         return TGSPLIT if self.split_mode is None else self.split_mode.name

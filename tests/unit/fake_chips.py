@@ -96,7 +96,7 @@ def generation() -> dict[str, str]:
     """What each module with rows of generations says of one that has none."""
     names = {each.name: each.value for each in chips.Generation} | {"FAKE": GENERATION}
     chips.Generation = cast("Any", Word)("Generation", names)
-    chips.LOWERED_GENERATIONS = (*chips.LOWERED_GENERATIONS, cast("Any", chips.Generation).FAKE)
+    chips.LOWERED_GENERATIONS = (*chips.LOWERED_GENERATIONS, chips.Generation.FAKE)
     fake = cast("chips.Generation", GENERATION)
     register(replace(chips.GFX942, name=GENERATION, generation=fake, source="a test"))
     said: dict[str, str] = {}
