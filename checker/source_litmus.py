@@ -3,7 +3,8 @@
 One wave runs the instructions as found, from the earlier to the later operation of a finding, each
 access to a location of its own. The other wave is the partner that the source's order is there for:
 lowered by our own rows, or those of ``partner_rows``, so that what shows is the fault of the code. The path between the two is
-the shortest on which it shows. Accesses that make no difference are left out, but none that a
+the shortest on which it shows. Where what the wave has acquired from afar is not there yet for its
+work-group, a third wave is who released that. Accesses that make no difference are left out, but none that a
 wait counts. An access of another width runs as the one of 32 bits, as a location is a word.
 """
 
@@ -41,7 +42,7 @@ from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
 
 _O = OperationKind
-DATA, FLAG = "data", "flag"
+DATA, FLAG, SEEN = "data", "flag", "seen"
 _ROWS = {name: row for chip in KNOWN_CHIPS for name, row in rows_for(chip).items()}
 """What the machine executes; what accesses memory or waits has one name on all chips that have it."""
 
@@ -296,15 +297,16 @@ def counterexample(
         return _of_one_access(lifted.code, finding, name)
     if finding.later is None or finding.earlier is None or finding.scope is None:
         raise UnshownError("it is not about two accesses")
-    shape = _shape(finding, lifted.mode)
+    shapes = tuple(_shapes(finding, lifted.mode))
     # What is open is shown by the hardest machine.
     readings = EVERY_READING if finding.lesser is Level.NOTE else DEFAULT_READINGS
     tried = 0
     last = _told_by(lifted, finding.later, finding.scope)
     for tried, path in enumerate(_paths(lifted, finding.earlier, last), 1):
-        found = replace(_test(lifted.code, shape, path, name), readings=readings)
-        if found.shows():
-            return _smallest(found, shape.found)
+        for shape in shapes:
+            found = replace(_test(lifted.code, shape, path, name), readings=readings)
+            if found.shows():
+                return _smallest(found, shape.found)
     raise UnshownError(f"none of the {tried} paths tried shows it" if tried else "no path is known")
 
 
@@ -352,7 +354,8 @@ class _Shape:
     """What the wave as found does at both ends, the partner, and what must not come out.
 
     ``found``: the number of the wave as found. ``first`` and ``last``: location, value (None: a
-    load), and register, if what is loaded is observed.
+    load), and register, if what is loaded is observed. ``before``: what it does first, by our rows.
+    ``writer``: a third wave as far away as one of the agent can be; none without instructions.
     """
 
     found: int
@@ -361,6 +364,46 @@ class _Shape:
     partner: tuple[Executed, ...]
     forbidden: str
     scope: Scope
+    before: tuple[Executed, ...] = ()
+    writer: tuple[Executed, ...] = ()
+
+
+def _shapes(finding: SourceFinding, mode: Mode) -> Iterator[_Shape]:
+    """The tests that may show a finding."""
+    earlier, later = finding.earlier, finding.later
+    assert earlier is not None
+    assert later is not None
+    if earlier.kind is not _O.INVALIDATE:
+        yield _shape(finding, mode)
+    within = finding.rule is Rule.RELEASE and finding.scope is Scope.WORKGROUP
+    if within and mode.tgsplit and earlier.kind in (_O.LOAD, _O.ATOMIC, _O.INVALIDATE):
+        yield _handed_on(earlier, later, mode)
+
+
+def _handed_on(earlier: Operation, later: Operation, mode: Mode) -> _Shape:
+    """The wave as found acquires from afar, and tells a mate on another CU before that is all done.
+
+    An invalidate may be on its way still to what the mate's loads go through.
+    """
+    near, far = Partner(mode, Scope.WORKGROUP), Partner(mode, Scope.AGENT)
+    writer = (
+        *far.store(DATA, AddressSpace.GLOBAL),
+        *far.store(SEEN, AddressSpace.GLOBAL, "release"),
+    )
+    first: tuple[str, int | None, str] = (SEEN, None, "r2")
+    before: tuple[Executed, ...] = ()
+    if earlier.kind is _O.INVALIDATE:
+        arrived = Executed("s_waitcnt", counts=(("vmcnt", 0),))
+        before = (*far.load(SEEN, AddressSpace.GLOBAL, "r2", "relaxed"), arrived)
+        first = ("", None, "")
+    if later.kind is _O.BARRIER:
+        hears, raised, is_heard = near.barrier(), ("", None, ""), ""
+    else:
+        hears, raised = near.load(FLAG, _space(later), "r0", "acquire"), (FLAG, 1, "")
+        is_heard = " and P1:r0 = 1"
+    partner = (*hears, *near.load(DATA, AddressSpace.GLOBAL, "r1"))
+    forbidden = f"P0:r2 = 1 and P1:r1 = 0{is_heard}"
+    return _Shape(0, first, raised, partner, forbidden, Scope.WORKGROUP, before, writer)
 
 
 def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
@@ -537,14 +580,17 @@ def _paths(lifted: LiftedFunction, earlier: Operation, later: Operation) -> Iter
 
 def _test(code: Code, shape: _Shape, path: _Path, name: str) -> Counterexample:
     """The test with the instructions of one path."""
-    wave: list[Executed] = []
+    wave = list(shape.before)
     for place, (step, operation) in enumerate(path):
         end = shape.first if not place else shape.last if place == len(path) - 1 else None
         wave += _found(code, step, operation, end, f"other{place}")
     waves = [tuple(wave), shape.partner]
-    places = placements_of(code.mode, shape.scope)
+    places = list(placements_of(code.mode, shape.scope))
     if shape.found:
         waves.reverse()
+    if shape.writer:
+        waves.append(shape.writer)
+        places.append(placements_of(code.mode, Scope.AGENT)[1])
     condition = parse_condition(f"~exists ({shape.forbidden})")
     return Counterexample(name, code.mode, tuple(zip(places, waves, strict=True)), condition)
 
@@ -684,6 +730,6 @@ def _smallest(test: Counterexample, found: int) -> Counterexample:
 
 def _may_go(each: Executed, after: Sequence[Executed]) -> bool:
     """Whether no wait counts an instruction, so that all others mean the same without it."""
-    if not each.location:
+    if not each.location or not each.line:
         return False
     return all(count == 0 for later in after for _, count in later.counts)

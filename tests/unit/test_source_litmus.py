@@ -29,11 +29,16 @@ from test_source_check import (
     STORE,
     WAIT,
     Lines,
+    asm,
     check,
     without,
 )
 
 from fencewright.checker.cdna_accesses import Mode, OperationKind
+from fencewright.checker.cdna_flow import flow_of
+from fencewright.checker.cdna_lift import lift_code
+from fencewright.checker.cdna_state import code_of, solve
+from fencewright.checker.cdna_text import read_assembly
 from fencewright.checker.findings import Rule
 from fencewright.checker.source_check import SourceFinding
 from fencewright.checker.source_litmus import (
@@ -161,6 +166,47 @@ def test_two_work_groups_of_a_cluster_show_it(
     assert not again.condition.verdict(outcomes)
     if is_open:
         assert not replace(test, readings=DEFAULT_READINGS).shows()
+
+
+# What a wave of tgsplit mode acquires at the agent and hands on inside its work-group
+
+HANDS_ON = {
+    "flag": (SEE, WAIT, INV, (5, "global_store_dword v0, v1, s[4:5]")),
+    "barrier": (SEE, WAIT, INV, (5, "s_barrier")),
+}
+
+
+def handed_on(code: Lines, earlier: OperationKind, mode: Mode) -> Counterexample:
+    """The test for the claim that the last instruction tells of the ``earlier`` one too early."""
+    assembly = read_assembly(asm(code, mode.target), "k.s")
+    code_found = code_of(flow_of(assembly.functions["k"]), mode)
+    lifted = lift_code(code_found, solve(code_found))
+    operations = [each for each in lifted.operations if each.line]
+    first = next(each for each in operations if each.kind is earlier)
+    claimed = SourceFinding(
+        0, Rule.RELEASE, "k", "", earlier=first, later=operations[-1], scope=Scope.WORKGROUP
+    )
+    return counterexample(lifted, claimed)
+
+
+@pytest.mark.parametrize("earlier", [OperationKind.LOAD, OperationKind.INVALIDATE], ids=str)
+@pytest.mark.parametrize("name", HANDS_ON)
+def test_an_invalidate_that_is_not_waited_for_shows_to_a_mate(
+    name: str, earlier: OperationKind
+) -> None:
+    code = HANDS_ON[name]
+    test = handed_on(code, earlier, SPLIT)
+    assert len(test.waves) == 3
+    lowering = Lowering(SPLIT.target, ("tgsplit",))
+    (again,) = read_string("found.mlir", test.text("k.s"), lowering)
+    outcomes = again.run(Limits()).outcomes
+    assert outcomes is not None
+    assert not again.condition.verdict(outcomes)
+    with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
+        handed_on((*code[:-1], WAIT, code[-1]), earlier, SPLIT)
+    if earlier is OperationKind.LOAD:
+        with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
+            handed_on(code, earlier, GFX942)
 
 
 RULES = (Rule.RELEASE, Rule.RELEASE, Rule.ACQUIRE, Rule.SEQ_CST, Rule.RELEASE)
