@@ -273,3 +273,54 @@ GFX1250_RULES = (
 Not in the machine are translation (xcnt), the bit nv, monitor loads, scratch, and waves that
 share a scalar cache with others.
 """
+
+_GFX10_11 = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11"
+
+RDNA_RULES = (
+    MachineRule(
+        1, "Loads and atomics that return count in vmcnt, stores and other atomics in vscnt, LDS "
+        "operations and scalar loads in lgkmcnt. Those of memory, and those of LDS, count down in the "
+        "order of issue, and no counter waits for another.", DOCUMENTED, _GFX10_11,
+    ),
+    MachineRule(
+        1, "A flat access is done when the counter of where it went says so, in no order.", INFERRED,
+        f"{_GFX10_11}: it counts in lgkmcnt and in one of the others",
+        "What the other counter says of it is not taken to mean anything.",
+    ),
+    MachineRule(
+        2, "The L1 is the L0 of a CU, which handles what its waves issue in order. In CU mode a "
+        "work-group is on one CU, in WGP mode on one or on two.", INFERRED,
+        f"{_GFX10_11}: in CU mode an acquire of the work-group waits for nothing, which is wrong "
+        "otherwise",
+    ),
+    MachineRule(
+        2, "glc misses the L0. glc dlc on gfx10, glc on gfx11 misses the L1 of the shader array as "
+        "well.", DOCUMENTED, _GFX10_11,
+        "Of dlc alone nothing is said: it is taken to miss nothing.",
+    ),
+    MachineRule(
+        3, "From each L0 there is a queue for each line, in order; different lines in any order.",
+        DOCUMENTED, f"{_GFX10_11}: a queue for each quadrant of the L1",
+        "Lines of one quadrant would keep their order.",
+    ),
+    MachineRule(
+        3, "buffer_gl0_inv empties the L0 when it is issued. buffer_gl1_inv drops each line of the L1 "
+        "of the shader array; when, the readings below say.", INFERRED,
+        f"{_GFX10_11} says of no completion",
+    ),
+    MachineRule(
+        4, "What is called the L2 is the L1 of a shader array, which is never dirty; memory is the L2 of "
+        "the agent. Stores and atomics are done there, whatever their bits, and drop the line.",
+        INFERRED, f"{_GFX10_11}: stores carry no scope, and a release writes nothing back",
+        "That a store leaves nothing in the L1 of its shader array is not said.",
+    ),
+    MachineRule(
+        4, "All agents meet at memory: agent scope and system scope are one.", DOCUMENTED,
+        f"{_GFX10_11}: the L2 is coherent with other agents, or bypassed",
+    ),
+)  # fmt: skip
+"""What is otherwise on gfx10 and gfx11.
+
+Not in the machine are the MALL, which is coherent, scratch, and waves that share a scalar cache with
+others.
+"""

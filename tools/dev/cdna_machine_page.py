@@ -7,6 +7,7 @@ from fencewright.simulator.cdna.evidence import (
     EXPERIMENTS,
     EXPERIMENTS_SOURCE,
     GFX1250_RULES,
+    RDNA_RULES,
     RULES,
     MachineRule,
 )
@@ -64,18 +65,28 @@ def cdna_machine_page() -> str:
             "the L1 of the rules (7), and a store may be done early (8).\n",
             _rules(GFX1250_RULES),
             "Not in the machine: translation (xcnt), the bit nv, monitor loads, scratch, tensors.\n",
+            "## The rules of gfx10 and gfx11, where they are others\n",
+            "For these chips code is read and executed, and not made: `fence-check` judges what compilers "
+            "emit, `fence-sim run --mcpu gfx1100` runs litmus tests in their instructions, in WGP mode or "
+            "with `--mattr=+cumode` in CU mode. The rules come from LLVM 24's manual alone; nothing "
+            "here was measured. LLVM's sequences at -O0 are right on the machine as it is by default, and "
+            "each instruction of them is necessary (`tests/unit/test_gfx10_machine.py`). An acquire at "
+            "the agent that a work-group hands on is right only by the `vmcnt(0)` of the release after "
+            "it, which LLVM deletes at -O2.\n",
+            _rules(RDNA_RULES),
             "## What bits do on an access\n",
             "A blank cell covers every value of its column. *L1*: a load may hit it, a store updates "
             "it. *past the L2*: rule 4. `nt` and `slc` are left out: they are hints.\n",
             _effects(ACCESS),
             "## What cache instructions do\n",
             _effects(CACHE),
-            "## What the documents of gfx1250 leave open\n",
+            "## What documents leave open\n",
             "The machine takes it the harder way if it is told so (`fence-sim run --readings`): by default as "
             "hard as leaves LLVM 24 right wherever any reading does ([gfx1250.md](gfx1250.md)). Our own sequences are certified on every "
             "reading, and on those by default. Requests of a wave to different lines come to the WGP$, "
             "which is the L1 above, in any order; what is called an L2 is the one cache below it that may "
-            "be incoherent: with many, of some shader engines (SCOPE_SE), with one, the agent's.\n",
+            "be incoherent: with many, of some shader engines (SCOPE_SE), with one, the agent's. Those of "
+            "the L0 and of `buffer_gl1_inv` are of gfx10 and gfx11, the others of gfx1250.\n",
             markdown_table(
                 ("reading", "what is taken to happen", "by default", "known", "from"),
                 [
@@ -141,6 +152,7 @@ def _effect(value: "AccessEffect | CacheEffect | Illegal") -> str:
         case AccessEffect():
             parts = [
                 "L1" if value.l1 else "misses the L1",
+                "by the reading `store-stays` alone" if value.stays else "",
                 "past the L2" if value.past_l2 else "at the L2",
                 "returns the old value" if value.returns else "",
             ]
@@ -151,6 +163,7 @@ def _effect(value: "AccessEffect | CacheEffect | Illegal") -> str:
                 "goes through the queues" if value.marker else "",
                 "writes dirty lines back" if value.write_back else "",
                 "drops clean nonlocal lines" if value.invalidate else "",
+                "when is left open" if value.queued else "",
                 _COUNTED_AS[value.as_store] if value.counts else "",
             ]
     return ", ".join(filter(None, parts)) or "nothing"
