@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS
 from fencewright.lowering.cdna.instruction_row import ASYNCHRONOUS
 from fencewright.lowering.cdna.instructions import (
     INSTRUCTIONS,
@@ -16,6 +16,7 @@ from fencewright.lowering.cdna.instructions import (
     Counter,
     InstructionRow,
     Kind,
+    has_instruction,
     instruction,
     memory_instruction,
     operand_places,
@@ -37,6 +38,14 @@ def assemble(chip: str, text: str) -> list[int]:
     command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-filetype=null"]
     done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     return sorted({int(n) for n in re.findall(r"<stdin>:(\d+):\d+: error", done.stderr)})
+
+
+def is_known(chip: str) -> bool:
+    """Whether the assembler knows the chip: else it takes it for none in particular."""
+    assert LLVM_MC is not None
+    command = [LLVM_MC, "-triple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-filetype=null"]
+    done = subprocess.run(command, input="", text=True, capture_output=True, check=False)
+    return "not a recognized processor" not in done.stderr
 
 
 def vector(size: int, number: int) -> VGPRType:
@@ -173,6 +182,45 @@ def test_chip_lacks_every_row_that_does_not_name_it(chip: str):
     assert [line for n, line in enumerate(lines, 1) if n not in refused] == []
 
 
+READ = sorted(KNOWN_CHIPS.keys() - CHIPS.keys())
+"""Chips whose code is read and executed, and never made."""
+
+
+def of_rdna(row: InstructionRow, access: Access | None) -> list[str]:
+    """As ``texts``, with the bit and the operand that gfx10 and gfx11 have."""
+    if row.kind is Kind.WAIT and row.mnemonic != "s_waitcnt":
+        return [f"{row.mnemonic} null, 0x0"]
+    returns = row.kind is Kind.ATOMIC_RETURN and row.space is not AddressSpace.LOCAL
+    if returns and access is not None:
+        places = memory_places(access)
+        return [f"{line.format_map(places)} glc" for line in row.lines]
+    return list(texts("gfx90a", row, access))
+
+
+@needs_llvm_mc
+@pytest.mark.parametrize("chip", READ)
+def test_a_chip_that_is_only_read_has_what_it_is_said_to_have(chip: str):
+    if not is_known(chip):
+        pytest.skip(f"llvm-mc does not know {chip}")
+    has = [(row, access) for row, access in ROWS if has_instruction(chip, row)]
+    lines = [text for row, access in has for text in of_rdna(row, access)]
+    assert len(lines) > 150
+    refused = assemble(chip, "\n".join(lines))
+    assert [lines[n - 1] for n in refused] == []
+    mnemonics = {row.mnemonic for row, _ in has}
+    bits = KNOWN_CHIPS[chip].names_bits
+    assert {"buffer_gl0_inv", "buffer_gl1_inv", "s_waitcnt_vscnt", "s_barrier"} <= mnemonics
+    assert ("global_load_b32" in mnemonics) is bits
+    assert ("global_load_dword" in mnemonics) is not bits
+
+
+def test_no_chip_that_is_lowered_for_has_what_only_others_have():
+    for mnemonic in ("buffer_gl0_inv", "buffer_gl1_inv", "s_waitcnt_vscnt"):
+        row = instruction(mnemonic)
+        assert row is not None
+        assert not any(has_instruction(chip, row) for chip in CHIPS)
+
+
 @needs_llvm_mc
 def test_the_assembler_refuses_a_wrong_line():
     """The two tests above can fail."""
@@ -222,7 +270,7 @@ def test_every_row_has_a_source_and_a_chip():
     for row in INSTRUCTIONS.values():
         assert row.source
         assert row.chips
-        assert row.chips <= CHIPS.keys()
+        assert row.chips <= KNOWN_CHIPS.keys()
 
 
 INTEGER_KINDS = [
