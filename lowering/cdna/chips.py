@@ -110,6 +110,15 @@ class ScratchConvention:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheNames:
+    """What a chip calls the cache of a CU, the one behind it, and the CUs that share that one."""
+
+    l1: str = "L1"
+    l2: str = "L2"
+    share: str = "XCD"
+
+
+@dataclass(frozen=True, slots=True)
 class SplitMode:
     """The mode in which waves of one work-group may sit on different CUs, each with an L1 of its own.
 
@@ -167,7 +176,8 @@ class ChipRow:
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
     ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are in
     registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
-    ``lowered``: code is made for it; else it is only read and executed.
+    ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls what
+    the tables call L1 and L2.
     """
 
     name: str
@@ -193,6 +203,7 @@ class ChipRow:
     generic: bool = False
     boards: tuple[str, ...] = ()
     lowered: bool = True
+    caches: CacheNames = CacheNames()
 
     @property
     def splits_counters(self) -> bool:
@@ -295,7 +306,7 @@ GFX1030 = ChipRow(
     l2_maintenance=False, back_off_barrier=True, packed_workitem_ids=False,
     vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx10.3"),
     scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX10_COUNTERS, elf_machine=0x36,
-    wave_size=32, lowered=False,
+    wave_size=32, lowered=False, caches=CacheNames("L0", "L1", "shader array"),
 )  # fmt: skip
 """What the tables call the L1 is the L0 of a CU; what they call an L2, many of which an agent has, is the
 read-only L1 of a shader array. The L2 is behind these, and is where all agents meet.

@@ -35,6 +35,7 @@ known says ``evidence``.
 
 from collections.abc import Iterable
 
+from fencewright.lowering.cdna.chips import CacheNames
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.requests import (
     Queued,
@@ -387,12 +388,11 @@ class CdnaMachine(WaveMachine[PlainState]):
         parts = [f"memory {memory}"]
         for l2, held in zip(t.l2s, l2s, strict=True):
             if held not in (ABSENT, EITHER):
-                agent, xcd = self.compiled.l2_names[l2]
                 dirty = " dirty" if held & 1 else ""
-                parts.append(f"L2 of agent {agent} XCD {xcd}: {held >> 1}{dirty}")
+                parts.append(f"{self.describe_l2(l2)}: {held >> 1}{dirty}")
         for cu, held in zip(t.l1s, l1s, strict=True):
             if held not in (ABSENT, EITHER):
-                parts.append(f"L1 of {self.describe_cu(cu)}: {held}")
+                parts.append(f"{self.caches.l1} of {self.describe_cu(cu)}: {held}")
         for cu, queue in zip(t.cus, queues, strict=True):
             if queue:
                 ops = "; ".join(str(self.compiled.by_number[each & ID_MASK]) for each in queue)
@@ -402,7 +402,17 @@ class CdnaMachine(WaveMachine[PlainState]):
     def describe_cu(self, cu: int) -> str:
         """A CU by its place."""
         agent, xcd, number = self.compiled.cu_names[cu]
-        return f"agent {agent} XCD {xcd} CU {number}"
+        return f"agent {agent} {self.caches.share} {xcd} CU {number}"
+
+    def describe_l2(self, l2: int) -> str:
+        """An L2 by its place, as the chip calls it."""
+        agent, xcd = self.compiled.l2_names[l2]
+        return f"{self.caches.l2} of agent {agent} {self.caches.share} {xcd}"
+
+    @property
+    def caches(self) -> CacheNames:
+        """How the chip calls its caches."""
+        return self.compiled.configuration.row.caches
 
     def describe_event(self, event: MachineEvent) -> str:
         """A step, for people."""
@@ -417,11 +427,11 @@ class CdnaMachine(WaveMachine[PlainState]):
             case MachineEventKind.ISSUE:
                 return f"{op} issued"
             case MachineEventKind.HIT:
-                return f"{op} hits the L1{read}"
+                return f"{op} hits the {self.caches.l1}{read}"
             case MachineEventKind.REQUEST if event.read is not None:
-                return f"{op} comes to the L1 and hits it{read}"
+                return f"{op} comes to the {self.caches.l1} and hits it{read}"
             case MachineEventKind.REQUEST:
-                return f"{op} comes to the L1 for {name}"
+                return f"{op} comes to the {self.caches.l1} for {name}"
             case MachineEventKind.LOCAL:
                 return f"{op}"
             case MachineEventKind.BARRIER:
@@ -436,8 +446,7 @@ class CdnaMachine(WaveMachine[PlainState]):
             case MachineEventKind.MARKER:
                 return f"{op} done for {name}"
             case MachineEventKind.FETCH | MachineEventKind.EVICT | MachineEventKind.WRITE_BACK:
-                agent, xcd = compiled.l2_names[event.place]
-                what = f"L2 of agent {agent} XCD {xcd} {_ACTIVITY[event.kind]} {name}"
+                what = f"{self.describe_l2(event.place)} {_ACTIVITY[event.kind]} {name}"
                 return what if event.kind is MachineEventKind.EVICT else f"{what}={event.written}"
             case (
                 MachineEventKind.FILL_L1
@@ -445,7 +454,7 @@ class CdnaMachine(WaveMachine[PlainState]):
                 | MachineEventKind.FILL_SCALAR
                 | MachineEventKind.EVICT_SCALAR
             ):
-                what = f"{_ACTIVITY[event.kind]} {name}"
+                what = f"{_ACTIVITY[event.kind].format(l1=self.caches.l1)} {name}"
                 fills = event.kind in (MachineEventKind.FILL_L1, MachineEventKind.FILL_SCALAR)
                 value = f"={event.written}" if fills else ""
                 return f"{self.describe_cu(event.place)}: {what}{value}"
@@ -455,8 +464,8 @@ _ACTIVITY = {
     MachineEventKind.FETCH: "fetches",
     MachineEventKind.EVICT: "evicts",
     MachineEventKind.WRITE_BACK: "writes back",
-    MachineEventKind.FILL_L1: "L1 takes in",
-    MachineEventKind.EVICT_L1: "L1 evicts",
+    MachineEventKind.FILL_L1: "{l1} takes in",
+    MachineEventKind.EVICT_L1: "{l1} evicts",
     MachineEventKind.FILL_SCALAR: "scalar cache takes in",
     MachineEventKind.EVICT_SCALAR: "scalar cache evicts",
 }

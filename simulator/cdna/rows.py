@@ -650,7 +650,7 @@ class CdnaConfiguration:
         """The chip, its mode, and the readings where they are not those by default."""
         mode = f" {self.row.split_name}" if self.tgsplit else ""
         readings = f", {text}" if (text := self.readings_text) else ""
-        return f"{self.chip}{mode}, {self.l2_per_agent} L2 per agent{readings}"
+        return f"{self.chip}{mode}, {self.l2_per_agent} {self.row.caches.l2} per agent{readings}"
 
     @property
     def readings_text(self) -> str:

@@ -188,8 +188,7 @@ class _Teller:
 
     def l2_name(self, l2: int) -> str:
         """An L2 by its place."""
-        agent, xcd = self.compiled.l2_names[l2]
-        return f"the L2 of agent {agent} XCD {xcd}"
+        return f"the {self.machine.describe_l2(l2)}"
 
     # Sentences
 
@@ -259,7 +258,8 @@ class _Teller:
         if access.hit and (seen is None or self.filled(access) < seen.done):
             since = since or f" before P{missed.op.wave}'s {self.noun(missed)} was performed"
             return (
-                f"{found} from its L1, filled{since}; nothing invalidates it{nothing or ' after'}."
+                f"{found} from its {self.machine.caches.l1}, filled{since}; nothing invalidates "
+                f"it{nothing or ' after'}."
             )
         return self.of_l2(access, missed, found)
 
@@ -329,11 +329,35 @@ class _Teller:
                 f"{found}: {store} is performed after {self.published(publisher)}, and "
                 f"{_unwaited(missed, 'it')} before."
             )
+        cache = self.machine.caches.l2
+        if publisher is not None and (late := self.handed_on(publisher, access, step)) is not None:
+            waits = "nothing waits for it" if late.op.effect.counts else "no wait sees its end"
+            return (
+                f"{found} from its {cache}, where P{late.op.wave}'s {late.op.instruction}"
+                f"{self.at(late)} is not done when {self.published(publisher)}: {waits} "
+                f"{self.span(late, publisher)}."
+            )
         nothing = "" if seen is None else f" {self.span(seen, access)}"
         return (
-            f"{found} from its L2, which has kept the line since before {store} reached memory; "
+            f"{found} from its {cache}, which has kept the line since before {store} reached memory; "
             f"nothing invalidates it there{nothing}."
         )
+
+    def handed_on(self, publisher: _Access, access: _Access, step: int) -> _Access | None:
+        """The invalidate of the publishing wave that comes to the cache of ``access`` too late."""
+        cu = self.compiled.cu
+        if self.compiled.l2[cu[publisher.op.wave]] != self.compiled.l2[cu[access.op.wave]]:
+            return None
+        late = (
+            each
+            for each in self.accesses
+            if each.op.wave == publisher.op.wave
+            and each.order < publisher.order
+            and each.op.effect.invalidate
+            and each.op.effect.marker
+            and each.done_for.get(access.op.line, _NEVER) > step
+        )
+        return next(late, None)
 
     def fetched_anew(self, seen: _Access, access: _Access, before: int) -> int:
         """The last step up to ``before`` in which the L2 of a load fetched the line; 0: none.

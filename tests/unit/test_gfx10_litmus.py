@@ -87,6 +87,26 @@ def test_the_readings_decide(
     assert fence_sim.main(arguments) == status
 
 
+@pytest.mark.parametrize(
+    ("wait", "flags", "why"),
+    [
+        ("", [], "nothing waits for it between line 21 and line 24"),
+        (WAIT, ["--readings", "every"], "no wait sees its end between line 21 and line 24"),
+    ],
+)
+def test_the_story_says_what_is_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wait: str, flags: list[str], why: str
+) -> None:
+    fence_sim.main(["run", written(tmp_path, "gfx1030", wait), "--mcpu", "gfx1030", *flags])
+    said = capsys.readouterr().out
+    assert (
+        "P2 reads x = 0 from its L1, where P1's buffer_gl1_inv (line 21) is not done when" in said
+    )
+    assert why in said
+    assert "agent 0 shader array 0 CU 1: L0 takes in x=0" in said
+    assert "many L1 per agent" in said
+
+
 def test_wgp_mode_is_the_default_and_cu_mode_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
