@@ -30,7 +30,7 @@ _GFX942_ON = _chips_with(InstructionSet.GFX940)
 _BEFORE_GFX942 = _chips_with(InstructionSet.BEFORE_GFX940)
 _GFX10, _GFX11 = _chips_with(InstructionSet.GFX10), _chips_with(InstructionSet.GFX11)
 
-_VM, _VS = (Counter.VMCNT,), (Counter.VSCNT,)
+_VM = (Counter.VMCNT,)
 _LGKM = (Counter.LGKMCNT,)
 _BOTH = (Counter.VMCNT, Counter.LGKMCNT)
 
@@ -351,7 +351,7 @@ CONTROL_ROWS = (
     _cache("buffer_gl0_inv", _RDNA, _GFX10 | _GFX11),
     _cache("buffer_gl1_inv", _RDNA, _GFX10 | _GFX11),
     _other("s_waitcnt", "", Kind.WAIT, "MI300 ISA 4.4, wait counters"),
-    _other("s_waitcnt_vscnt", "", Kind.WAIT, _RDNA, _GFX10 | _GFX11, _VS),
+    _other("s_waitcnt_vscnt", "", Kind.WAIT, _RDNA, _GFX10 | _GFX11),
     _other("s_barrier", "", Kind.BARRIER, "MI300 ISA 4.3"),
     _other("s_endpgm", "", Kind.END, _SOPP),
     _other("s_branch", "{target}", Kind.BRANCH, _SOPP),

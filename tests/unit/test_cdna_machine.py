@@ -295,9 +295,11 @@ def test_trace_search_is_bounded():
             GFX90A,
             "the chip has no sc0 and sc1 bits; accepted: glc",
         ),
-        ((VectorLoad("r", "x", ("dlc",)),), None, "unknown cache policy bits 'dlc'"),
+        ((VectorLoad("r", "x", ("lwe",)),), None, "unknown cache policy bits 'lwe'"),
+        ((VectorLoad("r", "x", ("dlc",)),), None, "the chip has no dlc bit"),
         ((CacheInstruction("buffer_invl2"),), None, "buffer_invl2: not on this chip"),
-        ((CacheInstruction("buffer_gl0_inv"),), None, "unknown cache instruction"),
+        ((CacheInstruction("buffer_gl2_inv"),), None, "unknown cache instruction"),
+        ((CacheInstruction("buffer_gl0_inv"),), None, "buffer_gl0_inv: not on this chip"),
         ((Atomic(RmwKind.ADD, "x", 1, "r"),), None, "asks for the old value"),
         ((Atomic(RmwKind.ADD, "x", 1, None, ("sc0",)),), None, "asks for the old value"),
         ((Atomic(RmwKind.FADD, "x", 1),), None, "fadd is not integer arithmetic"),
@@ -333,8 +335,8 @@ def test_placement_errors(
 
 
 def test_configuration_errors():
-    with pytest.raises(ProgramError, match="unknown chip 'gfx1100'; known are gfx908"):
-        CdnaConfiguration("gfx1100")
+    with pytest.raises(ProgramError, match="unknown chip 'gfx1201'; known are gfx908"):
+        CdnaConfiguration("gfx1201")
     many = CdnaConfiguration("gfx90a", l2_per_agent=L2PerAgent.MANY)
     with pytest.raises(ProgramError, match="one L2 per agent"):
         CdnaMachine(program((HERE, (VectorStore("x", 1),))), many)
