@@ -72,7 +72,7 @@ def cdna_machine_page() -> str:
             "here was measured. LLVM's sequences at -O0 are right on the machine as it is by default, and "
             "each instruction of them is necessary (`tests/unit/test_gfx10_machine.py`). An acquire at "
             "the agent that a work-group hands on is right only by the `vmcnt(0)` of the release after "
-            "it, which LLVM deletes at -O2.\n",
+            "it, which LLVM 22 and 24 delete at -O2.\n",
             _rules(RDNA_RULES),
             "## What bits do on an access\n",
             "A blank cell covers every value of its column. *L1*: a load may hit it, a store updates "
