@@ -38,13 +38,15 @@ class Method(Word):
 class Alignment:
     """``candidates``: by the key of an instruction, the numbers of the operations that it may
     come from: of one of them, if there are several. ``problem``: why nothing can be judged.
-    ``unplaced``: instructions that access memory and come from no operation that is known.
+    ``unplaced``: instructions that access memory and come from no operation that is known. ``lost``: a
+    barrier that every path of the source passes, where the code has none at all.
     """
 
     method: Method
     candidates: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     problem: str = ""
     unplaced: int = 0
+    lost: SourceOperation | None = None
 
 
 _S, _I = SourceKind, InstructionKind
@@ -133,6 +135,11 @@ def align_accesses(
     hierarchy: Hierarchy = GFX9,
 ) -> Alignment:
     """The operations of ``source`` that instructions come from, in code of so many ``blocks``."""
+    if not any(each.kind is InstructionKind.BARRIER for each in found):
+        lost = next(_owed_barriers(source, hierarchy), None)
+        if lost is not None:
+            problem = f"the barrier of source line {lost.line} is not in the code"
+            return Alignment(Method.ORDER, problem=problem, lost=lost)
     have_places = any(each.instruction.source is not None for each in found)
     if have_places and any(each.place is not None for each in source.operations):
         places = frozenset(map(_key, elsewhere))
@@ -285,6 +292,16 @@ def _without_scalar(instructions: Sequence[Found]) -> Sequence[Found]:
     return vector or instructions
 
 
+def _owed_barriers(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
+    """The barriers that every path of the source passes."""
+    barriers = {each.number for each in _synchronising(source, hierarchy) if not each.is_access}
+    ends = {number for number, block in enumerate(source.blocks) if not block.successors}
+    for number, block in enumerate(source.blocks):
+        found = [each for each in block.operations if each.number in barriers]
+        if found and ends.isdisjoint(_reached(source, without=number)):
+            yield from found
+
+
 def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
     """The atomics and barriers that have to be in the code."""
     reached = _reached(source)
@@ -300,12 +317,13 @@ def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[Sou
                 yield each
 
 
-def _reached(source: SourceFunction) -> set[int]:
-    reached = {0}
-    work = [0]
+def _reached(source: SourceFunction, without: int = -1) -> set[int]:
+    """The blocks that control may come to, if not through one of them."""
+    reached = {0} - {without}
+    work = [*reached]
     while work:
         for each in source.blocks[work.pop()].successors if source.blocks else ():
-            if each not in reached:
+            if each not in reached and each != without:
                 reached.add(each)
                 work.append(each)
     return reached

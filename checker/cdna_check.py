@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from fencewright.checker.cdna_accesses import OperationKind, mode_of
+from fencewright.checker.cdna_barriers import Barriers
 from fencewright.checker.cdna_calls import calls_of, inlined
 from fencewright.checker.cdna_feasible import without_infeasible_paths
 from fencewright.checker.cdna_flow import flow_of
@@ -12,21 +14,29 @@ from fencewright.checker.cdna_lift import LiftedFunction, describe, lift_code
 from fencewright.checker.cdna_patterns import find_patterns
 from fencewright.checker.cdna_state import State, code_of, solve
 from fencewright.checker.cdna_text import Assembly, Function
+from fencewright.checker.cdna_translations import find_untranslated
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Checked:
     """A function, the states of its blocks, and what each of its operations provides."""
 
     lifted: LiftedFunction
     entries: Mapping[int, State]
 
+    @cached_property
+    def barriers(self) -> Barriers:
+        """What is done between its barriers."""
+        return Barriers(self.lifted.code, self.lifted.places)
+
     def hazards(self) -> Iterator[Finding]:
         """Registers that are used too early, and waits for nothing."""
         code = self.lifted.code
-        found = find_hazards(code, self.entries)
+        yield from find_untranslated(code.flow)
+        unwaited = {each.line for each in code.those(self.barriers.unwaited())}
+        found = find_hazards(code, self.entries, unwaited=unwaited)
         if not any(each.rule in ON_A_PATH for each in found):
             yield from found
             return
@@ -44,7 +54,7 @@ class Checked:
 
     def patterns(self) -> Iterator[Finding]:
         """What cannot have been meant, whatever the source."""
-        yield from find_patterns(self.lifted, self.entries)
+        yield from find_patterns(self.lifted, self.entries, self.barriers)
 
     def surplus(self) -> Iterator[Finding]:
         """What can go, and what it costs."""
@@ -54,10 +64,12 @@ class Checked:
             if each.rule is Rule.UNWAITED and each.level is not Level.NOTE
             for line in each.about
         }
-        from fencewright.checker.cdna_surplus import find_surplus
+        from fencewright.checker.cdna_surplus import find_surplus, surplus_barrier
 
         found = find_surplus(self.lifted.code, self.entries, unwaited)
         yield from (each.finding for each in found)
+        for each in self.barriers.surplus():
+            yield surplus_barrier(self.lifted.code, each).finding
 
     def scoped(self) -> str:
         """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_state import ANYTHING, LDS_DATA, Code, State
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -24,13 +24,17 @@ Place = tuple[int, str]
 
 
 def find_hazards(
-    code: Code, entries: Mapping[int, State], places: Collection[Place] | None = None
+    code: Code,
+    entries: Mapping[int, State],
+    places: Collection[Place] | None = None,
+    unwaited: Collection[int] = (),
 ) -> list[Finding]:
     """The findings in one function, by line; ``entries``: what ``solve`` finds of ``code``.
 
-    ``places``: where alone a register may be used too early, if that is known.
+    ``places``: where alone a register may be used too early, if that is known. ``unwaited``: the lines
+    of loads to LDS that nothing waits for where it would count.
     """
-    return sorted(_Analysis(code, entries, places).findings())
+    return sorted(_Analysis(code, entries, places, unwaited).findings())
 
 
 def places_of_hazards(code: Code, entries: Mapping[int, State]) -> set[Place]:
@@ -91,8 +95,15 @@ _COUNTERS = frozenset(map(str, Counter))
 
 
 class _Analysis:
-    def __init__(self, code: Code, entries: Mapping[int, State], places: Collection[Place] | None):
+    def __init__(
+        self,
+        code: Code,
+        entries: Mapping[int, State],
+        places: Collection[Place] | None,
+        unwaited: Collection[int],
+    ):
         self.code = code
+        self.unwaited = unwaited
         self.places = places
         self.flow = code.flow
         self.entries = entries
@@ -157,4 +168,7 @@ class _Analysis:
         key = (Rule.RAW if rule is Rule.WAW else rule, about)
         known = self.found.get(key)
         if known is None or line < known.line:
-            self.found[key] = Finding(line, rule, text, about=(about,) if about else ())
+            # A pipeline of several buffers reads one while it loads another.
+            is_pipeline = rule is Rule.LDS_DMA and about not in self.unwaited
+            lesser = Level.NOTE if is_pipeline else None
+            self.found[key] = Finding(line, rule, text, lesser, (about,) if about else ())

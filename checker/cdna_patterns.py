@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fencewright.checker.cdna_accesses import Operation, OperationKind
+from fencewright.checker.cdna_barriers import Barriers
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_lift import LiftedFunction, lines, propagated
-from fencewright.checker.cdna_spins import Spin, spins_of
+from fencewright.checker.cdna_spins import Spin, address_of, is_flag_alone, spins_of
 from fencewright.checker.cdna_state import State, wait_for_stores, walk
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Reach
@@ -20,13 +21,21 @@ from fencewright.lowering.vocabulary import Scope
 _O = OperationKind
 
 
-def find_patterns(lifted: LiftedFunction, entries: Mapping[int, State]) -> list[Finding]:
-    """The findings in one function, by line; ``entries``: what ``solve`` finds of its code."""
-    return sorted(_Patterns(lifted, entries).findings())
+def find_patterns(
+    lifted: LiftedFunction, entries: Mapping[int, State], barriers: Barriers | None = None
+) -> list[Finding]:
+    """The findings in one function, by line; ``entries``: what ``solve`` finds of its code.
+
+    ``barriers``: what is done between its barriers, if that is known already.
+    """
+    known = Barriers(lifted.code, lifted.places) if barriers is None else barriers
+    return sorted(_Patterns(lifted, entries, known).findings())
 
 
 class _Patterns:
-    def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
+    def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State], barriers: Barriers):
+        self.lifted = lifted
+        self.barriers = barriers
         self.code = code = lifted.code
         self.entries = entries
         self.stored = wait_for_stores(code.mode.chip)
@@ -37,6 +46,7 @@ class _Patterns:
             self.flags |= each.bit if each.in_lds else 0
         stores = [each for each in code.operations if each.kind is _O.STORE and each.in_memory]
         self.tells_stores = any(not each.scope.includes(Scope.AGENT) for each in stores)
+        self.unwaited = barriers.unwaited()
         self.found: dict[tuple[Rule, int, int], Finding] = {}
         self.begun: dict[int, list[tuple[int, str]]] = {}
         self._block = -1
@@ -54,6 +64,7 @@ class _Patterns:
                 self._syncs = False
         for spin in self.spins:
             self._spin(spin)
+            self._unordered(spin)
         self._join_cumulative()
         return self.found.values()
 
@@ -109,7 +120,12 @@ class _Patterns:
                 f"s_barrier lets other waves go on while the read of line {each.line} from LDS is "
                 f"in flight: {state.needed([each.number])} is missing if they overwrite it"
             )
-            self._add(Rule.LDS_BARRIER, barrier, each, text, Level.NOTE)
+            after = code.those(self.barriers.after[barrier.number])
+            writes = any(
+                (other.in_lds and other.kind.writes) or other.kind is _O.LOAD_TO_LDS
+                for other in after
+            )
+            self._add(Rule.LDS_BARRIER, barrier, each, text, None if writes else Level.NOTE)
         for each in code.those(state.flight):
             if each.kind is _O.LOAD_TO_LDS:
                 text = (
@@ -117,7 +133,12 @@ class _Patterns:
                     f"is in flight: {state.needed([each.number])} is missing if they read "
                     "what it writes before the next barrier"
                 )
-                self._add(Rule.LDS_DMA_BARRIER, barrier, each, text)
+                is_read = any(
+                    other.in_lds and other.kind.reads
+                    for other in code.those(self.barriers.after[barrier.number])
+                )
+                level = None if is_read and self.unwaited & each.bit else Level.NOTE
+                self._add(Rule.LDS_DMA_BARRIER, barrier, each, text, level)
 
     def _scalar_load(self, load: Operation, state: State) -> None:
         wanted = self.code.mode.caches(Scope.AGENT)
@@ -220,6 +241,60 @@ class _Patterns:
             # Within a work-group this form is right; with scope bits it would have them.
             plain = self.code.mode.chip.scope_bits and _POLICY.isdisjoint(read.text.split())
             self._add(Rule.SPIN, read, read, text, None if plain else Level.NOTE)
+
+    def _unordered(self, spin: Spin) -> None:
+        """A loop that waits for a flag alone, and what the flag does not order."""
+        inside = {
+            each.number for number in spin.blocks for _, each in self.code.counted[number] if each
+        }
+        for read in (self.code.operations[number] for number in spin.reads):
+            if read.in_lds or not read.scope.includes(Scope.AGENT) or read.step is None:
+                continue
+            if self.code.mode.chip.scope_bits and is_flag_alone(self.code, spin, read.step):
+                self._unordered_wait(read, inside)
+            self._unordered_signals(read, inside)
+
+    def _told(self, operation: Operation) -> Scope:
+        """The scope that a flag is for: its own, where its bits say one."""
+        return operation.scope if self.code.mode.chip.scope_bits else Scope.AGENT
+
+    def _unordered_wait(self, read: Operation, inside: set[int]) -> None:
+        for load in self.code.operations:
+            if load.kind is not _O.LOAD or not load.in_memory or load.number in inside:
+                continue
+            scope = self._told(read)
+            if self.lifted.may_be_older(load, read, scope):
+                wait = f"an invalidate for the {scope}, waited for after this,"
+                text = (
+                    f"nothing makes what line {load.line} reads newer than what this waited for: "
+                    f"{wait} is missing"
+                )
+                self._add(Rule.UNORDERED_WAIT, read, load, text, once=False)
+                return
+
+    def _unordered_signals(self, read: Operation, inside: set[int]) -> None:
+        assert read.step is not None
+        flag = address_of(self.code, read.step)
+        for write in self.code.operations:
+            if write.number in inside or write.number not in self.lifted.places:
+                continue
+            is_write = write.kind in (_O.STORE, _O.ATOMIC) and write.in_memory
+            if not is_write or write.step is None or not flag:
+                continue
+            if address_of(self.code, write.step) != flag or not write.scope.includes(Scope.AGENT):
+                continue
+            scope = self._told(write)
+            late = [
+                each
+                for each in self.lifted.late(write, scope)
+                if each.kind is _O.STORE and each.in_memory and each is not write
+            ]
+            if late:
+                text = (
+                    f"this may be seen before what {lines(late)} stored is there for the {scope}: "
+                    "a write-back, or a wait for it, is missing before"
+                )
+                self._add(Rule.UNORDERED_SIGNAL, write, late[0], text)
 
     def _add(
         self,

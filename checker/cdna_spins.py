@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Step
 from fencewright.checker.cdna_state import Code
+from fencewright.checker.loops import loops_of
 
 _MEMORY = (InstructionKind.LOAD, InstructionKind.ATOMIC)
 _DOES_MORE = (
@@ -40,48 +41,11 @@ def spins_of(code: Code) -> list[Spin]:
         if operation is not None
     }
     found: list[Spin] = []
-    for head, body in _loops_of(code.flow.blocks):
+    for head, body in loops_of(code.flow.blocks):
         reads = tuple(_waited_for(code.flow.blocks, head, body, numbers))
         if reads:
             found.append(Spin(body, reads))
     return found
-
-
-def _loops_of(blocks: Sequence[Block]) -> Iterator[tuple[int, frozenset[int]]]:
-    """The head and the blocks of each natural loop, one for each edge that leads back."""
-    before: dict[int, list[int]] = {}
-    for number, block in enumerate(blocks):
-        for target in block.successors:
-            before.setdefault(target, []).append(number)
-    for number, head in _back_edges(blocks):
-        body = {head, number}
-        work = [number] if number != head else []
-        while work:
-            for each in before.get(work.pop(), ()):
-                if each not in body:
-                    body.add(each)
-                    work.append(each)
-        yield head, frozenset(body)
-
-
-def _back_edges(blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
-    """The edges to a block that a walk from the first one is inside of."""
-    if not blocks:
-        return
-    open_blocks, seen = {0}, {0}
-    stack = [(0, iter(blocks[0].successors))]
-    while stack:
-        number, targets = stack[-1]
-        target = next(targets, None)
-        if target is None:
-            open_blocks.discard(number)
-            stack.pop()
-        elif target in open_blocks:
-            yield number, target
-        elif target not in seen:
-            seen.add(target)
-            open_blocks.add(target)
-            stack.append((target, iter(blocks[target].successors)))
 
 
 def _waited_for(
@@ -185,3 +149,43 @@ def _needed(blocks: Sequence[Block], head: int, body: frozenset[int]) -> set[str
             before[number] |= needed
             work.update(each for each in body if number in blocks[each].successors)
     return before[head]
+
+
+def is_flag_alone(code: Code, spin: Spin, read: Step) -> bool:
+    """Whether what a loop waits by is not used after it."""
+    wanted = frozenset(read.effects.defines)
+    blocks = code.flow.blocks
+    work = [
+        (target, wanted)
+        for number in spin.blocks
+        for target in blocks[number].successors
+        if target not in spin.blocks
+    ]
+    seen: set[tuple[int, frozenset[str]]] = set()
+    while work:
+        number, live = work.pop()
+        if (number, live) in seen:
+            continue
+        seen.add((number, live))
+        for step in blocks[number].steps:
+            if step.effects.kind is not InstructionKind.WAIT:
+                if not live.isdisjoint(step.effects.uses):
+                    return False
+                live = live.difference(step.effects.defines)
+        if live:
+            work += [(target, live) for target in blocks[number].successors]
+    return True
+
+
+def address_of(code: Code, step: Step) -> tuple[str, ...]:
+    """The scalar registers of an access's address, if each is defined once at most; else nothing."""
+    found = [each for each in _addresses(step) if each.startswith("s") and each[1:].isdigit()]
+    if not found:
+        return ()
+    times = dict.fromkeys(found, 0)
+    for block in code.flow.blocks:
+        for other in block.steps:
+            for register in other.effects.defines:
+                if register in times:
+                    times[register] += 1
+    return tuple(found) if max(times.values()) <= 1 else ()

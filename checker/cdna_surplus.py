@@ -74,6 +74,19 @@ def find_surplus(
     return sorted(_Search(code, entries, kept).found(), key=lambda each: each.line)
 
 
+def surplus_barrier(code: Code, barrier: Operation) -> Surplus:
+    """A barrier that can go, as far as memory is concerned; what it costs is without the waiting."""
+    price = cost_of(code.mode.target, read_line(barrier.text)).amount
+    waves = _waves(code)
+    return Surplus(Rule.SURPLUS_BARRIER, barrier.line, barrier.text, price, waves, _BARRIER_REASON)
+
+
+def _waves(code: Code) -> int | None:
+    """The waves of a work-group, if the metadata say how many."""
+    threads = code.flow.function.threads
+    return None if threads is None else -(-threads // code.mode.chip.wave_size)
+
+
 _Fact = tuple[int, ...]
 """What counts for one operation: late and older by scope, and what other waves have in flight."""
 
@@ -383,9 +396,7 @@ class _Search:
         )
 
     def _surplus(self, rule: Rule, line: int, text: str, price: int, reason: str) -> Surplus:
-        threads = self.code.flow.function.threads
-        waves = None if threads is None else -(-threads // self.code.mode.chip.wave_size)
-        return Surplus(rule, line, text, price, waves, reason)
+        return Surplus(rule, line, text, price, _waves(self.code), reason)
 
     def _price(self, text: str) -> int:
         return cost_of(self.code.mode.target, read_line(text)).amount
@@ -421,6 +432,9 @@ class _Search:
         )
 
 
+_BARRIER_REASON = (
+    "what is done before it and what comes after it are in no conflict, or are ordered without it"
+)
 _WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"
 
 

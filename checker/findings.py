@@ -15,7 +15,9 @@ class Rule(Word):
     RELEASE = "release"
     ACQUIRE = "acquire"
     SEQ_CST = "seq-cst"
+    LOST_BARRIER = "barrier-lost"
     COHERENCE = "coherence"
+    TRANSLATION = "hazard-translation"
     LDS_DMA = "lds-dma"
     SCALAR_STALE = "scalar-stale"
     UNWAITED = "write-back-unwaited"
@@ -23,6 +25,9 @@ class Rule(Word):
     LDS_DMA_BARRIER = "lds-dma-barrier"
     CUMULATIVE = "cumulative"
     SPIN = "spin-stale"
+    UNORDERED_WAIT = "unordered-wait"
+    UNORDERED_SIGNAL = "unordered-signal"
+    SURPLUS_BARRIER = "surplus-barrier"
     SURPLUS_WAIT = "surplus-wait"
     SURPLUS_WRITE_BACK = "surplus-write-back"
     SURPLUS_INVALIDATE = "surplus-invalidate"
@@ -47,16 +52,21 @@ LEVELS = {
     Rule.RELEASE: Level.ERROR,
     Rule.ACQUIRE: Level.ERROR,
     Rule.SEQ_CST: Level.ERROR,
+    Rule.LOST_BARRIER: Level.ERROR,
     Rule.COHERENCE: Level.ERROR,
     Rule.SCALAR_STALE: Level.ERROR,
+    Rule.TRANSLATION: Level.ERROR,
     # Which of the LDS a load writes is not known, nor which the read is of.
-    Rule.LDS_DMA: Level.NOTE,
-    Rule.LDS_DMA_BARRIER: Level.NOTE,
+    Rule.LDS_DMA: Level.WARNING,
+    Rule.LDS_DMA_BARRIER: Level.WARNING,
     # What the source asks for is not known.
     Rule.UNWAITED: Level.WARNING,
     Rule.LDS_BARRIER: Level.WARNING,
     Rule.CUMULATIVE: Level.WARNING,
     Rule.SPIN: Level.WARNING,
+    Rule.UNORDERED_WAIT: Level.WARNING,
+    Rule.UNORDERED_SIGNAL: Level.WARNING,
+    Rule.SURPLUS_BARRIER: Level.NOTE,
     Rule.SURPLUS_WAIT: Level.NOTE,
     Rule.SURPLUS_WRITE_BACK: Level.NOTE,
     Rule.SURPLUS_INVALIDATE: Level.NOTE,

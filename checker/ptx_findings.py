@@ -9,15 +9,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from fencewright.checker.findings import Level
+from fencewright.checker.ptx_clusters import Apart, ClusterAnalysis
 from fencewright.checker.ptx_grids import GridAnalysis
 from fencewright.checker.ptx_inits import InitAnalysis
 from fencewright.checker.ptx_lift import Lift, lines_of, releases_at
+from fencewright.checker.ptx_phases import Misuse, PhaseAnalysis
 from fencewright.checker.ptx_places import Places
 from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
+from fencewright.checker.ptx_races import RaceAnalysis
 from fencewright.checker.ptx_rules import PtxFinding, PtxRule
+from fencewright.checker.ptx_spins import Flag, SpinAnalysis
+from fencewright.checker.ptx_surplus import BarrierAnalysis, idle_orderings
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.checker.ptx_views import Change, ViewAnalysis
 from fencewright.checker.ptx_waits import Unwaited, WaitAnalysis
+from fencewright.checker.ptx_wgmma import ProductAnalysis
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.completions import TELLS, Completion, Left
 from fencewright.lowering.ptx.statements import (
@@ -41,11 +47,17 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     missing = [*_proxy_fences(analysis)]
     yield from missing
     yield from _unwaited(WaitAnalysis(places))
+    yield from _unfenced_products(ProductAnalysis(places))
+    yield from _misused(PhaseAnalysis(places))
+    yield from _unordered(SpinAnalysis(places))
+    yield from _races(RaceAnalysis(places))
+    yield from _apart(ClusterAnalysis(places))
     yield from _uninitialised(InitAnalysis(places))
     yield from _past_changes(ViewAnalysis(places))
     yield from _early_reads(GridAnalysis(places))
     yield from _mbarrier_scopes(function, Lift(function), places)
     yield from _surplus(file, function)
+    yield from _surplus_barriers(file, places)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
         # A fence that stands in the wrong place is not one too many.
         return
@@ -104,7 +116,7 @@ def _rule_of(owed: Owed) -> PtxRule:
 
 def _level_of(owed: Sequence[Owed], rule: PtxRule, sure: bool) -> Level:
     if rule is PtxRule.PROXY_READS:
-        return _NOTE
+        return _WARNING if sure else _NOTE
     if sure:
         return _ERROR
     if rule is PtxRule.PROXY_ACQUIRE:
@@ -158,7 +170,8 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[PtxFinding]:
 def _is_of_others(unwaited: Unwaited) -> bool:
     """Whether it is other threads that may come too early: what they do is not known."""
     told = unwaited.told or unwaited.later.statement.operation in TELLS
-    return told or unwaited.completion.left is Left.WRITES_GLOBAL
+    ends = unwaited.later.statement.operation in ("ret", "exit")
+    return told or ends or unwaited.completion.left is Left.WRITES_GLOBAL
 
 
 def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
@@ -172,10 +185,135 @@ def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
     yet = "may still read" if left is Left.READS else "may not have written yet"
     if left is Left.WRITES_GLOBAL:
         return f"{later.opcode.name} releases to others what {name} {yet}"
+    if left is Left.READS_MAP:
+        return f"{later.opcode.name} changes the tensor map by which {name} may still copy"
+    if later.operation in ("ret", "exit"):
+        return f"the kernel may end while {name} {yet} its {unwaited.what}"
     if later.operation in TELLS:
         return f"others are told to go on while {name} {yet} {unwaited.what}"
     verb = "uses" if unwaited.sure else "may use"
     return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
+
+
+# Products, mbarriers, flags, and barriers that are missing
+
+
+def _unfenced_products(analysis: ProductAnalysis) -> Iterator[PtxFinding]:
+    """Of the products that one fence would hand their registers to, the first."""
+    found = next(analysis.missing(), None)
+    if found is None:
+        return
+    what = f"{found.register} was written since the last one" if found.register else "there is none"
+    message = f"{found.product.statement.opcode.name} needs a wgmma.fence before it: {what}"
+    yield _finding(found.product, PtxRule.WGMMA_FENCE, _ERROR, message)
+
+
+_MISUSES = {
+    Misuse.PHASE: (
+        PtxRule.MBARRIER_PHASE,
+        "the loop waits for the same parity in every round, while line {line} arrives in every round: "
+        "from the second round on this does not wait",
+    ),
+    Misuse.UNHEARD: (
+        PtxRule.MBARRIER_WAIT,
+        "{name} may answer that the phase is not complete, and nothing uses its answer",
+    ),
+    Misuse.NO_BYTES: (
+        PtxRule.MBARRIER_BYTES,
+        "no mbarrier.expect_tx says that this completes bytes on its mbarrier: the phase may complete "
+        "before the copy has",
+    ),
+    Misuse.BYTES: (
+        PtxRule.MBARRIER_BYTES,
+        "{wanted} bytes are expected, but the copies from line {line} on are of {found}",
+    ),
+    Misuse.ALIVE: (
+        PtxRule.MBARRIER_INIT,
+        "{name} writes where the mbarrier of line {line} is: mbarrier.inval is missing between",
+    ),
+    Misuse.RELAXED_WAIT: (
+        PtxRule.MBARRIER_ORDER,
+        "the wait is relaxed, and does not acquire what line {line} reads: .acquire is missing",
+    ),
+    Misuse.RELAXED_ARRIVAL: (
+        PtxRule.MBARRIER_ORDER,
+        "the arrival is relaxed, and does not release what line {line} wrote: .release is missing",
+    ),
+}
+
+
+def _misused(analysis: PhaseAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.misused():
+        rule, text = _MISUSES[each.misuse]
+        message = text.format(
+            line=each.other.line if each.other else 0,
+            name=each.at.statement.opcode.name,
+            found=each.found,
+            wanted=each.wanted,
+        )
+        yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
+
+
+_SCOPES = {
+    Scope.WORKGROUP: "cta", Scope.CLUSTER: "cluster", Scope.AGENT: "gpu", Scope.SYSTEM: "sys"
+}  # fmt: skip
+
+
+def _unordered(analysis: SpinAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.missing():
+        scope, line = _SCOPES[each.scope], each.other.line if each.other else 0
+        match each.flag:
+            case Flag.WEAK:
+                rule = PtxRule.SPIN
+                message = (
+                    "the loop waits for memory to change by a weak read, which need not see it: "
+                    ".relaxed or .volatile is missing"
+                )
+            case Flag.WAIT:
+                rule = PtxRule.UNORDERED_WAIT
+                message = (
+                    f"nothing makes what line {line} reads newer than what this waited for: "
+                    f".acquire.{scope}, or fence.acq_rel.{scope} after it, is missing"
+                )
+            case Flag.SIGNAL:
+                rule = PtxRule.UNORDERED_SIGNAL
+                message = (
+                    f"this may be seen before what line {line} stored: "
+                    f".release.{scope}, or fence.acq_rel.{scope} before it, is missing"
+                )
+        yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
+
+
+def _races(analysis: RaceAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.missing():
+        name = each.later.statement.opcode.name
+        message = (
+            f"{name} may meet what another thread does to {each.what} at line {each.before.line}: "
+            "a barrier is missing between"
+        )
+        yield _finding(each.later, PtxRule.MISSING_BARRIER, _WARNING, message, (each.before,))
+
+
+def _apart(analysis: ClusterAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.missing():
+        line = each.before.line
+        match each.apart:
+            case Apart.PULL:
+                message = (
+                    f"this reads in another CTA what line {line} writes there: a barrier of the cluster "
+                    "is missing between"
+                )
+            case Apart.END:
+                message = (
+                    f"the kernel may end while another CTA does what line {line} does to its shared "
+                    "memory: a barrier of the cluster is missing before the end"
+                )
+            case Apart.FREE:
+                message = (
+                    f"the other CTA may not have done the allocation of line {line}: a barrier of the "
+                    "cluster is missing between"
+                )
+        yield _finding(each.later, PtxRule.CLUSTER_BARRIER, _WARNING, message, (each.before,))
 
 
 def _uninitialised(analysis: InitAnalysis) -> Iterator[PtxFinding]:
@@ -395,6 +533,19 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
     elif _is_ordered_read(one) and _is_fence(other) and _provides_acquire(other, one):
         message = f"the fence of line {second.line} acquires too: without .acquire it will do"
         yield _finding(first, PtxRule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
+
+
+def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[PtxFinding]:
+    for each in BarrierAnalysis(places).surplus():
+        message = (
+            f"{each} can go: what comes before and after it is ordered without it, or need not be"
+        )
+        yield _can_go(file, each, PtxRule.SURPLUS_BARRIER, message)
+    for each in idle_orderings(places):
+        rule = PtxRule.SURPLUS_RELEASE if each.releases else PtxRule.SURPLUS_ACQUIRE
+        when = "before it, to release" if each.releases else "after it, to acquire for"
+        message = f"the kernel does nothing {when}: a weaker ordering will do"
+        yield _finding(each.access, rule, _NOTE, message)
 
 
 def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> PtxFinding:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol, Self, TypeVar
 
-from fencewright.checker.ptx_text import PtxFunction, PtxInstruction
+from fencewright.checker.ptx_text import PtxBlock, PtxFunction, PtxInstruction
 
 
 class Joinable(Protocol):
@@ -22,11 +22,13 @@ def states(
     start: _State,
     after: Callable[[PtxInstruction, _State], _State],
     backwards: Callable[[_State], _State] | None = None,
+    along: Callable[[PtxBlock, int, _State], _State] | None = None,
 ) -> Iterator[tuple[PtxInstruction, _State]]:
     """Each instruction that a path leads to, with the state before it, in the order of the text.
 
     ``after``: the state after an instruction; ``backwards``: what of a state goes to a block that
-    is not further down in the text (None: all of it).
+    is not further down in the text (None: all of it). ``along``: what of a state goes from a block to
+    one after it.
     """
     entry: dict[int, _State] = {0: start}
     waiting = [0]
@@ -37,6 +39,7 @@ def states(
             state = after(each, state)
         for following in function.blocks[number].successors:
             found = state if backwards is None or following > number else backwards(state)
+            found = found if along is None else along(function.blocks[number], following, found)
             before = entry.get(following)
             joined = found if before is None else before.join(found)
             if joined != before:

@@ -19,10 +19,20 @@ class PtxRule(Word):
     MBARRIER_SCOPE = "mbarrier-scope"
     MBARRIER_INIT = "mbarrier-init"
     CLUSTER_BARRIER = "cluster-barrier"
+    MISSING_BARRIER = "missing-barrier"
+    UNORDERED_WAIT = "unordered-wait"
+    UNORDERED_SIGNAL = "unordered-signal"
+    SPIN = "spin-stale"
+    MBARRIER_PHASE = "mbarrier-phase"
+    MBARRIER_WAIT = "mbarrier-wait"
+    MBARRIER_BYTES = "mbarrier-bytes"
+    MBARRIER_ORDER = "mbarrier-order"
+    WGMMA_FENCE = "wgmma-fence"
     SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
     SURPLUS_FENCE = "surplus-fence"
     SURPLUS_RELEASE = "surplus-release"
     SURPLUS_ACQUIRE = "surplus-acquire"
+    SURPLUS_BARRIER = "surplus-barrier"
     UNKNOWN = "unknown-instruction"
 
 
@@ -31,6 +41,7 @@ SURPLUS = (
     PtxRule.SURPLUS_FENCE,
     PtxRule.SURPLUS_RELEASE,
     PtxRule.SURPLUS_ACQUIRE,
+    PtxRule.SURPLUS_BARRIER,
 )
 """The rules about what can go."""
 

@@ -23,6 +23,7 @@ from fencewright.checker.source_check import (
     Comparison,
     SourceFinding,
     asking_fence,
+    lost_barrier,
     not_compared,
     synchronises,
 )
@@ -129,6 +130,8 @@ def _compare(
         return _missing(source.name, problem)
     found = list(_accesses(module, function))
     alignment = align_accesses(source, found, len(function.blocks), files, elsewhere, PTX)
+    if alignment.lost is not None:
+        return Comparison(source.name, alignment, (lost_barrier(source.name, alignment.lost),))
     if alignment.problem:
         return Comparison(source.name, alignment, (not_compared(source.name, alignment.problem),))
     findings = _Comparer(source, module, function, alignment).findings()

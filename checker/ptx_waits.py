@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
-from fencewright.checker.ptx_text import PtxInstruction
+from fencewright.checker.ptx_text import PtxBlock, PtxInstruction
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS, Completion, Left
 from fencewright.lowering.ptx.statements import (
+    ARRIVALS,
     Access,
     AccessProxy,
     EffectKind,
@@ -29,6 +30,9 @@ from fencewright.lowering.ptx.statements import (
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.simulator.core.relation import bits
 
+_ENDS = ("ret", "exit")
+_MBARRIER = 8
+"""The bytes of an mbarrier."""
 _DEPTH = 8
 """Groups that are told apart; PTX code of today waits for all but 7 at most."""
 
@@ -99,6 +103,11 @@ class _Flight:
         """After a wait that leaves so many groups; what is in none is not waited for."""
         return replace(self, groups=self.groups[:left], since=0, again=0)
 
+    def cancelled(self, mask: int) -> "_Flight":
+        """Where some of the operations have not been issued."""
+        groups = tuple(each & ~mask for each in self.groups)
+        return replace(self, open=self.open & ~mask, groups=groups)
+
     def without(self, mask: int) -> "_Flight":
         """After a wait for some of the operations."""
         groups = tuple(each & ~mask for each in self.groups)
@@ -111,15 +120,19 @@ def _padded(groups: tuple[int, ...], most: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """``flights``: one for each row. ``same``: operations whose addresses have not changed since."""
+    """``flights``: one for each row. ``same``: operations whose addresses have not changed since.
+
+    ``bound``: those whose guards have not.
+    """
 
     flights: tuple[_Flight, ...]
     same: int = 0
+    bound: int = 0
 
     def join(self, other: "_State") -> "_State":
         """What may be on either path."""
         flights = tuple(a.join(b) for a, b in zip(self.flights, other.flights, strict=True))
-        return _State(flights, self.same | other.same)
+        return _State(flights, self.same | other.same, self.bound & other.bound)
 
 
 _NOTHING = _State((_Flight(),) * len(COMPLETIONS))
@@ -129,19 +142,40 @@ _NOTHING = _State((_Flight(),) * len(COMPLETIONS))
 class _Operation:
     """An operation of a row: the registers and places that it is not done with when it is issued.
 
-    ``signals``: what the address of its mbarrier begins with, if it has one.
+    ``signals``: where its mbarrier is, if it has one. ``guards``: the predicates that are true if it is issued.
     """
 
     instruction: PtxInstruction
     row: int
     registers: frozenset[str]
     places: tuple[Place, ...]
-    signals: str
+    signals: Place | None
+    guards: frozenset[str]
 
     @property
     def completion(self) -> Completion:
         """Its row."""
         return COMPLETIONS[self.row]
+
+
+_COMPARISONS = {"ge": (0, True), "gt": (1, True), "lt": (0, False), "le": (1, False)}
+"""By the comparison: what to add to its constant, and whether it says at least that, or less."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A register is at least ``least``, or it is not."""
+
+    register: str
+    least: int
+    at_least: bool
+
+    def contradicts(self, is_true: bool, other: "_Bound") -> bool:
+        """Whether another one cannot be true where this one is, or is not."""
+        at_least = self.at_least is is_true
+        if self.register != other.register or at_least is other.at_least:
+            return False
+        return other.least >= self.least if other.at_least else other.least <= self.least
 
 
 class WaitAnalysis:
@@ -154,7 +188,10 @@ class WaitAnalysis:
         self.operations = [*self._operations()]
         self._of: dict[int, list[int]] = {}
         self._at: dict[str, int] = {}
+        self._guarded: dict[str, int] = {}
         for bit, each in enumerate(self.operations):
+            for name in each.guards:
+                self._guarded[name] = self._guarded.get(name, 0) | 1 << bit
             self._of.setdefault(each.instruction.number, []).append(bit)
             for place in each.places:
                 self._at[place.root] = self._at.get(place.root, 0) | 1 << bit
@@ -165,7 +202,7 @@ class WaitAnalysis:
         """What comes too early, in the order of the text."""
         if not self.operations:
             return
-        for each, state in states(self.function, _NOTHING, self._after):
+        for each, state in states(self.function, _NOTHING, self._after, along=self._along):
             yield from self._too_early(each, state)
 
     # What there is
@@ -179,8 +216,42 @@ class WaitAnalysis:
                 places = tuple(self._left(each.statement, completion))
                 if registers or places or completion.left is Left.WRITES_GLOBAL:
                     mbarrier = each.statement.operand(OperandRole.SIGNAL)
-                    root = self.places.root_of(mbarrier) if mbarrier else ""
-                    yield _Operation(each, row, frozenset(registers), places, root)
+                    signals = self._mbarrier_at(mbarrier) if mbarrier else None
+                    guards = self._true_if(each.statement.guard)
+                    yield _Operation(each, row, frozenset(registers), places, signals, guards)
+
+    def _true_if(self, guard: str) -> frozenset[str]:
+        """The predicates that are true where a guard is: it, and all of which it is a conjunction."""
+        found: set[str] = set()
+        work = [] if guard.startswith("!") else [*names_in(guard)]
+        while work:
+            name = work.pop()
+            made = self.places.written.get(name)
+            if made is None or name in found:
+                continue
+            found.add(name)
+            if made.statement.operation == "and" and not made.statement.guard:
+                work += made.statement.uses
+            if (bound := self._bound_of(name)) is not None:
+                found.add(bound.register)
+        return frozenset(found)
+
+    def _bound_of(self, predicate: str) -> "_Bound | None":
+        """What a predicate says of a register, if it compares one with a constant as signed numbers."""
+        made = self.places.written.get(predicate)
+        words = made.statement.opcode.name.split(".") if made is not None else []
+        if made is None or len(words) != 3 or words[0] != "setp" or not words[2].startswith("s"):
+            return None
+        _, register, constant = made.statement.operands
+        least = number(constant)
+        if least is None or words[1] not in _COMPARISONS:
+            return None
+        more, at_least = _COMPARISONS[words[1]]
+        return _Bound(register, least + more, at_least)
+
+    def _mbarrier_at(self, address: str) -> Place:
+        space = AddressSpace.LOCAL
+        return self.places.of(Access(address, True, True, AccessProxy.GENERIC, space, _MBARRIER))
 
     def _registers_of(self, each: PtxInstruction) -> Sequence[str]:
         """The registers that it writes, and those that are copies of one of them alone."""
@@ -203,6 +274,9 @@ class WaitAnalysis:
         if completion.conflicts is not None:
             yield from self._in_tensor_memory(statement)
             return
+        if completion.left is Left.READS_MAP:
+            yield from self._map_of(statement)
+            return
         if completion.left not in (Left.WRITES, Left.READS):
             return
         accesses = [each for each in statement.accesses if each.address]
@@ -217,6 +291,13 @@ class WaitAnalysis:
             place = self.places.of(access)
             if place.may_be_shared and not self.places.is_remote(access.address):
                 yield place
+
+    def _map_of(self, statement: Statement) -> Iterator[Place]:
+        """Where the tensor map is by which it copies."""
+        name = next(names_in(statement.operand(OperandRole.TENSORMAP)), "")
+        if name:
+            space = AddressSpace.GLOBAL
+            yield self.places.of(Access(name, True, False, AccessProxy.TENSORMAP, space, None))
 
     def _in_tensor_memory(self, statement: Statement) -> Iterator[Place]:
         for role, operand in statement.with_roles():
@@ -234,9 +315,10 @@ class WaitAnalysis:
         if statement.kind is EffectKind.OPAQUE or statement.operation == "call":
             # It may wait for anything.
             return _NOTHING
-        same = state.same
+        same, bound = state.same, state.bound
         for register in statement.defines:
             same &= ~self._at.get(register, 0)
+            bound &= ~self._guarded.get(register, 0)
         flights = state.flights
         if statement.kind is not EffectKind.NONE:
             flights = tuple(
@@ -246,8 +328,38 @@ class WaitAnalysis:
         for bit in self._of.get(each.number, ()):
             row = self.operations[bit].row
             flights = (*flights[:row], flights[row].issued(1 << bit), *flights[row + 1 :])
-            same |= 1 << bit
-        return _State(flights, same)
+            same, bound = same | 1 << bit, bound | 1 << bit
+        return _State(flights, same, bound)
+
+    def _along(self, block: PtxBlock, following: int, state: _State) -> _State:
+        """Without what is only issued where a predicate is true, on the way on which it is false."""
+        last = block.instructions[-1].statement if block.instructions else None
+        if last is None or last.operation != "bra" or not last.guard or len(block.successors) < 2:
+            return state
+        is_taken = following != block.number + 1
+        gone = 0
+        for bit in bits(state.bound & self._of_register(last.guard)):
+            gone |= 1 << bit if self._excludes(last.guard, is_taken, bit) else 0
+        if not gone:
+            return state
+        return replace(state, flights=tuple(each.cancelled(gone) for each in state.flights))
+
+    def _of_register(self, guard: str) -> int:
+        """The operations that are guarded by a predicate, or by another one of the same register."""
+        name = guard.removeprefix("!")
+        bound = self._bound_of(name)
+        mask = self._guarded.get(name, 0)
+        return mask if bound is None else mask | self._guarded.get(bound.register, 0)
+
+    def _excludes(self, guard: str, is_taken: bool, bit: int) -> bool:
+        """Whether an operation cannot have been issued where a branch is taken, or is not."""
+        name, is_true = guard.removeprefix("!"), is_taken is not guard.startswith("!")
+        guards = self.operations[bit].guards
+        if name in guards and not is_true:
+            return True
+        known = self._bound_of(name)
+        others = [each for each in map(self._bound_of, guards) if each is not None]
+        return known is not None and any(known.contradicts(is_true, each) for each in others)
 
     def _through(self, statement: Statement, row: Completion, flight: _Flight) -> _Flight:
         if row.conflicts is not None and statement.operation in MEETS:
@@ -259,19 +371,19 @@ class WaitAnalysis:
         if row.commit and statement.operation in row.waits:
             return flight.down_to(number(statement.operands[0]) or 0)
         mbarrier = statement.operand(OperandRole.MBARRIER)
-        return flight.without(self._signalled(flight.all, self.places.root_of(mbarrier)))
+        return flight.without(self._signalled(flight.all, self._mbarrier_at(mbarrier)))
 
-    def _signalled(self, mask: int, mbarrier: str) -> int:
+    def _signalled(self, mask: int, mbarrier: Place) -> int:
         """Those operations that are done after a wait at an mbarrier, as far as its address says."""
-        known = self.places.variables
-        others = [
-            1 << bit
-            for bit in bits(mask)
-            if mbarrier in known
-            and self.operations[bit].signals in known
-            and self.operations[bit].signals != mbarrier
-        ]
+        others = [1 << bit for bit in bits(mask) if self._is_another(bit, mbarrier)]
         return mask & ~sum(others)
+
+    def _is_another(self, bit: int, mbarrier: Place) -> bool:
+        """Whether an operation signals another mbarrier, of another variable or at another place in one."""
+        signals, known = self.operations[bit].signals, self.places.variables
+        if signals is None or mbarrier.root not in known or signals.root not in known:
+            return False
+        return overlap(signals, mbarrier) is Overlap.NO
 
     # What comes too early
 
@@ -293,11 +405,28 @@ class WaitAnalysis:
         if before.completion.left is Left.REGISTERS:
             early = self._register(later, before)
             return early, Overlap.SURE if early else Overlap.NO
+        if before.completion.left is Left.READS_MAP:
+            return "the tensor map", self._changes_map(later, before)
+        if later.operation in _ENDS:
+            return "shared memory", self._at_end(before)
         if before.completion.left is Left.WRITES_GLOBAL:
             return "global memory", Overlap.SURE if _publishes(later) else Overlap.NO
         if before.completion.conflicts is None:
             return "shared memory", self._in_shared_memory(later, before)
         return "tensor memory", self._of_tensor_memory(later, before)
+
+    def _at_end(self, before: _Operation) -> Overlap:
+        """Whether a kernel may not end before an operation is done, which uses its shared memory."""
+        is_needed = before.completion.ends and self.function.is_entry
+        return Overlap.SURE if is_needed else Overlap.NO
+
+    def _changes_map(self, later: Statement, before: _Operation) -> Overlap:
+        """Whether the map by which something copies is changed."""
+        if not later.operation.startswith("tensormap "):
+            return Overlap.NO
+        places = [self.places.of(each) for each in later.accesses if each.writes and each.address]
+        same = any(overlap(a, b) is Overlap.SURE for a in places for b in before.places)
+        return Overlap.SURE if same else Overlap.NO
 
     def _register(self, later: Statement, before: _Operation) -> str:
         """A register that is used too early; "" if none is."""
@@ -313,6 +442,9 @@ class WaitAnalysis:
         return next(iter([*early, *(each for each in later.defines if each in read)]), "")
 
     def _in_shared_memory(self, later: Statement, before: _Operation) -> Overlap:
+        if before.completion.releases and later.operation in ARRIVALS:
+            # In a pipeline that is of an earlier one.
+            return Overlap.MAYBE
         of_writes = before.completion.left is Left.WRITES
         places = [
             self.places.of(access)

@@ -94,6 +94,8 @@ def compare(
     if not problem:
         alignment = align(source, flow, files, elsewhere)
         problem = alignment.problem
+    if alignment is not None and alignment.lost is not None:
+        return Comparison(source.name, alignment, (lost_barrier(source.name, alignment.lost),))
     if problem or alignment is None:
         return Comparison(source.name, alignment, (not_compared(source.name, problem),))
     data = frozenset(
@@ -106,6 +108,12 @@ def compare(
     lifted = lift_code(code, solve(code))
     findings = _Comparer(source, lifted, alignment).findings()
     return Comparison(source.name, alignment, tuple(findings), lifted)
+
+
+def lost_barrier(function: str, barrier: SourceOperation) -> SourceFinding:
+    """That a barrier of the source is not in the code, which has none."""
+    message = f"the barrier of source line {barrier.line} is not in the code of {function}"
+    return SourceFinding(0, Rule.LOST_BARRIER, function, message, barrier.line)
 
 
 def not_compared(function: str, problem: str) -> SourceFinding:

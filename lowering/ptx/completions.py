@@ -17,6 +17,7 @@ class Left(Word):
     WRITES = "write shared or tensor memory"
     READS = "read shared or tensor memory"
     WRITES_GLOBAL = "write global memory"
+    READS_MAP = "read its tensor map"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Completion:
     ``word``: one that their names have; ``unless``: one that makes a wait none. ``commit``: what closes a group, of which a wait leaves as
     many as its operand says; "": there are no groups. ``conflicts``: the operations on tensor memory
     that do not keep their order after them; None: what they leave is in shared memory or registers.
-    ``told``: whether they are those of threads that are told to go on meanwhile, too. ``missing``:
+    ``told``: whether they are those of threads that are told to go on meanwhile, too. ``releases``: whether
+    an arrival at an mbarrier says that it is done. ``ends``: whether a CTA may not end before it. ``missing``:
     what a program lacks that goes on too early.
     """
 
@@ -41,6 +43,8 @@ class Completion:
     unless: str = ""
     conflicts: frozenset[str] | None = None
     told: bool = False
+    releases: bool = False
+    ends: bool = False
 
 
 def _names(text: str) -> frozenset[str]:
@@ -66,7 +70,7 @@ COMPLETIONS: tuple[Completion, ...] = (
     Completion(
         _names("wgmma mma_async, wgmma mma_async sp"), Left.READS, _names("wgmma wait_group"),
         "wgmma.wait_group of its group", "PTX ISA, wgmma.mma_async; wgmma.wait_group",
-        commit="wgmma commit_group",
+        commit="wgmma commit_group", releases=True,
     ),
     # Registers that tcgen05.ld writes need no wait: PTX keeps the order of a dependency on them.
     Completion(
@@ -98,6 +102,16 @@ COMPLETIONS: tuple[Completion, ...] = (
     Completion(
         _TO_GLOBAL, Left.READS, _names("cp async bulk wait_group"),
         "cp.async.bulk.wait_group.read of its group", "PTX ISA, cp.async.bulk.wait_group",
+        commit="cp async bulk commit_group", word="bulk_group", ends=True,
+    ),
+    Completion(
+        _names("cp async bulk tensor"), Left.READS_MAP, MBARRIER_WAITS, "a wait at its mbarrier",
+        "PTX ISA, cp.async.bulk.tensor; tensormap.replace", word="mbarrier::complete_tx::bytes",
+    ),
+    Completion(
+        _names("cp async bulk tensor bulk_group, cp reduce async bulk tensor"), Left.READS_MAP,
+        _names("cp async bulk wait_group"), "cp.async.bulk.wait_group.read of its group",
+        "PTX ISA, cp.async.bulk.wait_group: reading from the tensormap",
         commit="cp async bulk commit_group", word="bulk_group",
     ),
     Completion(

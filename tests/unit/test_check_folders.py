@@ -69,8 +69,8 @@ def test_all_that_can_be_checked_is_in_one_table(check: Check, tmp_path: Path) -
         "s_waitcnt vmcnt(0) is missing [hazard-raw]",
         "kernel  chip    errors  warnings  surplus  cost  file",
         "k       gfx942       1         0        1     2  d/a.s",
-        "p       sm_90        0         0        0     0  d/c.ptx",
-        "3 files: 1 error, 0 warnings, 1 note; 1 surplus; 1 object left to the assembly beside; "
+        "p       sm_90        0         0        1     0  d/c.ptx",
+        "3 files: 1 error, 0 warnings, 2 notes; 2 surplus; 1 object left to the assembly beside; "
         "3 other files skipped",
     ]
 

@@ -131,13 +131,13 @@ def test_what_is_no_ptx_is_one_line(
 @pytest.mark.parametrize(
     ("text", "options", "status", "last"),
     [
-        (PTX, (), 0, "k.s: sm_90: kernels k: 0 errors, 0 warnings, 0 notes"),
+        (PTX, (), 0, "k.s: sm_90: kernels k: 0 errors, 0 warnings, 1 note"),
         (PTX.replace(".entry k", ".func k"), (), 0,
             "k.s: sm_90: functions k: 0 errors, 0 warnings, 0 notes"),
         (PTX.replace("bar.sync 0", "x.y"), (), 3,
             "k.s: sm_90: kernels k: 0 errors, 1 warning, 0 notes"),
         (PTX.replace("bar", "fence.proxy.async; bar"), ("--fail-on", "note"), 1,
-            "k.s: sm_90: kernels k: 0 errors, 0 warnings, 1 note"),
+            "k.s: sm_90: kernels k: 0 errors, 0 warnings, 2 notes"),
     ],
 )  # fmt: skip
 def test_ptx(

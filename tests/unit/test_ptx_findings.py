@@ -24,6 +24,8 @@ DECLARED = (
     ".shared .align 128 .b8 sm[1024]; .shared .align 8 .b64 bar;\n"
     "ld.param.u64 d1, [a]; ld.param.u64 d2, [b]; mov.u32 r9, %tid.x; setp.eq.u32 p0, r9, 0;\n"
 )
+END = "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\n"
+"""No kernel ends while a bulk store reads its shared memory."""
 
 
 def module_of(body: str) -> str:
@@ -31,7 +33,7 @@ def module_of(body: str) -> str:
 
 
 def findings(body: str) -> list[PtxFinding]:
-    module = read_ptx(module_of(body), "k.ptx")
+    module = read_ptx(module_of(body + "\n" + END), "k.ptx")
     return sorted(find_problems(module, module.functions["k"]))
 
 
@@ -69,7 +71,7 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
             POLL.replace("acquire", "relaxed") + "fence.acq_rel.cta;\n" + BULK_LOAD,
             "proxy-acquire", WARNING),
         ("ld.shared.b32 r1, [sm];\nbar.sync 0;\n" + BULK_LOAD,
-            "ld.shared.b32 r1, [sm];\n" + FENCE + "bar.sync 0;\n" + BULK_LOAD, "proxy-reads", NOTE),
+            "ld.shared.b32 r1, [sm];\n" + FENCE + "bar.sync 0;\n" + BULK_LOAD, "proxy-reads", WARNING),
         ("cp.async.ca.shared.global [sm], [d1], 4;\n" + FENCE + "cp.async.wait_all;\n" + BULK_STORE,
             "cp.async.ca.shared.global [sm], [d1], 4;\ncp.async.wait_all;\n" + FENCE + BULK_STORE,
             "proxy-fence", ERROR),
@@ -126,7 +128,7 @@ def test_what_another_warp_wrote_comes_through_its_mbarrier() -> None:
     assert said(text.format(FENCE)) == []
     assert said(text.format("")) == [("proxy-fence", ERROR)]
     relaxed = text.replace("release.cta", "relaxed.cta").format("")
-    assert said(relaxed) == [("proxy-fence", ERROR)]
+    assert said(relaxed) == [("mbarrier-order", WARNING), ("proxy-fence", ERROR)]
 
 
 def test_what_another_warp_wrote_comes_through_a_named_barrier() -> None:
@@ -234,7 +236,8 @@ def test_cluster_barriers(ordering: str, found: list[tuple[str, str]]) -> None:
 def test_own_memory_that_others_read_after_a_relaxed_cluster_barrier() -> None:
     pull = "mapa.shared::cluster.u32 r4, r3, 1;\nld.shared::cluster.b32 r2, [r4];\n"
     barrier = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
-    assert said(START + STORE + barrier + pull) == [("cluster-barrier", WARNING)]
+    end = barrier.replace(".relaxed", "")
+    assert said(START + STORE + barrier + pull + end) == [("cluster-barrier", WARNING)]
     assert said(START + STORE + barrier) == []
 
 
@@ -256,7 +259,11 @@ def test_own_memory_that_others_read_after_a_relaxed_cluster_barrier() -> None:
         ("fence.acquire.gpu;\nst.release.gpu.global.b32 [d1], r1;", []),
         ("fence.sc.gpu;\natom.acq_rel.gpu.global.add.u32 r1, [d1], 1;", ["surplus-release"]),
         ("ld.acquire.gpu.global.b32 r1, [d1];\nfence.acq_rel.gpu;", ["surplus-acquire"]),
-        ("red.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;", []),
+        ("red.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;", ["surplus-release"]),
+        (
+            "st.global.b32 [d2], r1;\nred.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;",
+            [],
+        ),
         ("fence.release.sync_restrict::shared::cta.cluster;\nfence.acq_rel.gpu;", []),
     ],
 )

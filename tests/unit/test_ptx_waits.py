@@ -168,7 +168,7 @@ def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 INIT = "@p0 bra E;\nmbarrier.init.shared::cta.b64 [bar], 1;\nE: "
-TRY = "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [bar], 0;\n"
+TRY = "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [bar], 0;\nselp.b32 r9, 1, 0, p1;\n"
 FENCED = INIT.replace("E: ", "fence.mbarrier_init.release.cluster;\nE: ")
 RELAXED = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n"
 REMOTE = "mapa.shared::cluster.u32 r2, r1, 1;\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [r2];\n"

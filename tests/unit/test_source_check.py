@@ -530,3 +530,30 @@ def test_a_wave_that_is_its_work_group_meets_a_cluster_too() -> None:
     # It has to be there, unlike the barrier of a work-group of one wave.
     gone = [each for each in alone if "barrier" not in each[1]]
     assert rules(check(BARRIER_OF_CLUSTER, gone, GFX1250, size)) == ["not-compared"]
+
+    cluster = [(line, text.replace('"agent"', '"cluster"')) for line, text in RELEASES]
+    assert rules(check(cluster, NEW_RELEASE, GFX1250)) == ["not-compared"]
+
+
+def test_a_barrier_that_the_code_does_not_have() -> None:
+    store = (1, f"store i32 1, {LDS}")
+    barrier = (2, "call void @llvm.amdgcn.s.barrier()")
+    load = (3, f"%v = load i32, {LDS}")
+    code = [(1, "ds_write_b32 v0, v1"), (3, "ds_read_b32 v2, v0")]
+    assert rules(check((store, barrier, load), code)) == ["barrier-lost"]
+    whole = [code[0], (2, "s_waitcnt lgkmcnt(0)"), (2, "s_barrier"), code[1]]
+    assert rules(check((store, barrier, load), whole)) == []
+
+
+def test_a_barrier_that_need_not_be_in_the_code() -> None:
+    """Of one wave, and on a path that the compiler may have found that nobody takes."""
+    barrier = (2, "call void @llvm.amdgcn.s.barrier()")
+    code = [(1, "ds_write_b32 v0, v1"), (3, "ds_read_b32 v2, v0")]
+    source = ((1, f"store i32 1, {LDS}"), barrier, (3, f"%v = load i32, {LDS}"))
+    one = '"amdgpu-flat-work-group-size"="1,64"'
+    assert rules(check(source, code, attributes=one)) == []
+    some = (
+        (1, f"store i32 1, {LDS}"), (0, "br i1 %c, label %a, label %b"), (0, "a:"), barrier,
+        (0, "br label %b"), (0, "b:"), (3, f"%v = load i32, {LDS}"),
+    )  # fmt: skip
+    assert rules(check(some, code)) == ["not-compared"]

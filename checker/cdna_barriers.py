@@ -1,0 +1,133 @@
+"""What is done between the barriers of a function of AMD assembly, and which barriers can go.
+
+A forward dataflow over the operations has the last barriers on the way, and what has been issued that no
+barrier has come after the end of. A barrier orders what is done when it is reached, not what is in
+flight there. It can go if nothing of that, back to the barrier before, is in conflict with what is issued
+after it, up to the next one; of barriers next to each other one of two.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fencewright.checker.cdna_accesses import Operation, OperationKind
+from fencewright.checker.cdna_lift import Place
+from fencewright.checker.cdna_state import Code
+from fencewright.simulator.core.relation import bits
+
+_O = OperationKind
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Masks of operations: the last barriers, what no barrier has ordered, and all that were issued."""
+
+    last: int = 0
+    unordered: int = 0
+    issued: int = 0
+
+    def join(self, other: "_At") -> "_At":
+        """What may be on either path."""
+        return _At(
+            self.last | other.last, self.unordered | other.unordered, self.issued | other.issued
+        )
+
+
+class Barriers:
+    """The barriers of one function. ``places``: what holds at each operation, by its number."""
+
+    def __init__(self, code: Code, places: Mapping[int, Place]):
+        self.code = code
+        self.places = places
+        self.barriers = [
+            each for each in code.operations if each.kind is _O.BARRIER and each.number in places
+        ]
+        self.before = {each.number: 0 for each in self.barriers}
+        self.after = dict(self.before)
+        self.next_to = dict(self.before)
+        self.delivered = 0
+        self._to_lds = _those(code, (_O.LOAD_TO_LDS,))
+        self._outside = _those(code, (_O.OUTSIDE, _O.RETURN))
+        self._counted = code.accesses | self._to_lds | self._outside
+        if self.barriers or self._to_lds:
+            self._solve()
+
+    def unwaited(self) -> int:
+        """The loads to LDS that are in flight wherever others could be told that they are done.
+
+        That is at barriers, or where there are none at reads of LDS.
+        """
+        return self._to_lds & ~self.delivered
+
+    def surplus(self) -> Iterator[Operation]:
+        """The barriers that can go together, in the order of the text."""
+        gone = 0
+        chosen: list[Operation] = []
+        for each in reversed(self.barriers):
+            number = each.number
+            if self.next_to[number] & gone or self._is_needed(number):
+                continue
+            gone |= each.bit
+            chosen.append(each)
+        yield from reversed(chosen)
+
+    def _is_needed(self, number: int) -> bool:
+        before, after = self.before[number], self.after[number]
+        if not before or not after:
+            return False
+        code, outside = self.code, self._outside
+        if (before | after) & outside:
+            return True
+        to_lds = self._to_lds
+        for place, extra in ((code.in_lds, to_lds), (~(code.in_lds | to_lds), 0)):
+            writes = (code.writes & place) | extra
+            every = (code.accesses & place) | extra
+            if (before & writes and after & every) or (after & writes and before & every):
+                return True
+        return False
+
+    def _solve(self) -> None:
+        blocks = self.code.flow.blocks
+        if not blocks or not self.places:
+            return
+        entries = {0: _At()}
+        work = [0]
+        while work:
+            number = work.pop()
+            leaving = self._leave(number, entries[number])
+            for target in blocks[number].successors:
+                known = entries.get(target)
+                joined = leaving if known is None else known.join(leaving)
+                if joined != known:
+                    entries[target] = joined
+                    work.append(target)
+
+    def _leave(self, number: int, at: _At) -> _At:
+        last, unordered, issued = at.last, at.unordered, at.issued
+        for _, operation in self.code.counted[number]:
+            if operation is None or operation.number not in self.places:
+                continue
+            flight = self.places[operation.number].flight
+            own = operation.number
+            if operation.kind is _O.BARRIER:
+                self.before[own] |= unordered & ~flight
+                self.next_to[own] |= last
+                for each in bits(last):
+                    self.next_to[each] |= operation.bit
+                self.delivered |= issued & ~flight
+                last, unordered = operation.bit, unordered & flight
+                continue
+            if not self.barriers and operation.in_lds and operation.kind.reads:
+                self.delivered |= issued & ~flight
+            counts = operation.bit & self._counted
+            unordered, issued = unordered | counts, issued | operation.bit
+            for each in bits(last) if counts else ():
+                self.after[each] |= counts
+        return _At(last, unordered, issued)
+
+
+def _those(code: Code, kinds: Sequence[OperationKind]) -> int:
+    """The operations of some kinds, a bit each."""
+    found = 0
+    for each in code.operations:
+        found |= each.bit if each.kind in kinds else 0
+    return found
