@@ -46,7 +46,8 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     analysis = ProxyAnalysis(places)
     missing = [*_proxy_fences(analysis)]
     yield from missing
-    yield from _unwaited(WaitAnalysis(places))
+    waits = WaitAnalysis(places)
+    yield from _unwaited(waits)
     yield from _unfenced_products(ProductAnalysis(places))
     yield from _misused(PhaseAnalysis(places))
     yield from _unordered(SpinAnalysis(places))
@@ -58,12 +59,23 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     yield from _mbarrier_scopes(function, Lift(function), places)
     yield from _surplus(file, function)
     yield from _surplus_barriers(file, places)
+    for each in waits.idle():
+        message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
+        yield _can_go(file, each, PtxRule.SURPLUS_WAIT, message)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):
         # A fence that stands in the wrong place is not one too many.
         return
+    gone: set[int] = set()
     for fence in analysis.surplus():
+        gone.add(fence.number)
         message = f"{fence} is owed nowhere: no async access can follow a generic one here"
         yield _can_go(file, fence, PtxRule.SURPLUS_PROXY_FENCE, message)
+    for fence in analysis.narrower():
+        if fence.number not in gone:
+            message = (
+                f"{fence} is owed for shared memory alone: fence.proxy.async.shared::cta will do"
+            )
+            yield _finding(fence, PtxRule.SURPLUS_PROXY_FENCE, _NOTE, message)
 
 
 def _finding(

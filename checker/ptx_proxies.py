@@ -148,6 +148,7 @@ class ProxyAnalysis:
             [each for each in block.instructions if _is_heard(each)]
             for block in self.function.blocks
         ]
+        self._narrowed: set[int] = set()
         self._barriers = self._named_barriers()
         self._waits = self._numbers(MBARRIER_WAITS)
         self._cluster_waits = self._numbers({"barrier cluster wait"})
@@ -181,6 +182,24 @@ class ProxyAnalysis:
             if self._keys(self._solve(less, anything=True)) == owed:
                 gone = less
                 yield fence
+
+    def narrower(self) -> Iterator[PtxInstruction]:
+        """The fences of all memory that are needed for shared memory of the CTA alone."""
+        wide = [
+            each
+            for each in self.code.fences
+            if not each.statement.opcode.spaces and not _is_restricted(each)
+        ]
+        if not self.function.is_entry or not wide:
+            return
+        owed = self._keys(self._solve(frozenset(), anything=True))
+        for fence in reversed(wide):
+            self._narrowed.add(fence.number)
+            if self._keys(self._solve(frozenset(), anything=True)) == owed:
+                yield fence
+            else:
+                self._narrowed.discard(fence.number)
+        self._narrowed.clear()
 
     @staticmethod
     def _keys(owed: Sequence[Owed]) -> frozenset[tuple[int, int]]:
@@ -336,6 +355,8 @@ class ProxyAnalysis:
         if each.number in counted:
             spaces = statement.opcode.spaces
             space = spaces[0] if spaces else None
+            if each.number in self._narrowed:
+                space = AddressSpace.LOCAL
             if _is_restricted(each):
                 foreign, shared = (
                     (0, 0) if "acquire" in statement.opcode.name else (foreign, shared)

@@ -33,6 +33,7 @@ class PtxRule(Word):
     SURPLUS_RELEASE = "surplus-release"
     SURPLUS_ACQUIRE = "surplus-acquire"
     SURPLUS_BARRIER = "surplus-barrier"
+    SURPLUS_WAIT = "surplus-wait"
     UNKNOWN = "unknown-instruction"
 
 
@@ -42,6 +43,7 @@ SURPLUS = (
     PtxRule.SURPLUS_RELEASE,
     PtxRule.SURPLUS_ACQUIRE,
     PtxRule.SURPLUS_BARRIER,
+    PtxRule.SURPLUS_WAIT,
 )
 """The rules about what can go."""
 

@@ -205,6 +205,28 @@ class WaitAnalysis:
         for each, state in states(self.function, _NOTHING, self._after, along=self._along):
             yield from self._too_early(each, state)
 
+    def idle(self) -> Iterator[PtxInstruction]:
+        """The waits for groups that leave as much in flight as there may be, in the order of the text."""
+        if not self.function.is_entry or not any(self._waits):
+            return
+        seen = {each.instruction.number for each in self.operations}
+        statements = [(each.number, each.statement) for each in self.function.instructions]
+        # What copies from memory of others has no place here, but is waited for.
+        unseen = [
+            any(_is_of(each, row) and n not in seen for n, each in statements)
+            for row in COMPLETIONS
+        ]
+        for each, state in states(self.function, _NOTHING, self._after, along=self._along):
+            rows = [
+                (flight, unknown)
+                for row, flight, unknown in zip(COMPLETIONS, state.flights, unseen, strict=True)
+                if row.commit and _is_wait(each.statement, row)
+                if each.statement.operation in row.waits
+            ]
+            left = number(each.statement.operands[0]) or 0 if each.statement.operands else 0
+            if rows and not any(unknown or any(flight.groups[left:]) for flight, unknown in rows):
+                yield each
+
     # What there is
 
     def _operations(self) -> Iterator[_Operation]:

@@ -970,3 +970,28 @@ def test_a_barrier_that_orders_something_stays() -> None:
     assert said(same.format("bar.sync 0;")).count(barrier) == 0
     assert said(same.format("bar.sync 0; " * 3)).count(barrier) == 2
     assert said(same.format("bar.sync 0; fence.acq_rel.gpu; bar.sync 0;")).count(barrier) == 0
+
+
+def test_a_proxy_fence_of_all_memory_where_less_will_do() -> None:
+    copy = "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 1024;\n"
+    end = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    found = ("surplus-proxy-fence", "note")
+    store = "st.shared.b32 [tile], %r1;\n"
+    wide, narrow = "fence.proxy.async;\n", "fence.proxy.async.shared::cta;\n"
+    assert found in said(store + wide + copy + end)
+    assert found not in said(store + narrow + copy + end)
+    load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [other], [%rd1], 128, [full];\n"
+    both = store + "st.global.b32 [%rd1], %r1;\n{}" + copy + end + load
+    assert found not in said(both.format(wide))
+    assert ("proxy-fence", "error") in said(both.format(narrow))
+
+
+def test_a_wait_that_leaves_what_there_is() -> None:
+    copy = "cp.async.cg.shared.global [tile], [%rd6], 16; cp.async.commit_group;\n"
+    end = "cp.async.wait_group 0; bar.sync 0; ld.shared.b32 %r8, [tile]; st.global.b32 [%rd7], %r8;"
+    found = ("surplus-wait", "note")
+    assert found not in said(copy + end)
+    assert found in said(copy + "cp.async.wait_group 1;\n" + end)
+    assert found not in said(copy * 2 + "cp.async.wait_group 1;\n" + end)
+    skipped = f"@%p1 bra E;\n{copy}E: {end}"
+    assert found not in said(skipped)
