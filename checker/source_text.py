@@ -93,8 +93,11 @@ INTRINSICS = (
     IntrinsicRow(rf"{_BUFFER}load\.(async\.)?lds.*", SourceKind.TO_LDS, _INTRINSICS, _GLOBAL),
     IntrinsicRow(rf"{_BUFFER}load.*", SourceKind.LOAD, _INTRINSICS, _GLOBAL),
     IntrinsicRow(rf"{_BUFFER}store.*", SourceKind.STORE, _INTRINSICS, _GLOBAL),
-    IntrinsicRow(rf"{_BUFFER}atomic\.cmpswap.*", SourceKind.CMPXCHG, _INTRINSICS, _GLOBAL),
-    IntrinsicRow(rf"{_BUFFER}atomic.*", SourceKind.RMW, _INTRINSICS, _GLOBAL),
+    # Triton has its tensor atomics so, with fences around: they are performed for the agent.
+    IntrinsicRow(rf"{_BUFFER}atomic\.cmpswap.*", SourceKind.CMPXCHG, _INTRINSICS, _GLOBAL,
+        ordering=Ordering.RELAXED, scope=Scope.AGENT),
+    IntrinsicRow(rf"{_BUFFER}atomic.*", SourceKind.RMW, _INTRINSICS, _GLOBAL,
+        ordering=Ordering.RELAXED, scope=Scope.AGENT),
     IntrinsicRow(r"llvm\.amdgcn\.(global\.)?load\.(async\.)?(to\.)?lds.*", SourceKind.TO_LDS,
         _INTRINSICS, _GLOBAL),
     IntrinsicRow(r"llvm\.amdgcn\.(global|flat|ds)\.atomic\..*", SourceKind.RMW, _INTRINSICS,

@@ -258,8 +258,10 @@ def test_own_memory_that_others_read_after_a_relaxed_cluster_barrier() -> None:
         ("fence.acq_rel.gpu;\nst.release.gpu.global.b32 [d1], r1;", ["surplus-release"]),
         ("fence.acq_rel.cta;\nst.release.gpu.global.b32 [d1], r1;", []),
         ("fence.acquire.gpu;\nst.release.gpu.global.b32 [d1], r1;", []),
-        ("fence.sc.gpu;\natom.acq_rel.gpu.global.add.u32 r1, [d1], 1;",
-            ["surplus-acquire", "surplus-release"]),
+        (
+            "fence.sc.gpu;\natom.acq_rel.gpu.global.add.u32 r1, [d1], 1;",
+            ["surplus-acquire", "surplus-release"],
+        ),
         ("ld.acquire.gpu.global.b32 r1, [d1];\nfence.acq_rel.gpu;", ["surplus-acquire"]),
         ("red.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;", ["surplus-release"]),
         (
