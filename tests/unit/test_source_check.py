@@ -531,9 +531,6 @@ def test_a_wave_that_is_its_work_group_meets_a_cluster_too() -> None:
     gone = [each for each in alone if "barrier" not in each[1]]
     assert rules(check(BARRIER_OF_CLUSTER, gone, GFX1250, size)) == ["barrier-lost"]
 
-    cluster = [(line, text.replace('"agent"', '"cluster"')) for line, text in RELEASES]
-    assert rules(check(cluster, NEW_RELEASE, GFX1250)) == ["not-compared"]
-
 
 def test_a_barrier_that_the_code_does_not_have() -> None:
     store = (1, f"store i32 1, {LDS}")

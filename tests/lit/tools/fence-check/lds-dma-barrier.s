@@ -1,8 +1,8 @@
 ; RUN: not fence-check --fail-on note %s | filecheck %s
 ; A barrier lets other waves read LDS that a load from memory may not have written yet.
 
-; CHECK:      lds-dma-barrier.s:18:1: note: s_barrier lets other waves go on while the load of line 17 to LDS is in flight: s_waitcnt vmcnt(0) is missing if they read what it writes before the next barrier [lds-dma-barrier]
-; CHECK-NEXT: lds-dma-barrier.s: gfx942: functions good, bad: 0 errors, 0 warnings, 1 note
+; CHECK:      lds-dma-barrier.s:18:1: warning: s_barrier lets other waves go on while the load of line 17 to LDS is in flight: s_waitcnt vmcnt(0) is missing if they read what it writes before the next barrier [lds-dma-barrier]
+; CHECK-NEXT: lds-dma-barrier.s: gfx942: functions good, bad: 0 errors, 1 warning, 0 notes
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 	.type	good,@function
