@@ -34,6 +34,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast, get_args
 
@@ -603,9 +604,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     What became of each kernel is written to the standard error at the end. The exit status is the
     program's; with --check 1 if it is 0 and something was found.
     """
+    from fencewright.tools.arguments import with_errors_of_one_line
+
     parser = argparse.ArgumentParser(
         prog="python -m fencewright.triton", description=main.__doc__, allow_abbrev=False
     )
+    with_errors_of_one_line(parser)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "--lower",
@@ -645,8 +649,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("program", metavar="PROGRAM", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
     asked = parser.parse_args(arguments)
-    if not asked.is_module and not os.path.isfile(asked.program):
-        parser.exit(2, f"{asked.program}: error: there is no such file\n")
+    if problem := _missing(asked.program, is_module=asked.is_module):
+        parser.exit(2, f"{asked.program}: error: {problem}\n")
     options = {"facts": asked.fact, "features": asked.feature, "opt_level": asked.opt_level}
     try:
         hook = install(asked.mode, strict=asked.strict, **options)
@@ -667,10 +671,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status or found
 
 
+def _missing(program: str, *, is_module: bool) -> str:
+    """Why there is no such program; empty if there is one."""
+    if not is_module:
+        if os.path.isfile(program) or os.path.isfile(os.path.join(program, "__main__.py")):
+            return ""
+        return (
+            "a folder without a __main__.py" if os.path.isdir(program) else "there is no such file"
+        )
+    sys.path.insert(0, os.getcwd())
+    try:
+        return "" if find_spec(program) else "there is no such module"
+    except ImportError as problem:
+        return str(problem)
+
+
 def _run(program: str, arguments: list[str], *, is_module: bool) -> None:
     sys.argv = [program, *arguments]
     if is_module:
-        sys.path.insert(0, os.getcwd())
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(program)))

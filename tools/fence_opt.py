@@ -365,7 +365,18 @@ class FenceOptMain(xDSLOptMain):
         by_name = self.args.frontend in ("ll", MLIR) or self.get_input_name().endswith(".ll")
         return by_name or is_bitcode(self._content)
 
+    def _refuse_llvm_ir(self) -> None:
+        """Raise ``ToolError`` where flags say that the input is MLIR, and it is not."""
+        is_sync = self.args.mlir_sync or self.args.mlir_sync_keep
+        flags = ["--import-mlir"] * (self.args.frontend == MLIR) + ["--mlir-sync"] * is_sync
+        if len(flags) > 1 or (is_sync and self.args.frontend == "ll"):
+            raise error("--mlir-sync, --import-mlir and --import-llvm exclude each other", NAME)
+        name = self.get_input_name()
+        if flags and (name.endswith(".ll") or is_bitcode(self._content)):
+            raise error(f"this is LLVM IR, and {flags[0]} reads MLIR", name)
+
     def _read_input(self) -> str:
+        self._refuse_llvm_ir()
         name = self.get_input_name()
         if is_bitcode(self._content):
             from fencewright.tools.inputs.llvm_child import disassemble_guarded

@@ -325,6 +325,35 @@ def test_every_operation_that_is_refused_is_told(
     )
 
 
+def test_what_is_not_in_generic_form_says_what_prints_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "m.mlir"
+    file.write_text("llvm.func @k() {\n  llvm.return\n}\n")
+    assert fence_opt.main(["--mlir-sync", str(file)]) == 1
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"{file}:1:")
+    assert "not in generic form; mlir-opt --mlir-print-op-generic prints it so" in told
+
+
+@pytest.mark.parametrize("flag", ["--mlir-sync", "--mlir-sync-keep", "--import-mlir"])
+@pytest.mark.parametrize("name", ["k.ll", "k.bc"])
+def test_llvm_ir_is_not_taken_for_mlir(
+    flag: str, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"BC\xc0\xde" if name == "k.bc" else b"define void @k() {\n  ret void\n}\n")
+    assert fence_opt.main([flag, str(file)]) == 1
+    said = flag.removesuffix("-keep")
+    assert capsys.readouterr().err == f"{file}: error: this is LLVM IR, and {said} reads MLIR\n"
+
+
+@pytest.mark.parametrize("other", ["--import-mlir", "--import-llvm"])
+def test_the_input_is_of_one_language(other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fence_opt.main(["--mlir-sync", other, "-"]) == 1
+    assert "exclude each other" in capsys.readouterr().err
+
+
 def test_the_pass_refuses_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "m.mlir"
     file.write_text('"nvvm.something.new"() : () -> ()\n')

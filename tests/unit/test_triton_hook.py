@@ -370,3 +370,31 @@ def test_a_program_that_fails(own_cache: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "none.py: error: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--lower none.py", "none.py: error: there is no such file"),
+        ("--lower folder", "folder: error: a folder without a __main__.py"),
+        ("--check -m no_such_module", "no_such_module: error: there is no such module"),
+        ("--check -m no_such.module", "no_such.module: error: No module named 'no_such'"),
+        ("--check", "python -m fencewright.triton: error: .*PROGRAM.*; try .* --help"),
+        ("k.py", "python -m fencewright.triton: error: one of .* is required; try .* --help"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(words: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    command = [sys.executable, "-m", "fencewright.triton", *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(f"{told}\n", done.stderr), done.stderr
+
+
+def test_a_folder_with_a_program_runs(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "__main__.py").write_text("import beside\n")
+    (tmp_path / "folder" / "beside.py").write_text("print('ran')\n")
+    command = [sys.executable, "-m", "fencewright.triton", "--lower", "folder"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr

@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, FileLineColLoc, ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType, LLVMVoidType
 from xdsl.ir import Dialect
+from xdsl.utils.exceptions import ParseError
 
 from fencewright.passes.scoped.import_mlir_sync import Refusal, import_sync
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
@@ -18,11 +19,17 @@ def read_mlir_sync(
 ) -> ModuleOp:
     """The module, what synchronises in it as ``scoped``; ``line_offset`` lines came before ``text``.
 
-    ``implicit_module``: the text may be what is in a module. What cannot be said is warned of on stderr with ``keep``. Raises ``ToolError`` with one line for
-    each such operation otherwise.
+    ``implicit_module``: the text may be what is in a module. What cannot be said is warned of on stderr
+    with ``keep``. Raises ``ToolError`` with one line for each such operation otherwise, and ``ParseError``
+    for what is not in generic form.
     """
     parser = LocatedParser(generic_mlir(), text, file, line_offset)
-    module = parser.parse_module(implicit_module)
+    try:
+        module = parser.parse_module(implicit_module)
+    except ParseError as problem:
+        if _NO_CUSTOM_FORM not in problem.msg:
+            raise
+        raise ParseError(problem.span, _NOT_GENERIC) from problem
     severity = Severity.WARNING if keep else Severity.ERROR
     refused = tuple(_diagnostic(each, file, severity) for each in import_sync(module))
     if refused and not keep:
@@ -30,6 +37,13 @@ def read_mlir_sync(
     for each in refused:
         print(each, file=sys.stderr)
     return module
+
+
+_NO_CUSTOM_FORM = "does not have a custom format"
+"""What xDSL says of an operation of a dialect that it does not know."""
+_NOT_GENERIC = (
+    "an operation that is not in generic form; mlir-opt --mlir-print-op-generic prints it so"
+)
 
 
 def generic_mlir() -> Context:
