@@ -1,9 +1,11 @@
 """What would be released: built as a release is, installed in fresh environments, and tried there."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from email import message_from_string
@@ -12,6 +14,7 @@ from shlex import quote
 
 import pytest
 
+from fencewright.extras import GROUPS
 from fencewright.tools.dev.doc_examples import examples_of
 
 ROOT = Path(__file__).parents[2]
@@ -111,10 +114,18 @@ def test_the_package_index_can_show_them(built: Built, tmp_path: Path) -> None:
 
 
 def test_the_metadata_are_those_of_the_project(built: Built) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     with zipfile.ZipFile(built.wheel) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
         metadata = message_from_string(archive.read(name).decode())
         assert name.replace("METADATA", "licenses/LICENSE") in archive.namelist()
+        programs = archive.read(name.replace("METADATA", "entry_points.txt")).decode()
+    assert metadata["Version"] == project["version"]
+    assert set(metadata.get_all("Provides-Extra", [])) == {*GROUPS.values()}
+    needed = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
+    assert not any(package in each for each in needed for package in GROUPS)
+    # What uvx runs has the name of the distribution.
+    assert f"\n{metadata['Name']} = " in programs
     assert metadata["License-Expression"] == "Apache-2.0 WITH LLVM-exception"
     assert metadata["Author"] == "The Fencewright developers"
     assert metadata["Description-Content-Type"] == "text/markdown"
@@ -180,11 +191,22 @@ def test_the_wheel_does_what_the_start_page_shows(built: Built, tmp_path: Path) 
     assert "ld.global.b32 on sm_90, 32 lanes of 4 bytes" in told
     said = run(programs / "fencewright", "--version", cwd=tmp_path)
     assert said == run(programs / "python", "-m", "fencewright", "--version", cwd=tmp_path)
-    assert said.startswith("Fencewright ")
+    assert said.split()[:2] == ["Fencewright", built.wheel.name.split("-")[1]]
     told = run(
         programs / "fencewright", "opt", "mp.mlir", "--mcpu", "sm_90", "-t", "asm", cwd=tmp_path
     )
     assert "ld.acquire.gpu.global.b32" in told
+
+
+@pytest.mark.usefixtures("index")
+def test_uvx_runs_the_wheel(built: Built, tmp_path: Path) -> None:
+    uvx = shutil.which("uvx")
+    if uvx is None:
+        pytest.skip("needs uvx")
+    (tmp_path / "x.mlir").write_text("scoped.fence acquire agent\n")
+    told = run(uvx, "--quiet", "--python", sys.executable, "--from", built.wheel, "fencewright",
+               "opt", "x.mlir", cwd=tmp_path)  # fmt: skip
+    assert "scoped.fence acquire agent" in told
 
 
 @pytest.mark.usefixtures("index")
