@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     ModuleOp,
     StringAttr,
     UnitAttr,
@@ -330,9 +331,11 @@ def _by_statement(op: UnregisteredOp, statement: Statement) -> _Made:
     given = [given_of(each) for each in op.operands]
     said = say(statement, given, text_of_type(types[0]) if types else "void")
     if said is None:
-        raise UnsaidError(
-            f"scoped has no word for '{short(str(statement))}' (numbers and sizes must be constants)"
+        is_open = any(
+            isinstance(each.type, IntegerType) and not constant_of(each) for each in op.operands
         )
+        hint = " (numbers and sizes must be constants)" if is_open else ""
+        raise UnsaidError(f"scoped has no word for '{short(str(statement))}'{hint}")
     if types != ([] if said.result is None else [said.result]):
         raise UnsaidError("scoped has no word for its result")
     operands = [op.operands[int(place[1:]) - len(types)] for place in said.operands]

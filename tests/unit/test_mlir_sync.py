@@ -201,7 +201,7 @@ REFUSED = {
          "modifier = #nvvm<load_cache_modifier ca>, size = 16 : i32"): "no word for 'cp.async.ca",
     nvvm("cp.async.bulk.global.shared.cta", "%p, %s, %v", f"!llvm.ptr<1>, {SHARED}, i32",
          "operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>"): "numbers and sizes must be constants",
-    nvvm("griddepcontrol", properties="kind = #nvvm<grid_dep_action wait>"): "'griddepcontrol.wait'",
+    nvvm("griddepcontrol", properties="kind = #nvvm<grid_dep_action wait>"): "no word for 'griddepcontrol.wait'\n",
     nvvm("something.new"): "nvvm.something.new synchronises, and scoped has no word for it",
     '"rocdl.s.barrier.signal"() <{id = -1 : i32}> : () -> ()': "no word for it",
     '%r = "rocdl.raw.ptr.buffer.load"(%g, %v, %v, %v) : (!llvm.ptr, i32, i32, i32) -> i32': "no word",
@@ -308,7 +308,7 @@ def test_what_scoped_cannot_say_is_refused_by_name_or_kept(
     (told,) = capsys.readouterr().err.splitlines()
     place = rf"{re.escape(file)}:{line}:[1-9][0-9]*"
     assert re.match(rf"{place}: error: {re.escape(name_of(body))} synchronises, and ", told)
-    assert reason in told
+    assert reason in f"{told}\n"
     assert fence_opt.main(["--mlir-sync-keep", file]) == 0
     kept = capsys.readouterr()
     assert kept.err.splitlines() == [told.replace(": error: ", ": warning: ", 1)]
