@@ -325,6 +325,38 @@ def test_every_operation_that_is_refused_is_told(
     )
 
 
+ALIASES = """#inner = #llvm.tbaa_type_desc<id = "an #inner", members = {}>
+#outer = #llvm.tbaa_tag<base_type = #inner, access_type = #inner, offset = 0>
+"""
+TAGGED = (
+    '"llvm.store"(%v, %p) <{alignment = 4 : i64, ordering = 5 : i64, tbaa = [#outer], '
+    "nontemporal = #llvm.x<>}> : (i32, !llvm.ptr<1>) -> ()"
+)
+
+
+def test_aliases_are_written_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """xDSL keeps the text of attributes that it does not know, and not the aliases in it."""
+    file = tmp_path / "m.mlir"
+    file.write_text(ALIASES + MODULE.format(body=TAGGED))
+    assert fence_opt.main(["--mlir-sync", str(file), "-p", "export-mlir-sync"]) == 0
+    inner = '#llvm.tbaa_type_desc<id = "an #inner", members = {}>'
+    tag = f"#llvm.tbaa_tag<base_type = {inner}, access_type = {inner}, offset = 0>"
+    back = capsys.readouterr().out
+    assert f"tbaa = [{tag}], nontemporal = #llvm.x< >" in back
+
+
+def test_aliases_that_multiply_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "m.mlir"
+    lines = ["#a0 = #test.x<0>"]
+    lines += [f"#a{n} = #test.x<#a{n - 1}, #a{n - 1}>" for n in range(1, 64)]
+    file.write_text("\n".join([*lines, '"test.op"() {a = #a24} : () -> ()\n']))
+    assert fence_opt.main(["--mlir-sync", str(file)]) == 1
+    told = "with its aliases written out the module is over 64 MiB"
+    assert capsys.readouterr().err == f"{file}: error: {told}\n"
+
+
 def test_what_is_not_in_generic_form_says_what_prints_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

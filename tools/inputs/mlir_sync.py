@@ -1,5 +1,6 @@
 """MLIR in generic form, of dialects that nobody registers: what of it synchronises, as ``scoped``."""
 
+import re
 import sys
 
 from xdsl.context import Context
@@ -9,7 +10,7 @@ from xdsl.ir import Dialect
 from xdsl.utils.exceptions import ParseError
 
 from fencewright.passes.scoped.import_mlir_sync import Refusal, import_sync
-from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, error
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.universe import UNIVERSE
 
@@ -23,7 +24,7 @@ def read_mlir_sync(
     with ``keep``. Raises ``ToolError`` with one line for each such operation otherwise, and ``ParseError``
     for what is not in generic form.
     """
-    parser = LocatedParser(generic_mlir(), text, file, line_offset)
+    parser = LocatedParser(generic_mlir(), whole(text, file), file, line_offset)
     try:
         module = parser.parse_module(implicit_module)
     except ParseError as problem:
@@ -44,6 +45,42 @@ _NO_CUSTOM_FORM = "does not have a custom format"
 _NOT_GENERIC = (
     "an operation that is not in generic form; mlir-opt --mlir-print-op-generic prints it so"
 )
+
+
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|//[^\n]*|(?P<empty>#[\w.$]+\.[\w$]+<)>|(?P<alias>[#!][A-Za-z_][\w$-]*)(?![\w.$<])'
+)
+_ALIAS = re.compile(r"^([#!][A-Za-z_][\w$-]*) = (?!loc\()(.*)$", re.MULTILINE)
+"""A definition; places of the source are no text that is kept."""
+_MOST = 1 << 26
+"""Characters: more than an input may have."""
+
+
+def whole(text: str, file: str) -> str:
+    """``text`` with aliases of attributes and types written out, on the lines where they are used.
+
+    Of what it does not know xDSL keeps the text, and prints no definitions of the aliases in it; nor
+    the ``<>`` of an attribute without parameters, which some need. Raises ``ToolError`` for what would
+    be longer than an input may be.
+    """
+    found: dict[str, str] = {}
+
+    def spelled(token: re.Match[str]) -> str:
+        if token["empty"]:
+            return f"{token['empty']} >"
+        return found.get(token["alias"] or "", token[0])
+
+    def written_out(piece: str) -> str:
+        uses = (found.get(each["alias"] or "", "") for each in _TOKEN.finditer(piece))
+        if len(piece) + sum(map(len, uses)) > _MOST:
+            raise error("with its aliases written out the module is over 64 MiB", file)
+        return _TOKEN.sub(spelled, piece)
+
+    def defined(line: re.Match[str]) -> str:
+        found[line[1]] = written_out(line[2])
+        return ""
+
+    return written_out(_ALIAS.sub(defined, text))
 
 
 def generic_mlir() -> Context:
