@@ -17,7 +17,7 @@ from pathlib import Path
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import ACCESS
+from fencewright.mlir_dialects.llvm_ir.dialect import ACCESS
 from fencewright.passes.scoped.import_mlir_sync import FOREIGN, Refusal, import_sync, name_of
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.inputs.mlir_sync import generic_mlir
