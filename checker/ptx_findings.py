@@ -47,7 +47,8 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     missing = [*_proxy_fences(analysis)]
     yield from missing
     waits = WaitAnalysis(places)
-    yield from _unwaited(waits)
+    early = [*_unwaited(waits)]
+    yield from early
     yield from _unfenced_products(ProductAnalysis(places))
     yield from _misused(PhaseAnalysis(places))
     yield from _unordered(SpinAnalysis(places))
@@ -59,7 +60,8 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     yield from _mbarrier_scopes(function, Lift(function), places)
     yield from _surplus(file, function)
     yield from _surplus_barriers(file, places)
-    for each in waits.idle():
+    # A wait that stands in the wrong place is not one too many.
+    for each in () if early else waits.idle():
         message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
         yield _can_go(file, each, PtxRule.SURPLUS_WAIT, message)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):

@@ -224,7 +224,9 @@ class WaitAnalysis:
                 if each.statement.operation in row.waits
             ]
             left = number(each.statement.operands[0]) or 0 if each.statement.operands else 0
-            if rows and not any(unknown or any(flight.groups[left:]) for flight, unknown in rows):
+            if rows and not any(
+                unknown or flight.open or any(flight.groups[left:]) for flight, unknown in rows
+            ):
                 yield each
 
     # What there is

@@ -33,7 +33,7 @@ def module_of(body: str) -> str:
 
 
 def findings(body: str) -> list[PtxFinding]:
-    end = END if "bulk_group" in body else ""
+    end = END if "bulk_group" in body and "bulk.wait_group" not in body else ""
     module = read_ptx(module_of(f"{body}\n{end}"), "k.ptx")
     return sorted(find_problems(module, module.functions["k"]))
 
