@@ -137,8 +137,10 @@ class SpinAnalysis:
         stores = [(each, place) for each, place in self._weak(writes=True)]
         loads = [(each, place) for each, place in self._weak(writes=False)]
         roots = {each.place.root for each in self.spins}
+        waited = {each.read.number for each in self.spins}
         for each in self.instructions:
-            if not self._is_flag_write(each, roots):
+            # What a loop waits by takes the flag; it does not give it to others.
+            if each.number in waited or not self._is_flag_write(each, roots):
                 continue
             scope = _scope_of(each.statement)
             for store, place in stores:

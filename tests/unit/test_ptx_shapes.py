@@ -926,6 +926,12 @@ ld.global.b32 %r10, [%rd2]; st.global.b32 [%rd7], %r10;
 atom.global.add.u32 %r8, [%rd2], 1; setp.ge.u32 %p2, %r8, %r20; @%p2 bra E;
 mul.wide.u32 %rd8, %r8, 4; add.s64 %rd9, %rd3, %rd8; st.global.b32 [%rd9], %r1; E:
 """,
+    "a lock that is taken again": """
+mov.u32 %r8, 0;
+L: atom.relaxed.gpu.global.cas.b32 %r2, [%rd2], 0, 1; setp.ne.u32 %p2, %r2, 0; @%p2 bra L;
+fence.acq_rel.gpu; ld.global.b32 %r3, [%rd1]; st.global.b32 [%rd1], %r3; st.release.gpu.global.b32 [%rd2], 0;
+add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, %r20; @%p3 bra L;
+""",
     "two parities in turn": """
 mov.u32 %r8, 0;
 L: mbarrier.arrive.release.cta.shared::cta.b64 _, [full];
