@@ -47,6 +47,9 @@ class _Patterns:
         stores = [each for each in code.operations if each.kind is _O.STORE and each.in_memory]
         self.tells_stores = any(not each.scope.includes(Scope.AGENT) for each in stores)
         self.unwaited = barriers.unwaited()
+        agent = code.coherent[code.mode.scopes.index(Scope.AGENT)]
+        calls = any(each.kind is _O.OUTSIDE for each in code.operations[1:])
+        self.learns = bool(agent) or calls or code.flow.is_called
         self.found: dict[tuple[Rule, int, int], Finding] = {}
         self.begun: dict[int, list[tuple[int, str]]] = {}
         self._block = -1
@@ -141,6 +144,8 @@ class _Patterns:
                 self._add(Rule.LDS_DMA_BARRIER, barrier, each, text, level)
 
     def _scalar_load(self, load: Operation, state: State) -> None:
+        if not self.learns:
+            return  # No wave has acquired from another work-group: there is nothing new to read.
         wanted = self.code.mode.caches(Scope.AGENT)
         invalidates = [
             each

@@ -305,6 +305,7 @@ def test_code_after_an_indirect_jump_is_not_said_to_be_checked() -> None:
         # Halves of a register, and logic that issues with something else.
         (("global_load_b32 v0, v[2:3], off", "v_mov_b16_e32 v1.l, v0.h"), ["hazard-raw"]),
         (("ds_load_b32 v0, v1", "v_dual_mov_b32 v8, v9 :: v_dual_bitop2_b32 v7, 3, v0 bitop3:0x40"), ["hazard-raw"]),
+        (("global_load_b64 v[0:1], v[2:3], off", "v_dual_add_f64 v[4:5], v[0:1], v[6:7] :: v_dual_mov_b32 v9, v8"), ["hazard-raw"]),
         (("s_load_b32 s0, s[2:3], 0x0", "s_add_co_i32 s1, s0, 1"), ["hazard-raw"]),
         (("s_load_b32 s0, s[2:3], 0x0", "s_wait_kmcnt 0x0", "s_add_co_i32 s1, s0, 1"), []),
         (("v_mov_b32_e32 v9, 0", "v_dual_mov_b32 v8, v9 :: v_dual_mov_b32 v7, v1"), []),

@@ -66,6 +66,8 @@ DMA = "global_load_lds_dword v[2:3], off"
         ((STORE, BACK, FLAG, FLAG), [(2, Rule.UNWAITED, W)]),
         # The scalar cache.
         ((*POINTER, SEE, WAIT, INV, DATA), [(5, Rule.SCALAR_STALE, W)]),
+        # No wave has acquired from another work-group.
+        ((*POINTER, "global_load_dword v7, v[4:5], off", WAIT, INV, DATA), []),
         ((*POINTER, SEE, WAIT, INV, "s_dcache_inv", DATA), []),
         ((*POINTER, SEE, WAIT, DATA, INV), []),
         ((SEE, WAIT, INV, POINTER[0]), []),
