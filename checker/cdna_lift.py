@@ -26,9 +26,9 @@ class Place:
     """What holds when an operation issues: the state there as sets of operations, a bit each.
 
     Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
-    one at an operation. ``flight``, ``past_lds``, ``crossing``: see ``State``. ``undone``: by reach, the
-    stores that have not got so far, but for those in flight; ``stale``: by cache. ``clearing``: the
-    invalidates that are not done.
+    one at an operation. ``flight``, ``past_lds``, ``crossing``, ``ahead``: see ``State``. ``undone``: by
+    reach, the stores that have not got so far, but for those in flight; ``stale``: by cache.
+    ``clearing``: the invalidates that are not done.
     """
 
     flight: int
@@ -37,6 +37,7 @@ class Place:
     crossing: int
     clearing: int = 0
     past_lds: int = 0
+    ahead: int = 0
 
 
 def place_of(state: State) -> Place:
@@ -51,6 +52,7 @@ def place_of(state: State) -> Place:
         state.crossing,
         clearing,
         state.past_lds,
+        state.ahead,
     )
 
 

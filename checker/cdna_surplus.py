@@ -157,6 +157,8 @@ class _Filter:
             found += (late, older)
         publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
         found.append(place.crossing if publishes else 0)
+        # A write-back is queued behind other waves' stores even where it has nothing to write back.
+        found.append(place.ahead if publishes or operation.kind in _LEAVES else 0)
         return tuple(found)
 
     def _late(self, operation: Operation, place: Place, rank: int) -> int:

@@ -92,6 +92,15 @@ def test_what_can_go(body: tuple[str, ...], expected: list[int]) -> None:
     assert gone(*body) == expected
 
 
+def test_a_write_back_goes_after_the_stores_of_other_waves() -> None:
+    """With one L2 nothing is dirty, but what others stored before a barrier may be on its way."""
+    one = Mode("gfx942", L2PerAgent.ONE, tgsplit=False)
+    body = (STORE, "s_barrier", BACK, WAIT, FLAG)
+    assert [each.rule for each in surplus(*body, mode=one)] == []
+    waited = (STORE, WAIT, "s_barrier", BACK, WAIT, FLAG)
+    assert [each.line - HEAD for each in surplus(*waited, mode=one)] == [3, 4]
+
+
 def test_others_may_hand_on_what_they_have_done() -> None:
     """A wave writes back what another wave stored, and has told it by a flag."""
     publish = (BACK, WAIT, FLAG)
