@@ -76,18 +76,23 @@ _SCALAR_CONTROL = (
     _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.NOTHING),
 )  # fmt: skip
 
-_SCALAR_ALU = (
+SCALAR_ALU = (
     _salu("s_cmpk?_\\w+|s_bitcmp[01]_\\w+", 0, defines=_SCC),
     _salu("s_setreg_(imm32_)?b32", 0),
-    _salu("s_alloc_vgpr", 0, defines=_SCC),
     _salu("s_cmovk_i32", 1, uses=_SCC),
-    _salu("s_addk_co_i32", 1, True, defines=_SCC),
     _salu("s_mulk_i32|s_bitset[01]_b(32|64)|s_fmac_f(16|32)", 1, True),
     _salu("s_(cselect|cmov)_b(32|64)", 1, uses=_SCC),
-    _salu("s_(add|sub)_co_ci_u32", 1, defines=_SCC, uses=_SCC),
     _salu("s_\\w+_(saveexec|wrexec)_b(32|64)", 1, defines=(*_SCC, *_EXEC), uses=_EXEC),
     _salu("s_movrels_b(32|64)", 1, uses=_M0),
     _salu("s_movreld_b(32|64)|s_movrelsd_2_b32", 0, uses=_M0),
+)
+"""What gfx10 and gfx11 call the same."""
+
+_SCALAR_ALU = (
+    *SCALAR_ALU,
+    _salu("s_alloc_vgpr", 0, defines=_SCC),
+    _salu("s_addk_co_i32", 1, True, defines=_SCC),
+    _salu("s_(add|sub)_co_ci_u32", 1, defines=_SCC, uses=_SCC),
     _salu("s_(add|sub)_co_[iu]32|s_lshl[1-4]_add_u32|s_(bcnt[01]|quadmask|wqm|not|abs)_\\w+"
         "|s_(min|max|absdiff|and|or|xor|nand|nor|xnor|and_not1|or_not1|lshl|lshr|ashr|bfe)_"
         "(i32|u32|b32|i64|u64|b64)", 1, defines=_SCC),
@@ -101,7 +106,7 @@ _SCALAR_MEMORY = (
     FamilyRow("s_dcache_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
 )
 
-_VECTOR_ALU = (
+VECTOR_ALU = (
     _valu("v_nop(_e32|_e64)?|v_pipeflush(_e32|_e64)?", 0, uses=()),
     _valu("v_cmpx_\\w+", 0, defines=_EXEC),
     _valu("v_cmp_\\w+", 1),
@@ -128,26 +133,31 @@ _VECTOR_ALU = (
 """The last row has every other vector instruction: one result, all others are read."""
 
 
-def _vector_memory(
+def vector_memory(
     prefix: str,
     space: AddressSpace | None,
     loads: tuple[CounterEvent, ...],
     stores: tuple[CounterEvent, ...],
     uses: tuple[str, ...] = (),
+    *,
+    returns: frozenset[str] = _RETURNS,
+    merges: bool = True,
 ) -> tuple[FamilyRow, ...]:
-    """Loads, stores and atomics of vector memory whose mnemonics begin with ``prefix``."""
+    """Loads, stores and atomics of vector memory whose mnemonics begin with ``prefix``.
+
+    ``returns``: as ``FamilyRow`` has it. ``merges``: a load of half a register reads the other half.
+    """
     every = (*_EXEC, *uses)
     together = "buffer" in prefix
     return (
-        FamilyRow(f"{prefix}_prefetch_b8", _K.NOTHING, 0, _OPERANDS, uses=every),
-        FamilyRow(f"{prefix}_load_d16_\\w+", _K.LOAD, 1, _COUNTERS, True, uses=every, space=space,
+        FamilyRow(f"{prefix}_load_d16_\\w+", _K.LOAD, 1, _COUNTERS, merges, uses=every, space=space,
             events=loads),
         FamilyRow(f"{prefix}_load_\\w+", _K.LOAD, 1, _COUNTERS, uses=every, space=space,
             events=loads),
         FamilyRow(f"{prefix}_store_\\w+", _K.STORE, 0, _COUNTERS, uses=every, space=space,
             events=stores),
         FamilyRow(f"{prefix}_atomic_\\w+", _K.ATOMIC, 1, _COUNTERS, together, uses=every,
-            space=space, events=loads, returns=_RETURNS, untold=stores),
+            space=space, events=loads, returns=returns, untold=stores),
     )  # fmt: skip
 
 
@@ -171,25 +181,45 @@ _VECTOR_MEMORY = (
         events=_LOADS),
     FamilyRow("global_store_block", _K.STORE, 0, _COUNTERS, uses=(*_EXEC, *_M0), space=_GLOBAL,
         events=_STORES),
-    *_vector_memory("global", _GLOBAL, _LOADS, _STORES),
+    FamilyRow("global_prefetch_b8", _K.NOTHING, 0, _OPERANDS, uses=_EXEC),
+    FamilyRow("(scratch|flat)_prefetch_b8", _K.NOTHING, 0, _OPERANDS, uses=(*_EXEC, *_FLAT_SCRATCH)),
+    *vector_memory("global", _GLOBAL, _LOADS, _STORES),
     FamilyRow("scratch_load_block", _K.LOAD, 1, _COUNTERS, uses=(*_EXEC, *_M0, *_FLAT_SCRATCH),
         space=_PRIVATE, events=_LOADS),
     FamilyRow("scratch_store_block", _K.STORE, 0, _COUNTERS, uses=(*_EXEC, *_M0, *_FLAT_SCRATCH),
         space=_PRIVATE, events=_STORES),
-    *_vector_memory("scratch", _PRIVATE, _LOADS, _STORES, _FLAT_SCRATCH),
-    *_vector_memory("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, _FLAT_SCRATCH),
-    *_vector_memory("t?buffer", None, _LOADS, _STORES),
+    *vector_memory("scratch", _PRIVATE, _LOADS, _STORES, _FLAT_SCRATCH),
+    *vector_memory("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, _FLAT_SCRATCH),
+    *vector_memory("t?buffer", None, _LOADS, _STORES),
 )  # fmt: skip
 
 
-def _lds(pattern: str, kind: InstructionKind, results: int, accumulates: bool = False,
-    uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, kind, results, _COUNTERS, accumulates, uses=(*_EXEC, *uses),
-        space=_LDS, events=_IN_DSCNT)  # fmt: skip
+def local_memory(events: tuple[CounterEvent, ...], merges: bool = True) -> tuple[FamilyRow, ...]:
+    """What accesses LDS; ``merges`` as ``vector_memory`` has it."""
+
+    def lds(pattern: str, kind: InstructionKind, results: int, accumulates: bool = False,
+        uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip
+        return FamilyRow(pattern, kind, results, _COUNTERS, accumulates, uses=(*_EXEC, *uses),
+            space=_LDS, events=events)  # fmt: skip
+
+    return (
+        FamilyRow("ds_nop", _K.NOTHING, 0, _OPERANDS, uses=_EXEC),
+        FamilyRow(
+            "ds_(b?permute(_fi)?|swizzle)_b32", _K.LANES, 1, _COUNTERS, uses=_EXEC, events=events
+        ),
+        lds("ds_load_\\w+_d16(_hi)?", _K.LOAD, 1, merges),
+        lds("ds_load_addtid_b32", _K.LOAD, 1, uses=_M0),
+        lds("ds_store_addtid_b32", _K.STORE, 0, uses=_M0),
+        lds("ds_load_\\w+", _K.LOAD, 1),
+        lds("ds_storexchg_\\w+", _K.ATOMIC, 1),
+        lds("ds_store_\\w+", _K.STORE, 0),
+        lds("ds_(append|consume)", _K.ATOMIC, 1, uses=_M0),
+        lds("ds_\\w+_rtn_\\w+", _K.ATOMIC, 1),
+        lds("ds_\\w+", _K.ATOMIC, 0),
+    )
 
 
 _LOCAL_MEMORY = (
-    FamilyRow("ds_nop", _K.NOTHING, 0, _OPERANDS, uses=_EXEC),
     FamilyRow(
         "ds_atomic_async_barrier_arrive_b64",
         _K.ATOMIC,
@@ -199,25 +229,14 @@ _LOCAL_MEMORY = (
         space=_LDS,
         events=_ASYNC,
     ),
-    FamilyRow(
-        "ds_(b?permute(_fi)?|swizzle)_b32", _K.LANES, 1, _COUNTERS, uses=_EXEC, events=_IN_DSCNT
-    ),
-    _lds("ds_load_\\w+_d16(_hi)?", _K.LOAD, 1, True),
-    _lds("ds_load_addtid_b32", _K.LOAD, 1, uses=_M0),
-    _lds("ds_store_addtid_b32", _K.STORE, 0, uses=_M0),
-    _lds("ds_load_\\w+", _K.LOAD, 1),
-    _lds("ds_storexchg_\\w+", _K.ATOMIC, 1),
-    _lds("ds_store_\\w+", _K.STORE, 0),
-    _lds("ds_(append|consume)", _K.ATOMIC, 1, uses=_M0),
-    _lds("ds_\\w+_rtn_\\w+", _K.ATOMIC, 1),
-    _lds("ds_\\w+", _K.ATOMIC, 0),
+    *local_memory(_IN_DSCNT),
 )
 
 FAMILIES = (
     *_SCALAR_CONTROL,
     *_SCALAR_ALU,
     *_SCALAR_MEMORY,
-    *_VECTOR_ALU,
+    *VECTOR_ALU,
     *_VECTOR_MEMORY,
     *_LOCAL_MEMORY,
 )

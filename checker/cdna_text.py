@@ -294,7 +294,8 @@ def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str]:
     operands: list[Operand] = []
     modifiers: list[str] = []
     for part in split_at_commas(rest):
-        words = part.split()
+        first = first_word(part)
+        words = [first, *part[len(first) :].split()]
         if not (words[0] in _FLAGS or _MODIFIER.fullmatch(words[0]) or _COUNT.fullmatch(words[0])):
             operands.append(_operand(words.pop(0)))
         modifiers += words
@@ -307,6 +308,11 @@ def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
     if len(texts) == 1:
         return (instruction,)
     return tuple(read_instruction(each, instruction.line, instruction.source) for each in texts)
+
+
+def first_word(part: str) -> str:
+    """What stands before the first space: an operand, whole where it is a list in brackets."""
+    return part.partition("]")[0] + "]" if part[0] == "[" else part.partition(" ")[0]
 
 
 _COMMA = re.compile(r",(?![^\[(]*[\])])")

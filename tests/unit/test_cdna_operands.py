@@ -6,13 +6,13 @@ import pytest
 from llvm_operands import reason, recorded
 
 from fencewright.checker.cdna_operands import (
-    FAMILIES,
     Effects,
     InstructionKind,
     effects_of,
     family_of,
     registers_in,
 )
+from fencewright.checker.cdna_operands_gfx9 import FAMILIES
 from fencewright.lowering.vocabulary import AddressSpace
 
 RECORDED = "llvm22.tsv"

@@ -1,7 +1,7 @@
-"""Keeps the shortest text of each form of what record.cpp prints: a.out 200000 | record.py.
+"""Keeps the shortest text of each form of what record.cpp prints: a.out 200000 | record.py [CHIP].
 
-A form is a mnemonic with the modifiers that change what is a result. Registers are written as in
-the assembly; the floating-point mode and the constants that look like registers are left out.
+With a chip the lane masks of both sizes of waves are forms. A form is a mnemonic with the modifiers that change what is a result. Registers are written as in
+the assembly, half a register as all of it; the floating-point mode and the constants that look like registers are left out.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 _PAIRS = {"VCC": "vcc", "EXEC": "exec", "FLAT_SCR": "flat_scratch", "XNACK_MASK": "xnack_mask"}
 _FILES = {"VGPR": "v", "SGPR": "s", "AGPR": "a", "TTMP": "ttmp"}
-_LEFT_OUT = {"mode", "sgpr_null", "sgpr_null_gfxpre11"}
-_RENAMED = {"m0_gfxpre11": "m0", "lds_direct": "m0"}
+_LEFT_OUT = {"mode", "sgpr_null", "sgpr_null_gfxpre11", "sgpr_null_gfx11plus"}
+_RENAMED = {"m0_gfxpre11": "m0", "m0_gfx11plus": "m0", "lds_direct": "m0"}
 
 
 def _registers(name: str) -> Iterable[str]:
-    name = re.sub("(_gfx9plus|_vi)$", "", name)
+    name = re.sub("(_gfx9plus|_vi|_LO16|_HI16)$", "", name)
     base, _, _ = name.partition("_LO") if name.endswith("_LO") else name.partition("_HI")
     if base in _PAIRS:
         halves = (name[-2:].lower(),) if base != name else ("lo", "hi")
@@ -46,25 +46,31 @@ def _listed(names: str) -> str:
     )
 
 
-def _form(words: list[str]) -> tuple[object, ...]:
+_MASK = re.compile(r"\bvcc(_lo)?\b")
+
+
+def _form(words: list[str], has_both_waves: bool) -> tuple[object, ...]:
     text, name = " ".join(words), words[0]
+    mask = _MASK.search(text) if has_both_waves and name.startswith("v_") else None
     returns = "atomic" in name and bool({"glc", "sc0"} & set(words))
     odd = name == "v_cmp_class_f16_sdwa" and "vcc" in text
     return (name, "lds" in words, returns, "gds" in words, "UNUSED_PRESERVE" in text,
-        "src_lds_direct" in text, odd)  # fmt: skip
+        "src_lds_direct" in text, odd, mask and mask[0], "row_en" in words)  # fmt: skip
 
 
 def _main() -> None:
+    chips = sys.argv[1:]
     shortest: dict[tuple[object, ...], tuple[int, str]] = {}
     for line in sys.stdin:
         _, _, text, defines, uses, _ = line.rstrip("\n").split("\t")
         words = text.split()
         row = f"{' '.join(words)}\t{_listed(defines)}\t{_listed(uses)}"
-        form = _form(words)
+        form = _form(words, bool(chips))
         if form not in shortest or len(text) < shortest[form][0]:
             shortest[form] = (len(text), row)
+    of = "".join(f" of {chip}" for chip in chips)
     print(
-        "# instruction\tdefines\tuses, as LLVM 22.1.8's tables have it; made by record.cpp and record.py"
+        f"# instruction\tdefines\tuses, as LLVM 22.1.8's tables{of} have it; made by record.cpp and record.py"
     )
     print(*sorted(row for _, row in shortest.values()), sep="\n")
 
