@@ -23,7 +23,7 @@ from fencewright.checker.source_program import (
     SourceKind,
     SourceOperation,
 )
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 
@@ -163,7 +163,7 @@ def _accesses(flow: Flow) -> Iterator[Found]:
 
 _RESOURCES = frozenset(
     Registers(tuple(f"s{n}" for n in range(chip.scratch.resource_registers)))
-    for chip in CHIPS.values()
+    for chip in KNOWN_CHIPS.values()
     if chip.scratch.resource_registers
 )
 

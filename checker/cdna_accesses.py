@@ -53,7 +53,10 @@ def scopes_of(chip: ChipRow) -> tuple[Scope, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What code is judged for: the chip's name, how many L2s an agent has, whether in tgsplit mode."""
+    """What code is judged for: the chip's name, how many L2s an agent has, in which mode.
+
+    ``tgsplit``: waves of a work-group may sit on different CUs; on gfx10 and gfx11 that is WGP mode.
+    """
 
     target: str
     l2_per_agent: L2PerAgent
@@ -73,6 +76,20 @@ class Mode:
     def keeps_order(self) -> bool:
         """Whether all waves of a work-group see what one does to memory in its order."""
         return not self.tgsplit and not self.chip.splits_counters
+
+    @property
+    def passes_on_late(self) -> bool:
+        """Whether what a wave invalidates holds for others of its work-group only once that is done.
+
+        Those on its CU are behind it in the same queues. Where counters are split, it holds for the
+        wave itself no sooner either.
+        """
+        return self.tgsplit and not self.chip.splits_counters
+
+    def others_caches(self, scope: Scope) -> Caches:
+        """Those of ``caches`` that others of the work-group do not invalidate themselves."""
+        plain = access_effect(self.target, AccessKind.LOAD, ()).reads
+        return self.caches(scope) & plain & ~self.caches(Scope.WORKGROUP)
 
     def reach(self, scope: Scope) -> Reach:
         """How far a store must get to be there for all of ``scope``, as the documents can be read.
@@ -107,17 +124,28 @@ class Mode:
                 return Caches.ALL
 
 
-TGSPLIT_DIRECTIVE = "tg_split"
-
-
 def mode_of(assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None) -> Mode:
     """The mode that ``function`` is compiled for; ``l2_per_agent``: None as the chip may have it.
 
-    A function that is called is in tgsplit mode if any kernel of its file is.
+    A function that is called has its work-group on several CUs if any kernel of its file has; where
+    no kernel is, or none says, it is as the chip has it by default.
     """
-    of = (function,) if function.descriptor else tuple(assembly.functions.values())
-    tgsplit = any(each.descriptor.get(TGSPLIT_DIRECTIVE) for each in of)
-    return Mode(assembly.chip, l2_per_agent or KNOWN_CHIPS[assembly.chip].l2_per_agent, tgsplit)
+    chip = KNOWN_CHIPS[assembly.chip]
+    split = False
+    if chip.split_mode is not None:
+        named = [each.descriptor for each in assembly.functions.values() if each.descriptor]
+        of = [function.descriptor] if function.descriptor else named or [function.descriptor]
+        directive, default = chip.split_mode.directive, int(chip.split_mode.by_default)
+        split = any(each.get(directive, default) for each in of)
+    return Mode(assembly.chip, l2_per_agent or chip.l2_per_agent, split)
+
+
+_WAVES_OF_32 = "wavefront_size32"
+
+
+def wave_size_of(function: Function, chip: ChipRow) -> int:
+    """How many lanes a wave of ``function`` has, where the chip leaves that open."""
+    return 64 if function.descriptor.get(_WAVES_OF_32) == 0 else chip.wave_size
 
 
 class OperationKind(Word):
@@ -223,7 +251,17 @@ _SCALAR: Mapping[OperationKind, OperationKind] = MappingProxyType(
 )
 
 _POLICY = frozenset(
-    {"sc0", "sc1", "nt", "glc", "slc", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}
+    {
+        "sc0",
+        "sc1",
+        "nt",
+        "glc",
+        "slc",
+        "dlc",
+        "scope:SCOPE_SE",
+        "scope:SCOPE_DEV",
+        "scope:SCOPE_SYS",
+    }
 )
 SCOPE_BITS = _POLICY - {"nt", "slc"}
 """Those that make an access coherent further than it is by itself."""

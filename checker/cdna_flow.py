@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_operands import Effects, effects_of
 from fencewright.checker.cdna_text import AssemblyInstruction, AssemblyLabel, Function, Registers
-from fencewright.lowering.cdna.chips import CHIPS, GFX942, ChipRow, Generation
+from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
 from fencewright.lowering.vocabulary import AddressSpace
 
 RETURN_ADDRESS = Registers(("s30", "s31"))
@@ -69,7 +69,7 @@ class Flow:
 
 def flow_of(function: Function) -> Flow:
     """The control-flow graph; raises ``AssemblyError`` if the function goes on after its end."""
-    chip = CHIPS.get(function.chip, GFX942)
+    chip = KNOWN_CHIPS.get(function.chip, GFX942)
     runs = list(_runs(function, chip.generation))
     of_label = {name: number for number, (labels, _) in enumerate(runs) for name in labels}
     steps = [step for _, each in runs for step in each]

@@ -28,7 +28,9 @@ class Place:
     Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
     one at an operation. ``flight``, ``past_lds``, ``crossing``, ``ahead``: see ``State``. ``undone``: by
     reach, the stores that have not got so far, but for those in flight; ``stale``: by cache.
-    ``clearing``: the invalidates that are not done.
+    ``clearing``: the invalidates that are not done. ``unsettled``: ``stale`` as it is for others of the
+    work-group; ``settling``: those of them that an invalidate in flight is about; ``awaited``: which
+    invalidates are, if they hold for the wave itself at once.
     """
 
     flight: int
@@ -38,6 +40,9 @@ class Place:
     clearing: int = 0
     past_lds: int = 0
     ahead: int = 0
+    unsettled: tuple[int, ...] = ()
+    settling: tuple[int, ...] = ()
+    awaited: int = 0
 
 
 def place_of(state: State) -> Place:
@@ -53,7 +58,19 @@ def place_of(state: State) -> Place:
         clearing,
         state.past_lds,
         state.ahead,
+        tuple(state.unsettled if state.settles else state.stale),
+        _union((*state.settling.values(), *state.clearing.values())),
+        sum(1 << number for number, reads in state.settling.items() if any(reads)),
     )
+
+
+def _union(sets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """What any of ``sets`` has, by cache."""
+    found = [0] * len(LEVELS)
+    for each in sets:
+        for place, bits in enumerate(each):
+            found[place] |= bits
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -220,6 +237,28 @@ def unseen(code: Code, place: Place, scope: Scope) -> int:
         if level & caches:
             bits |= stale
     return bits
+
+
+def unsettled(code: Code, place: Place, scope: Scope) -> int:
+    """The reads of which others of the work-group may not see at ``scope`` what they saw.
+
+    What is stale in their own caches they invalidate themselves, as they acquire.
+    """
+    return _in_others_caches(code, place.unsettled, scope)
+
+
+def settling(code: Code, place: Place, scope: Scope) -> int:
+    """Those of ``unsettled`` that an invalidate in flight is about."""
+    return _in_others_caches(code, place.settling, scope)
+
+
+def _in_others_caches(code: Code, by_level: Iterable[int], scope: Scope) -> int:
+    caches = int(code.mode.others_caches(scope))
+    bits = 0
+    for level, reads in zip(LEVELS, by_level, strict=True):
+        if level & caches:
+            bits |= reads
+    return bits & code.reads
 
 
 def lift(function: Function, mode: Mode) -> LiftedFunction:

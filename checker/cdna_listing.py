@@ -30,11 +30,16 @@ _LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap)\w
 
 
 def read_disassembly(
-    text: str, chip: str, file: str = "<string>", symbols: Mapping[str, str] | None = None
+    text: str,
+    chip: str,
+    file: str = "<string>",
+    symbols: Mapping[str, str] | None = None,
+    descriptors: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Assembly:
     """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints.
 
     ``symbols``: those at which functions begin, with their names; none: whatever looks like one.
+    ``descriptors``: what is known of those of kernels, by name.
     """
     bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
     body: list[AssemblyLabel | AssemblyInstruction] | None = None
@@ -56,7 +61,12 @@ def read_disassembly(
                 addresses[number] = int(address[1], 16)
     functions = {
         name: Function(
-            name, _with_labels(body, addresses), MappingProxyType({}), (), file, chip=chip
+            name,
+            _with_labels(body, addresses),
+            MappingProxyType(dict(descriptors.get(name, {}))),
+            (),
+            file,
+            chip=chip,
         )
         for name, body in bodies.items()
     }

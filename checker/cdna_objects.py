@@ -1,20 +1,22 @@
-"""Which chip a code object is for, and which of its symbols are functions.
+"""Which chip a code object is for, which of its symbols are functions, and what its kernels' descriptors say.
 
-Sources: LLVM AMDGPUUsage, "ELF Code Object"; ELF-64 Object File Format, "Symbol Table".
+Sources: LLVM AMDGPUUsage, "ELF Code Object" and "Kernel Descriptor"; ELF-64 Object File Format,
+"Symbol Table".
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from fencewright.checker.cdna_text import AssemblyError
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 
 MAGIC = b"\x7fELF"
 _AMDGPU = 224
 """``EM_AMDGPU``, the machine."""
 
-_CHIPS = {each.elf_machine: each.name for each in CHIPS.values()}
+_CHIPS = {each.elf_machine: each.name for each in KNOWN_CHIPS.values()}
 """Chips by the lowest byte of the flags."""
 
 
@@ -45,6 +47,8 @@ def chip_of_object(content: bytes, file: str) -> str:
 
 _SECTIONS = struct.Struct("<40xQ10xHH")
 _SECTION = struct.Struct("<4xI16xQQI12xQ")
+_ADDRESS = struct.Struct("<16xQQ")
+"""Of a section: its address, and where it is in the file."""
 _SYMBOL = struct.Struct("<IBxHQ8x")
 _SYMBOL_TABLES = (2, 11)
 _FUNCTION = 2
@@ -58,6 +62,8 @@ class _Symbol:
     is_function: bool
     place: tuple[int, int]
     """Section and address."""
+    offset: int
+    """Where it is in the file."""
 
 
 def functions_of_object(content: bytes) -> dict[str, str]:
@@ -73,21 +79,50 @@ def functions_of_object(content: bytes) -> dict[str, str]:
     return {each.name: functions[each.place] for each in symbols if each.place in functions}
 
 
+_DESCRIPTOR_BITS: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"workgroup_processor_mode": (48, 29), "tg_split": (44, 16), "wavefront_size32": (56, 10)}
+)
+"""By directive of ``.amdhsa_kernel``, the byte of the descriptor that its word begins at, and the bit:
+of compute_pgm_rsrc1, compute_pgm_rsrc3 and the properties of the code.
+"""
+
+_DESCRIPTOR_BYTES = 64
+
+
+def descriptors_of_object(content: bytes) -> dict[str, dict[str, int]]:
+    """By kernel of an ELF file, what fence-check asks of its descriptor, as directives have it."""
+    found: dict[str, dict[str, int]] = {}
+    for each in _symbols(content):
+        begin = each.offset
+        if not each.name.endswith(_KERNEL) or begin + _DESCRIPTOR_BYTES > len(content):
+            continue
+        found[each.name.removesuffix(_KERNEL)] = {
+            name: int.from_bytes(content[begin + place : begin + place + 4], "little") >> bit & 1
+            for name, (place, bit) in _DESCRIPTOR_BITS.items()
+        }
+    return found
+
+
 def _symbols(content: bytes) -> Iterator[_Symbol]:
     try:
         start, size, count = _SECTIONS.unpack_from(content)
         sections: list[tuple[int, int, int, int, int]] = [
             _SECTION.unpack_from(content, start + n * size) for n in range(count)
         ]
+        starts = {
+            number: _ADDRESS.unpack_from(content, start + number * size) for number in range(count)
+        }
         for kind, offset, length, link, each in sections:
             if kind not in _SYMBOL_TABLES:
                 continue
             names = sections[link][1]
             for place in range(offset, offset + length, each):
                 name_at, info, section, address = _SYMBOL.unpack_from(content, place)
+                first, at = starts.get(section, (0, 0))
                 begin = names + int(name_at)
                 name = content[begin : content.index(b"\0", begin)].decode(errors="replace")
-                yield _Symbol(name, info & 0xF == _FUNCTION, (section, address))
+                is_function = info & 0xF == _FUNCTION
+                yield _Symbol(name, is_function, (section, address), at + address - first)
     except (struct.error, IndexError, ValueError):
         # What is cut short is llvm-objdump's to refuse.
         return

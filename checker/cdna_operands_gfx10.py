@@ -182,7 +182,7 @@ FAMILIES_GFX11 = (
     *_named_as_on_gfx12("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, _FLAT_SCRATCH),
     *_named_as_on_gfx12("t?buffer", None),
     FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _COUNTERS, uses=(*_EXEC, *_M0), events=_SCALAR),
-    FamilyRow("ds_ordered_count", _K.MESSAGE, 1, _COUNTERS, uses=(*_EXEC, *_M0), events=_SCALAR),
+    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.MESSAGE, 1, _COUNTERS, uses=(*_EXEC, *_M0), events=_SCALAR),
     FamilyRow("ds_bvh_stack_rtn_b32", _K.ATOMIC, 2, _COUNTERS, True, uses=(*_EXEC, *_M0), space=_LDS,
         events=_IN_LGKMCNT),
     *_here(gfx12.local_memory(_IN_LGKMCNT, merges=False)),

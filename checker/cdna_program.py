@@ -25,7 +25,7 @@ from fencewright.checker.cdna_text import (
     halves,
 )
 from fencewright.checker.cdna_waits import wait_counts
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
 from fencewright.lowering.cdna.waits import read_wait
 from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.cdna import instructions as machine
@@ -282,8 +282,9 @@ class _ThreadReader:
     def __init__(self, function: Function, launch: ThreadLaunch):
         self.function = function
         self.launch = launch
-        chip = CHIPS.get(function.chip)
+        chip = KNOWN_CHIPS.get(function.chip)
         self.mask_words = 2 if chip is None else chip.wave_size // WORD_BITS
+        self.generation = Generation.GFX942 if chip is None else chip.generation
         self.blocks = _blocks(function)
         self.of_label = {
             name: number for number, block in enumerate(self.blocks) for name in block.labels
@@ -689,9 +690,12 @@ class _ThreadReader:
                 pass
         try:
             return wait_counts(
-                each
-                for each in (*operands, *self.instruction.modifiers)
-                if not isinstance(each, Registers) and each != "&"
+                (
+                    each
+                    for each in (*operands, *self.instruction.modifiers)
+                    if not isinstance(each, Registers) and each != "&"
+                ),
+                self.generation,
             )
         except ValueError as problem:
             raise self._error(str(problem)) from None

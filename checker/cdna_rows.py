@@ -305,6 +305,7 @@ def _control() -> Iterator[MnemonicRow]:
     for mnemonic in sorted(maintenance | {"buffer_wbinvl1", "s_dcache_inv"}):
         yield MnemonicRow(mnemonic, Maintain())
     yield MnemonicRow("s_waitcnt", Await())
+    yield MnemonicRow("s_waitcnt_vscnt", Await())
     yield MnemonicRow("s_barrier", Meet())
     yield MnemonicRow("s_branch", Jump())
     for register, name, negative in (

@@ -32,7 +32,7 @@ from fencewright.checker.cdna_rows import (
     unique,
     vector,
 )
-from fencewright.lowering.cdna.chips import CHIPS, InstructionSet
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, InstructionSet
 from fencewright.simulator.core.program import ArithmeticKind
 
 _ADD, _SUB = ArithmeticKind.ADD, ArithmeticKind.SUB
@@ -113,7 +113,7 @@ _OTHERWISE = unique((*_salu(), *_valu(), *_control()))
 
 def rows_for(chip: str) -> Mapping[str, MnemonicRow]:
     """The instructions that are executed on a chip, by their mnemonics."""
-    known = CHIPS.get(chip)
+    known = KNOWN_CHIPS.get(chip)
     return ROWS if known is None else _ROWS[InstructionSet.GFX1250 in known.instruction_sets]
 
 

@@ -59,7 +59,8 @@ _INTEGERS: Mapping[str, str] = MappingProxyType(
 
 _KINDS: Mapping[str, RmwKind] = MappingProxyType(
     {
-        "swap": RmwKind.XCHG, "wrxchg": RmwKind.XCHG, "add": RmwKind.ADD, "sub": RmwKind.SUB,
+        "swap": RmwKind.XCHG, "wrxchg": RmwKind.XCHG, "storexchg": RmwKind.XCHG,
+        "add": RmwKind.ADD, "sub": RmwKind.SUB,
         "and": RmwKind.AND, "or": RmwKind.OR, "xor": RmwKind.XOR, "inc": RmwKind.UINC_WRAP,
         "dec": RmwKind.UDEC_WRAP, "smin": RmwKind.MIN, "smax": RmwKind.MAX, "umin": RmwKind.UMIN,
         "umax": RmwKind.UMAX, "add_f32": RmwKind.FADD, "add_f64": RmwKind.FADD,
@@ -72,9 +73,9 @@ _KINDS: Mapping[str, RmwKind] = MappingProxyType(
 """Read-modify-writes by the name in a mnemonic, or by the name with its type where that decides."""
 
 _LOAD_OR_STORE = re.compile(r"(?:global|flat|buffer|ds|s|s_buffer)_(?:load|store|read|write)_(\w+)")
-_ATOMIC = re.compile(r"(?:global|flat|buffer)_atomic_(\w+?)(?:_(x2))?")
+_ATOMIC = re.compile(r"(?:global|flat|buffer)_atomic_(\w+?)(?:_(x2|[buif]\d+))?")
 _LDS_ATOMIC = re.compile(r"ds_(\w+?)(?:_rtn)?_([buif]\d+)")
-_COMPARES = ("cmpswap", "cmpst")
+_COMPARES = ("cmpswap", "cmpst", "cmpstore")
 
 
 def _form(operation: Operation) -> _Form:

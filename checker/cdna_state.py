@@ -34,7 +34,7 @@ from fencewright.checker.cdna_operands import Effects
 from fencewright.checker.cdna_text import Registers
 from fencewright.checker.cdna_waits import wait_counts
 from fencewright.lowering.cdna.caches import Caches, Reach
-from fencewright.lowering.cdna.chips import CHIPS, ChipRow, Counter
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind, CounterState, Token
 from fencewright.lowering.cdna.waits import read_wait, wait_text
 from fencewright.lowering.sequence import WaitCounts
@@ -47,7 +47,8 @@ _ALL_KINDS = int(_VECTOR | _LDS | _FLAT | _SCALAR)
 _FLAT_LEAVES: Mapping[Counter, tuple[tuple[Counter, CounterEventKind], ...]] = MappingProxyType(
     {
         Counter.VMCNT: ((Counter.LGKMCNT, _LDS),),
-        Counter.LGKMCNT: ((Counter.VMCNT, _VECTOR),),
+        Counter.VSCNT: ((Counter.LGKMCNT, _LDS),),
+        Counter.LGKMCNT: ((Counter.VMCNT, _VECTOR), (Counter.VSCNT, _VECTOR)),
         Counter.LOADCNT: ((Counter.DSCNT, _LDS),),
         Counter.STORECNT: ((Counter.DSCNT, _LDS),),
         Counter.DSCNT: ((Counter.LOADCNT, _VECTOR), (Counter.STORECNT, _VECTOR)),
@@ -70,9 +71,10 @@ _COUNTS_LDS = (Counter.LGKMCNT, Counter.DSCNT)
 ANYTHING = "*"
 """Stands for every register, where a function is called with loads in flight."""
 
-_OPEN_AT_CALLS = (Counter.STORECNT, Counter.ASYNCCNT, Counter.TENSORCNT)
+_COUNT_STORES = (Counter.VSCNT, Counter.STORECNT)
+_OPEN_AT_CALLS = (*_COUNT_STORES, Counter.ASYNCCNT, Counter.TENSORCNT)
 """Counters of nothing that writes registers, which functions leave as they are where they begin and
-return. Source: what LLVM 22 to 24 make for gfx1250; SIInsertWaitcnts, function entry."""
+return. Source: what LLVM 22 to 24 make for gfx1030, gfx1100 and gfx1250; SIInsertWaitcnts, function entry."""
 
 LDS_DATA = "lds"
 """Stands for what loads write to LDS."""
@@ -184,25 +186,37 @@ def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
     instruction = step.instruction
     words = (*instruction.operands, *instruction.modifiers)
-    if flow.chip.splits_counters:
-        return _split_counts(flow, step)
+    if instruction.mnemonic != _OF_SEVERAL:
+        return _counts_of_one(flow, step)
     try:
         return wait_counts(
-            each for each in words if not isinstance(each, Registers) and each != "&"
+            (each for each in words if not isinstance(each, Registers) and each != "&"),
+            flow.chip.generation,
         )
     except ValueError as problem:
         error = f"{problem}: {instruction.text}"
         raise flow.function.error(instruction.line, error) from None
 
 
-def _split_counts(flow: Flow, step: Step) -> dict[str, int]:
-    """Of a chip with an instruction a counter; what is at its maximum waits for nothing."""
+_OF_SEVERAL = "s_waitcnt"
+_OF_NO_DATA = "s_waitcnt_expcnt"
+
+
+def _counts_of_one(flow: Flow, step: Step) -> dict[str, int]:
+    """Of an instruction for a counter, or all; what is at its maximum waits for nothing.
+
+    That of gfx10 and gfx11 has a register first, to whose value the count is added, or ``null``.
+    """
     instruction = step.instruction
     limits = {str(name): most for name, most in flow.chip.counters.items()}
     if instruction.mnemonic == "s_wait_idle":
         return dict.fromkeys(limits, 0)
-    (operand,) = instruction.operands or (0,)
-    found = read_wait(instruction.mnemonic, operand) if isinstance(operand, int) else None
+    *registers, operand = instruction.operands or (0,)
+    if instruction.mnemonic == _OF_NO_DATA:
+        return {}
+    found = None
+    if isinstance(operand, int) and registers in ([], ["null"]):
+        found = read_wait(instruction.mnemonic, operand)
     if found is None:
         raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
     return {name: n for name, n in found.given.items() if n < limits[name]}
@@ -211,13 +225,14 @@ def _split_counts(flow: Flow, step: Step) -> dict[str, int]:
 @cache
 def _counters_of(chip: str) -> tuple[tuple[Counter, int], ...]:
     """The counters of data, with their maxima; xcnt is of translations."""
-    every = CHIPS[chip].counters.items()
+    every = KNOWN_CHIPS[chip].counters.items()
     return tuple((name, most) for name, most in every if name is not Counter.XCNT)
 
 
 def wait_for_stores(chip: ChipRow) -> str:
     """The wait for all stores to memory."""
-    return wait_text(chip, WaitCounts(storecnt=0) if chip.splits_counters else WaitCounts(vmcnt=0))
+    counts = (name for name in _COUNT_STORES if name in chip.counters)
+    return wait_text(chip, WaitCounts(**{str(next(counts, Counter.VMCNT)): 0}))
 
 
 def wait_for_loads(chip: ChipRow, in_lds: bool) -> str:
@@ -232,6 +247,8 @@ class State:
 
     ``counters``: what may be outstanding on each of the ``chip``'s. ``clearing``: by the number of an
     invalidate in flight what it leaves nothing stale of once it is done, by cache.
+    ``settling``: likewise for the others of a work-group, of whom ``unsettled`` has, by cache, the reads since
+    whose end no invalidate has ended; both only where ``settles`` (``Mode.passes_on_late``).
     ``flight``: the operations that may be in flight; ``past_lds``: flat ones of them that can be in
     memory alone, as LDS would have counted them down, ``past_memory`` those that can be in LDS
     alone. ``crossing``: the barriers that other waves
@@ -251,11 +268,17 @@ class State:
         "loads",
         "past_lds",
         "past_memory",
+        "settles",
+        "settling",
         "stale",
+        "unsettled",
     )
 
-    def __init__(self, chip: ChipRow, is_called: bool = False) -> None:
+    def __init__(self, chip: ChipRow, is_called: bool = False, settles: bool = False) -> None:
         self.chip = chip
+        self.settles = settles
+        self.settling: dict[int, tuple[int, ...]] = {}
+        self.unsettled = [0] * len(LEVELS)
         self.counters = {name: CounterState(most) for name, most in _counters_of(chip.name)}
         self.clearing: dict[int, tuple[int, ...]] = {}
         self.loads: dict[str, Load] = {}
@@ -283,6 +306,8 @@ class State:
         made.past_lds, made.past_memory = self.past_lds, self.past_memory
         made.dirty, made.stale = list(self.dirty), list(self.stale)
         made.covered = dict(self.covered)
+        made.settles = self.settles
+        made.settling, made.unsettled = dict(self.settling), list(self.unsettled)
         return made
 
     def join(self, other: "State") -> bool:
@@ -304,6 +329,7 @@ class State:
     def _join_operations(self, other: "State") -> bool:
         sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
         before = (sets, self.dirty, self.stale, dict(self.covered), self.clearing)
+        news = self.settles and self._join_settling(other)
         # What is not in flight on one of the paths is there as it is on the other one.
         new = other.flight & ~self.flight
         old = ~other.flight
@@ -323,7 +349,31 @@ class State:
             if number in other.clearing
         }
         sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
-        return before != (sets, self.dirty, self.stale, self.covered, self.clearing)
+        return news or before != (sets, self.dirty, self.stale, self.covered, self.clearing)
+
+    def _join_settling(self, other: "State") -> bool:
+        before = (self.unsettled, self.settling)
+        nothing = (0,) * len(LEVELS)
+        # What is settled on one of the paths is as good as settling.
+        self.settling = {
+            number: tuple(
+                (mine | ~settled) & (its | ~its_settled)
+                for mine, settled, its, its_settled in zip(
+                    self.settling.get(number, nothing),
+                    self.unsettled,
+                    other.settling.get(number, nothing),
+                    other.unsettled,
+                    strict=True,
+                )
+            )
+            for number in self.settling.keys() | other.settling.keys()
+        }
+        self.unsettled = [a | b for a, b in zip(self.unsettled, other.unsettled, strict=True)]
+        self.settling = {
+            number: tuple(a & b for a, b in zip(bits, self.unsettled, strict=True))
+            for number, bits in self.settling.items()
+        }
+        return before != (self.unsettled, self.settling)
 
     # What is not done
 
@@ -412,6 +462,10 @@ class State:
             self.stale = [each | bit for each in self.stale]
             for number, cleared in self.clearing.items():
                 self.clearing[number] = tuple(each & ~bit for each in cleared)
+            if self.settles:
+                self.unsettled = [each | bit for each in self.unsettled]
+                for number, settled in self.settling.items():
+                    self.settling[number] = tuple(each & ~bit for each in settled)
             others = bit << code.others
             for reach in range(Reach.CLUSTER, _REACHES):
                 self.dirty[reach] |= others
@@ -442,6 +496,11 @@ class State:
         if not operation.effect.invalidates:
             return
         levels = [level & operation.effect.invalidates for level in LEVELS]
+        if self.settles:
+            self.settling[operation.number] = tuple(
+                reads & ~self.flight if level else 0
+                for reads, level in zip(self.unsettled, levels, strict=True)
+            )
         if self.chip.splits_counters and operation.effect.invalidates & Caches.AGENT:
             # Later accesses may overtake it until it is done; nobody waits for one of the L1 alone.
             self.clearing[operation.number] = tuple(
@@ -458,6 +517,8 @@ class State:
         for reach in range(Reach.CLUSTER, _REACHES):
             self.dirty[reach] |= bit
         self.stale = [each | bit for each in self.stale]
+        if self.settles:
+            self.unsettled = [each | bit for each in self.unsettled]
 
     def wait(self, counts: Mapping[str, int]) -> None:
         """A wait for some counters."""
@@ -470,9 +531,14 @@ class State:
         self._deliver(name, counter.wait(count))
         if count > 0:
             return
+        if self.settling and name is Counter.VMCNT:
+            # Whether an invalidate counts is not certain, so that no other count says it is done.
+            for settled in self.settling.values():
+                self.unsettled = [a & ~b for a, b in zip(self.unsettled, settled, strict=True)]
+            self.settling = {}
         for each, kind in _FLAT_LEAVES.get(name, ()):
-            other = self.counters[each]
-            if other.kinds & _FLAT and ANYTHING not in other.stamps:
+            other = self.counters.get(each)
+            if other is not None and other.kinds & _FLAT and ANYTHING not in other.stamps:
                 other.kinds = other.kinds & ~_FLAT | kind
 
     def _deliver(self, name: Counter, tokens: Iterable[Token]) -> None:
@@ -511,6 +577,11 @@ class State:
         """Nothing is in flight."""
         self.wait(dict.fromkeys(self.counters, 0))
 
+    @property
+    def waits_for_invalidate(self) -> bool:
+        """Whether an invalidate in flight is one that others of the work-group rely on."""
+        return any(any(bits) for bits in self.settling.values())
+
     # Registers
 
     def hazards(self, effects: Effects) -> Iterator[tuple[bool, str]]:
@@ -538,7 +609,7 @@ def _left(name: Counter, number: int) -> tuple[int, ...]:
 
     Stores alone: copies to LDS are for those to wait for who make them.
     """
-    return (number,) if name is Counter.STORECNT else ()
+    return (number,) if name in _COUNT_STORES else ()
 
 
 def _hold(counter: CounterState, kinds: int, tokens: Sequence[str | int]) -> None:
@@ -552,7 +623,7 @@ def solve(code: Code) -> dict[int, State]:
     """The state where each block begins that control can reach."""
     if not code.flow.blocks:
         return {}
-    entries = {0: State(code.flow.chip, code.flow.is_called)}
+    entries = {0: State(code.flow.chip, code.flow.is_called, code.mode.passes_on_late)}
     spread(code, entries, [0])
     return entries
 

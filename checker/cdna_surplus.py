@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from fencewright.checker.cdna_accesses import LEVELS, Operation, OperationKind
+from fencewright.checker.cdna_accesses import LEVELS, Operation, OperationKind, wave_size_of
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_hazards import hazards_at
@@ -26,6 +26,7 @@ from fencewright.checker.cdna_lift import (
     place_of,
     propagated,
     unseen,
+    unsettled,
 )
 from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.findings import Finding, Rule
@@ -84,7 +85,9 @@ def surplus_barrier(code: Code, barrier: Operation) -> Surplus:
 def _waves(code: Code) -> int | None:
     """The waves of a work-group, if the metadata say how many."""
     threads = code.flow.function.threads
-    return None if threads is None else -(-threads // code.mode.chip.wave_size)
+    return (
+        None if threads is None else -(-threads // wave_size_of(code.flow.function, code.mode.chip))
+    )
 
 
 _Fact = tuple[int, ...]
@@ -155,6 +158,13 @@ class _Filter:
             if operation.kind.reads:
                 older = older_bits(self.code, place, operation, scope) & self.older[rank]
             found += (late, older)
+        if self.code.mode.passes_on_late and (
+            operation.kind.writes or operation.kind is _O.BARRIER
+        ):
+            found += (
+                unsettled(self.code, place, scope) & self.code.coherent[rank]
+                for rank, scope in enumerate(self.code.mode.scopes)
+            )
         publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
         found.append(place.crossing if publishes else 0)
         # A write-back is queued behind other waves' stores even where it has nothing to write back.
@@ -212,8 +222,9 @@ class _Search:
         self.waits = dict(code.waits)
         self.code = code = replace(code, counted=self.counted, waits=self.waits)
         self.entries = dict(entries)
-        self.kept = kept
         places, hazards = _observe(code, entries)
+        self.kept = kept
+        self.late = _passed_on_late(code, places)
         self.filter = _Filter(code, propagated(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
@@ -248,6 +259,8 @@ class _Search:
             if operation is None or not _is_candidate(step, operation):
                 continue
             if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
+                continue
+            if operation.bit & self.late:
                 continue
             state = self._state_at(number, step)
             del counted[index], self._changing[id(step)]
@@ -437,6 +450,20 @@ class _Search:
 _BARRIER_REASON = (
     "what is done before it and what comes after it are in no conflict, or are ordered without it"
 )
+
+
+def _passed_on_late(code: Code, places: Mapping[int, Place]) -> int:
+    """The invalidates that others of the work-group rely on and that nothing waits for.
+
+    They do nothing for those as it is, but what is wrong then is the wait.
+    """
+    late = 0
+    for number, place in places.items():
+        kind = code.operations[number].kind
+        late |= place.awaited if kind.writes or kind is _O.BARRIER else 0
+    return late
+
+
 _WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"
 
 

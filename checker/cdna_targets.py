@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_operands import effects_of
 from fencewright.checker.cdna_text import Assembly, AssemblyError, AssemblyInstruction
-from fencewright.lowering.cdna.chips import CHIPS, ChipRow
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, InstructionSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,32 @@ class ForeignRow:
     source: str
 
 
-def _none(chip: ChipRow) -> bool:
-    return False
-
-
 def _gfx9(chip: ChipRow) -> bool:
-    return not chip.splits_counters
+    return InstructionSet.GFX9 in chip.instruction_sets
+
+
+def _after_gfx9(chip: ChipRow) -> bool:
+    return not _gfx9(chip)
+
+
+def _gfx10_or_gfx11(chip: ChipRow) -> bool:
+    return chip.counts_stores
+
+
+def _before_gfx11(chip: ChipRow) -> bool:
+    return _gfx9(chip) or InstructionSet.GFX10 in chip.instruction_sets
+
+
+def _after_gfx10(chip: ChipRow) -> bool:
+    return not _before_gfx11(chip)
 
 
 def _splits_counters(chip: ChipRow) -> bool:
     return chip.splits_counters
+
+
+def _before_gfx12(chip: ChipRow) -> bool:
+    return not chip.splits_counters
 
 
 def _scope_bits(chip: ChipRow) -> bool:
@@ -45,29 +61,40 @@ def _no_scope_bits(chip: ChipRow) -> bool:
     return not chip.scope_bits
 
 
+def _gfx9_before_gfx940(chip: ChipRow) -> bool:
+    return InstructionSet.BEFORE_GFX940 in chip.instruction_sets
+
+
 def _maintains_l2(chip: ChipRow) -> bool:
     return chip.l2_maintenance and _gfx9(chip)
 
 
 _VECTOR = "(global|flat|scratch|t?buffer|image)_\\w+"
 _MODEL = "LLVM AMDGPUUsage, Memory Model"
+_NAMES = "LLVM 22, opcodes of gfx9 to gfx12"
 
 ROWS = (
     ForeignRow(_VECTOR, "sc0|sc1|nt", _scope_bits, "gfx940 and later", _MODEL),
     ForeignRow(_VECTOR, "glc|slc", _no_scope_bits, "chips before gfx940", _MODEL),
-    ForeignRow("\\w+", "dlc", _none, "gfx10 and later", _MODEL),
+    ForeignRow("\\w+", "dlc", _gfx10_or_gfx11, "gfx10 and gfx11", _MODEL),
     ForeignRow("\\w+", "th:\\w+|scope:\\w+", _splits_counters, "gfx12 and later", _MODEL),
     ForeignRow("buffer_inv", "", _scope_bits, "gfx940 and later", _MODEL),
-    ForeignRow("buffer_wbinvl1(_vol)?|buffer_invl2", "", _no_scope_bits, "chips before gfx940",
-        _MODEL),
+    ForeignRow("buffer_wbinvl1(_vol)?|buffer_invl2", "", _gfx9_before_gfx940,
+        "chips before gfx940", _MODEL),
     ForeignRow("buffer_wbl2", "", _maintains_l2, "gfx90a and later", _MODEL),
-    ForeignRow("s_waitcnt_\\w+|buffer_gl[01]_inv", "", _none, "gfx10 and later", _MODEL),
-    ForeignRow("s_wait_(bvh|sample)cnt", "", _none, "other chips of gfx12", _MODEL),
-    ForeignRow("s_wait_\\w+|s_clause|s_delay_alu|global_(inv|wb)"
-        "|v_\\w+_nc_\\w+|v_dual_\\w+|(global|flat|scratch|ds|s|buffer)_(load|store)_[bui]\\d+.*",
-        "", _splits_counters, "gfx10 and later", _MODEL),
-    ForeignRow("s_waitcnt|s_barrier|s_(set|swap|get)pc_b64|s_andn2_\\w+|ds_(read|write)_.*"
-        "|(global|flat|scratch|s|buffer)_(load|store)_dword.*", "", _gfx9, "chips of gfx9", _MODEL),
+    ForeignRow("s_waitcnt_\\w+|buffer_gl[01]_inv", "", _gfx10_or_gfx11, "gfx10 and gfx11", _MODEL),
+    ForeignRow("s_wait_(bvh|sample)cnt", "", lambda _: False, "other chips of gfx12", _MODEL),
+    ForeignRow("s_wait_\\w*cnt\\w*|s_wait_alu|global_(inv|wb)", "", _splits_counters,
+        "gfx12 and later", _MODEL),
+    ForeignRow("s_clause|v_\\w+_nc_\\w+", "", _after_gfx9, "gfx10 and later", _NAMES),
+    ForeignRow("s_delay_alu|v_dual_\\w+|(global|flat|scratch|ds|s|buffer)_(load|store)_[bui]\\d+.*",
+        "", _after_gfx10, "gfx11 and later", _NAMES),
+    ForeignRow("s_waitcnt|s_barrier|s_(set|swap|get)pc_b64", "", _before_gfx12,
+        "chips before gfx12", _NAMES),
+    ForeignRow("s_andn2_\\w+|ds_(read|write)_.*|(global|flat|scratch|s|buffer)_(load|store)_dword.*",
+        "", _before_gfx11, "chips before gfx11", _NAMES),
+    ForeignRow("v_(add|sub|subrev)_u32\\w*|v_(addc|subb|subbrev)_co_u32\\w*|v_(mfma|accvgpr)_\\w+"
+        "|s_set_gpr_idx_\\w+", "", _gfx9, "chips of gfx9", _NAMES),
 )  # fmt: skip
 
 _WITHOUT_CARRY = re.compile(r"v_(add|sub|subrev)_u32(_e32|_e64|_sdwa|_dpp)?")
@@ -78,9 +105,9 @@ def chip_of(assembly: Assembly, file: str) -> ChipRow:
 
     Raises ``AssemblyError`` for a chip without rows, and for code of another one.
     """
-    chip = CHIPS.get(assembly.chip)
+    chip = KNOWN_CHIPS.get(assembly.chip)
     if chip is None:
-        known = ", ".join(CHIPS)
+        known = ", ".join(KNOWN_CHIPS)
         raise AssemblyError(f"{file}:1: error: {assembly.chip} is not known; known are {known}")
     seen = set[tuple[str, tuple[str, ...], int]]()
     for function in assembly.functions.values():
@@ -109,7 +136,7 @@ def _other_owner(instruction: AssemblyInstruction, chip: ChipRow) -> str | None:
 
 def unknown_instructions(assembly: Assembly) -> list[AssemblyInstruction]:
     """The first instruction of each mnemonic that no row has."""
-    generation = CHIPS[assembly.chip].generation
+    generation = KNOWN_CHIPS[assembly.chip].generation
     found: dict[str, AssemblyInstruction] = {}
     for function in assembly.functions.values():
         for each in function.instructions:

@@ -249,7 +249,7 @@ def _bodies(
     """Name, body, and whether a label, or another section, says where it ends."""
     name, body = "", list[AssemblyLabel | AssemblyInstruction]()
     source: SourceLine | None = None
-    untold = 0
+    clause = untold = 0
     for number, line in enumerate(lines, 1):
         rest = line
         while ":" in rest and (found := _LABEL.fullmatch(rest)):
@@ -264,18 +264,19 @@ def _bodies(
         if not name or not rest:
             continue
         if not rest.startswith("."):
-            made = read_instruction(rest, number, source)
+            # LLVM says where the first of a clause comes from, and of the others nothing.
+            made = read_instruction(rest, number, None if 0 < untold < clause else source)
             body.append(made)
             if made.mnemonic == "s_clause":
-                # LLVM says where the first of a clause comes from, and of the others nothing.
-                untold = made.operands[0] + 1 if isinstance(made.operands[0], int) else 0
+                clause = untold = made.operands[0] + 1 if isinstance(made.operands[0], int) else 0
             elif untold:
-                untold, source = untold - 1, None
+                untold -= 1
         elif rest.startswith(".section"):
             yield name, tuple(body), True
             name, body = "", []
         elif found := _LOCATION.match(rest):
             source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
+            clause = untold
     if name:
         yield name, tuple(body), False
 

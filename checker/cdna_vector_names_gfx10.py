@@ -28,25 +28,26 @@ _OF_BOTH = frozenset(
     movreld_b32 movrels_b32 movrelsd_2_b32 movrelsd_b32 mqsad_pk_u16_u8 mqsad_u32_u8 msad_u8
     mul_f16 mul_f32 mul_f64 mul_hi_i32 mul_hi_i32_i24 mul_hi_u32 mul_hi_u32_u24 mul_i32_i24
     mul_lo_u16 mul_lo_u32 mul_u32_u24 mullit_f32 nop not_b32 or3_b32 or_b32 pack_b32_f16
-    perm_b32 pipeflush pk_add_f16 pk_add_i16 pk_add_u16 pk_ashrrev_i16 pk_fma_f16 pk_fmac_f16
-    pk_lshlrev_b16 pk_lshrrev_b16 pk_mad_i16 pk_mad_u16 pk_max_f16 pk_max_i16 pk_max_u16
-    pk_min_f16 pk_min_i16 pk_min_u16 pk_mul_f16 pk_mul_lo_u16 pk_sub_i16 pk_sub_u16
-    qsad_pk_u16_u8 rcp_f16 rcp_f32 rcp_f64 rcp_iflag_f32 readfirstlane_b32 rndne_f16 rndne_f32
-    rndne_f64 rsq_f16 rsq_f32 rsq_f64 sad_hi_u8 sad_u16 sad_u32 sad_u8 sat_pk_u8_i16 sin_f16
-    sin_f32 sqrt_f16 sqrt_f32 sqrt_f64 sub_co_ci_u32 sub_co_u32 sub_f16 sub_f32 sub_nc_i16
-    sub_nc_i32 sub_nc_u16 sub_nc_u32 subrev_co_ci_u32 subrev_co_u32 subrev_f16 subrev_f32
-    subrev_nc_u32 swap_b32 swaprel_b32 trig_preop_f64 trunc_f16 trunc_f32 trunc_f64 xad_u32
-    xnor_b32 xor3_b32 xor_b32
+    perm_b32 permlane16_b32 permlanex16_b32 pipeflush pk_add_f16 pk_add_i16 pk_add_u16
+    pk_ashrrev_i16 pk_fma_f16 pk_fmac_f16 pk_lshlrev_b16 pk_lshrrev_b16 pk_mad_i16 pk_mad_u16
+    pk_max_f16 pk_max_i16 pk_max_u16 pk_min_f16 pk_min_i16 pk_min_u16 pk_mul_f16 pk_mul_lo_u16
+    pk_sub_i16 pk_sub_u16 qsad_pk_u16_u8 rcp_f16 rcp_f32 rcp_f64 rcp_iflag_f32 readfirstlane_b32
+    readlane_b32 rndne_f16 rndne_f32 rndne_f64 rsq_f16 rsq_f32 rsq_f64 sad_hi_u8 sad_u16 sad_u32
+    sad_u8 sat_pk_u8_i16 sin_f16 sin_f32 sqrt_f16 sqrt_f32 sqrt_f64 sub_co_ci_u32 sub_co_u32
+    sub_f16 sub_f32 sub_nc_i16 sub_nc_i32 sub_nc_u16 sub_nc_u32 subrev_co_ci_u32 subrev_co_u32
+    subrev_f16 subrev_f32 subrev_nc_u32 swap_b32 swaprel_b32 trig_preop_f64 trunc_f16 trunc_f32
+    trunc_f64 writelane_b32 xad_u32 xnor_b32 xor3_b32 xor_b32
     """.split()
 )
 
 VECTOR_NAMES_GFX10 = _OF_BOTH | frozenset(
     """
-    cvt_flr_i32_f32 cvt_pknorm_i16_f16 cvt_pknorm_i16_f32 cvt_pknorm_u16_f16 cvt_pknorm_u16_f32
-    cvt_pkrtz_f16_f32 cvt_rpi_i32_f32 dot2_i32_i16 dot2_u32_u16 dot2c_f32_f16 dot4_i32_i8
-    dot4c_i32_i8 dot8_i32_i4 ffbh_i32 ffbh_u32 ffbl_b32 fma_legacy_f32 fmac_legacy_f32
-    interp_mov_f32 interp_p1_f32 interp_p1ll_f16 interp_p1lv_f16 interp_p2_f16 interp_p2_f32
-    mac_f32 mac_legacy_f32 mad_f32 mad_legacy_f32 madak_f32 madmk_f32 mul_legacy_f32 mul_lo_i32
+    clrexcp cvt_flr_i32_f32 cvt_pknorm_i16_f16 cvt_pknorm_i16_f32 cvt_pknorm_u16_f16
+    cvt_pknorm_u16_f32 cvt_pkrtz_f16_f32 cvt_rpi_i32_f32 dot2_i32_i16 dot2_u32_u16 dot2c_f32_f16
+    dot4_i32_i8 dot4c_i32_i8 dot8_i32_i4 dot8c_i32_i4 ffbh_i32 ffbh_u32 ffbl_b32 fma_legacy_f32
+    fmac_legacy_f32 interp_mov_f32 interp_p1_f32 interp_p1ll_f16 interp_p1lv_f16 interp_p2_f16
+    interp_p2_f32 mac_f32 mac_legacy_f32 mad_f32 mad_legacy_f32 madak_f32 madmk_f32
+    mul_legacy_f32 mul_lo_i32
     """.split()
 )
 
@@ -62,8 +63,8 @@ VECTOR_NAMES_GFX11 = _OF_BOTH | frozenset(
     dual_subrev_f32 fma_dx9_zero_f32 fmac_dx9_zero_f32 interp_p10_f16_f32 interp_p10_f32
     interp_p10_rtz_f16_f32 interp_p2_f16_f32 interp_p2_rtz_f16_f32 maxmin_f16 maxmin_f32
     maxmin_i32 maxmin_u32 minmax_f16 minmax_f32 minmax_i32 minmax_u32 mov_b16 mul_dx9_zero_f32
-    not_b16 or_b16 permlane16_b32 permlane64_b32 swap_b16 wmma_bf16_16x16x16_bf16
-    wmma_f16_16x16x16_f16 wmma_f32_16x16x16_f16 wmma_i32_16x16x16_iu4 wmma_i32_16x16x16_iu8
+    not_b16 or_b16 permlane64_b32 swap_b16 wmma_bf16_16x16x16_bf16 wmma_f16_16x16x16_f16
+    wmma_f32_16x16x16_bf16 wmma_f32_16x16x16_f16 wmma_i32_16x16x16_iu4 wmma_i32_16x16x16_iu8
     xor_b16
     """.split()
 )

@@ -1,29 +1,77 @@
-"""What an ``s_waitcnt`` of GFX9 waits for."""
+"""What an ``s_waitcnt`` waits for, by generation."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.lowering.cdna.chips import Generation
 
 _COUNTS = re.compile(r"(\w+)\((\d+)\)")
-_ALL_OF = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
-"""The largest count of each counter of GFX9, which waits for nothing (MI300 ISA 4.4)."""
 
 
-def wait_counts(words: Iterable[int | str]) -> dict[str, int]:
-    """The counts of an ``s_waitcnt`` that waits for something; ValueError for other words.
+@dataclass(frozen=True, slots=True)
+class WaitLayout:
+    """How ``s_waitcnt`` packs its counts in a number: by counter (first bit, how many) of its parts.
 
-    A number packs vmcnt in bits 15:14 and 3:0, expcnt in 6:4, lgkmcnt in 11:8.
+    The lowest part comes first. The largest count of a counter waits for nothing.
     """
+
+    parts: Mapping[str, tuple[tuple[int, int], ...]]
+    source: str
+
+    def most(self, counter: str) -> int:
+        """The largest count of a counter."""
+        return (1 << sum(bits for _, bits in self.parts[counter])) - 1
+
+    def unpacked(self, number: int) -> dict[str, int]:
+        """The counts by counter."""
+        found: dict[str, int] = {}
+        for counter, parts in self.parts.items():
+            count = place = 0
+            for first, bits in parts:
+                count |= (number >> first & (1 << bits) - 1) << place
+                place += bits
+            found[counter] = count
+        return found
+
+
+_FIELDS = "LLVM AMDGPUBaseInfo, getVmcntBitShiftLo and so on"
+_VMCNT_APART = ((0, 4), (14, 2))
+_GFX9_LAYOUT = WaitLayout(
+    MappingProxyType({"vmcnt": _VMCNT_APART, "expcnt": ((4, 3),), "lgkmcnt": ((8, 4),)}),
+    "MI300 ISA 4.4",
+)
+WAIT_LAYOUTS: Mapping[Generation, WaitLayout] = MappingProxyType(
+    {
+        Generation.GFX908: _GFX9_LAYOUT,
+        Generation.GFX90A: _GFX9_LAYOUT,
+        Generation.GFX942: _GFX9_LAYOUT,
+        Generation.GFX1030: WaitLayout(
+            MappingProxyType({"vmcnt": _VMCNT_APART, "expcnt": ((4, 3),), "lgkmcnt": ((8, 6),)}),
+            f"{_FIELDS}: gfx10",
+        ),
+        Generation.GFX1100: WaitLayout(
+            MappingProxyType({"vmcnt": ((10, 6),), "expcnt": ((0, 3),), "lgkmcnt": ((4, 6),)}),
+            f"{_FIELDS}: gfx11",
+        ),
+    }
+)
+"""The generations with ``s_waitcnt``."""
+
+
+def wait_counts(
+    words: Iterable[int | str], generation: Generation = Generation.GFX942
+) -> dict[str, int]:
+    """The counts of an ``s_waitcnt`` that waits for something; ValueError for other words."""
+    layout = WAIT_LAYOUTS[generation]
     counts: dict[str, int] = {}
     for word in words:
         if isinstance(word, int):
-            counts |= {
-                "vmcnt": word & 15 | word >> 14 << 4,
-                "expcnt": word >> 4 & 7,
-                "lgkmcnt": word >> 8 & 15,
-            }
+            counts |= layout.unpacked(word)
             continue
         found = _COUNTS.fullmatch(word)
-        if found is None or found[1] not in _ALL_OF:
+        if found is None or found[1] not in layout.parts:
             raise ValueError(f"unknown wait '{word}'")
         counts[found[1]] = int(found[2])
-    return {name: n for name, n in counts.items() if n < _ALL_OF[name]}
+    return {name: n for name, n in counts.items() if n < layout.most(name)}

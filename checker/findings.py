@@ -14,6 +14,7 @@ class Rule(Word):
     RETURN = "hazard-return"
     RELEASE = "release"
     ACQUIRE = "acquire"
+    CUMULATIVE_ACQUIRE = "cumulative-acquire"
     SEQ_CST = "seq-cst"
     LOST_BARRIER = "barrier-lost"
     COHERENCE = "coherence"
@@ -51,6 +52,7 @@ LEVELS = {
     Rule.RETURN: Level.ERROR,
     Rule.RELEASE: Level.ERROR,
     Rule.ACQUIRE: Level.ERROR,
+    Rule.CUMULATIVE_ACQUIRE: Level.ERROR,
     Rule.SEQ_CST: Level.ERROR,
     Rule.LOST_BARRIER: Level.ERROR,
     Rule.COHERENCE: Level.ERROR,

@@ -51,6 +51,7 @@ class Order(Word):
     RELEASE = "release"
     ACQUIRE = "acquire"
     SEQ_CST = "seq-cst"
+    PASSED_ON = "passed-on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class _Finder:
         self.barriers = _bits(each for each in self.operations if each.kind is SourceKind.BARRIER)
         self.everything = sum(self.of_space.values()) | self.barriers
         self.strong = _bits(e for e in self.operations if e.ordering is Ordering.SEQ_CST)
-        self.readers = self._by_rank(_reads_atomically)
+        self.readers = self._by_rank(reads_atomically)
         self.writers = self._by_rank(lambda each: each.is_atomic and each.writes)
         self.owed: dict[tuple[Order, int], Owed] = {}
         most = function.most_threads
@@ -278,7 +279,7 @@ class _Finder:
             pairs = zip(self._ordered(state, operation), self.readers, strict=True)
             most = 0 if operation.space is AddressSpace.LOCAL else len(self.scopes) - 1
             self._record(Order.ACQUIRE, operation, [a & b for a, b in pairs], most)
-        if not _reads_atomically(operation):
+        if not reads_atomically(operation):
             return state
         state = state.begin(1 << operation.number)
         failure = operation.failure is None or operation.failure.acquires
@@ -302,7 +303,8 @@ class _Finder:
         return state.begin(1 << operation.number) if operation.writes else state
 
 
-def _reads_atomically(operation: SourceOperation) -> bool:
+def reads_atomically(operation: SourceOperation) -> bool:
+    """Whether an operation may take what others release: an atomic that reads, or a barrier."""
     if operation.kind is SourceKind.BARRIER:
         return True
     return operation.is_atomic and operation.reads and operation.space is not None

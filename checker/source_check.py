@@ -10,14 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.checker.align import Alignment, align
-from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
+from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind, wave_size_of
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow
-from fencewright.checker.cdna_lift import LiftedFunction, Place, late_bits, lift_code, older_bits
+from fencewright.checker.cdna_lift import (
+    LiftedFunction,
+    Place,
+    late_bits,
+    lift_code,
+    older_bits,
+    settling,
+)
 from fencewright.checker.cdna_state import code_of, solve, wait_for_loads, wait_for_stores
 from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.obligations import Hierarchy, Order, obligations_of
+from fencewright.checker.obligations import Hierarchy, Obligations, Order, obligations_of
 from fencewright.checker.partner_rows import invalidates_of
+from fencewright.checker.passed_on import passed_on
 from fencewright.checker.source_paths import between, can_hold
 from fencewright.checker.source_program import (
     DebugPlace,
@@ -177,9 +185,10 @@ class _Comparer:
         self.source = source
         self.lifted = lifted
         self.scopes = lifted.mode.scopes
-        self.obligations = obligations_of(
-            source, Hierarchy(self.scopes, lifted.mode.chip.wave_size)
-        )
+        wave = wave_size_of(lifted.code.flow.function, lifted.mode.chip)
+        hierarchy = Hierarchy(self.scopes, wave)
+        owed = obligations_of(source, hierarchy).owed
+        self.obligations = Obligations({**owed, **passed_on(source, hierarchy)})
         self.aligned: dict[int, _Aligned] = {}
         self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
         self.left_open: list[SourceFinding] = []
@@ -202,6 +211,7 @@ class _Comparer:
             if writes:
                 self._late(Order.RELEASE, Rule.RELEASE, later)
                 self._late(Order.ACQUIRE, Rule.ACQUIRE, later)
+                self._settling(later)
             if kind.reads:
                 self._late(Order.SEQ_CST, Rule.SEQ_CST, later)
                 self._older(later)
@@ -283,6 +293,40 @@ class _Comparer:
                 said = f"does not keep the {later} from reading what is older at {scope}"
                 lacks = self._acquire_lacks(earlier, later, scope)
                 self._add(rule, earlier, later, scope, said, lacks)
+
+    def _settling(self, later: _Aligned) -> None:
+        """The reads that ``later`` passes on before all of the work-group is to see what they saw.
+
+        Only where an invalidate is under way: without one it may be for the others to make.
+        """
+        code, place = self.lifted.code, self.lifted.places[later.code.number]
+        bits = 0
+        for scope in self.scopes:
+            bits |= settling(code, place, scope)
+        for earlier, scope in self._owed(Order.PASSED_ON, bits & ~place.flight, later):
+
+            def is_settling(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
+                return bool(settling(code, at, wide) & first.code.bit)
+
+            if is_settling(place) and can_hold(code, earlier.code, later.code, is_settling):
+                said = (
+                    f"may be passed on to the work-group by the {later} before what it acquires at "
+                    f"{scope} holds for others of it"
+                )
+                lacks = self._settling_lacks(earlier, later, scope)
+                self._add(Rule.CUMULATIVE_ACQUIRE, earlier, later, scope, said, lacks)
+
+    def _settling_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
+        mode = self.lifted.mode
+        fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
+        wait = wait_for_loads(mode.chip, in_lds=False)
+        lines = [
+            each.line
+            for each in between(self.lifted.code, earlier.code, later.code)
+            if each.effect.invalidates & mode.others_caches(scope)
+        ]
+        where = f" of line {lines[-1]}" if lines else ""
+        return f"{wait} after the invalidate{where} is missing{fence}"
 
     def _coherence(self, aligned: _Aligned) -> None:
         """Whether an atomic access is one at its scope."""
@@ -371,7 +415,7 @@ class _Comparer:
     def _wait(self, operation: Operation) -> str:
         """The wait that sees the end of ``operation``, which is in flight."""
         chip, step = self.lifted.mode.chip, operation.step
-        told = chip.splits_counters or operation.kind is _O.SCALAR_LOAD
+        told = chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
         counted = step.effects.events if step is not None and told else ()
         if counted:
             counts = {str(event.counter): 0 for event in counted}

@@ -297,16 +297,15 @@ def counterexample(
         return _of_one_access(lifted.code, finding, name)
     if finding.later is None or finding.earlier is None or finding.scope is None:
         raise UnshownError("it is not about two accesses")
-    shapes = tuple(_shapes(finding, lifted.mode))
+    shape = _shape(finding, lifted.mode)
     # What is open is shown by the hardest machine.
     readings = EVERY_READING if finding.lesser is Level.NOTE else DEFAULT_READINGS
     tried = 0
     last = _told_by(lifted, finding.later, finding.scope)
     for tried, path in enumerate(_paths(lifted, finding.earlier, last), 1):
-        for shape in shapes:
-            found = replace(_test(lifted.code, shape, path, name), readings=readings)
-            if found.shows():
-                return _smallest(found, shape.found)
+        found = replace(_test(lifted.code, shape, path, name), readings=readings)
+        if found.shows():
+            return _smallest(found, shape.found)
     raise UnshownError(f"none of the {tried} paths tried shows it" if tried else "no path is known")
 
 
@@ -354,8 +353,7 @@ class _Shape:
     """What the wave as found does at both ends, the partner, and what must not come out.
 
     ``found``: the number of the wave as found. ``first`` and ``last``: location, value (None: a
-    load), and register, if what is loaded is observed. ``before``: what it does first, by our rows.
-    ``writer``: a third wave as far away as one of the agent can be; none without instructions.
+    load), and register, if what is loaded is observed. ``writer``: a third wave as far away as one of the agent can be; none without instructions.
     """
 
     found: int
@@ -364,24 +362,11 @@ class _Shape:
     partner: tuple[Executed, ...]
     forbidden: str
     scope: Scope
-    before: tuple[Executed, ...] = ()
     writer: tuple[Executed, ...] = ()
 
 
-def _shapes(finding: SourceFinding, mode: Mode) -> Iterator[_Shape]:
-    """The tests that may show a finding."""
-    earlier, later = finding.earlier, finding.later
-    assert earlier is not None
-    assert later is not None
-    if earlier.kind is not _O.INVALIDATE:
-        yield _shape(finding, mode)
-    within = finding.rule is Rule.RELEASE and finding.scope is Scope.WORKGROUP
-    if within and mode.tgsplit and earlier.kind in (_O.LOAD, _O.ATOMIC, _O.INVALIDATE):
-        yield _handed_on(earlier, later, mode)
-
-
-def _handed_on(earlier: Operation, later: Operation, mode: Mode) -> _Shape:
-    """The wave as found acquires from afar, and tells a mate on another CU before that is all done.
+def _passed_on(later: Operation, mode: Mode) -> _Shape:
+    """The wave as found acquires from afar, and tells a mate before that is all done.
 
     An invalidate may be on its way still to what the mate's loads go through.
     """
@@ -390,12 +375,6 @@ def _handed_on(earlier: Operation, later: Operation, mode: Mode) -> _Shape:
         *far.store(DATA, AddressSpace.GLOBAL),
         *far.store(SEEN, AddressSpace.GLOBAL, "release"),
     )
-    first: tuple[str, int | None, str] = (SEEN, None, "r2")
-    before: tuple[Executed, ...] = ()
-    if earlier.kind is _O.INVALIDATE:
-        arrived = Executed("s_waitcnt", counts=(("vmcnt", 0),))
-        before = (*far.load(SEEN, AddressSpace.GLOBAL, "r2", "relaxed"), arrived)
-        first = ("", None, "")
     if later.kind is _O.BARRIER:
         hears, raised, is_heard = near.barrier(), ("", None, ""), ""
     else:
@@ -403,7 +382,8 @@ def _handed_on(earlier: Operation, later: Operation, mode: Mode) -> _Shape:
         is_heard = " and P1:r0 = 1"
     partner = (*hears, *near.load(DATA, AddressSpace.GLOBAL, "r1"))
     forbidden = f"P0:r2 = 1 and P1:r1 = 0{is_heard}"
-    return _Shape(0, first, raised, partner, forbidden, Scope.WORKGROUP, before, writer)
+    first = (SEEN, None, "r2")
+    return _Shape(0, first, raised, partner, forbidden, Scope.WORKGROUP, writer)
 
 
 def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
@@ -430,6 +410,8 @@ def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
             return _Shape(0, (DATA, None, "r2"), raised, partner, f"P0:r2 = 1{flag_is_seen}", scope)
         case Rule.ACQUIRE | Rule.SCALAR_STALE:
             return _acquires(earlier, later, make)
+        case Rule.CUMULATIVE_ACQUIRE:
+            return _passed_on(later, mode)
         case Rule.SEQ_CST:
             partner = (
                 *make.store(FLAG, flag, "seq_cst"),
@@ -580,7 +562,7 @@ def _paths(lifted: LiftedFunction, earlier: Operation, later: Operation) -> Iter
 
 def _test(code: Code, shape: _Shape, path: _Path, name: str) -> Counterexample:
     """The test with the instructions of one path."""
-    wave = list(shape.before)
+    wave: list[Executed] = []
     for place, (step, operation) in enumerate(path):
         end = shape.first if not place else shape.last if place == len(path) - 1 else None
         wave += _found(code, step, operation, end, f"other{place}")
@@ -730,6 +712,6 @@ def _smallest(test: Counterexample, found: int) -> Counterexample:
 
 def _may_go(each: Executed, after: Sequence[Executed]) -> bool:
     """Whether no wait counts an instruction, so that all others mean the same without it."""
-    if not each.location or not each.line:
+    if not each.location:
         return False
     return all(count == 0 for later in after for _, count in later.counts)

@@ -147,6 +147,12 @@ k:
         (Rule.RELEASE, 9, 12, "gfx1250", "#219991"),
         (Rule.RELEASE, 7, 10, "gfx1250", "#211684"),
         (Rule.ACQUIRE, 7, 8, "gfx1250", "#175865"),
+        (Rule.RELEASE, 7, 10, "gfx1100", "#211684"),
+        (Rule.RELEASE, 7, 12, "gfx1030+cumode", ""),
+        (Rule.RELEASE, 9, 12, "gfx1100", "#219991"),
+        (Rule.CUMULATIVE_ACQUIRE, 7, 12, "gfx1030", "#220694"),
+        (Rule.CUMULATIVE_ACQUIRE, 7, 12, "gfx942+tgsplit", "#220694"),
+        (Rule.CUMULATIVE_ACQUIRE, 7, 12, "gfx1250", "#175865"),
     ],
 )
 def test_faults_are_known_by_rule_and_instructions(
@@ -172,6 +178,23 @@ def test_tgsplit_mode_is_a_feature_or_an_attribute() -> None:
     drawn = (n for n in range(1000) if n % sentinel.IN_ROUNDS != 1)
     in_lds = next(n for n in drawn if "addrspace(3)" in (sentinel.source_of(n) or ""))
     assert sentinel.source_of(in_lds, tgsplit=True) is None
+
+
+def test_wgp_mode_is_left_by_an_option() -> None:
+    for version in ((22, 1), (24, 0)):
+        compiler = Compiler(version, "llc", ("gfx1100", "gfx1100+cumode"))
+        assert compiler.command("gfx1100") == "llc -O2 -mcpu=gfx1100"
+        assert compiler.command("gfx1100+cumode") == "llc -O2 -mcpu=gfx1100 -mattr=+cumode"
+
+
+@needs_llvm
+def test_an_acquire_that_is_passed_on_too_early_is_found() -> None:
+    """In WGP mode, and not in CU mode."""
+    compiler = replace(llvm(), chips=("gfx1030", "gfx1100", "gfx1100+cumode"))
+    found = check([857], [compiler]).faults
+    passed_on = {each.chip for each in found if each.rule == Rule.CUMULATIVE_ACQUIRE}
+    assert passed_on == {"gfx1030", "gfx1100"}
+    assert all("#220694" in each.reference for each in found)
 
 
 @needs_llvm

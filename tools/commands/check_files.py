@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker.cdna_check import Checked, check
 from fencewright.checker.cdna_listing import read_disassembly
-from fencewright.checker.cdna_objects import MAGIC, chip_of_object, functions_of_object
+from fencewright.checker.cdna_objects import (
+    MAGIC,
+    chip_of_object,
+    descriptors_of_object,
+    functions_of_object,
+)
 from fencewright.checker.cdna_targets import chip_of
 from fencewright.checker.cdna_text import (
     Assembly,
@@ -72,7 +77,8 @@ def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
     if content.startswith(MAGIC):
         chip = chip_of_object(content, file)
         listing = _disassembled(content, file)
-        return read_disassembly(listing, chip, file, functions_of_object(content)), listing
+        symbols, descriptors = functions_of_object(content), descriptors_of_object(content)
+        return read_disassembly(listing, chip, file, symbols, descriptors), listing
     if diagnostics.is_bitcode(content):
         raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
     text = diagnostics.as_text(content)

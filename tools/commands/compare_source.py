@@ -225,7 +225,8 @@ def show_counterexamples(
         except UnshownError as problem:
             yield each.finding(), f"without a test: {problem}"
             continue
-        said = f"on the machine, two waves end with {test.forbidden}"
+        waves = "two" if len(test.waves) == 2 else "three"
+        said = f"on the machine, {waves} waves end with {test.forbidden}"
         if folder is not None:
             path = Path(folder, f"{test.name}.mlir")
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ import llvmlite.binding as llvm
 
 from fencewright.checker.cdna_text import AssemblyError, AssemblyLabel, Function
 from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Generation, chips_of
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
 from fencewright.simulator.core.campaign import Task, open_processes, run
@@ -60,7 +60,7 @@ _TOGETHER = 20
 class Compiler:
     """An ``llc``: its version, the shortest name for it on the PATH, and the chips it knows.
 
-    ``gfx942+tgsplit`` is a chip in tgsplit mode.
+    ``gfx942+tgsplit`` is a chip in tgsplit mode, ``gfx1100+cumode`` one not in WGP mode.
     """
 
     version: tuple[int, ...]
@@ -74,7 +74,7 @@ class Compiler:
         """What compiles for a chip."""
         name, plus, feature = chip.partition("+")
         old = " -opaque-pointers" if self.version[0] <= TYPED_POINTERS else ""
-        is_option = plus and self.version[0] <= TGSPLIT_BY_OPTION
+        is_option = plus and (plus + feature != _TGSPLIT or self.version[0] <= TGSPLIT_BY_OPTION)
         mode = f" -mattr=+{feature}" if is_option else ""
         return f"{self.name} -O2 -mcpu={name}{mode}{old}"
 
@@ -114,11 +114,19 @@ def compilers() -> tuple[list[Compiler], list[str]]:
 def _chips(llc: str) -> tuple[str, ...]:
     said = _said([llc, "-mtriple=amdgcn-amd-amdhsa", "-mcpu=help"])
     known = set(re.findall(r"^\s+(gfx\w+)", said, re.M))
-    chips = [each for each in CHIPS.values() if each.name in known]
-    split = [
-        f"{each.name}{_TGSPLIT}" for each in chips if frozenset({"tgsplit"}) in each.feature_sets
+    firsts = {chips_of(each)[0] for each in Generation}
+    chips = [
+        each
+        for each in KNOWN_CHIPS.values()
+        if each.name in known and (each.lowered or each.name in firsts)
     ]
-    return (*(each.name for each in chips), *split)
+    return (*(each.name for each in chips), *(n for each in chips for n in _in_other_mode(each)))
+
+
+def _in_other_mode(chip: ChipRow) -> Iterator[str]:
+    """The chip in the mode that it is not in by itself, if it has one."""
+    if (mode := chip.split_mode) is not None:
+        yield f"{chip.name}+{mode.feature[1:]}"
 
 
 def _said(command: Sequence[str]) -> str:
@@ -298,6 +306,7 @@ _MEMORY = r"(global|flat|buffer)_.*"
 _ANY = r".*"
 _GFX9 = r"gfx9.*"
 _GFX125X = r"gfx125\d"
+_RDNA = r"gfx1[01]\d\d.*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +340,7 @@ class Known:
 
 
 _ALL_CHIPS = r".*"
+_GFX9_OR_RDNA = f"{_GFX9}|{_RDNA}"
 _STALE = "llvm/llvm-project#219991, reported of 23 and 24: a scalar load "
 
 KNOWN = (
@@ -347,7 +357,7 @@ KNOWN = (
         _ANY,
         f"{_STALE}of what others write, for which a release does not wait",
         has_write_back=None,
-        chip=_GFX125X,
+        chip=f"{_GFX125X}|{_RDNA}",
     ),
     Known(
         Rule.RELEASE,
@@ -394,6 +404,7 @@ KNOWN = (
         r"ds_.*",
         "no report: outside tgsplit mode LLVM takes a work-group's acquire of global memory for "
         "done without a wait, and LDS may be read before",
+        chip=_GFX9_OR_RDNA,
     ),
     Known(
         Rule.ACQUIRE,
@@ -401,6 +412,24 @@ KNOWN = (
         _MEMORY,
         "no report: LLVM 24 invalidates without a wait for an atomic whose result nobody reads, so "
         "that what it acquired may be read or overwritten before it is done",
+        chip=_GFX9_OR_RDNA,
+    ),
+    Known(
+        Rule.CUMULATIVE_ACQUIRE,
+        _ANY,
+        _ANY,
+        "llvm/llvm-project#175865, mended in 23.1.4 and 24: nothing waits for global_inv",
+        has_write_back=None,
+        chip=_GFX125X,
+    ),
+    Known(
+        Rule.CUMULATIVE_ACQUIRE,
+        _ANY,
+        _ANY,
+        "no report: a work-group's release does not wait for an invalidate, which LLVM takes for no "
+        "access (llvm/llvm-project#220694 is about buffer_inv of gfx942 and gfx950)",
+        has_write_back=None,
+        chip=_GFX9_OR_RDNA,
     ),
     Known(
         Rule.RELEASE,
@@ -409,7 +438,7 @@ KNOWN = (
         "llvm/llvm-project#211684: a release at the head of a loop does not wait for what the loop "
         "has in flight",
         in_loop=True,
-        chip=f"{_GFX9}|{_GFX125X}",
+        chip=f"{_GFX9_OR_RDNA}|{_GFX125X}",
     ),
     Known(
         Rule.RELEASE,
@@ -496,7 +525,7 @@ def lacks_of(finding: Finding) -> str:
     return _PLACES.sub("", finding.message.rpartition(": ")[2]).strip()
 
 
-_CLUSTERED = frozenset(each.name for each in CHIPS.values() if each.clusters)
+_CLUSTERED = frozenset(each.name for each in KNOWN_CHIPS.values() if each.clusters)
 
 
 def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = False) -> Tally:
@@ -606,7 +635,7 @@ against what they ask for ([checker.md](checker.md#against-the-source)), the ker
 each by itself. A line is one kind of fault; the program is the smallest of those that show it.
 `python -m fencewright.tools.dev.sentinel --seed SEED > k.ll` writes it, and `fence-check --run 'COMMAND' k.ll`
 shows what is wrong, with what the machine makes of it. `tools/dev/newer_llvms.sh` fetches LLVMs that are newer than
-the installed ones. `gfx942+tgsplit` is a chip in tgsplit mode.
+the installed ones. `gfx942+tgsplit` is a chip in tgsplit mode, `gfx1100+cumode` one that is not in WGP mode.
 """
 
 

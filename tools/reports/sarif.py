@@ -30,6 +30,7 @@ _SHORT: Mapping[str, str] = MappingProxyType(
         Rule.RETURN: "A function returns with a load in flight",
         Rule.RELEASE: "An access may not be done when what publishes it issues",
         Rule.ACQUIRE: "An access may be older than the atomic read before it",
+        Rule.CUMULATIVE_ACQUIRE: "What is acquired for the work-group may be passed on too early",
         Rule.SEQ_CST: "A read may issue before an earlier write is done",
         Rule.COHERENCE: "An atomic access lacks the bits of its scope",
         Rule.LOST_BARRIER: "A barrier of the source is not in the code",

@@ -1,16 +1,16 @@
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1100"
 	.type	k,@function
 k:
 	.file	1 "/" "k.hip"
 	.loc	1 2 1
 	s_barrier
-	buffer_inv sc0
+	buffer_gl0_inv
 	.loc	1 3 1
-	global_load_dword v3, v0, s[0:1]
+	global_load_b32 v3, v0, s[0:1]
 	s_endpgm
 .Lfunc_end0:
 	.amdhsa_kernel k
 		.amdhsa_next_free_vgpr 16
 		.amdhsa_next_free_sgpr 16
-		.amdhsa_tg_split 1
+		.amdhsa_workgroup_processor_mode 1
 	.end_amdhsa_kernel

@@ -1,9 +1,9 @@
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx1030"
 	.type	k,@function
 k:
 	.file	1 "/" "k.hip"
 	.loc	1 1 1
-	global_load_lds_dword v[0:1], off
+	buffer_load_dword v0, s[8:11], 0 offen lds
 	.loc	1 2 1
 	s_waitcnt vmcnt(0)
 	.loc	1 3 1
