@@ -3,8 +3,9 @@
 ``python -m fencewright.tools.dev.surplus_removed [COUNT]``: of random programs without races, for
 each chip and each of its modes, as LLVM compiles them (``--llc``) and as our passes lower them at
 both levels. Each thing that can go is taken out alone, and all of a program together; the
-machine, or PTX's model, then must do only what the program may, and end where it did. The table is
-for docs/checker.md.
+machine, or PTX's model, then must do only what the program may, and end where it did. What can go is
+said of kernels that all waves of a work-group run: where those of a program have kernels of their own, what
+goes wrong is counted apart. The table is for docs/checker.md.
 """
 
 import subprocess
@@ -27,7 +28,7 @@ from fencewright.checker.ptx_rules import PtxFinding, PtxRule
 from fencewright.checker.ptx_text import PtxInstruction, read_ptx
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
 from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import Scope, Word
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
@@ -43,6 +44,7 @@ from fencewright.simulator.litmus_run import (
     run,
     stuck_waves,
 )
+from fencewright.simulator.source.events import ScopedProgram
 from fencewright.tools.dev import needed
 from fencewright.tools.dev.deletions import Deleted, Deletion, deletions
 from fencewright.tools.dev.own_code import assembly_of, ptx_of
@@ -94,6 +96,7 @@ class Tally:
     taken: Count[str] = field(default_factory=Count[str])
     large: int = 0
     bad: list[str] = field(default_factory=list[str])
+    apart: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
     found = [
         (function.name, each)
         for function in assembly.functions.values()
-        for each in check(assembly, function, setting.mode.l2_per_agent).surplus()
+        for each in _surplus(assembly, function, setting)
     ]
     configuration = build_of(setting).configuration
 
@@ -155,6 +158,12 @@ def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
         return llvm_ir.run_compiled(source, test, LIMITS), test
 
     return Code([_candidate(each) for _, each in found], execute)
+
+
+def _surplus(assembly: Assembly, function: Function, setting: Setting) -> list[Finding]:
+    """What can go, but for barriers: kernels apart meet at barriers of their own."""
+    found = check(assembly, function, setting.mode.l2_per_agent).surplus()
+    return [each for each in found if each.rule in _KINDS]
 
 
 def _candidate(finding: Finding | PtxFinding) -> Candidate:
@@ -209,7 +218,7 @@ def _of_assembly(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, 
             for text, one in zip(texts, those, strict=True)
         }
     for function in assembly.functions.values():
-        for each in check(assembly, function, setting.mode.l2_per_agent).surplus():
+        for each in _surplus(assembly, function, setting):
             text = _matching(function, each)
             what = text.text if text.kind is Deleted.WAIT else ""
             yield each, pairs[text.line, text.kind, what]
@@ -293,12 +302,19 @@ def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[
                 tally.wrong += whole is not Verdict.LARGE
                 continue
             tally.programs += 1
-            _take_out(code, meant, name, tally)
+            bad = tally.apart if _has_kernels_apart(placed) else tally.bad
+            bad += _taken_out(code, meant, name, tally)
     return tallies
 
 
-def _take_out(code: Code, meant: Run, name: str, tally: Tally) -> None:
-    """Take out each thing alone, and all together."""
+def _has_kernels_apart(program: ScopedProgram) -> bool:
+    """Whether waves of one work-group run kernels of their own."""
+    groups = [each.placement.instance(Scope.WORKGROUP) for each in program.threads]
+    return len(set(groups)) < len(groups)
+
+
+def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]:
+    """What goes wrong when each thing is taken out alone, and all together."""
     every = range(len(code.candidates))
     removals = [(str(code.candidates[n].kind), frozenset({n})) for n in every]
     if len(removals) > 1:
@@ -311,7 +327,7 @@ def _take_out(code: Code, meant: Run, name: str, tally: Tally) -> None:
         tally.taken[kind] += 1
         if verdict is not Verdict.RIGHT:
             what = "; ".join(code.candidates[n].text for n in sorted(chosen))
-            tally.bad.append(f"{name}: without {what}: {verdict}")
+            yield f"{name}: without {what}: {verdict}"
 
 
 def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
@@ -350,11 +366,14 @@ def table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
             str(each.programs),
             *(str(each.taken[kind]) for kind in used),
             str(len(each.bad)),
+            str(len(each.apart)),
         ]
         for chip, routes in tallies.items()
         for route, each in routes.items()
     ]
-    return markdown_table(("chip", "made by", "programs", *used, "wrong"), rows)
+    return markdown_table(
+        ("chip", "made by", "programs", *used, "wrong", "wrong, kernels apart"), rows
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -370,6 +389,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tallies[chip] = measure(chip, arguments.first, arguments.count, arguments.llc)
         for route, each in tallies[chip].items():
             print(*each.bad, sep="\n", end="\n" if each.bad else "")
+            print("".join(f"kernels apart: {line}\n" for line in each.apart), end="")
             unread = "".join(f", {n} not read: {why}" for why, n in each.unread.items())
             print(f"{chip} {route}: {each.wrong} wrong as they are, {each.large} too large{unread}")
     print(table(tallies), end="")
