@@ -73,6 +73,12 @@ class Mode:
         return scopes_of(self.chip)
 
     @property
+    def has_lds(self) -> bool:
+        """Whether work-groups have LDS, which a flat access may then be to."""
+        split = self.chip.split_mode
+        return not self.tgsplit or split is None or split.lds
+
+    @property
     def keeps_order(self) -> bool:
         """Whether all waves of a work-group see what one does to memory in its order."""
         return not self.tgsplit and not self.chip.splits_counters
@@ -319,7 +325,9 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
         return None  # The global data share.
     bits = tuple(each for each in instruction.modifiers if each in _POLICY)
     effect, scope = _effect(mode, _ACCESS_KINDS[kind], bits)
-    return replace(made, space=space or AddressSpace.GLOBAL, effect=effect, scope=scope)
+    if space is None or not mode.has_lds:
+        space = AddressSpace.GLOBAL
+    return replace(made, space=space, effect=effect, scope=scope)
 
 
 def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:

@@ -435,7 +435,9 @@ class State:
         kinds = 0
         for event in effects.events:
             counter = self.counters[event.counter]
-            counter.issue(event, tokens)
+            # A flat access that cannot be to LDS is done once memory has seen its end.
+            alone = operation is not None and operation.in_memory and event.counter in _COUNTS_LDS
+            counter.issue(event, results if alone else tokens)
             kinds |= event.kind
             if not self.chip.splits_counters:
                 self._deliver(event.counter, counter.overflow())

@@ -148,16 +148,16 @@ class _Filter:
         """What counts where ``operation`` issues."""
         found: list[int] = []
         for rank, scope in enumerate(self.scopes):
-            late = older = 0
+            late = older = undone = 0
             if operation.kind in _LEAVES:
                 # What is called, or called this, may publish anything, and read it.
-                late = self._late(operation, place, rank)
+                late, undone = self._late(operation, place, rank)
                 older = unseen(self.code, place, scope) & self.older[rank]
             elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
-                late = self._late(operation, place, rank)
+                late, undone = self._late(operation, place, rank)
             if operation.kind.reads:
                 older = older_bits(self.code, place, operation, scope) & self.older[rank]
-            found += (late, older)
+            found += (late, undone, older)
         if self.code.mode.passes_on_late and (
             operation.kind.writes or operation.kind is _O.BARRIER
         ):
@@ -171,9 +171,15 @@ class _Filter:
         found.append(place.ahead if publishes or operation.kind in _LEAVES else 0)
         return tuple(found)
 
-    def _late(self, operation: Operation, place: Place, rank: int) -> int:
+    def _late(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
+        """What is late, and what of it has not got far enough, whether it is in flight or not.
+
+        A flat access is in flight for LDS where it may be done in memory.
+        """
         scope = self.scopes[rank]
-        return late_bits(self.code, place, operation, scope, hardest=True) & self.late[rank]
+        late = late_bits(self.code, place, operation, scope, hardest=True)
+        undone = place.undone[self.code.mode.reach(scope)]
+        return late & self.late[rank], undone & self.late[rank]
 
 
 def _is_candidate(step: Step, operation: Operation | None) -> bool:

@@ -64,7 +64,9 @@ def wait_counts(
     words: Iterable[int | str], generation: Generation = Generation.GFX942
 ) -> dict[str, int]:
     """The counts of an ``s_waitcnt`` that waits for something; ValueError for other words."""
-    layout = WAIT_LAYOUTS[generation]
+    layout = WAIT_LAYOUTS.get(generation)
+    if layout is None:
+        raise ValueError(f"unknown wait: {generation} has no s_waitcnt")
     counts: dict[str, int] = {}
     for word in words:
         if isinstance(word, int):

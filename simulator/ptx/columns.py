@@ -705,7 +705,7 @@ def _copy(op: _Operation) -> ptx.PtxInstruction:
     op.finish_async()
     target, source, *rest = op.expect(2 if grouped else 3, 4)
     if unit is ptx.Unit.CORE and rest[1:]:
-        raise rest[1].error("zeros for bytes that cp.async does not read are not simulated")
+        raise op.error("zeros for bytes that cp.async does not read are not simulated")
     mbarrier = None if grouped else rest.pop().location()
     size = rest[0].number() if rest and unit is ptx.Unit.BULK else 1
     written, written_map = _moved(target, by_map)

@@ -47,6 +47,17 @@ BACK, INV, WAIT = "buffer_wbl2 sc1", "buffer_inv sc1", "s_waitcnt vmcnt(0)"
 LDS, LDS_READ, LDS_WAIT = "ds_write_b32 v0, v1", "ds_read_b32 v8, v9", "s_waitcnt lgkmcnt(0)"
 
 
+def test_a_flat_store_that_lds_may_have_is_written_back_all_the_same() -> None:
+    """No wait says that LDS has it, and none has to where there is no LDS."""
+    release = "flat_store_dword v[0:1], v2", WAIT, "buffer_wbl2 sc0 sc1", WAIT
+    flag = "global_store_dword v[4:5], v6, off sc0 sc1"
+    for tgsplit in (False, True):
+        mode = Mode("gfx942", L2PerAgent.ONE, tgsplit=tgsplit)
+        assert not [each for each in surplus(*release, flag, mode=mode) if each.line == HEAD + 2]
+    through = "flat_store_dword v[0:1], v2 sc0 sc1", *release[1:]
+    assert HEAD + 2 in [each.line for each in surplus(*through, flag)]
+
+
 def test_what_only_the_hardest_reading_needs_stays() -> None:
     """A write-back to the cluster and the wait for it, though LLVM does without."""
     store, flag = (

@@ -13,10 +13,13 @@ import sys
 from argparse import ArgumentParser
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
+from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.checker.cdna_check import check
@@ -44,7 +47,7 @@ from fencewright.simulator.litmus_run import (
     run,
     stuck_waves,
 )
-from fencewright.simulator.source.events import ScopedProgram
+from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev import needed
 from fencewright.tools.dev.deletions import Deleted, Deletion, deletions
 from fencewright.tools.dev.own_code import assembly_of, ptx_of
@@ -259,7 +262,25 @@ def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[tuple[PtxFinding, ne
     for function in file.functions.values():
         for each in find_problems(file, function):
             if each.rule in _KINDS:
-                yield each, by_place[places[each.line]]
+                deletion = by_place[places[each.line]]
+                half = _HALVES.get(each.rule)
+                yield each, replace(deletion, edit=half) if half is not None else deletion
+
+
+def _without_half(op: Operation, half: str, other: str) -> None:
+    """Leave an access the other half of its ordering, if it has both."""
+    name = cast(StringAttr, op.properties["opcode"]).data
+    less = name.replace(".acq_rel.", f".{other}.").replace(f".{half}.", ".relaxed.")
+    op.properties["opcode"] = StringAttr(less)
+
+
+_HALVES: Mapping[PtxRule, Callable[[Operation], None]] = MappingProxyType(
+    {
+        PtxRule.SURPLUS_RELEASE: partial(_without_half, half="release", other="acquire"),
+        PtxRule.SURPLUS_ACQUIRE: partial(_without_half, half="acquire", other="release"),
+    }
+)
+"""By what is said, the edit of the access that it is said of."""
 
 
 def _is_edited(each: PtxInstruction) -> bool:
@@ -307,7 +328,7 @@ def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[
     return tallies
 
 
-def _has_kernels_apart(program: ScopedProgram) -> bool:
+def _has_kernels_apart(program: SmallProgram) -> bool:
     """Whether waves of one work-group run kernels of their own."""
     groups = [each.placement.instance(Scope.WORKGROUP) for each in program.threads]
     return len(set(groups)) < len(groups)
