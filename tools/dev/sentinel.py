@@ -345,6 +345,15 @@ _STALE = "llvm/llvm-project#219991, reported of 23 and 24: a scalar load "
 
 KNOWN = (
     Known(
+        Rule.TRANSLATION,
+        _ANY,
+        _ANY,
+        "llvm/llvm-project#213394, and #166779 of 22: a branch that is not taken is taken for a wait "
+        "for translations",
+        has_write_back=None,
+        chip=_GFX125X,
+    ),
+    Known(
         Rule.COHERENCE,
         r"buffer_.*",
         r"buffer_.*",
