@@ -33,8 +33,8 @@ _LOADS = (CounterEvent(Counter.VMCNT, _E.VECTOR),)
 _STORES = (CounterEvent(Counter.VSCNT, _E.VECTOR),)
 _IN_LGKMCNT = (CounterEvent(Counter.LGKMCNT, _E.LDS),)
 _SCALAR = (CounterEvent(Counter.LGKMCNT, _E.SCALAR),)
-_FLAT_LOADS = tuple(CounterEvent(c, _E.FLAT) for c in (Counter.VMCNT, Counter.LGKMCNT))
-_FLAT_STORES = tuple(CounterEvent(c, _E.FLAT) for c in (Counter.VSCNT, Counter.LGKMCNT))
+# Flat accesses count in order with others (LLVM GCNSubtarget.h, hasFlatLgkmVMemCountInOrder).
+_FLAT_LOADS, _FLAT_STORES = (*_LOADS, *_IN_LGKMCNT), (*_STORES, *_IN_LGKMCNT)
 _RETURNS = frozenset({"glc"})
 
 

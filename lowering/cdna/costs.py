@@ -15,8 +15,9 @@ from fencewright.lowering.cdna.caches import (
     access_effect,
     maintenance_effect,
 )
-from fencewright.lowering.cdna.instructions import Kind, either_form
+from fencewright.lowering.cdna.instructions import Kind, either_form, has_instruction
 from fencewright.lowering.cdna.memory import HIERARCHIES
+from fencewright.lowering.cdna.waits import read_wait
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.evidence import Figure
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
@@ -125,6 +126,8 @@ _BY_KIND = {Kind.BARRIER: Work.BARRIER, Kind.SCALAR_LOAD: Work.ISSUE}
 def read_line(text: str) -> Line:
     """A line of assembly, as far as its price depends on it: registers are left out."""
     mnemonic, *words = text.replace(",", " ").split()
+    if mnemonic.startswith("s_waitcnt_"):
+        return Line(mnemonic, wait=read_wait(mnemonic, int(words[-1], 0)))
     if mnemonic != "s_waitcnt":
         return Line(mnemonic, modifiers=tuple(word for word in words if word in _BITS))
     counts = {name: int(count) for name, count in map(_read_count, words)}
@@ -167,7 +170,7 @@ def _work(chip: str, mnemonic: str, bits: tuple[str, ...], wait: WaitCounts | No
     if wait is not None:
         return _wait(wait)
     row = either_form(mnemonic)
-    if row is None or chip not in row.chips:
+    if row is None or not has_instruction(chip, row):
         raise UnsupportedError(f"cost of {mnemonic}", f"{chip} has no such instruction")
     if row.kind is Kind.CACHE:
         return _maintenance(maintenance_effect(chip, mnemonic, bits))
@@ -180,9 +183,10 @@ def _work(chip: str, mnemonic: str, bits: tuple[str, ...], wait: WaitCounts | No
 
 
 def _wait(counts: WaitCounts) -> Work:
-    if counts.vmcnt is None:
+    of_memory = [each for each in (counts.vmcnt, counts.vscnt) if each is not None]
+    if not of_memory:
         return Work.WAIT_LDS
-    return Work.WAIT_SOME if counts.vmcnt else Work.WAIT_ALL
+    return Work.WAIT_SOME if all(of_memory) else Work.WAIT_ALL
 
 
 def _maintenance(effect: Effect) -> Work:

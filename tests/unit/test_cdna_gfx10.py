@@ -17,6 +17,7 @@ from fencewright.checker.obligations import GFX9
 from fencewright.checker.passed_on import passed_on
 from fencewright.checker.source_text import read_source
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.lowering.cdna.costs import cost_of, read_line
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.commands.check_files import read_input
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
@@ -93,7 +94,16 @@ def test_a_flat_load_waited_for_by_one_counter_is_one_of_the_other() -> None:
     stores = ("flat_store_dword v[2:3], v1", "s_waitcnt_vscnt null, 0x0", LDS_READ)
     after = ("ds_read_b32 v6, v5", "s_waitcnt lgkmcnt(1)", "v_mov_b32_e32 v9, v4")
     assert hazards(*stores, *after) == []
-    assert hazards(stores[0], *stores[2:], *after) == ["hazard-raw"]
+    # LDS counts it down in the order of issue, and so does memory.
+    assert hazards(stores[0], *stores[2:], *after) == []
+    younger = "global_load_dword v7, v[2:3], off"
+    assert hazards(flat, younger, "s_waitcnt vmcnt(1) lgkmcnt(0)", use) == []
+    assert hazards(flat, younger, "s_waitcnt vmcnt(2) lgkmcnt(0)", use) == ["hazard-raw"]
+
+
+def test_what_can_go_has_a_price() -> None:
+    for text in ("s_barrier", "s_waitcnt_vscnt null, 0x0", "buffer_gl1_inv"):
+        assert cost_of("gfx1100", read_line(text)).amount > 0
 
 
 RETURN = "s_setpc_b64 s[30:31]"
