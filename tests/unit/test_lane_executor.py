@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from lane_kernels import EXAMPLES, example, executions, lowered, of_ptx, run
 from numpy.typing import NDArray
+from processor import slowness
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.simulator.memory.executor import execute
@@ -323,7 +324,7 @@ def test_a_thousand_work_groups_take_less_than_five_seconds() -> None:
     size = 1024 * 256 * 4 + 64 * MANY
     start = time.process_time()
     _, found = run(program, 1024, 256, [BufferOfSize(size), BufferOfSize(size)])
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 5 * slowness()
     assert sum(executions(program, found).values()) == 1024 * 8 * MANY
 
 
