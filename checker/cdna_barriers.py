@@ -6,12 +6,13 @@ flight there. It can go if nothing of that, back to the barrier before, is in co
 after it, up to the next one; of barriers next to each other one of two.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fencewright.checker.cdna_accesses import Operation, OperationKind
 from fencewright.checker.cdna_lift import Place
 from fencewright.checker.cdna_state import Code
+from fencewright.checker.forward import entries
 from fencewright.simulator.core.relation import bits
 
 _O = OperationKind
@@ -45,11 +46,11 @@ class Barriers:
         self.after = dict(self.before)
         self.next_to = dict(self.before)
         self.delivered = 0
-        self._to_lds = _those(code, (_O.LOAD_TO_LDS,))
-        self._outside = _those(code, (_O.OUTSIDE, _O.RETURN))
+        self._to_lds = code.of_kinds(_O.LOAD_TO_LDS)
+        self._outside = code.of_kinds(_O.OUTSIDE, _O.RETURN)
         self._counted = code.accesses | self._to_lds | self._outside
-        if self.barriers or self._to_lds:
-            self._solve()
+        if (self.barriers or self._to_lds) and self.places:
+            entries(code.flow.blocks, _At(), self._leave)
 
     def unwaited(self) -> int:
         """The loads to LDS that are in flight wherever others could be told that they are done.
@@ -85,22 +86,6 @@ class Barriers:
                 return True
         return False
 
-    def _solve(self) -> None:
-        blocks = self.code.flow.blocks
-        if not blocks or not self.places:
-            return
-        entries = {0: _At()}
-        work = [0]
-        while work:
-            number = work.pop()
-            leaving = self._leave(number, entries[number])
-            for target in blocks[number].successors:
-                known = entries.get(target)
-                joined = leaving if known is None else known.join(leaving)
-                if joined != known:
-                    entries[target] = joined
-                    work.append(target)
-
     def _leave(self, number: int, at: _At) -> _At:
         last, unordered, issued = at.last, at.unordered, at.issued
         for _, operation in self.code.counted[number]:
@@ -123,11 +108,3 @@ class Barriers:
             for each in bits(last) if counts else ():
                 self.after[each] |= counts
         return _At(last, unordered, issued)
-
-
-def _those(code: Code, kinds: Sequence[OperationKind]) -> int:
-    """The operations of some kinds, a bit each."""
-    found = 0
-    for each in code.operations:
-        found |= each.bit if each.kind in kinds else 0
-    return found

@@ -124,6 +124,10 @@ class Code:
         """How far the second bit of an operation is from its first."""
         return len(self.operations)
 
+    def of_kinds(self, *kinds: OperationKind) -> int:
+        """The operations of some kinds, a bit each."""
+        return _those(self.operations, lambda each: each.kind in kinds)
+
     def those(self, bits: int) -> tuple[Operation, ...]:
         """The operations in a set."""
         found: list[Operation] = []

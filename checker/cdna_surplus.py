@@ -115,7 +115,7 @@ class _Filter:
         every_read = code.reads << code.others
         self.late: list[int] = []
         self.older: list[int] = []
-        always = _mask(code, (_O.BARRIER, _O.OUTSIDE))
+        always = code.of_kinds(_O.BARRIER, _O.OUTSIDE)
         for rank, scope in enumerate(self.scopes):
             reach = code.mode.reach(scope)
             others = passed.at[reach] << code.others
@@ -195,13 +195,6 @@ def _at_agent(code: Code) -> int:
     return code.coherent[code.mode.scopes.index(Scope.AGENT)]
 
 
-def _mask(code: Code, kinds: Sequence[OperationKind]) -> int:
-    bits = 0
-    for each in code.operations:
-        bits |= each.bit if each.kind in kinds else 0
-    return bits
-
-
 _LEAVES = frozenset({_O.OUTSIDE, _O.RETURN})
 _COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE})
 """Operations of which nothing is asked."""
@@ -234,7 +227,7 @@ class _Search:
         self.filter = _Filter(code, propagated(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
-        self._acquires = _at_agent(code) | _mask(code, (_O.BARRIER,))
+        self._acquires = _at_agent(code) | code.of_kinds(_O.BARRIER)
         self._known: tuple[State | None, dict[int, State]] = (None, {})
         self._changing = {id(step): each for block in code.counted for step, each in block}
         self._position = {

@@ -8,10 +8,12 @@ and vector accesses. Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, xcnt; ll
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Flow, Step
 from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.forward import entries
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -26,43 +28,46 @@ _COPIES = (Counter.ASYNCCNT, Counter.TENSORCNT)
 _COMPUTES = (_K.VALU, _K.SALU)
 _NOT_REPLAYED = ("exec", "vcc", "m0", "scc", "mode", "flat_scratch")
 
-_Pending = Mapping[str, tuple[int, bool]]
-"""By register the line of an access that reads it, and whether that is a scalar one."""
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """By register the line of an access that reads it, and whether that is a scalar one."""
+
+    reads: Mapping[str, tuple[int, bool]]
+
+    def join(self, other: "_Pending") -> "_Pending":
+        """What may be pending on either path; one line of several is enough."""
+        return _Pending({**other.reads, **self.reads})
+
+
+_NOTHING = _Pending({})
 
 
 def find_untranslated(flow: Flow) -> Iterator[Finding]:
     """Of each access the first register that is overwritten too early, in the order of the text."""
-    if Counter.XCNT not in flow.chip.counters or not flow.blocks:
+    if Counter.XCNT not in flow.chip.counters:
         return
-    entries: dict[int, _Pending] = {0: {}}
-    work = [0]
-    while work:
-        number = work.pop()
-        pending = entries[number]
-        for step in flow.blocks[number].steps:
+    blocks = flow.blocks
+
+    def through(number: int, pending: _Pending) -> _Pending:
+        for step in blocks[number].steps:
             pending = _after(step, pending)
+        return pending
+
+    def along(number: int, target: int, pending: _Pending) -> _Pending:
         # A branch that is taken waits for all translations.
-        following = number + 1
-        if following in flow.blocks[number].successors and not _is_left(flow.blocks[number]):
-            known = entries.get(following, {})
-            joined = {**pending, **known}
-            if following not in entries or joined != known:
-                entries[following] = joined
-                work.append(following)
-        for target in flow.blocks[number].successors:
-            if target not in entries:
-                entries[target] = {}
-                work.append(target)
-    yield from _found(flow, entries)
+        return pending if target == number + 1 and not _is_left(blocks[number]) else _NOTHING
+
+    yield from _found(flow, entries(blocks, _NOTHING, through, along))
 
 
-def _found(flow: Flow, entries: Mapping[int, _Pending]) -> Iterator[Finding]:
+def _found(flow: Flow, begin: Mapping[int, _Pending]) -> Iterator[Finding]:
     seen: set[int] = set()
-    for number in sorted(entries):
-        pending = entries[number]
+    for number in sorted(begin):
+        pending = begin[number]
         for step in flow.blocks[number].steps:
             for register in step.effects.defines if step.effects.kind in _COMPUTES else ():
-                line, _ = pending.get(register, (0, False))
+                line, _ = pending.reads.get(register, (0, False))
                 if line and line not in seen:
                     seen.add(line)
                     text = (
@@ -82,16 +87,16 @@ def _after(step: Step, pending: _Pending) -> _Pending:
     effects = step.effects
     name = step.instruction.mnemonic
     if effects.kind in _DRAINS or name.startswith(_DRAIN_NAMES):
-        return {}
+        return _NOTHING
     is_copy = any(each.counter in _COPIES for each in effects.events)
     if effects.kind not in _ACCESSES or effects.space is AddressSpace.LOCAL or is_copy:
         return pending
     is_scalar = effects.space is AddressSpace.CONSTANT
     line = step.instruction.line
-    left = {key: each for key, each in pending.items() if each[1] is is_scalar}
+    left = {key: each for key, each in pending.reads.items() if each[1] is is_scalar}
     read = {
         register: (line, is_scalar)
         for register in effects.uses
         if not register.startswith(_NOT_REPLAYED) and register not in effects.defines
     }
-    return {**left, **read}
+    return _Pending({**left, **read})

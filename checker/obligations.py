@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from fencewright.checker.forward import entries
 from fencewright.checker.source_program import SourceFunction, SourceKind, SourceOperation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
@@ -185,26 +186,16 @@ class _Finder:
 
     def _solve(self, transfer: Callable[[SourceOperation, _State, bool], _State]) -> None:
         blocks = self.function.blocks
-        acquires = transfer == self._acquire
-        if not blocks:
-            return
-        entries = {0: _State(0, (0,) * (len(_CLASSES) * len(self.scopes)))}
-        work = [0]
-        while work:
-            number = work.pop()
-            state = entries[number]
+        along = self._along if transfer == self._acquire else None
+
+        def execute(number: int, state: _State, record: bool = False) -> _State:
             for each in blocks[number].operations:
-                state = transfer(each, state, False)
-            for target in blocks[number].successors:
-                leaving = self._along(number, target, state) if acquires else state
-                known = entries.get(target)
-                joined = leaving if known is None else known.join(leaving)
-                if joined != known:
-                    entries[target] = joined
-                    work.append(target)
-        for number, state in entries.items():
-            for each in blocks[number].operations:
-                state = transfer(each, state, True)
+                state = transfer(each, state, record)
+            return state
+
+        start = _State(0, (0,) * (len(_CLASSES) * len(self.scopes)))
+        for number, state in entries(blocks, start, execute, along).items():
+            execute(number, state, record=True)
 
     def _along(self, number: int, target: int, state: _State) -> _State:
         """On the way to a block that runs if a compare-exchange has succeeded, it has acquired."""

@@ -9,6 +9,7 @@ Sources: C++20 [intro.races], happens before; LLVM AMDGPUMemoryModel, inclusive 
 
 from dataclasses import dataclass
 
+from fencewright.checker.forward import entries
 from fencewright.checker.obligations import Hierarchy, Order, Owed, reads_atomically
 from fencewright.checker.source_program import SourceFunction, SourceKind, SourceOperation
 from fencewright.lowering.vocabulary import AddressSpace
@@ -88,26 +89,16 @@ class _Finder:
     def find(self) -> dict[tuple[Order, int], Owed]:
         """All pairs: one forward analysis over the blocks."""
         blocks = self.function.blocks
-        if not blocks:
-            return {}
         none = (0,) * len(self.hierarchy.scopes)
-        entries = {0: _State(0, none, (none,) * len(_CLASSES))}
-        work = [0]
-        while work:
-            number = work.pop()
-            state = entries[number]
+        start = _State(0, none, (none,) * len(_CLASSES))
+
+        def execute(number: int, state: _State, record: bool = False) -> _State:
             for each in blocks[number].operations:
-                state = self._execute(each, state, record=False)
-            for target in blocks[number].successors:
-                leaving = self._along(number, target, state)
-                known = entries.get(target)
-                joined = leaving if known is None else known.join(leaving)
-                if joined != known:
-                    entries[target] = joined
-                    work.append(target)
-        for number, state in entries.items():
-            for each in blocks[number].operations:
-                state = self._execute(each, state, record=True)
+                state = self._execute(each, state, record=record)
+            return state
+
+        for number, state in entries(blocks, start, execute, self._along).items():
+            execute(number, state, record=True)
         return self.owed
 
     def _along(self, number: int, target: int, state: _State) -> _State:

@@ -1,18 +1,10 @@
 """The forward dataflow over a PTX function: what some path brings to each instruction."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, Self, TypeVar
+from typing import TypeVar
 
+from fencewright.checker.forward import Joinable, entries
 from fencewright.checker.ptx_text import PtxBlock, PtxFunction, PtxInstruction
-
-
-class Joinable(Protocol):
-    """A state of a lattice; equal states are the same."""
-
-    def join(self, other: Self) -> Self:
-        """The state where two paths meet."""
-        ...
-
 
 _State = TypeVar("_State", bound=Joinable)
 
@@ -30,21 +22,18 @@ def states(
     is not further down in the text (None: all of it). ``along``: what of a state goes from a block to
     one after it.
     """
-    entry: dict[int, _State] = {0: start}
-    waiting = [0]
-    while waiting:
-        number = waiting.pop()
-        state = entry[number]
+
+    def through(number: int, state: _State) -> _State:
         for each in function.blocks[number].instructions:
             state = after(each, state)
-        for following in function.blocks[number].successors:
-            found = state if backwards is None or following > number else backwards(state)
-            found = found if along is None else along(function.blocks[number], following, found)
-            before = entry.get(following)
-            joined = found if before is None else before.join(found)
-            if joined != before:
-                entry[following] = joined
-                waiting.append(following)
+        return state
+
+    def between(number: int, following: int, state: _State) -> _State:
+        if backwards is not None and following <= number:
+            state = backwards(state)
+        return state if along is None else along(function.blocks[number], following, state)
+
+    entry = entries(function.blocks, start, through, between)
     for number in sorted(entry):
         state = entry[number]
         for each in function.blocks[number].instructions:
