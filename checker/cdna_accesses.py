@@ -87,7 +87,7 @@ class Mode:
     def passes_on_late(self) -> bool:
         """Whether what a wave invalidates holds for others of its work-group only once that is done.
 
-        Those on its CU are behind it in the same queues. Where counters are split, it holds for the
+        Those on its CU come after it in the same queues. Where counters are split, it holds for the
         wave itself no sooner either.
         """
         return self.tgsplit and not self.chip.splits_counters

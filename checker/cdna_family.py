@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from fencewright.lowering.cdna.scoreboard import CounterEvent
 from fencewright.lowering.vocabulary import AddressSpace, Word
 
+EXEC, VCC = ("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi")
+SCC, M0 = ("scc",), ("m0",)
+FLAT_SCRATCH = ("flat_scratch_lo", "flat_scratch_hi")
+"""Registers that instructions use or define without printing them, of a wave of 64 lanes."""
+
 
 class InstructionKind(Word):
     """What an instruction is, as far as synchronisation depends on it.

@@ -13,16 +13,20 @@ from dataclasses import replace
 
 from fencewright.checker import cdna_operands_gfx9 as gfx9
 from fencewright.checker import cdna_operands_gfx1250 as gfx12
-from fencewright.checker.cdna_family import FamilyRow, InstructionKind
+from fencewright.checker.cdna_family import (
+    EXEC,
+    FLAT_SCRATCH,
+    M0,
+    SCC,
+    FamilyRow,
+    InstructionKind,
+)
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.scoreboard import CounterEvent, CounterEventKind
 from fencewright.lowering.vocabulary import AddressSpace
 
 _K = InstructionKind
 _E = CounterEventKind
-_EXEC, _SCC, _M0 = ("exec_lo", "exec_hi"), ("scc",), ("m0",)
-_VCC = ("vcc_lo", "vcc_hi")
-_FLAT_SCRATCH = ("flat_scratch_lo", "flat_scratch_hi")
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, AddressSpace.CONSTANT
 
@@ -49,23 +53,16 @@ def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) ->
 
 _SCALAR_CONTROL = (
     FamilyRow("s_waitcnt|s_waitcnt_(vm|vs|lgkm|exp)cnt|s_wait_idle", _K.WAIT, 0, _COUNTERS),
-    _control("s_barrier", _K.BARRIER),
-    _control("s_endpgm|s_endpgm_saved|s_endpgm_ordered_ps_done", _K.END),
-    _control("s_branch", _K.JUMP),
-    _control("s_cbranch_scc[01]", _K.BRANCH, _SCC),
-    _control("s_cbranch_vccn?z", _K.BRANCH, _VCC),
-    _control("s_cbranch_execn?z", _K.BRANCH, _EXEC),
-    _control("s_cbranch_cdbg\\w+", _K.BRANCH),
-    _control("s_setpc_b64|s_rfe_b64", _K.JUMP),
+    *_here(gfx9.CONTROL_FLOW),
     FamilyRow("s_swappc_b64|s_call_b64", _K.CALL, 1, _OPERANDS),
-    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _COUNTERS, uses=(*_M0, *_EXEC),
+    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _COUNTERS, uses=(*M0, *EXEC),
         events=_SCALAR),
     FamilyRow("s_sendmsg_rtn_b(32|64)", _K.MESSAGE, 1, _COUNTERS, events=_SCALAR),
     _control("s_nop|s_sleep|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end|s_clause|s_delay_alu"
         "|s_waitcnt_depctr|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup"
         "|s_version|s_round_mode|s_denorm_mode|s_inst_prefetch|s_set_inst_prefetch_distance"
         "|s_ttracedata_imm", _K.NOTHING),
-    _control("s_ttracedata", _K.NOTHING, _M0),
+    _control("s_ttracedata", _K.NOTHING, M0),
     FamilyRow("s_gl1_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
 )  # fmt: skip
 """``s_waitcnt_depctr`` is about registers that the wave's own instructions read and write."""
@@ -78,18 +75,18 @@ def _salu(pattern: str, accumulates: bool = False, *, defines: tuple[str, ...] =
 
 _SCALAR_ALU = (
     *_here(gfx12.SCALAR_ALU),
-    _salu("s_addk_i32", True, defines=_SCC),
-    _salu("s_(addc|subb)_u32", defines=_SCC, uses=_SCC),
+    _salu("s_addk_i32", True, defines=SCC),
+    _salu("s_(addc|subb)_u32", defines=SCC, uses=SCC),
     _salu("s_(add|sub)_[iu]32|s_lshl[1-4]_add_u32|s_(bcnt[01]|quadmask|wqm|not|abs)_\\w+"
         "|s_(min|max|absdiff|and|or|xor|nand|nor|xnor|andn2|orn2|and_not1|or_not1|lshl|lshr|ashr"
-        "|bfe)_(i32|u32|b32|i64|u64|b64)", defines=_SCC),
+        "|bfe)_(i32|u32|b32|i64|u64|b64)", defines=SCC),
     _salu("s_(mov|brev|ff[01]|flbit|clz|ctz|cls|sext|getpc|getreg|movk|bitreplicate|bfm|pack|mul"
         "|mul_hi|cvt|ceil|floor|trunc|rndne|add|sub|min|max|fmaak|fmamk)_\\w+"),
 )  # fmt: skip
 
 
 def _valu(pattern: str, results: int, accumulates: bool = False,
-    uses: tuple[str, ...] = _EXEC) -> FamilyRow:  # fmt: skip
+    uses: tuple[str, ...] = EXEC) -> FamilyRow:  # fmt: skip
     return FamilyRow(pattern, _K.VALU, results, _OPERANDS, accumulates, uses=uses)
 
 
@@ -97,9 +94,9 @@ _VECTOR_ALU = (
     _valu("v_clrexcp(_e32|_e64)?", 0, uses=()),
     _valu("v_(add|sub|subrev)_co_ci_u32_sdwa|v_mad_(u64_u32|i64_i32)", 2),
     _valu("v_(mac|dot\\d+c|dot2acc)_\\w+", 1, True),
-    _valu("v_movrels_b32_(dpp|sdwa)", 1, True, (*_EXEC, *_M0)),
-    _valu("v_interp_p2_f32(_e32|_e64)?", 1, True, (*_EXEC, *_M0)),
-    _valu("v_interp_\\w+", 1, uses=(*_EXEC, *_M0)),
+    _valu("v_movrels_b32_(dpp|sdwa)", 1, True, (*EXEC, *M0)),
+    _valu("v_interp_p2_f32(_e32|_e64)?", 1, True, (*EXEC, *M0)),
+    _valu("v_interp_\\w+", 1, uses=(*EXEC, *M0)),
     *_here(gfx12.VECTOR_ALU),
 )
 
@@ -114,7 +111,7 @@ def _image(
         results,
         _COUNTERS,
         accumulates=is_atomic,
-        uses=_EXEC,
+        uses=EXEC,
         space=_GLOBAL,
         events=events,
         returns=_RETURNS if is_atomic else frozenset(),
@@ -123,11 +120,11 @@ def _image(
 
 
 _OTHER_MEMORY = (
-    FamilyRow("buffer_gl[01]_inv", _K.CACHE, 0, _COUNTERS, uses=_EXEC),
+    FamilyRow("buffer_gl[01]_inv", _K.CACHE, 0, _COUNTERS, uses=EXEC),
     _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS),
     _image("image_store\\w*", _K.STORE, 0, _STORES),
     _image("image_\\w+", _K.LOAD, 1, _LOADS),
-    FamilyRow("exp", _K.NOTHING, 0, _OPERANDS, uses=_EXEC),
+    FamilyRow("exp", _K.NOTHING, 0, _OPERANDS, uses=EXEC),
 )
 
 
@@ -161,8 +158,8 @@ FAMILIES_GFX10 = (
     *_VECTOR_ALU,
     *_OTHER_MEMORY,
     *_named_as_on_gfx9("global", _GLOBAL),
-    *_named_as_on_gfx9("scratch", _PRIVATE, uses=_FLAT_SCRATCH),
-    *_named_as_on_gfx9("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, _FLAT_SCRATCH),
+    *_named_as_on_gfx9("scratch", _PRIVATE, uses=FLAT_SCRATCH),
+    *_named_as_on_gfx9("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, FLAT_SCRATCH),
     *_named_as_on_gfx9("t?buffer", None),
     *_here(gfx9.LOCAL_MEMORY),
 )
@@ -176,14 +173,14 @@ FAMILIES_GFX11 = (
     FamilyRow("s_atc_probe(_buffer)?", _K.NOTHING, 0, _COUNTERS, events=_SCALAR),
     *_VECTOR_ALU,
     *_OTHER_MEMORY,
-    FamilyRow("lds_param_load", _K.NOTHING, 1, _OPERANDS, uses=(*_EXEC, *_M0)),
+    FamilyRow("lds_param_load", _K.NOTHING, 1, _OPERANDS, uses=(*EXEC, *M0)),
     *_named_as_on_gfx12("global", _GLOBAL),
-    *_named_as_on_gfx12("scratch", _PRIVATE, uses=_FLAT_SCRATCH),
-    *_named_as_on_gfx12("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, _FLAT_SCRATCH),
+    *_named_as_on_gfx12("scratch", _PRIVATE, uses=FLAT_SCRATCH),
+    *_named_as_on_gfx12("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, FLAT_SCRATCH),
     *_named_as_on_gfx12("t?buffer", None),
-    FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _COUNTERS, uses=(*_EXEC, *_M0), events=_SCALAR),
-    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.MESSAGE, 1, _COUNTERS, uses=(*_EXEC, *_M0), events=_SCALAR),
-    FamilyRow("ds_bvh_stack_rtn_b32", _K.ATOMIC, 2, _COUNTERS, True, uses=(*_EXEC, *_M0), space=_LDS,
+    FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
+    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.MESSAGE, 1, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
+    FamilyRow("ds_bvh_stack_rtn_b32", _K.ATOMIC, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
         events=_IN_LGKMCNT),
     *_here(gfx12.local_memory(_IN_LGKMCNT, merges=False)),
 )  # fmt: skip

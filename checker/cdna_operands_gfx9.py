@@ -4,15 +4,18 @@ Those of gfx10 are alike in much (``cdna_operands_gfx10``). Which registers are 
 (``s_set_gpr_idx_on``, ``s_movrels_b32``) is not in the text.
 """
 
-from fencewright.checker.cdna_family import FamilyRow, InstructionKind
+from fencewright.checker.cdna_family import (
+    EXEC,
+    FLAT_SCRATCH,
+    M0,
+    SCC,
+    VCC,
+    FamilyRow,
+    InstructionKind,
+)
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS, CounterEvent, CounterEventKind
 from fencewright.lowering.vocabulary import AddressSpace
-
-_EXEC = ("exec_lo", "exec_hi")
-_SCC, _M0 = ("scc",), ("m0",)
-_VCC = ("vcc_lo", "vcc_hi")
-_FLAT_SCRATCH = ("flat_scratch_lo", "flat_scratch_hi")
 
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, AddressSpace.CONSTANT
@@ -44,7 +47,7 @@ def _valu(
     source: str,
     accumulates: bool = False,
     defines: tuple[str, ...] = (),
-    uses: tuple[str, ...] = _EXEC,
+    uses: tuple[str, ...] = EXEC,
 ) -> FamilyRow:
     return FamilyRow(pattern, _K.VALU, results, source, accumulates, defines, uses)
 
@@ -53,48 +56,53 @@ def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) ->
     return FamilyRow(pattern, kind, 0, _SOPP, uses=uses)
 
 
-_SCALAR_CONTROL = (
-    _control("s_waitcnt", _K.WAIT),
+CONTROL_FLOW = (
     _control("s_barrier", _K.BARRIER),
     _control("s_endpgm|s_endpgm_saved|s_endpgm_ordered_ps_done", _K.END),
     _control("s_branch", _K.JUMP),
-    _control("s_cbranch_scc[01]", _K.BRANCH, _SCC),
-    _control("s_cbranch_vccn?z", _K.BRANCH, _VCC),
-    _control("s_cbranch_execn?z", _K.BRANCH, _EXEC),
+    _control("s_cbranch_scc[01]", _K.BRANCH, SCC),
+    _control("s_cbranch_vccn?z", _K.BRANCH, VCC),
+    _control("s_cbranch_execn?z", _K.BRANCH, EXEC),
     _control("s_cbranch_cdbg\\w+", _K.BRANCH),
     _control("s_setpc_b64|s_rfe_b64", _K.JUMP),
+)
+"""Barriers, jumps and ends, as gfx10 and gfx11 have them too."""
+
+_SCALAR_CONTROL = (
+    _control("s_waitcnt", _K.WAIT),
+    *CONTROL_FLOW,
     FamilyRow("s_swappc_b64", _K.CALL, 1, _SOP1),
     FamilyRow("s_call_b64", _K.CALL, 1, _SOPK),
-    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _SOPP, uses=(*_M0, *_EXEC),
+    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _SOPP, uses=(*M0, *EXEC),
         events=UNORDERED),
     _control("s_nop|s_sleep|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end", _K.NOTHING),
     _control("s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup", _K.NOTHING),
-    _control("s_ttracedata", _K.NOTHING, _M0),
+    _control("s_ttracedata", _K.NOTHING, M0),
     _control("s_cbranch_(g_fork|i_fork|join)|s_rfe_restore_b64", _K.UNKNOWN),
 )  # fmt: skip
 
 _SCALAR_ALU = (
-    _salu("s_cmpk?_\\w+|s_bitcmp[01]_\\w+|s_setvskip", 0, _SOPC, defines=_SCC),
+    _salu("s_cmpk?_\\w+|s_bitcmp[01]_\\w+|s_setvskip", 0, _SOPC, defines=SCC),
     _salu("s_setreg_(imm32_)?b32", 0, _SOPK),
-    FamilyRow("s_set_gpr_idx_(idx|on)", _K.SALU, 0, _SOPC, defines=_M0, uses=_M0),
-    FamilyRow("s_set_gpr_idx_mode", _K.SALU, 0, _SOPP, defines=_M0),
+    FamilyRow("s_set_gpr_idx_(idx|on)", _K.SALU, 0, _SOPC, defines=M0, uses=M0),
+    FamilyRow("s_set_gpr_idx_mode", _K.SALU, 0, _SOPP, defines=M0),
     _salu("s_set_gpr_idx_off", 0, _SOPP),
-    FamilyRow("s_cmovk_i32", _K.SALU, 1, _SOPK, uses=_SCC),
-    FamilyRow("s_addk_i32", _K.SALU, 1, _SOPK, accumulates=True, defines=_SCC),
+    FamilyRow("s_cmovk_i32", _K.SALU, 1, _SOPK, uses=SCC),
+    FamilyRow("s_addk_i32", _K.SALU, 1, _SOPK, accumulates=True, defines=SCC),
     FamilyRow("s_mulk_i32", _K.SALU, 1, _SOPK, accumulates=True),
     FamilyRow("s_bitset[01]_b(32|64)", _K.SALU, 1, _SOP1, accumulates=True),
-    _salu("s_(cselect|cmov)_b(32|64)", 1, _SOP1, uses=_SCC),
-    _salu("s_(addc|subb)_u32", 1, _SOP2, defines=_SCC, uses=_SCC),
-    _salu("s_\\w+_saveexec_b64", 1, _SOP1, defines=(*_SCC, *_EXEC), uses=_EXEC),
-    _salu("s_andn[12]_wrexec_b64", 1, _SOP1, defines=(*_SCC, *_EXEC), uses=_EXEC),
-    _salu("s_movrels_b(32|64)", 1, _SOP1, uses=_M0),
-    _salu("s_movreld_b(32|64)", 0, _SOP1, uses=_M0),
+    _salu("s_(cselect|cmov)_b(32|64)", 1, _SOP1, uses=SCC),
+    _salu("s_(addc|subb)_u32", 1, _SOP2, defines=SCC, uses=SCC),
+    _salu("s_\\w+_saveexec_b64", 1, _SOP1, defines=(*SCC, *EXEC), uses=EXEC),
+    _salu("s_andn[12]_wrexec_b64", 1, _SOP1, defines=(*SCC, *EXEC), uses=EXEC),
+    _salu("s_movrels_b(32|64)", 1, _SOP1, uses=M0),
+    _salu("s_movreld_b(32|64)", 0, _SOP1, uses=M0),
     _salu("s_(mov|brev|ff[01]|flbit|sext|getpc|getreg|movk|bitreplicate)_\\w+", 1, _SOP1),
     _salu("s_(bfm|pack_\\w\\w|mul|mul_hi)_\\w+", 1, _SOP2),
-    _salu("s_(abs|not|wqm|quadmask|bcnt[01])_\\w+", 1, _SOP1, defines=_SCC),
+    _salu("s_(abs|not|wqm|quadmask|bcnt[01])_\\w+", 1, _SOP1, defines=SCC),
     _salu("s_(add|sub|min|max|absdiff|and|or|xor|andn2|orn2|nand|nor|xnor|lshl|lshr|ashr|bfe)_"
-        "(i32|u32|b32|i64|u64|b64)", 1, _SOP2, defines=_SCC),
-    _salu("s_lshl[1-4]_add_u32", 1, _SOP2, defines=_SCC),
+        "(i32|u32|b32|i64|u64|b64)", 1, _SOP2, defines=SCC),
+    _salu("s_lshl[1-4]_add_u32", 1, _SOP2, defines=SCC),
 )  # fmt: skip
 
 
@@ -116,9 +124,9 @@ def _scalar_memory(
 
 SCALAR_MEMORY = (
     _scalar_memory("s_(buffer_)?load_dword(x\\d+)?", _K.LOAD, 1),
-    FamilyRow("s_scratch_load_dword(x\\d+)?", _K.LOAD, 1, _SMEM, uses=_FLAT_SCRATCH,
+    FamilyRow("s_scratch_load_dword(x\\d+)?", _K.LOAD, 1, _SMEM, uses=FLAT_SCRATCH,
         space=_PRIVATE, events=_SCALAR),
-    FamilyRow("s_scratch_store_dword(x\\d+)?", _K.STORE, 0, _SMEM, uses=_FLAT_SCRATCH,
+    FamilyRow("s_scratch_store_dword(x\\d+)?", _K.STORE, 0, _SMEM, uses=FLAT_SCRATCH,
         space=_PRIVATE, events=_SCALAR),
     _scalar_memory("s_(buffer_)?store_dword(x\\d+)?", _K.STORE, 0),
     _scalar_memory("s_(buffer_)?atomic_\\w+", _K.ATOMIC, 1, accumulates=True),
@@ -133,19 +141,19 @@ _CARRIES = "v_(add|sub|subrev|addc|subb|subbrev)_co_u32"
 _VECTOR_ALU = (
     _valu("v_nop(_e32|_e64)?|v_clrexcp(_e32|_e64)?", 0, _VOP1, uses=()),
     _valu("v_mfma_ld_scale_b32", 0, _VOP3P),
-    _valu("v_cmpx_\\w+", 1, _VOPC, defines=_EXEC),
+    _valu("v_cmpx_\\w+", 1, _VOPC, defines=EXEC),
     _valu("v_cmp_\\w+", 1, _VOPC),
     _valu(f"{_CARRIES}_dpp", 2, _DPP, accumulates=True),
     _valu(f"{_CARRIES}(_e32|_e64|_sdwa)?", 2, _VOP2),
     _valu("v_div_scale_f(32|64)|v_mad_(u64_u32|i64_i32)", 2, _VOP3),
-    _valu("v_div_fmas_f(32|64)", 1, _VOP3, uses=(*_EXEC, *_VCC)),
+    _valu("v_div_fmas_f(32|64)", 1, _VOP3, uses=(*EXEC, *VCC)),
     _valu("v_swap_b32(_e32)?|v_permlane(16|32)_swap_b32(_e32|_e64)?", 2, _VOP1, accumulates=True),
     _valu("v_readlane_b32", 1, _VOP3, uses=()),
     _valu("v_writelane_b32", 1, _VOP3, accumulates=True, uses=()),
     _valu("v_interp_(p1_f32|mov_f32)(_e32|_e64)?|v_interp_p1l[lv]_f16|v_interp_p2(_legacy)?_f16",
-        1, _INTERPOLATION, uses=(*_EXEC, *_M0)),
+        1, _INTERPOLATION, uses=(*EXEC, *M0)),
     _valu("v_interp_p2_f32(_e32|_e64)?", 1, _INTERPOLATION, accumulates=True,
-        uses=(*_EXEC, *_M0)),
+        uses=(*EXEC, *M0)),
     _valu("v_(f?mac|pk_fmac|dot\\d+c)_\\w+", 1, _VOP2, accumulates=True),
     _valu("v_\\w+_dpp", 1, _DPP, accumulates=True),
     _valu("v_fma_mix(lo|hi)_f16|v_smfmac_\\w+", 1, _VOP3P, accumulates=True),
@@ -184,7 +192,7 @@ def memory_rows(
             results,
             source,
             accumulates,
-            uses=(*_EXEC, *uses),
+            uses=(*EXEC, *uses),
             space=space,
             events=stores if is_store and stores is not None else events,
             returns=_RETURNS if is_atomic else frozenset(),
@@ -195,7 +203,7 @@ def memory_rows(
     together = "buffer" in prefix
     halves = "|".join(f"{prefix}_load_{name}_d16(_hi)?" for name in ("[su]byte", "short"))
     return (
-        FamilyRow(halves, _K.LOAD, 1, source, True, uses=(*_EXEC, *uses), space=space,
+        FamilyRow(halves, _K.LOAD, 1, source, True, uses=(*EXEC, *uses), space=space,
             events=events),
         access("load_\\w+", _K.LOAD, 1),
         access("store_\\w+", _K.STORE, 0),
@@ -206,7 +214,7 @@ def memory_rows(
 def _to_lds(
     pattern: str, space: AddressSpace | None, source: str, kind: InstructionKind
 ) -> FamilyRow:
-    return FamilyRow(pattern, kind, 0, source, uses=(*_EXEC, *_M0), space=space, events=_IN_VMCNT)
+    return FamilyRow(pattern, kind, 0, source, uses=(*EXEC, *M0), space=space, events=_IN_VMCNT)
 
 
 _VECTOR_MEMORY = (
@@ -214,15 +222,15 @@ _VECTOR_MEMORY = (
     _to_lds("scratch_load_lds_\\w+", _PRIVATE, _FLAT, _K.MEMORY_TO_LDS),
     _to_lds("buffer_store_lds_dword", None, _BUFFER, _K.STORE),
     *memory_rows("global", _GLOBAL, _IN_VMCNT, _FLAT),
-    *memory_rows("scratch", _PRIVATE, _IN_VMCNT, _FLAT, _FLAT_SCRATCH),
-    *memory_rows("flat", _GENERIC, _IN_BOTH, _FLAT, _FLAT_SCRATCH),
+    *memory_rows("scratch", _PRIVATE, _IN_VMCNT, _FLAT, FLAT_SCRATCH),
+    *memory_rows("flat", _GENERIC, _IN_BOTH, _FLAT, FLAT_SCRATCH),
     *memory_rows("t?buffer", None, _IN_VMCNT, _BUFFER),
-    FamilyRow("buffer_(wbl2|inv|invl2|wbinvl1|wbinvl1_vol)", _K.CACHE, 0, _BUFFER, uses=_EXEC),
-    FamilyRow("image_atomic_\\w+", _K.ATOMIC, 1, _IMAGE, accumulates=True, uses=_EXEC,
+    FamilyRow("buffer_(wbl2|inv|invl2|wbinvl1|wbinvl1_vol)", _K.CACHE, 0, _BUFFER, uses=EXEC),
+    FamilyRow("image_atomic_\\w+", _K.ATOMIC, 1, _IMAGE, accumulates=True, uses=EXEC,
         space=_GLOBAL, events=_IN_VMCNT),
-    FamilyRow("image_store\\w*", _K.STORE, 0, _IMAGE, uses=_EXEC, space=_GLOBAL,
+    FamilyRow("image_store\\w*", _K.STORE, 0, _IMAGE, uses=EXEC, space=_GLOBAL,
         events=_IN_VMCNT),
-    FamilyRow("image_\\w+", _K.LOAD, 1, _IMAGE, uses=_EXEC, space=_GLOBAL, events=_IN_VMCNT),
+    FamilyRow("image_\\w+", _K.LOAD, 1, _IMAGE, uses=EXEC, space=_GLOBAL, events=_IN_VMCNT),
 )  # fmt: skip
 
 
@@ -230,22 +238,22 @@ def _lds(
     pattern: str, kind: InstructionKind, results: int, uses: tuple[str, ...] = ()
 ) -> FamilyRow:
     return FamilyRow(
-        pattern, kind, results, _DS, uses=(*_EXEC, *uses), space=_LDS, events=_IN_LGKMCNT
+        pattern, kind, results, _DS, uses=(*EXEC, *uses), space=_LDS, events=_IN_LGKMCNT
     )
 
 
 LOCAL_MEMORY = (
     _lds("ds_nop", _K.NOTHING, 0),
-    FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _DS, uses=(*_EXEC, *_M0), events=UNORDERED),
-    FamilyRow("ds_ordered_count", _K.MESSAGE, 1, _DS, uses=(*_EXEC, *_M0), events=UNORDERED),
-    FamilyRow("ds_(b?permute|swizzle)_b32", _K.LANES, 1, _DS, uses=_EXEC, events=_IN_LGKMCNT),
+    FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _DS, uses=(*EXEC, *M0), events=UNORDERED),
+    FamilyRow("ds_ordered_count", _K.MESSAGE, 1, _DS, uses=(*EXEC, *M0), events=UNORDERED),
+    FamilyRow("ds_(b?permute|swizzle)_b32", _K.LANES, 1, _DS, uses=EXEC, events=_IN_LGKMCNT),
     FamilyRow("ds_read_u\\d+_d16(_hi)?|ds_read_i8_d16(_hi)?", _K.LOAD, 1, _DS, accumulates=True,
-        uses=_EXEC, space=_LDS, events=_IN_LGKMCNT),
-    _lds("ds_read_addtid_b32", _K.LOAD, 1, _M0),
-    _lds("ds_write_addtid_b32", _K.STORE, 0, _M0),
-    _lds("ds_(append|consume)", _K.ATOMIC, 1, _M0),
+        uses=EXEC, space=_LDS, events=_IN_LGKMCNT),
+    _lds("ds_read_addtid_b32", _K.LOAD, 1, M0),
+    _lds("ds_write_addtid_b32", _K.STORE, 0, M0),
+    _lds("ds_(append|consume)", _K.ATOMIC, 1, M0),
     _lds("ds_read\\w+", _K.LOAD, 1),
-    _lds("ds_\\w+_src2_\\w+", _K.ATOMIC, 0, _M0),
+    _lds("ds_\\w+_src2_\\w+", _K.ATOMIC, 0, M0),
     _lds("ds_write\\w+", _K.STORE, 0),
     _lds("ds_\\w+_rtn_\\w+", _K.ATOMIC, 1),
     _lds("ds_\\w+", _K.ATOMIC, 0),

@@ -12,7 +12,13 @@ from fencewright.checker.cdna_accesses import Operation, OperationKind
 from fencewright.checker.cdna_barriers import Barriers
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_lift import LiftedFunction, lines, propagated
-from fencewright.checker.cdna_spins import Spin, address_of, is_flag_alone, spins_of
+from fencewright.checker.cdna_spins import (
+    Spin,
+    is_flag_alone,
+    lasting_address,
+    scalar_address,
+    spins_of,
+)
 from fencewright.checker.cdna_state import State, wait_for_stores, walk
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Reach
@@ -279,14 +285,14 @@ class _Patterns:
 
     def _unordered_signals(self, read: Operation, inside: set[int]) -> None:
         assert read.step is not None
-        flag = address_of(self.code, read.step)
-        for write in self.code.operations:
+        flag = lasting_address(self.code, read.step)
+        for write in self.code.operations if flag else ():
             if write.number in inside or write.number not in self.lifted.places:
                 continue
             is_write = write.kind in (_O.STORE, _O.ATOMIC) and write.in_memory
-            if not is_write or write.step is None or not flag:
+            if not is_write or write.step is None or scalar_address(write.step) != flag:
                 continue
-            if address_of(self.code, write.step) != flag or not write.scope.includes(Scope.AGENT):
+            if not write.scope.includes(Scope.AGENT):
                 continue
             scope = self._told(write)
             late = [

@@ -177,9 +177,14 @@ def is_flag_alone(code: Code, spin: Spin, read: Step) -> bool:
     return True
 
 
-def address_of(code: Code, step: Step) -> tuple[str, ...]:
-    """The scalar registers of an access's address, if each is defined once at most; else nothing."""
-    found = [each for each in _addresses(step) if each.startswith("s") and each[1:].isdigit()]
+def scalar_address(step: Step) -> tuple[str, ...]:
+    """The scalar registers of an access's address."""
+    return tuple(each for each in _addresses(step) if each.startswith("s") and each[1:].isdigit())
+
+
+def lasting_address(code: Code, step: Step) -> tuple[str, ...]:
+    """``scalar_address``, if each of the registers is defined once at most; else nothing."""
+    found = scalar_address(step)
     if not found:
         return ()
     times = dict.fromkeys(found, 0)
@@ -188,4 +193,4 @@ def address_of(code: Code, step: Step) -> tuple[str, ...]:
             for register in other.effects.defines:
                 if register in times:
                     times[register] += 1
-    return tuple(found) if max(times.values()) <= 1 else ()
+    return found if max(times.values()) <= 1 else ()

@@ -167,7 +167,7 @@ class _Filter:
             )
         publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
         found.append(place.crossing if publishes else 0)
-        # A write-back is queued behind other waves' stores even where it has nothing to write back.
+        # A write-back is queued after other waves' stores even where it has nothing to write back.
         found.append(place.ahead if publishes or operation.kind in _LEAVES else 0)
         return tuple(found)
 

@@ -63,11 +63,12 @@ INVALIDATES: Table[tuple[str, ...]] = Table(
         row((), f"{_MODEL}: in CU mode a work-group has one L0", scope=Scope.WORKGROUP, split=False),
         row(("buffer_gl0_inv",), f"{_MODEL}: the L0 of the CU", scope=Scope.WORKGROUP, split=True),
         row(("buffer_gl1_inv", "buffer_gl0_inv"),
-            f"{_MODEL}: the L1 first, from which the L0 would take in what is stale", scope=_WIDE),
+            f"{_MODEL}: the L1 first, from which the L0 would fetch what is stale", scope=_WIDE),
     ],
 )  # fmt: skip
 """(scope, in WGP mode) -> what is invalidated, in order."""
 
+_RETURNS = ("glc",)
 _ACQUIRES = frozenset({"acquire", "seq_cst", "acq_rel"})
 _RELEASES = frozenset({"release", "seq_cst", "acq_rel"})
 
@@ -87,42 +88,22 @@ def partner_steps(
     space: AddressSpace | None,
     *,
     split: bool,
-) -> tuple[PartnerStep, ...]:
-    """The instructions of an access or a barrier; ``split``: in WGP mode."""
-    return tuple(_steps(generation, operation, ordering, scope, space, split))
-
-
-def _steps(
-    generation: Generation,
-    operation: Operation,
-    ordering: str,
-    scope: Scope,
-    space: AddressSpace | None,
-    split: bool,
 ) -> Iterator[PartnerStep]:
+    """The instructions of an access or a barrier; ``split``: in WGP mode."""
     if ordering in _RELEASES:
         yield from _RELEASE
     if operation is Operation.BARRIER:
         yield PartnerStep("s_barrier")
     else:
-        yield PartnerStep(bits=_bits(generation, operation, ordering, scope, space, split))
+        is_memory = space is not AddressSpace.LOCAL
+        bits: tuple[str, ...] = ()
+        if operation is Operation.ATOMIC_RMW and is_memory:
+            bits = _RETURNS
+        elif operation is Operation.LOAD and is_memory and ordering != "weak":
+            bits = LOAD_BITS[generation, scope, split].value
+        yield PartnerStep(bits=bits)
     if operation in (Operation.LOAD, Operation.ATOMIC_RMW):
         yield _ARRIVED
     if ordering in _ACQUIRES and operation is not Operation.STORE:
         for mnemonic in INVALIDATES[scope, split].value:
             yield PartnerStep(mnemonic)
-
-
-def _bits(
-    generation: Generation,
-    operation: Operation,
-    ordering: str,
-    scope: Scope,
-    space: AddressSpace | None,
-    split: bool,
-) -> tuple[str, ...]:
-    if space is AddressSpace.LOCAL or operation is Operation.STORE:
-        return ()
-    if operation is Operation.ATOMIC_RMW:
-        return ("glc",)
-    return () if ordering == "weak" else LOAD_BITS[generation, scope, split].value

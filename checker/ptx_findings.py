@@ -21,6 +21,7 @@ from fencewright.checker.ptx_rules import PtxFinding, PtxRule
 from fencewright.checker.ptx_spins import Flag, SpinAnalysis
 from fencewright.checker.ptx_surplus import BarrierAnalysis, idle_orderings
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.checker.ptx_values import Values
 from fencewright.checker.ptx_views import Change, ViewAnalysis
 from fencewright.checker.ptx_waits import Unwaited, WaitAnalysis
 from fencewright.checker.ptx_wgmma import ProductAnalysis
@@ -51,8 +52,9 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     yield from early
     yield from _unfenced_products(ProductAnalysis(places))
     yield from _misused(PhaseAnalysis(places))
-    yield from _unordered(SpinAnalysis(places))
-    yield from _races(RaceAnalysis(places))
+    values = Values(places)
+    yield from _unordered(SpinAnalysis(places, values))
+    yield from _races(RaceAnalysis(places, values))
     yield from _apart(ClusterAnalysis(places))
     yield from _uninitialised(InitAnalysis(places))
     yield from _past_changes(ViewAnalysis(places))

@@ -17,7 +17,6 @@ from fencewright.lowering.ptx.statements import (
     ARRIVALS,
     MBARRIER_WAITS,
     Access,
-    AccessProxy,
     EffectKind,
     OperandRole,
     Statement,
@@ -27,7 +26,6 @@ from fencewright.lowering.ptx.statements import (
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Word
 from fencewright.simulator.core.relation import bits
 
-_BYTES = 8
 _INITS, _ENDS = "mbarrier init", "mbarrier inval"
 _EXPECTS = frozenset(
     {"mbarrier expect_tx", "mbarrier arrive expect_tx", "mbarrier arrive_drop expect_tx"}
@@ -94,10 +92,7 @@ class PhaseAnalysis:
 
     def _place(self, statement: Statement) -> Place | None:
         name = statement.operand(OperandRole.MBARRIER) or statement.operand(OperandRole.SIGNAL)
-        if not name:
-            return None
-        space = AddressSpace.LOCAL
-        return self.places.of(Access(name, True, True, AccessProxy.GENERIC, space, _BYTES))
+        return self.places.of_mbarrier(name) if name else None
 
     def _is_same(self, a: int, b: int) -> bool:
         first, second = self._at[a], self._at[b]
@@ -242,7 +237,7 @@ class PhaseAnalysis:
                 for other in bits(state.unreleased):
                     yield Misused(Misuse.RELAXED_ARRIVAL, each, self.instructions[other])
                     break
-            if _is_generic(statement) and any(self._reads_shared(statement)):
+            if any(access.reads for access in _shared(statement)):
                 for other in bits(state.relaxed):
                     if other not in waits_relaxed:
                         waits_relaxed.add(other)
@@ -257,7 +252,7 @@ class PhaseAnalysis:
             alive |= 1 << n
         elif statement.operation == _ENDS:
             alive &= ~sum(1 << m for m in bits(alive) if self._may_be_same(m, n))
-        if _is_generic(statement) and any(self._writes_shared(statement)):
+        if any(access.writes for access in _shared(statement)):
             unreleased |= 1 << n
         ordering = statement.ordering
         is_order = statement.kind in (EffectKind.SYNC, EffectKind.WAIT)
@@ -283,16 +278,8 @@ class PhaseAnalysis:
                 if other is not None and overlap(place, other) is Overlap.SURE:
                     yield self.instructions[m]
 
-    def _reads_shared(self, statement: Statement) -> Iterator[bool]:
-        return (
-            access.reads and access.space is AddressSpace.LOCAL for access in statement.accesses
-        )
 
-    def _writes_shared(self, statement: Statement) -> Iterator[bool]:
-        return (
-            access.writes and access.space is AddressSpace.LOCAL for access in statement.accesses
-        )
-
-
-def _is_generic(statement: Statement) -> bool:
-    return statement.kind is EffectKind.MEMORY and not statement.is_strong
+def _shared(statement: Statement) -> Iterator[Access]:
+    """The weak accesses of shared memory."""
+    if statement.kind is EffectKind.MEMORY and not statement.is_strong:
+        yield from (each for each in statement.accesses if each.space is AddressSpace.LOCAL)

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
-from fencewright.lowering.ptx.statements import Access, Statement, names_in, number
+from fencewright.lowering.ptx.statements import Access, AccessProxy, Statement, names_in, number
 from fencewright.lowering.vocabulary import AddressSpace
 
 _COPIES = frozenset({"mov", "cvta", "cvt"})
 _DEPTH = 200
 """How far an address is followed."""
+_MBARRIER = 8
+"""The bytes of an mbarrier."""
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OF_VARIABLE: Mapping[str, AddressSpace] = {
     "shared": AddressSpace.LOCAL,
@@ -83,6 +85,11 @@ class Places:
             # What a kernel is given by its host points to global memory.
             space = AddressSpace.GLOBAL
         return Place(root, offset, access.size, exact, variables, space)
+
+    def of_mbarrier(self, address: str) -> Place:
+        """Where an mbarrier is."""
+        generic, space = AccessProxy.GENERIC, AddressSpace.LOCAL
+        return self.of(Access(address, True, True, generic, space, _MBARRIER))
 
     def root_of(self, address: str) -> str:
         """The variable, parameter or register that an address begins with."""

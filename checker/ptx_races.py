@@ -74,10 +74,10 @@ class _State:
 class RaceAnalysis:
     """The accesses of one function that have no barrier between them."""
 
-    def __init__(self, places: Places):
+    def __init__(self, places: Places, values: Values):
         self.places = places
         self.function = places.function
-        self.values = Values(places)
+        self.values = values
         self.accesses: list[_Access] = []
         self._of: dict[int, int] = {}
         if places.function.is_entry and places.function.threads != (1, 1, 1):

@@ -59,10 +59,10 @@ class _Spin:
 class SpinAnalysis:
     """The flags of one function."""
 
-    def __init__(self, places: Places):
+    def __init__(self, places: Places, values: Values):
         self.places = places
         self.function = places.function
-        self.values = Values(places)
+        self.values = values
         self.instructions = tuple(self.function.instructions)
         self.spins = [*self._spins()]
         self.counters = [each for each in self.instructions if self._counts(each)]

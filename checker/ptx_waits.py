@@ -31,8 +31,6 @@ from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.simulator.core.relation import bits
 
 _ENDS = ("ret", "exit")
-_MBARRIER = 8
-"""The bytes of an mbarrier."""
 _DEPTH = 8
 """Groups that are told apart; PTX code of today waits for all but 7 at most."""
 
@@ -240,7 +238,7 @@ class WaitAnalysis:
                 places = tuple(self._left(each.statement, completion))
                 if registers or places or completion.left is Left.WRITES_GLOBAL:
                     mbarrier = each.statement.operand(OperandRole.SIGNAL)
-                    signals = self._mbarrier_at(mbarrier) if mbarrier else None
+                    signals = self.places.of_mbarrier(mbarrier) if mbarrier else None
                     guards = self._true_if(each.statement.guard)
                     yield _Operation(each, row, frozenset(registers), places, signals, guards)
 
@@ -272,10 +270,6 @@ class WaitAnalysis:
             return None
         more, at_least = _COMPARISONS[words[1]]
         return _Bound(register, least + more, at_least)
-
-    def _mbarrier_at(self, address: str) -> Place:
-        space = AddressSpace.LOCAL
-        return self.places.of(Access(address, True, True, AccessProxy.GENERIC, space, _MBARRIER))
 
     def _registers_of(self, each: PtxInstruction) -> Sequence[str]:
         """The registers that it writes, and those that are copies of one of them alone."""
@@ -395,7 +389,7 @@ class WaitAnalysis:
         if row.commit and statement.operation in row.waits:
             return flight.down_to(number(statement.operands[0]) or 0)
         mbarrier = statement.operand(OperandRole.MBARRIER)
-        return flight.without(self._signalled(flight.all, self._mbarrier_at(mbarrier)))
+        return flight.without(self._signalled(flight.all, self.places.of_mbarrier(mbarrier)))
 
     def _signalled(self, mask: int, mbarrier: Place) -> int:
         """Those operations that are done after a wait at an mbarrier, as far as its address says."""

@@ -73,22 +73,22 @@ class ProductAnalysis:
         defined = frozenset(statement.defines)
         if statement.operation in _PRODUCTS:
             return _State(state.fenced, state.written - defined, state.left | defined)
-        if not defined & (self._used | state.left):
-            names = (
-                frozenset(names_in(statement.operands[1])) if _is_copy(each) else frozenset[str]()
-            )
-            if not names or not names <= state.left:
-                return state
-        is_renamed = _is_copy(each) and frozenset(names_in(statement.operands[1])) <= state.left
+        copied = _copied(each)
+        is_renamed = copied is not None and copied <= state.left
+        if not (defined & (self._used | state.left) or (is_renamed and copied)):
+            return state
         if is_renamed:
             return _State(state.fenced, state.written - defined, state.left | defined)
         written = state.written | defined & self._used
         return _State(state.fenced, written, state.left - defined)
 
 
-def _is_copy(each: PtxInstruction) -> bool:
+def _copied(each: PtxInstruction) -> frozenset[str] | None:
+    """The registers that an instruction copies, none of a constant; None: it does something else."""
     statement = each.statement
-    return statement.operation == "mov" and len(statement.operands) == 2 and not statement.guard
+    if statement.operation != "mov" or len(statement.operands) != 2 or statement.guard:
+        return None
+    return frozenset(names_in(statement.operands[1]))
 
 
 def _registers(each: PtxInstruction) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(), f"{_MODEL}: passes all caches", generation=_SCOPED, access=_L, bits=_SYS),
     row(Effect(stores=Reach.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it, and "
         "may report it complete", generation=_SCOPED, access=_S, bits=_UNSCOPED),
-    row(Effect(stores=Reach.CLUSTER), f"{_MODEL}: passes the WGP$; what lies behind may absorb it",
+    row(Effect(stores=Reach.CLUSTER), f"{_MODEL}: passes the WGP$; what comes after it may absorb it",
         generation=_SCOPED, access=_S, bits=_SE),
     row(Effect(stores=Reach.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
     row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),

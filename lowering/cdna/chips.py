@@ -111,7 +111,7 @@ class ScratchConvention:
 
 @dataclass(frozen=True, slots=True)
 class CacheNames:
-    """What a chip calls the cache of a CU, the one behind it, and the CUs that share that one."""
+    """What a chip calls the cache of a CU, the one after it, and the CUs that share that one."""
 
     l1: str = "L1"
     l2: str = "L2"
@@ -309,7 +309,7 @@ GFX1030 = ChipRow(
     wave_size=32, lowered=False, caches=CacheNames("L0", "L1", "shader array"),
 )  # fmt: skip
 """What the tables call the L1 is the L0 of a CU; what they call an L2, many of which an agent has, is the
-read-only L1 of a shader array. The L2 is behind these, and is where all agents meet.
+read-only L1 of a shader array. The L2 comes after these, and is where all agents meet.
 """
 _GFX1010_REGISTERS = VectorRegisters(1024, 8, unified=False, source=f"{_REGISTERS}: gfx10.1")
 _ALIKE = "LLVM 24 compiles atomics, fences and barriers at each scope as for"

@@ -11,7 +11,7 @@ looked up. On gfx1250 the L1 is the WGP$; what is called the L2 is the one cache
 incoherent: with many L2s per agent the L2 of some shader engines (SCOPE_SE), with one the agent's
 (SCOPE_DEV). Waves that share it have one ``Placement.xcd``. On gfx10 and gfx11 the L1 is the L0 of a
 CU, tgsplit is WGP mode, and what is called the L2 is the read-only L1 of a shader array: every write
-is done behind it, at the agent's L2, which is the memory of the machine.
+is done after it, at the agent's L2, which is the memory of the machine.
 Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; GFX125x = the same of LLVM
 24, "Memory Model GFX125x"; GFX10-11 = the same, "Memory Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
 wave, 01 group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is
@@ -155,7 +155,7 @@ READINGS: Table[str] = Table(
             "GFX125x: a cache of an access's scope can report it complete. LLVM 24 needs it not to: a "
             "release at cluster scope has no write-back", Evidence.INFERRED,
             reading=Reading.ACKNOWLEDGED_EARLY),
-        row("a buffer_gl1_inv drops each line of the shader array's L1 behind what its CU has queued "
+        row("a buffer_gl1_inv drops each line of the shader array's L1 after what its CU has queued "
             "for it; else it is done as it is issued",
             f"{_GFX10_11} says of no completion; buffer_inv of gfx942 travels so "
             "(llvm/llvm-project#220694)", Evidence.INFERRED, reading=Reading.QUEUED_INVALIDATE),

@@ -202,7 +202,7 @@ def test_the_wheel_does_what_the_start_page_shows(built: Built, tmp_path: Path) 
 def test_uvx_runs_the_wheel(built: Built, tmp_path: Path) -> None:
     uvx = shutil.which("uvx")
     if uvx is None:
-        pytest.skip("needs uvx")
+        pytest.skip("needs uvx (pip install uv)")
     (tmp_path / "x.mlir").write_text("scoped.fence acquire agent\n")
     told = run(uvx, "--quiet", "--python", sys.executable, "--from", built.wheel, "fencewright",
                "opt", "x.mlir", cwd=tmp_path)  # fmt: skip

@@ -323,12 +323,12 @@ def test_each_instruction_is_necessary(mode: Mode, name: str, completion: str) -
 @pytest.mark.parametrize("completion", COMPLETIONS)
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_the_shader_arrays_l1_is_invalidated_before_the_l0(mode: Mode, completion: str) -> None:
-    """Else the L0 takes in again what the L1 still has."""
+    """Else the L0 fetches again what the L1 still has."""
     assert passes_stale(mode, True, COMPLETIONS[completion], DONE, (LOADS, GL0, GL1))
 
 
 def handed_up(mode: Mode, readings: Readings, release: Code, *, is_load: bool) -> bool:
-    """A work-group's release, handed on to the agent by a mate, then seen there.
+    """A work-group's release, propagated to the agent by a mate, then seen there.
 
     Whether a store before the release is missed by who acquires at the agent; or (``is_load``) a load
     before it finds what that one stores.
@@ -359,7 +359,7 @@ def test_a_release_to_the_work_group_waits_for_the_agents_sake(mode: Mode, is_lo
         assert handed_up(mode, readings, missing, is_load=is_load)
 
 
-# An acquire of the agent that is handed on inside the work-group
+# An acquire of the agent that is propagated inside the work-group
 
 WRITER: Code = (VectorStore("x", 1), *DONE, VectorStore("f", 1))
 MEET: Code = (WorkgroupBarrier(),)

@@ -168,7 +168,7 @@ def test_two_work_groups_of_a_cluster_show_it(
         assert not replace(test, readings=DEFAULT_READINGS).shows()
 
 
-# What a wave of tgsplit mode acquires at the agent and hands on inside its work-group
+# What a wave of tgsplit mode acquires at the agent and propagates inside its work-group
 
 HANDS_ON = {
     "flag": (SEE, WAIT, INV, (5, "global_store_dword v0, v1, s[4:5]")),

@@ -71,7 +71,7 @@ def cdna_machine_page() -> str:
             "with `--mattr=+cumode` in CU mode. The rules come from LLVM 24's manual alone; nothing "
             "here was measured. LLVM's sequences at -O0 are right on the machine as it is by default, and "
             "each instruction of them is necessary (`tests/unit/test_gfx10_machine.py`). An acquire at "
-            "the agent that a work-group hands on is right only by the `vmcnt(0)` of the release after "
+            "the agent that a work-group propagates is right only by the `vmcnt(0)` of the release after "
             "it, which LLVM 22 and 24 delete at -O2.\n",
             _rules(RDNA_RULES),
             "## What bits do on an access\n",
