@@ -70,6 +70,10 @@ class Owed:
             every |= mask
         return every
 
+    def within(self, scope: Scope) -> int:
+        """The earlier operations that are owed at one of ``scopes``, as bits; none at any other."""
+        return dict(zip(self.scopes, self.at, strict=True)).get(scope, 0)
+
     def scope(self, earlier: int) -> Scope | None:
         """The widest scope at which ``earlier`` has to be done; None: it need not be."""
         owed = None

@@ -151,6 +151,7 @@ def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
 _IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
 _IF_EARLY = ", should a cache of the work-group report stores done (which LLVM takes it not to do)"
 """The reading of the manual by which alone something is missing (``Mode.asked``)."""
+_IF_READ = ", should other code of the work-group read what is old (this kernel does not)"
 _O = OperationKind
 
 
@@ -297,7 +298,9 @@ class _Comparer:
     def _settling(self, later: _Aligned) -> None:
         """The reads that ``later`` passes on before all of the work-group is to see what they saw.
 
-        Only where an invalidate is under way: without one it may be for the others to make.
+        Only where an invalidate is under way: without one it may be for the others to make. They run
+        this function too: where a kernel reads nothing in such a cache after it has acquired from the
+        work-group, nobody sees what is old, and it is a warning.
         """
         code, place = self.lifted.code, self.lifted.places[later.code.number]
         bits = 0
@@ -314,7 +317,26 @@ class _Comparer:
                     f"{scope} holds for others of it"
                 )
                 lacks = self._settling_lacks(earlier, later, scope)
-                self._add(Rule.CUMULATIVE_ACQUIRE, earlier, later, scope, said, lacks)
+                is_read = self._may_read(scope)
+                lesser = None if is_read else Level.WARNING
+                lacks += "" if is_read else _IF_READ
+                self._add(Rule.CUMULATIVE_ACQUIRE, earlier, later, scope, said, lacks, lesser)
+
+    def _may_read(self, scope: Scope) -> bool:
+        """Whether a wave may read what is old at ``scope``, having acquired from its work-group alone."""
+        if not self.lifted.code.flow.function.descriptor:
+            return True  # Its caller may.
+        if any(each.kind is _O.OUTSIDE for each in self.lifted.operations[1:]):
+            return True
+        caches = self.lifted.mode.others_caches(scope)
+        return any(
+            owed.within(Scope.WORKGROUP) & ~owed.within(scope)
+            for each in self.aligned.values()
+            if each.code.effect.reads & caches
+            for owed in (
+                self.obligations.before(Order.ACQUIRE, read.number) for read in each.source
+            )
+        )
 
     def _settling_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
         mode = self.lifted.mode
@@ -348,10 +370,12 @@ class _Comparer:
         scope: Scope,
         said: str,
         lacks: str,
+        lesser: Level | None = None,
     ) -> None:
         key = (rule, earlier.source[0].number, later.source[0].number)
         if key not in self.found:
-            self.found[key] = self._finding(rule, earlier, later, scope, f"{said}: {lacks}")
+            found = self._finding(rule, earlier, later, scope, f"{said}: {lacks}")
+            self.found[key] = replace(found, lesser=lesser)
 
     def _finding(
         self, rule: Rule, earlier: _Aligned, later: _Aligned, scope: Scope, said: str

@@ -15,9 +15,10 @@ from fencewright.lowering.cdna.caches import (
     access_effect,
     maintenance_effect,
 )
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.instructions import Kind, either_form, has_instruction
 from fencewright.lowering.cdna.memory import HIERARCHIES
-from fencewright.lowering.cdna.waits import read_wait
+from fencewright.lowering.cdna.waits import counters_of, read_wait
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.evidence import Figure
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
@@ -126,7 +127,7 @@ _BY_KIND = {Kind.BARRIER: Work.BARRIER, Kind.SCALAR_LOAD: Work.ISSUE}
 def read_line(text: str) -> Line:
     """A line of assembly, as far as its price depends on it: registers are left out."""
     mnemonic, *words = text.replace(",", " ").split()
-    if mnemonic.startswith("s_waitcnt_"):
+    if counters_of(mnemonic):
         return Line(mnemonic, wait=read_wait(mnemonic, int(words[-1], 0)))
     if mnemonic != "s_waitcnt":
         return Line(mnemonic, modifiers=tuple(word for word in words if word in _BITS))
@@ -183,10 +184,14 @@ def _work(chip: str, mnemonic: str, bits: tuple[str, ...], wait: WaitCounts | No
 
 
 def _wait(counts: WaitCounts) -> Work:
-    of_memory = [each for each in (counts.vmcnt, counts.vscnt) if each is not None]
+    of_memory = [count for name, count in counts.given.items() if name not in _NEAR]
     if not of_memory:
         return Work.WAIT_LDS
     return Work.WAIT_SOME if all(of_memory) else Work.WAIT_ALL
+
+
+_NEAR = frozenset({Counter.LGKMCNT, Counter.DSCNT, Counter.KMCNT, Counter.XCNT})
+"""The counters of what does not go to memory: xcnt is of addresses that are being translated."""
 
 
 def _maintenance(effect: Effect) -> Work:

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_source_check import CONSUMER, PRODUCER, Lines, check, ir, rules
+from test_source_check import CONSUMER, PRODUCER, Lines, asm, check, ir, rules
 
 from fencewright.checker.cdna_accesses import Mode, mode_of, wave_size_of
 from fencewright.checker.cdna_flow import flow_of
@@ -12,9 +12,10 @@ from fencewright.checker.cdna_hazards import find_hazards
 from fencewright.checker.cdna_state import code_of, solve
 from fencewright.checker.cdna_surplus import find_surplus
 from fencewright.checker.cdna_text import Assembly, AssemblyError, read_assembly
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.checker.obligations import GFX9
 from fencewright.checker.passed_on import passed_on
+from fencewright.checker.source_check import compare
 from fencewright.checker.source_text import read_source
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.costs import cost_of, read_line
@@ -306,6 +307,47 @@ def test_who_passes_nothing_on_late() -> None:
     assert rules(check(PASSES_ON, near, Mode("gfx942", L2PerAgent.MANY, tgsplit=False))) == []
     alone = '"amdgpu-flat-work-group-size"="32,32"'
     assert rules(check(PASSES_ON, (*SEES, TELLS), WGP, attributes=alone)) == []
+
+
+READS = "global_load_dword v4, v5, s[2:3]"
+HEARS = f"%b = load atomic i32, {FLAG} {NEAR} acquire, align 4"
+
+
+@pytest.mark.parametrize(
+    ("hears", "rest", "level"),
+    [
+        (HEARS, READS, Level.ERROR),
+        (HEARS, f"{READS} sc1", Level.WARNING),
+        (HEARS, "ds_read_b32 v4, v5", Level.WARNING),
+        (HEARS, "s_nop 0", Level.WARNING),
+        (HEARS, "s_swappc_b64 s[30:31], s[4:5]", Level.ERROR),
+        # It reads, but hears of nothing before that.
+        ("", READS, Level.WARNING),
+    ],
+)
+def test_in_a_kernel_that_reads_nothing_old_nobody_does(
+    hears: str, rest: str, level: Level
+) -> None:
+    """All waves of a work-group run one kernel; a function that is called may return to a read."""
+    passes = (*SEES_942, (5, "global_store_dword v0, v1, s[0:1] sc0"))
+    heard: Lines = (
+        (7, "global_load_dword v6, v5, s[2:3] sc0"),
+        (7, "s_waitcnt vmcnt(0)"),
+        (7, "buffer_inv sc0"),
+    )
+    read: Lines = ((8, "%v = load i32, ptr addrspace(1) %d"),)
+    if hears:
+        lines, code = (*PASSES_ON, (7, hears), *read), (*passes, *heard, (8, rest))
+    else:
+        lines, code = (*read, *PASSES_ON), ((8, rest), *passes)
+    text = asm(code) + ".amdhsa_kernel k\n.amdhsa_tg_split 1\n.end_amdhsa_kernel\n"
+    flow = flow_of(read_assembly(text, "k.s").functions["k"])
+    compared = compare(read_source(ir(lines)).functions["k"], flow, SPLIT_942, {1: "k.py"})
+    assert [(each.rule, each.finding().level) for each in compared.findings] == [
+        (Rule.CUMULATIVE_ACQUIRE, level)
+    ]
+    (called,) = check(PASSES_ON, passes, SPLIT_942).findings
+    assert called.finding().level is Level.ERROR
 
 
 def test_an_invalidate_may_be_for_the_others_to_make() -> None:

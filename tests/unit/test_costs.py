@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.cdna import costs as cdna_costs
+from fencewright.lowering.cdna.costs import Work, read_line, work_of
 from fencewright.lowering.costs import (
     Cost,
     Unit,
@@ -130,6 +131,23 @@ def test_cdna_classes_are_in_order() -> None:
     assert amount("s_waitcnt lgkmcnt(0)") < amount("s_waitcnt vmcnt(3)")
     assert amount("s_waitcnt vmcnt(3)") < amount("s_waitcnt vmcnt(0) lgkmcnt(0)")
     assert amount("v_add_u32_e32 {dst}, {a}, {b}") == 0
+
+
+@pytest.mark.parametrize(
+    ("wait", "work"),
+    [
+        ("s_wait_loadcnt 0x0", Work.WAIT_ALL),
+        ("s_wait_loadcnt 0x3", Work.WAIT_SOME),
+        ("s_wait_storecnt_dscnt 0x0", Work.WAIT_ALL),
+        ("s_wait_loadcnt_dscnt 0x100", Work.WAIT_SOME),
+        ("s_wait_tensorcnt 0x0", Work.WAIT_ALL),
+        ("s_wait_dscnt 0x0", Work.WAIT_LDS),
+        ("s_wait_kmcnt 0x0", Work.WAIT_LDS),
+        ("s_wait_xcnt 0x0", Work.WAIT_LDS),
+    ],
+)
+def test_a_wait_costs_what_it_waits_for(wait: str, work: Work) -> None:
+    assert work_of("gfx1250", read_line(wait)) is work
 
 
 def test_old_chips_have_no_scope_bits_to_pay_for() -> None:

@@ -89,17 +89,15 @@ class Tally:
     errors: list[str] = field(default_factory=list[str])
     problems: Counter[str] = field(default_factory=Counter[str])
 
-    def add(
-        self, name: str, comparisons: list[Comparison], but: frozenset[Rule] = frozenset()
-    ) -> None:
-        """Count what comparing one module found, but for some rules."""
+    def add(self, name: str, comparisons: Sequence[Comparison]) -> None:
+        """Count what comparing one module found."""
         for each in comparisons:
             self.functions[each.was_compared] += 1
             for finding in each.findings:
                 if finding.rule is Rule.NOT_COMPARED:
                     said = finding.message.partition(": ")[2]
                     self.problems[re.sub(r"\d+|'.*'", "..", said)] += 1
-                elif finding.finding().level is Level.ERROR and finding.rule not in but:
+                elif finding.finding().level is Level.ERROR:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
     def problems_of(
@@ -125,11 +123,6 @@ class Tally:
                 if each.level is Level.ERROR and each.rule not in but:
                     self.errors.append(f"{name}: line {each.line}: {each.rule}: {each.message}")
 
-
-_OF_MATES = frozenset({Rule.CUMULATIVE_ACQUIRE})
-"""What a wave owes others of its work-group that may read. Those of a random program run kernels of their
-own: our passes see all of them, and a kernel alone does not say whether anyone reads.
-"""
 
 _OF_THE_PROGRAM = frozenset(
     {PtxRule.MISSING_BARRIER, PtxRule.UNORDERED_WAIT, PtxRule.UNORDERED_SIGNAL, PtxRule.SPIN}
@@ -163,7 +156,7 @@ def by_mlir(seed: int, setting: Setting, tally: Tally) -> None:
     assembly = assembly_of(lowered(build(program), setting.passes(2)), name)
     tally.hazards(name, assembly, setting.mode.l2_per_agent)
     if not setting.facts:
-        tally.add(name, compared_assembly(program, assembly, name, setting), _OF_MATES)
+        tally.add(name, compared_assembly(program, assembly, name, setting))
 
 
 def assembly_of(module: ModuleOp, name: str) -> Assembly:
@@ -390,7 +383,7 @@ def by_llvm_ir(seed: int, setting: Setting, tally: Tally) -> None:
     code = compiled(llvm_ir.lowered(program, how), setting.mode)
     tally.hazards(name, code.assembly, setting.mode.l2_per_agent, _OF_LLVM)
     if not setting.facts:
-        tally.add(name, list(code.comparisons(asked, setting.mode.l2_per_agent)), _OF_MATES)
+        tally.add(name, list(code.comparisons(asked, setting.mode.l2_per_agent)))
 
 
 @dataclass(frozen=True, slots=True)

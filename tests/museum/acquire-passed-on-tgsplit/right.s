@@ -10,6 +10,12 @@ k:
 	s_waitcnt vmcnt(0)
 	.loc	1 3 1
 	global_store_dword v0, v1, s[0:1] sc0
+	.loc	1 4 1
+	global_load_dword v3, v0, s[0:1] sc0
+	s_waitcnt vmcnt(0)
+	buffer_inv sc0
+	.loc	1 5 1
+	global_load_dword v4, v0, s[4:5]
 	s_endpgm
 .Lfunc_end0:
 	.amdhsa_kernel k

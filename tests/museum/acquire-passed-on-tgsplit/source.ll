@@ -1,10 +1,12 @@
 target triple = "amdgcn-amd-amdhsa"
 
-define void @k(ptr addrspace(1) %d, ptr addrspace(1) %f, ptr addrspace(3) %l, i32 %x, i1 %c) "amdgpu-flat-work-group-size"="256,256" {
+define void @k(ptr addrspace(1) %d, ptr addrspace(1) %f, ptr addrspace(1) %e, ptr addrspace(3) %l, i32 %x, i1 %c) "amdgpu-flat-work-group-size"="256,256" {
   %v = load atomic i32, ptr addrspace(1) %f syncscope("agent") monotonic, align 4, !dbg !DILocation(line: 1, column: 1, scope: !4)
   fence syncscope("agent") acquire, !dbg !DILocation(line: 2, column: 1, scope: !4)
   fence syncscope("workgroup") release, !dbg !DILocation(line: 3, column: 1, scope: !4)
   store atomic i32 %x, ptr addrspace(1) %d syncscope("workgroup") monotonic, align 4, !dbg !DILocation(line: 3, column: 1, scope: !4)
+  %h = load atomic i32, ptr addrspace(1) %d syncscope("workgroup") acquire, align 4, !dbg !DILocation(line: 4, column: 1, scope: !4)
+  %r = load i32, ptr addrspace(1) %e, !dbg !DILocation(line: 5, column: 1, scope: !4)
   ret void
 }
 
