@@ -24,6 +24,7 @@ from fencewright.checker.partner_rows import partner_steps
 from fencewright.checker.source_check import SourceFinding
 from fencewright.checker.source_paths import walks
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
+from fencewright.lowering.cdna.instructions import Kind, either_form
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 from fencewright.lowering.vocabulary import Operation as Word
@@ -39,10 +40,16 @@ from fencewright.simulator.cdna.rows import (
 )
 from fencewright.simulator.core.condition import Condition, parse_condition
 from fencewright.simulator.core.exploration import explore
-from fencewright.simulator.core.program import Location, Placement, Program, Thread
+from fencewright.simulator.core.program import (
+    Location,
+    Placement,
+    Program,
+    ProgramError,
+    Thread,
+)
 
 _O = OperationKind
-DATA, FLAG, SEEN = "data", "flag", "seen"
+DATA, FLAG, SEEN, COPIED = "data", "flag", "seen", "copied"
 _ROWS = {name: row for chip in KNOWN_CHIPS for name, row in rows_for(chip).items()}
 """What the machine executes; what accesses memory or waits has one name on all chips that have it."""
 
@@ -55,7 +62,7 @@ class Executed:
     """One instruction of the test. ``line``: of the code it was found in; 0: of the partner.
 
     An access has a ``location``, what it stores in ``value`` (of a compare-exchange also
-    ``compare``), and the register ``dst`` of what it loads.
+    ``compare``), and the register ``dst`` of what it loads. A copy to LDS has its ``source`` too.
     """
 
     mnemonic: str
@@ -66,10 +73,17 @@ class Executed:
     compare: int | None = None
     dst: str = ""
     counts: tuple[tuple[str, int], ...] = ()
+    source: str = ""
 
     @property
-    def space(self) -> AddressSpace:
-        """The space of its location."""
+    def spaces(self) -> Mapping[str, AddressSpace]:
+        """Its locations, each with its space."""
+        if self.source:
+            return {self.source: AddressSpace.GLOBAL, self.location: AddressSpace.LOCAL}
+        return {self.location: self._space} if self.location else {}
+
+    @property
+    def _space(self) -> AddressSpace:
         meaning = _ROWS[self.mnemonic].meaning
         if isinstance(meaning, rows.AccessRow) and meaning.space is AddressSpace.LOCAL:
             return AddressSpace.LOCAL
@@ -78,8 +92,9 @@ class Executed:
     def instructions(self) -> tuple[CdnaInstruction, ...]:
         """As the machine executes it."""
         if self.counts:
-            wait = machine.wait_instruction(dict(self.counts))
-            return () if wait is None else (wait,)
+            return machine.wait_instructions(dict(self.counts))
+        if self.source:
+            return (machine.AsyncCopy(self.location, self.source, self.modifiers),)
         match _ROWS[self.mnemonic].meaning:
             case rows.AccessRow() as row:
                 return (self._access(row),)
@@ -132,19 +147,27 @@ class Counterexample:
 
     def program(self) -> CdnaProgram:
         """The test as the machine executes it."""
-        spaces = {
-            each.location: each.space for _, wave in self.waves for each in wave if each.location
-        }
-        locations = tuple(
-            Location(name, space=space, workgroup=0) for name, space in sorted(spaces.items())
-        )
         end = Executed("", counts=_executed(dict.fromkeys(self.mode.chip.counters, 0)))
         threads = tuple(
             Thread(place, tuple(made for each in (*wave, end) for made in each.instructions()))
             for place, wave in self.waves
         )
         observed = tuple(self.condition.formula.observables())
-        return Program(locations, threads, observed, self.name)
+        return Program(self.locations, threads, observed, self.name)
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        """What the waves access; what is copied and never stored to has 1 in it."""
+        executed = [(place, each) for place, wave in self.waves for each in wave]
+        accessed = {each.location for _, each in executed}
+        found = {
+            name: Location(
+                name, int(name not in accessed), space=space, workgroup=_owner(place, space)
+            )
+            for place, each in executed
+            for name, space in each.spaces.items()
+        }
+        return tuple(found[name] for name in sorted(found))
 
     @property
     def configuration(self) -> CdnaConfiguration:
@@ -178,16 +201,15 @@ class Counterexample:
 
     def text(self, file: str) -> str:
         """The test as MLIR, each instruction as found with its line of ``file``."""
-        spaces = {
-            each.location: each.space for _, wave in self.waves for each in wave if each.location
-        }
         lines = [
             f"// fence-sim run {self.name}.mlir {self.command}",
             f"litmus.test @{self.name} {{",
         ]
-        for name, space in sorted(spaces.items()):
-            where = " in local" if space is AddressSpace.LOCAL else ""
-            lines.append(f"  litmus.location @{name} = 0 : i32{where}")
+        for each in self.locations:
+            where = " in local" if each.space is AddressSpace.LOCAL else ""
+            if each.workgroup:
+                where += f" {{workgroup = {each.workgroup} : i64}}"
+            lines.append(f"  litmus.location @{each.name} = {each.initial} : i32{where}")
         for number, (place, wave) in enumerate(self.waves):
             lines += _WaveText(number, place, wave, file, self.mode.chip.clusters).lines()
         # Backslashes are for escapes in a string.
@@ -218,17 +240,15 @@ class _WaveText:
         if self.has_clusters:
             fields += f", cluster = {place.cluster}"
         yield f"  litmus.thread @P{self.number} at <{fields}, agent = {place.agent}> {{"
-        for name in dict.fromkeys(self._address(each) for each in self.wave if each.location):
+        for name in dict.fromkeys(name for each in self.wave for name in self._addresses(each)):
             location, _, file = name.partition(".")
             kind = {"lds": "vgpr", "scalar": "sgpr<2>"}.get(file, "vgpr<2>")
             yield f"    %{name} = litmus.address @{location} : !cdna.{kind}"
         if any(each.value is not None for each in self.wave):
             yield "    %one = cdna.const 1 : !cdna.vgpr"
-        if any(
-            each.compare is not None and each.space is not AddressSpace.LOCAL for each in self.wave
-        ):
+        if any(each.compare is not None and not _is_in_lds(each) for each in self.wave):
             yield "    %one_for_zero = cdna.const 1 : !cdna.vgpr<2>"
-        if any(each.compare is not None and each.space is AddressSpace.LOCAL for each in self.wave):
+        if any(each.compare is not None and _is_in_lds(each) for each in self.wave):
             yield "    %zero = cdna.const 0 : !cdna.vgpr"
         for each in self.wave:
             where = f"  // {self.file}:{each.line}" if each.line else ""
@@ -240,23 +260,30 @@ class _WaveText:
         yield "    cdna.end s_endpgm"
         yield "  }"
 
-    def _address(self, each: Executed) -> str:
-        """The name of the registers with an address: LDS has one, scalar memory its own."""
-        if each.mnemonic.startswith("s_"):
-            return f"{each.location}.scalar"
-        return f"{each.location}.lds" if each.space is AddressSpace.LOCAL else each.location
+    def _addresses(self, each: Executed) -> tuple[str, ...]:
+        """The names of the registers with addresses: LDS has one, scalar memory its own."""
+        if each.mnemonic.startswith("s_") and each.location:
+            return (f"{each.location}.scalar",)
+        return tuple(
+            f"{name}.lds" if space is AddressSpace.LOCAL else name
+            for name, space in each.spaces.items()
+        )
 
     def _instruction(self, each: Executed) -> str:
         if each.counts:
             return "cdna.s_waitcnt " + " ".join(f"{name}({count})" for name, count in each.counts)
         bits = ", ".join(f'"{bit}"' for bit in each.modifiers)
         modifiers = f" {{modifiers = [{bits}]}}" if bits else ""
+        if each.source:
+            registers = ", ".join(f"%{name}" for name in self._addresses(each))
+            types = "(!cdna.vgpr<2>, !cdna.vgpr) -> ()"
+            return f"cdna.async {each.mnemonic} {registers}{modifiers} : {types}"
         meaning = _ROWS[each.mnemonic].meaning
         if isinstance(meaning, rows.Meet):
             return f"cdna.barrier {each.mnemonic}{modifiers}"
         if isinstance(meaning, rows.Maintain):
             return f"cdna.cache {each.mnemonic}{modifiers}"
-        address = self._address(each)
+        (address,) = self._addresses(each)
         of = (
             "sgpr<2>"
             if address.endswith(".scalar")
@@ -267,7 +294,7 @@ class _WaveText:
         result = "sgpr" if isinstance(meaning, rows.LoadScalar) else "vgpr"
         operands, types = [f"%{address}"], [f"!cdna.{of}"]
         operation = meaning.operation if isinstance(meaning, rows.AccessRow) else Word.LOAD
-        if operation is Word.CMPXCHG and each.space is AddressSpace.LOCAL:
+        if operation is Word.CMPXCHG and _is_in_lds(each):
             operands += ["%zero", "%one"]
             types += ["!cdna.vgpr"] * 2
         elif operation is Word.CMPXCHG:
@@ -283,6 +310,15 @@ class _WaveText:
             f"{made}cdna.{name} {each.mnemonic} {', '.join(operands)}{modifiers} : "
             f"({', '.join(types)}) -> {gives}"
         )
+
+
+def _owner(place: Placement, space: AddressSpace) -> int:
+    """The work-group that a location belongs to, as LDS does."""
+    return place.workgroup if space is AddressSpace.LOCAL else 0
+
+
+def _is_in_lds(each: Executed) -> bool:
+    return AddressSpace.LOCAL in each.spaces.values()
 
 
 class UnshownError(ValueError):
@@ -304,7 +340,11 @@ def counterexample(
     last = _told_by(lifted, finding.later, finding.scope)
     for tried, path in enumerate(_paths(lifted, finding.earlier, last), 1):
         found = replace(_test(lifted.code, shape, path, name), readings=readings)
-        if found.shows():
+        try:
+            is_shown = found.shows()
+        except ProgramError as problem:
+            raise UnshownError(str(problem)) from None
+        if is_shown:
             return _smallest(found, shape.found)
     raise UnshownError(f"none of the {tried} paths tried shows it" if tried else "no path is known")
 
@@ -353,7 +393,8 @@ class _Shape:
     """What the wave as found does at both ends, the partner, and what must not come out.
 
     ``found``: the number of the wave as found. ``first`` and ``last``: location, value (None: a
-    load), and register, if what is loaded is observed. ``writer``: a third wave as far away as one of the agent can be; none without instructions.
+    load), and register, if what is loaded is observed. ``writer``: a third wave as far away as one of
+    the agent can be; none without instructions.
     """
 
     found: int
@@ -392,7 +433,7 @@ def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
     assert later is not None
     assert scope is not None
     for each in (earlier, later):
-        if each.kind in (_O.LOAD_TO_LDS, _O.SCALAR_STORE):
+        if each.kind is _O.SCALAR_STORE:
             raise _lacks(each.text)
     make = Partner(mode, scope)
     data, flag = (_space(each) for each in (earlier, later))
@@ -444,6 +485,9 @@ def _acquires(earlier: Operation, later: Operation, make: "Partner") -> _Shape:
     else:
         raised, first = make.store(FLAG, flag, "release"), (FLAG, None, "r0")
         is_seen = " and P1:r0 = 1"
+    if later.kind is _O.LOAD_TO_LDS:
+        partner = (*make.store(DATA, AddressSpace.GLOBAL), *raised)
+        return _Shape(1, first, (COPIED, 1, ""), partner, f"{COPIED} = 0{is_seen}", make.scope)
     if later.kind.reads:
         partner = (*make.store(DATA, data), *raised)
         return _Shape(1, first, (DATA, None, "r1"), partner, f"P1:r1 = 0{is_seen}", make.scope)
@@ -452,7 +496,7 @@ def _acquires(earlier: Operation, later: Operation, make: "Partner") -> _Shape:
 
 
 def _space(operation: Operation) -> AddressSpace:
-    in_lds = operation.space is AddressSpace.LOCAL
+    in_lds = operation.space is AddressSpace.LOCAL or operation.kind is _O.LOAD_TO_LDS
     return AddressSpace.LOCAL if in_lds else AddressSpace.GLOBAL
 
 
@@ -566,7 +610,7 @@ def _test(code: Code, shape: _Shape, path: _Path, name: str) -> Counterexample:
     for place, (step, operation) in enumerate(path):
         end = shape.first if not place else shape.last if place == len(path) - 1 else None
         wave += _found(code, step, operation, end, f"other{place}")
-    waves = [tuple(wave), shape.partner]
+    waves = [tuple(_without_other_copies(wave)), shape.partner]
     places = list(placements_of(code.mode, shape.scope))
     if shape.found:
         waves.reverse()
@@ -608,6 +652,7 @@ _FORMS: Mapping[tuple[OperationKind, bool], Mapping[bool, str]] = MappingProxyTy
 names say how many bits it has."""
 
 _COUNTS_IN_LDS = "ds_add_rtn_u32"
+_COPIES = "global_load_async_to_lds_b32"
 _PARTNERS = {
     Word.LOAD: _O.LOAD,
     Word.STORE: _O.STORE,
@@ -623,7 +668,7 @@ _SETS_ONE = frozenset(
 
 def _executed(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """The counts of a wait that the machine has."""
-    return tuple((name, n) for name, n in counts.items() if machine.wait_instruction({name: n}))
+    return tuple((name, n) for name, n in counts.items() if machine.wait_instructions({name: n}))
 
 
 def _found(
@@ -654,6 +699,12 @@ def _found(
             raise _lacks(instruction.text)
         return (Executed(mnemonic, policy, line),)
     location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
+    if operation.kind is _O.LOAD_TO_LDS:
+        copies = either_form(mnemonic)
+        if copies is None or copies.kind is not Kind.ASYNC_LOAD:
+            raise _lacks(instruction.text)
+        source = DATA if location == COPIED else f"{location}_source"
+        return (Executed(_COPIES, policy, line, location, source=source),)
     if operation.kind is _O.SCALAR_LOAD:
         return (Executed(_form(code, operation), (), line, location, dst=dst or f"t{line}"),)
     row = _ROWS.get(mnemonic)
@@ -708,6 +759,14 @@ def _smallest(test: Counterexample, found: int) -> Counterexample:
                 continue
         position += 1
     return test
+
+
+def _without_other_copies(wave: Sequence[Executed]) -> Iterator[Executed]:
+    """A wave but for what copies between its ends and no wait counts: each would be an agent more."""
+    for position, each in enumerate(wave):
+        is_end = position in (0, len(wave) - 1)
+        if is_end or not each.source or not _may_go(each, wave[position + 1 :]):
+            yield each
 
 
 def _may_go(each: Executed, after: Sequence[Executed]) -> bool:

@@ -355,15 +355,10 @@ class _CdnaReader:
         if missing := given.keys() - self.issued.keys():
             chip = self.configuration.chip
             unreadable(op, f"{chip} has no {min(missing)}; it has {', '.join(self.issued)}")
-        for counter in (Counter.ASYNCCNT, Counter.TENSORCNT):
-            copies = given.pop(counter, None)
-            if copies is not None:
-                self.listing.add(machine.AsyncWait(copies, counter))
-        made = machine.wait_instruction(
+        for each in machine.wait_instructions(
             {name: self.executed(name, count) for name, count in given.items()}
-        )
-        if made is not None:
-            self.listing.add(made)
+        ):
+            self.listing.add(each)
 
     def asynchronous(self, op: cdna.AsyncOp) -> None:
         """A copy between a location in memory and one in LDS, of a word each."""

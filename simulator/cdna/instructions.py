@@ -253,6 +253,16 @@ def wait_instruction(counts: Mapping[str, int]) -> Wait | SplitWait | None:
     return SplitWait(**split) if split else None
 
 
+def wait_instructions(counts: Mapping[str, int]) -> tuple[AsyncWait | SplitWait | Wait, ...]:
+    """The waits of ``wait_instruction``, those for copies before it."""
+    copies = (AsyncWait(counts[each], each) for each in _OF_COPIES if each in counts)
+    made = wait_instruction(counts)
+    return (*copies, *(() if made is None else (made,)))
+
+
+_OF_COPIES = (Counter.ASYNCCNT, Counter.TENSORCNT)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkgroupBarrier:
     """``s_barrier``: until every wave of the work-group that has not ended is here."""

@@ -21,8 +21,7 @@ def test_an_exhibit(exhibit: Exhibit) -> None:
     assert len(found) == 1
     assert f" {exhibit.level}: " in found[0]
     assert wrong.status == (1 if exhibit.level == "error" else 0)
-    if exhibit.shown:
-        assert " waves end with" in "\n".join(wrong.lines)
+    assert exhibit.shown == (" waves end with" in "\n".join(wrong.lines))
     assert right.status == 0
     assert not [line for line in right.lines if f"[{exhibit.rule}]" in line]
     assert not [line for line in right.lines if " error: " in line or " warning: " in line]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencewright.checker.findings import Level
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.core.program import Location, Placement
@@ -11,7 +12,7 @@ from fencewright.simulator.random.programs import SmallProgram, SmallThread, Whe
 from fencewright.simulator.source.events import Load, Store
 from fencewright.tools.dev import needed
 from fencewright.tools.dev.deletions import Deleted
-from fencewright.tools.dev.needed import deletions, findings_of, is_noticed, measure, table
+from fencewright.tools.dev.needed import deletions, is_noticed, levels_of, measure, table
 from fencewright.tools.fuzz.checks import lowered, program_of, settings_of
 
 KINDS = {
@@ -51,9 +52,10 @@ def test_one_wave_that_acquires_for_another_is_not_judged() -> None:
     (setting,) = settings_of(75, "gfx90a")
     program = setting.place(program_of(75, "gfx90a"))
     code = lowered(build(program), setting.passes(2))
-    assert not any(findings_of(program, code, "k", setting))
+    right = levels_of(program, code, "k", setting)
+    assert not right
     (invalidate, *_) = (e for e in deletions(code) if e.kind is Deleted.INVALIDATE)
-    assert not is_noticed(program, invalidate.of(code), "k", setting)
+    assert not is_noticed(program, invalidate.of(code), "k", setting, right)
     # The same wave with an access after its acquire.
     reader = program.threads[1]
     (read,) = (each for each in program.threads[2].steps if getattr(each, "location", "") == "y")
@@ -62,7 +64,7 @@ def test_one_wave_that_acquires_for_another_is_not_judged() -> None:
     asked = replace(program, threads=threads)
     code = lowered(build(asked), setting.passes(2))
     (invalidate, *_) = (e for e in deletions(code) if e.kind is Deleted.INVALIDATE)
-    assert is_noticed(asked, invalidate.of(code), "k", setting)
+    assert is_noticed(asked, invalidate.of(code), "k", setting, right)
 
 
 def test_what_only_the_hardest_reading_makes_necessary_is_noted(
@@ -81,8 +83,10 @@ def test_what_only_the_hardest_reading_makes_necessary_is_noted(
     monkeypatch.setattr(needed, "program_of", drawn)
     tally = measure("gfx1250", 1, 1, clusters=True)
     assert (tally.programs, tally.missed) == (1, [])
-    assert tally.needed[Deleted.WRITE_BACK, True] == tally.by_note[Deleted.WRITE_BACK] == 1
+    assert (
+        tally.needed[Deleted.WRITE_BACK, True] == tally.by_less[Deleted.WRITE_BACK, Level.NOTE] == 1
+    )
     assert tally.needed[Deleted.INVALIDATE, True] == 1
-    assert tally.needed[Deleted.WAIT, True] > tally.by_note[Deleted.WAIT] > 0
-    assert tally.by_note[Deleted.INVALIDATE] == 0
+    assert tally.needed[Deleted.WAIT, True] > tally.by_less[Deleted.WAIT, Level.NOTE] > 0
+    assert tally.by_less[Deleted.INVALIDATE, Level.NOTE] == 0
     assert "| 1 (1 by a note) of 1 |" in table({"gfx1250": tally})

@@ -16,6 +16,7 @@ from test_source_check import (
     GFX1250,
     IN_CLUSTER,
     INV,
+    LDS,
     MEET,
     MEETS,
     MET_IN_CLUSTER,
@@ -108,9 +109,15 @@ RIGHT_1250 = (
     (BARRIER, ((1, "ds_store_b32 v0, v1"), (3, "s_wait_dscnt 0x0"), (4, "s_barrier_signal -1"),
         (4, "s_barrier_wait -1"), (6, "ds_load_b32 v2, v0"))),
 )  # fmt: skip
+COPY = f"call void @llvm.amdgcn.global.load.async.to.lds.b32({DATA}, {LDS}, i32 0, i32 0)"
+COPY_1250 = (1, "global_load_async_to_lds_b32 v4, v5, s[0:1]")
+COPIED_1250 = (
+    (((1, COPY), *BARRIER[1:]), (COPY_1250, (3, "s_wait_asynccnt 0x0"), *RIGHT_1250[4][1][2:])),
+    ((*CONSUMER[:2], (4, COPY)), (*RIGHT_1250[2][1][:-1], (4, COPY_1250[1]))),
+)
 BROKEN_1250 = [
     (source, (*code[:place], *code[place + 1 :]), GFX1250)
-    for source, code in RIGHT_1250
+    for source, code in (*RIGHT_1250, *COPIED_1250)
     for place, (line, _) in enumerate(code)
     if line == 3
 ]
@@ -286,3 +293,14 @@ def test_what_the_machine_does_not_have_is_not_claimed() -> None:
     )  # fmt: skip
     with pytest.raises(UnshownError, match="does not execute global_load_lds_dword"):
         shown_by(source, ((1, "global_load_lds_dword v[0:1], off"), RAISE))
+
+
+def test_copies_that_nothing_waits_for_are_left_out_before_it_runs() -> None:
+    """Each would be an agent of its own, of which the machine follows no more than eight."""
+    (source, code) = COPIED_1250[0]
+    many = [*[(1, COPY_1250[1])] * 12, code[0], *code[2:]]
+    test, *_ = shown_by([*[(1, source[0][1])] * 12, *source], many, GFX1250)
+    assert [each.mnemonic for each in test.waves[0][1] if each.source] == [COPY_1250[1].split()[0]]
+    counted = [*[(1, COPY_1250[1])] * 12, code[0], (3, "s_wait_asynccnt 0xd"), *code[2:]]
+    with pytest.raises(UnshownError, match="more than 8 copies may be outstanding"):
+        shown_by([*[(1, source[0][1])] * 12, *source], counted, GFX1250)

@@ -53,14 +53,14 @@ _FORBIDS = (CheckVerdict.UNSOUND, CheckVerdict.WRONG, CheckVerdict.STUCK)
 class Tally:
     """Of one chip: by kind and by whether it was noticed, how many necessary things were deleted.
 
-    ``programs`` were compared with their source; ``deleted``: how many things in all; ``by_note``:
-    how many of those that were noticed are in notes alone.
+    ``programs`` were compared with their source; ``deleted``: how many things in all; ``by_less``:
+    how many of those that were noticed are in warnings or notes alone.
     """
 
     programs: int = 0
     deleted: Count[Deleted] = field(default_factory=Count[Deleted])
     needed: Count[tuple[Deleted, bool]] = field(default_factory=Count[tuple[Deleted, bool]])
-    by_note: Count[Deleted] = field(default_factory=Count[Deleted])
+    by_less: Count[tuple[Deleted, Level]] = field(default_factory=Count[tuple[Deleted, Level]])
     missed: list[str] = field(default_factory=list[str])
 
 
@@ -147,11 +147,16 @@ def _rename(op: Operation, name: str) -> None:
 
 
 def is_noticed(
-    program: SmallProgram, module: ModuleOp, name: str, setting: Setting
+    program: SmallProgram, module: ModuleOp, name: str, setting: Setting, right: Count[Level]
 ) -> Level | None:
-    """The highest level of what fence-check finds in a lowered module, with its program as the source."""
-    found = {each.level for each in findings_of(program, module, name, setting)}
-    return next((each for each in Level if each in found), None)
+    """The highest level of which fence-check finds more in a lowered module than in the ``right`` one."""
+    more = levels_of(program, module, name, setting) - right
+    return next((each for each in Level if each in more), None)
+
+
+def levels_of(program: SmallProgram, module: ModuleOp, name: str, setting: Setting) -> Count[Level]:
+    """How many findings of each level there are in a lowered module, with its program as the source."""
+    return Count(each.level for each in findings_of(program, module, name, setting))
 
 
 def findings_of(
@@ -201,10 +206,11 @@ def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tal
         name = f"{seed} {setting}"
         code = lowered(build(placed), setting.passes(2))
         try:
-            if any(findings_of(placed, code, name, setting)):
-                raise AssertionError(f"{name}: an error in what is right")
+            right = levels_of(placed, code, name, setting)
         except NotComparedError:
             continue
+        if right[Level.ERROR]:
+            raise AssertionError(f"{name}: an error in what is right")
         tally.programs += 1
         plain = lowered(build(placed), setting.passes(0))
         for each in deletions(code):
@@ -213,9 +219,10 @@ def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tal
             verdict = judge(broken, setting, meant, plain).verdict
             if verdict not in _FORBIDS:
                 continue
-            found = is_noticed(placed, broken, name, setting)
+            found = is_noticed(placed, broken, name, setting, right)
             tally.needed[each.kind, found is not None] += 1
-            tally.by_note[each.kind] += found is Level.NOTE
+            if found is Level.WARNING or found is Level.NOTE:
+                tally.by_less[each.kind, found] += 1
             if found is None:
                 tally.missed.append(f"{name}: {each.text}: {verdict}")
     return tally
@@ -233,8 +240,13 @@ def table(tallies: Mapping[str, Tally]) -> str:
 
 
 def _noticed(tally: Tally, kind: Deleted) -> str:
-    noticed, notes = tally.needed[kind, True], tally.by_note[kind]
-    return f"{noticed} ({notes} by a note)" if notes else str(noticed)
+    noticed = str(tally.needed[kind, True])
+    less = [
+        f"{count} by a {level}"
+        for level in (Level.WARNING, Level.NOTE)
+        if (count := tally.by_less[kind, level])
+    ]
+    return f"{noticed} ({', '.join(less)})" if less else noticed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
