@@ -28,7 +28,7 @@ class Effects:
     """What one instruction does; 32-bit registers by their names.
 
     ``space``: the memory that it accesses; None also for a buffer, which may be in global or in
-    private memory.
+    private memory. ``kept``: what it uses in no other way than that a half stays as it is.
     """
 
     kind: InstructionKind
@@ -38,6 +38,7 @@ class Effects:
     events: tuple[CounterEvent, ...] = ()
     registers: tuple[str, ...] = ()
     """What it defines or uses."""
+    kept: tuple[str, ...] = ()
 
 
 _K = InstructionKind
@@ -134,6 +135,8 @@ def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects
     printed = [registers_in(first_word(each)) for each in operands]
     defined = [name for names in printed[:results] for name in names]
     used = [name for names in printed[results:] for name in names]
+    kept = defined if row.accumulates and row.kind is _K.LOAD else []
+    kept = tuple(name for name in kept if name not in used)
     if row.accumulates or "dst_unused:UNUSED_PRESERVE" in last:
         used += defined
     events = CACHE_EVENTS.get(mnemonic.removesuffix("_vol"), row.events)
@@ -143,7 +146,7 @@ def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects
         events = row.untold
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
-    return Effects(row.kind, defines, uses, row.space, events, _unique(defines, uses))
+    return Effects(row.kind, defines, uses, row.space, events, _unique(defines, uses), kept)
 
 
 def _unique(*names: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ of the agent or the system, a wait that nothing but synchronisation needs. Witho
 warning says that what is there cannot have been meant, a note that it may have been.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -98,11 +99,14 @@ class _Patterns:
     def _publishes(self, operation: Operation) -> bool:
         """Whether a write may be how other work-groups learn of this one's past.
 
-        Where the bits do not say it, an atomic is, and a store that a wait for stores precedes.
+        Where the bits do not say it, an atomic is, and a store that a wait for stores precedes. One in
+        floating point whose result nobody takes adds up numbers: nobody learns anything by it.
         """
         if operation.space is None or operation.in_lds or operation.kind is _O.LOAD_TO_LDS:
             return False
         if not operation.scope.includes(Scope.AGENT):
+            return False
+        if _SUMS.search(operation.text) and operation.step and not operation.step.effects.defines:
             return False
         by_bits = self.code.mode.chip.scope_bits or operation.kind is _O.ATOMIC
         return by_bits or self._syncs
@@ -117,37 +121,50 @@ class _Patterns:
             for number, covers in state.covered.items()
             if covers[Reach.AGENT] & own
         ]
+        after = code.those(self.barriers.after[barrier.number])
+        is_read = any(each.in_lds and each.kind.reads for each in after)
+        unseen = any(each.kind in (_O.OUTSIDE, _O.RETURN) for each in after)
+        is_written = any(
+            (each.in_lds and each.kind.writes) or each.kind is _O.LOAD_TO_LDS for each in after
+        )
         lds = state.flight & code.in_lds
-        for each in code.those(lds & code.writes):
-            text = (
-                f"s_barrier lets other waves go on while the write of line {each.line} to LDS is "
-                f"in flight: {state.needed([each.number])} is missing"
-            )
-            self._add(Rule.LDS_BARRIER, barrier, each, text)
-        for each in code.those(lds & code.reads & ~code.writes):
-            text = (
-                f"s_barrier lets other waves go on while the read of line {each.line} from LDS is "
-                f"in flight: {state.needed([each.number])} is missing if they overwrite it"
-            )
-            after = code.those(self.barriers.after[barrier.number])
-            writes = any(
-                (other.in_lds and other.kind.writes) or other.kind is _O.LOAD_TO_LDS
-                for other in after
-            )
-            self._add(Rule.LDS_BARRIER, barrier, each, text, None if writes else Level.NOTE)
-        for each in code.those(state.flight):
-            if each.kind is _O.LOAD_TO_LDS:
-                text = (
-                    f"s_barrier lets other waves go on while the load of line {each.line} to LDS "
-                    f"is in flight: {state.needed([each.number])} is missing if they read "
-                    "what it writes before the next barrier"
-                )
-                is_read = any(
-                    other.in_lds and other.kind.reads
-                    for other in code.those(self.barriers.after[barrier.number])
-                )
-                level = None if is_read and self.unwaited & each.bit else Level.NOTE
-                self._add(Rule.LDS_DMA_BARRIER, barrier, each, text, level)
+        writes = code.those(lds & code.writes)
+        said, level = "write{s} of {lines} to LDS", None if is_read or unseen else Level.NOTE
+        self._in_flight(barrier, state, Rule.LDS_BARRIER, said, writes, level=level)
+        reads = code.those(lds & code.reads & ~code.writes)
+        said, harm = "read{s} of {lines} from LDS", " if they overwrite it"
+        level = None if is_written else Level.NOTE
+        self._in_flight(barrier, state, Rule.LDS_BARRIER, said, reads, harm, level)
+        loads = [each for each in code.those(state.flight) if each.kind is _O.LOAD_TO_LDS]
+        said, harm = (
+            "load{s} of {lines} to LDS",
+            " if they read what it writes before the next barrier",
+        )
+        told = [each for each in loads if is_read and self.unwaited & each.bit]
+        self._in_flight(barrier, state, Rule.LDS_DMA_BARRIER, said, told, harm)
+        rest = [each for each in loads if each not in told]
+        self._in_flight(barrier, state, Rule.LDS_DMA_BARRIER, said, rest, harm, Level.NOTE)
+
+    def _in_flight(
+        self,
+        barrier: Operation,
+        state: State,
+        rule: Rule,
+        said: str,
+        late: Sequence[Operation],
+        harm: str = "",
+        level: Level | None = None,
+    ) -> None:
+        """One finding of a barrier, of all accesses of a kind that are ``late`` there."""
+        if not late:
+            return
+        first, *more = late
+        what = said.format(s="s" if more else "", lines=lines(late))
+        text = (
+            f"s_barrier lets other waves go on while the {what} {'are' if more else 'is'} in flight: "
+            f"{state.needed(each.number for each in late)} is missing{harm}"
+        )
+        self._add(rule, barrier, first, text, level, also=[each.line for each in more])
 
     def _scalar_load(self, load: Operation, state: State) -> None:
         if not self.learns:
@@ -316,14 +333,21 @@ class _Patterns:
         level: Level | None = None,
         *,
         once: bool = False,
+        also: Sequence[int] = (),
     ) -> None:
-        """One finding for an operation and what is late; ``once``: for what is late alone."""
+        """One finding for an operation and what is late; ``once``: for what is late alone.
+
+        ``also``: the lines of what else is late.
+        """
         key = (rule, 0 if once else operation.number, late.number)
-        about = () if late is operation else (late.line,)
+        about = () if late is operation else (late.line, *also)
         made = Finding(operation.line, rule, text, level, about)
         known = self.found.get(key)
         if known is None or _order(made) < _order(known):
             self.found[key] = made
+
+
+_SUMS = re.compile(r"_atomic_(pk_)?((add|min|max)(_num)?_b?f\d+|f(min|max))")
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -591,9 +591,12 @@ class State:
     # Registers
 
     def hazards(self, effects: Effects) -> Iterator[tuple[bool, str]]:
-        """The registers in flight that an instruction uses (True), or overwrites out of order."""
+        """The registers in flight that an instruction uses (True), or overwrites out of order.
+
+        What a load of half a register keeps is read when it delivers (llvm-project#194477).
+        """
         for register in effects.uses:
-            if register in self.loads:
+            if register in self.loads and register not in effects.kept:
                 yield True, register
         kind = effects.events[0].kind if len(effects.events) == 1 else None
         # Where counters are split registers are written in any order (llvm-project#105549).

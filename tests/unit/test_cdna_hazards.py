@@ -57,6 +57,7 @@ FLAT = "flat_load_dword v0, v[2:3]"
 LDS = "ds_read_b32 v0, v2"
 SCALAR = "s_load_dword s0, s[2:3], 0x0"
 USE = "v_add_u32_e32 v1, v0, v0"
+HALF = "global_load_short_d16_hi v0, v[4:5], off"
 OVERWRITE = "v_mov_b32_e32 v0, 0"
 
 
@@ -76,8 +77,11 @@ OVERWRITE = "v_mov_b32_e32 v0, 0"
         ((LOAD, LOAD, "s_waitcnt vmcnt(0)", USE), []),
         ((LDS, LDS, "s_waitcnt lgkmcnt(0)", USE), []),
         ((LOAD, LDS), [(1, Rule.WAW)]),
-        # But a d16 load leaves the other half of its register.
-        ((LOAD, "global_load_short_d16_hi v0, v[4:5], off"), [(1, Rule.RAW)]),
+        # A d16 load leaves the other half of its register, and reads none of it before it delivers.
+        ((LOAD, HALF), []),
+        ((LOAD, HALF, "s_waitcnt vmcnt(1)", USE), [(3, Rule.RAW)]),
+        ((LDS, HALF), [(1, Rule.WAW)]),
+        ((LOAD, "global_load_short_d16_hi v0, v[0:1], off"), [(1, Rule.RAW)]),
         # Scalar loads overtake one another.
         ((SCALAR, "s_load_dword s1, s[2:3], 0x4", "s_waitcnt lgkmcnt(1)", "s_mov_b32 s4, s0"),
             [(3, Rule.RAW)]),

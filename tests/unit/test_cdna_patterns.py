@@ -40,6 +40,8 @@ SEE = "global_load_dword v7, v[4:5], off sc1"
 BACK, INV, WAIT = "buffer_wbl2 sc1", "buffer_inv sc1", "s_waitcnt vmcnt(0)"
 LDS, LDS_READ, LDS_WAIT = "ds_write_b32 v0, v1", "ds_read_b32 v8, v9", "s_waitcnt lgkmcnt(0)"
 POINTER = ("s_load_dwordx2 s[0:1], s[4:5], 0x0", LDS_WAIT)
+ADD = "global_atomic_{} v[4:5], v6, off"
+MEET = ("s_barrier", LDS_READ)
 DATA = "s_load_dword s2, s[0:1], 0x0"
 DMA = "global_load_lds_dword v[2:3], off"
 
@@ -48,11 +50,15 @@ DMA = "global_load_lds_dword v[2:3], off"
     ("body", "expected"),
     [
         # LDS at a barrier.
-        ((LDS, "s_barrier"), [(1, Rule.LDS_BARRIER, W)]),
-        ((LDS, LDS_WAIT, "s_barrier"), []),
-        ((LDS, WAIT, "s_barrier"), [(2, Rule.LDS_BARRIER, W)]),
-        (("ds_add_u32 v0, v1", "s_barrier"), [(1, Rule.LDS_BARRIER, W)]),
-        ((LDS, LDS, "s_barrier"), [(2, Rule.LDS_BARRIER, W), (2, Rule.LDS_BARRIER, W)]),
+        ((LDS, *MEET), [(1, Rule.LDS_BARRIER, W)]),
+        ((LDS, LDS_WAIT, *MEET), []),
+        ((LDS, WAIT, *MEET), [(2, Rule.LDS_BARRIER, W)]),
+        (("ds_add_u32 v0, v1", *MEET), [(1, Rule.LDS_BARRIER, W)]),
+        ((LDS, LDS, *MEET), [(2, Rule.LDS_BARRIER, W)]),
+        ((LDS, LDS_READ, *MEET), [(2, Rule.LDS_BARRIER, N), (2, Rule.LDS_BARRIER, W)]),
+        # Nobody reads before the next barrier, before which the write is waited for.
+        ((LDS, "s_barrier", LDS_WAIT, *MEET), [(1, Rule.LDS_BARRIER, N)]),
+        ((LDS, "s_barrier"), [(1, Rule.LDS_BARRIER, N)]),
         ((LDS_READ, "s_barrier"), [(1, Rule.LDS_BARRIER, N)]),
         ((DMA, "s_barrier"), [(1, Rule.LDS_DMA_BARRIER, N)]),
         ((DMA, WAIT, "s_barrier"), []),
@@ -77,6 +83,12 @@ DMA = "global_load_lds_dword v[2:3], off"
             "s_load_dwordx2 s[0:1], s[0:1], 0x0", LDS_WAIT, DATA), [(8, Rule.SCALAR_STALE, W)]),
         # Stores of other waves.
         ((FLAG, "s_barrier", WAIT, FLAG), [(3, Rule.CUMULATIVE, W)]),
+        ((FLAG, "s_barrier", ADD.format("add")), [(2, Rule.CUMULATIVE, W)]),
+        # Sums of numbers tell nobody anything, unless their results do.
+        ((FLAG, "s_barrier", ADD.format("add_f32")), []),
+        ((FLAG, "s_barrier", "global_atomic_pk_add_f16 v4, v6, s[0:1]"), []),
+        ((FLAG, "s_barrier", ADD.format("add_f32").replace(" v[4:5]", " v7, v[4:5]") + " sc0"),
+            [(2, Rule.CUMULATIVE, W)]),
         ((STORE, "s_barrier", WAIT, FLAG), [(3, Rule.CUMULATIVE, N)]),
         ((STORE, "s_barrier", BACK, WAIT, FLAG), []),
         ((STORE, WAIT, "s_barrier", WAIT, FLAG), []),
