@@ -4,6 +4,7 @@ import sys
 from difflib import get_close_matches
 
 from fencewright.tools.programs import PROGRAMS
+from fencewright.tools.version import print_version
 
 NAME = "fencewright"
 USAGE = 2
@@ -24,10 +25,7 @@ def main() -> int:
         print(_listing())
         return 0
     if command in ("-v", "--version"):
-        from fencewright.tools.diagnostics import VERSION
-
-        print(VERSION.format())
-        return 0
+        return print_version()
     known = {name: each for each in PROGRAMS for name in (each.short_name, each.name)}
     if command not in known:
         near = get_close_matches(command, known, 1)

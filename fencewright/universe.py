@@ -30,6 +30,10 @@ def _lazily(module: str, name: str) -> Callable[[], Any]:
     return lambda: getattr(import_module(f"fencewright.{module}"), name)
 
 
+SYNCHRONOUS = _lazily("mlir_dialects.scoped", "SYNCHRONOUS")
+"""What few programs have more than of ``scoped``, and ``ASYNCHRONOUS`` the rest."""
+ASYNCHRONOUS = _lazily("mlir_dialects.scoped_async", "ASYNCHRONOUS")
+
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "scoped": _lazily("mlir_dialects.scoped", "Scoped"),
     "cdna": _lazily("mlir_dialects.cdna", "CDNA"),

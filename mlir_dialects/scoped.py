@@ -446,6 +446,10 @@ def _verify_spaces(spaces: ArrayAttr[AddressSpaceAttr]) -> None:
         seen.add(space.data)
 
 
+class Asynchronous:
+    """Marks the operations of ``scoped_async``, so that who looks for one need not import them."""
+
+
 class ScopedOperation(LeafOperation, ABC):
     """What every operation of the dialect has: an ordering, a scope, and what it orders.
 
@@ -904,8 +908,16 @@ if TYPE_CHECKING:
     """Scoped memory operations, independent of any target."""
 
 
+SYNCHRONOUS = Dialect(
+    "scoped",
+    [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp],
+    [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr],
+)
+"""``scoped`` without what ``scoped_async`` has, which few programs use and which takes longer to import."""
+
+
 def __getattr__(name: str) -> object:
-    """Makes ``Scoped`` when first asked: LLVM IR for CDNA has none of the asynchronous operations."""
+    """Makes ``Scoped`` when first asked: it has the asynchronous operations."""
     if name != "Scoped":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return _dialect()
@@ -913,11 +925,11 @@ def __getattr__(name: str) -> object:
 
 @cache
 def _dialect() -> Dialect:
-    from fencewright.mlir_dialects.scoped_async import ASYNC_ATTRIBUTES, ASYNC_OPERATIONS
+    from fencewright.mlir_dialects.scoped_async import ASYNCHRONOUS
 
-    attributes = [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr]
+    parts = (SYNCHRONOUS, ASYNCHRONOUS)
     return Dialect(
-        "scoped",
-        [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp, *ASYNC_OPERATIONS],
-        [*attributes, *ASYNC_ATTRIBUTES],
+        SYNCHRONOUS.name,
+        [op for part in parts for op in part.operations],
+        [attribute for part in parts for attribute in part.attributes],
     )

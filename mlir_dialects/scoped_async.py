@@ -35,7 +35,7 @@ from xdsl.dialects.builtin import (
     f64,
 )
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -73,6 +73,7 @@ from fencewright.mlir_dialects.attributes import (
     WordAttribute,
     parse_word,
 )
+from fencewright.mlir_dialects.scoped import Asynchronous
 
 TENSOR_MEMORY = 6
 """LLVM's address space number of tensor memory. Source: LLVM NVPTXUsage, "Address Spaces"."""
@@ -189,7 +190,7 @@ _READ_AND_WRITE = frozenset(
 Spaces: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
-class AsyncOperation(IRDLOperation, ABC):
+class AsyncOperation(IRDLOperation, Asynchronous, ABC):
     """What all operations of this file have: effects, and the accesses that they stand for."""
 
     SPACES: ClassVar[Spaces] = MappingProxyType({})
@@ -1400,10 +1401,7 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
 OF_UNITS = frozenset(ASYNC_OPERATIONS) - {ClusterArriveOp, ClusterFenceOp, ClusterWaitOp}
 """Those that the threads alone do not carry out: what units and mbarriers have a part in."""
 
-ASYNC_ATTRIBUTES: tuple[type[Attribute], ...] = (
-    ProxyAttr,
-    SideAttr,
-    DirectionAttr,
-    BarrierPartAttr,
+ASYNCHRONOUS = Dialect(
+    "scoped", [*ASYNC_OPERATIONS], [ProxyAttr, SideAttr, DirectionAttr, BarrierPartAttr]
 )
-"""The attributes of this file, which belong to the dialect ``scoped``."""
+"""The part of the dialect ``scoped`` that is in this file."""

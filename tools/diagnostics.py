@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 
 from fencewright.extras import how_to_get
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.tools.version import print_version
 
 TRACEBACK_VARIABLE = "FENCEWRIGHT_TRACEBACK"
 """Set this environment variable to see the Python traceback of every error."""
@@ -73,21 +74,7 @@ def add_version(parser: ArgumentParser) -> None:
 
 class _VersionAction(Action):
     def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
-        print(VERSION.format())
-        parser.exit()
-
-
-class _Version(str):
-    """Looks the versions up when it is formatted, which few runs ask for."""
-
-    def format(self, *_: object, **__: object) -> str:
-        from importlib.metadata import version
-
-        return super().format(fencewright=version("fencewright"), xdsl=version("xdsl"))
-
-
-VERSION = _Version("Fencewright {fencewright}, built on xDSL {xdsl}")
-"""What ``--version`` prints, once formatted."""
+        parser.exit(print_version())
 
 
 def positive(text: str) -> int:

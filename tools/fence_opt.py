@@ -27,6 +27,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from fencewright.lowering.facts import FACT_TEXT
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import backend_of
+from fencewright.mlir_dialects.staged_context import StagedContext
 from fencewright.mlir_dialects.verification import verify
 from fencewright.passes.pipelines import (
     DEFAULT_OPT_LEVEL,
@@ -38,7 +39,6 @@ from fencewright.passes.pipelines import (
 )
 from fencewright.tools.arguments import with_errors_of_one_line
 from fencewright.tools.diagnostics import (
-    VERSION,
     Diagnostic,
     ToolError,
     as_text,
@@ -53,7 +53,8 @@ from fencewright.tools.diagnostics import (
 from fencewright.tools.expectations import Expectations
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
-from fencewright.universe import PASSES, UNIVERSE, installed
+from fencewright.tools.version import VERSION
+from fencewright.universe import ASYNCHRONOUS, PASSES, SYNCHRONOUS, UNIVERSE, installed
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
@@ -107,8 +108,11 @@ class FenceOptMain(xDSLOptMain):
     version_format: ClassVar[str] = VERSION
 
     def register_all_dialects(self) -> None:
-        for name, factory in {**installed().all_dialects, **UNIVERSE.all_dialects}.items():
-            self.ctx.register_dialect(name, factory)
+        self.ctx = context = StagedContext()
+        parts = {"scoped": SYNCHRONOUS}
+        for name, factory in {**installed().all_dialects, **UNIVERSE.all_dialects, **parts}.items():
+            context.register_dialect(name, factory)
+        context.register_rest("scoped", ASYNCHRONOUS)
 
     def register_all_passes(self) -> None:
         self.available_passes.update({**installed().all_passes, **PASSES})

@@ -3,12 +3,15 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from threading import current_thread, main_thread
 from typing import NoReturn, cast
+
+from fencewright.tools.version import print_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Program:
         Nothing that is imported ever goes: collecting meanwhile would be a twentieth of a short
         run, and to look through it again later is no use either.
         """
+        if sys.argv[1:] in (["-v"], ["--version"]):
+            return print_version()
         gc.disable()
         with self._ends_at_once():
             entry = cast(Callable[[], int], getattr(import_module(self.module), self.function))

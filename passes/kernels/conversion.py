@@ -168,11 +168,15 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
     def convert(self, op: Operation) -> None:
         """Append what ``op`` becomes."""
-        handler = self.HANDLERS.get(op.name)
+        handler = self.HANDLERS.get(op.name) or self.rare_handler(op.name)
         if handler is None:
             unsupported(op, f"'{op.name}' is not supported on the {self.PATH} path")
         self.location = op.location
         handler(self, op)
+
+    def rare_handler(self, name: str) -> Handler | None:
+        """What converts an operation that few programs have: it is imported when one is met."""
+        return None
 
     def operands(self, op: Operation) -> tuple[SSAValue, ...]:
         """The registers of the operands."""

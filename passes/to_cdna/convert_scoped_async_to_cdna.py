@@ -169,7 +169,7 @@ def _use(
 
 def set_up_named_barriers(conversion: Conversion) -> None:
     """At the start of the kernel, before any wave of the work-group can come to one."""
-    if conversion.chip.named_barriers is None or not conversion.named_barriers:
+    if conversion.chip.named_barriers is None:
         return
     for use in initialised(conversion.named_barriers):
         _use(conversion, use)

@@ -53,6 +53,7 @@ from fencewright.passes.analysis.uniformity import divergent_values
 from fencewright.passes.kernels import accept
 from fencewright.passes.kernels.conversion import (
     ConversionStep,
+    Handler,
     KernelConversion,
     Plans,
     replace,
@@ -65,10 +66,6 @@ from fencewright.passes.to_cdna.builder import (
     opcode_attr,
     pointer_width,
     register_type,
-)
-from fencewright.passes.to_cdna.convert_scoped_async_to_cdna import (
-    ASYNC_HANDLERS,
-    set_up_named_barriers,
 )
 from fencewright.passes.to_cdna.named_barriers import WaveCounts, named_barriers_of
 
@@ -307,7 +304,17 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
                 self._live_in(cdna.VGPRType.of(1, index)) for index in range(count)
             ]
         self._load_arguments(kernarg, arguments)
-        set_up_named_barriers(self)
+        if self.named_barriers:
+            from fencewright.passes.to_cdna import convert_scoped_async_to_cdna as asynchronous
+
+            asynchronous.set_up_named_barriers(self)
+
+    def rare_handler(self, name: str) -> Handler | None:
+        if not name.startswith("scoped."):
+            return None
+        from fencewright.passes.to_cdna.convert_scoped_async_to_cdna import ASYNC_HANDLERS
+
+        return ASYNC_HANDLERS.get(name)
 
     def _live_in(self, type: cdna.RegisterType) -> SSAValue:
         return self.entry.insert_arg(type, len(self.entry.args))
@@ -691,7 +698,6 @@ _WEAK = ORDERINGS[Ordering.WEAK]
 
 _Conversion.HANDLERS = MappingProxyType(
     {
-        **ASYNC_HANDLERS,
         **shared_handlers(_Conversion),
         scoped.LoadOp.name: _Conversion.load,
         scoped.StoreOp.name: _Conversion.store,

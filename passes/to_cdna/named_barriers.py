@@ -5,30 +5,33 @@ initialised before the first use, by code that every wave of the work-group runs
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.named_barriers import BarrierUse, initialise, signal
-from fencewright.mlir_dialects.scoped_async import NamedBarrierOp
+from fencewright.mlir_dialects.scoped import Asynchronous
 from fencewright.passes.kernels.accept import Function
+
+if TYPE_CHECKING:
+    from fencewright.mlir_dialects.scoped_async import NamedBarrierOp
 
 WaveCounts = Mapping[int, frozenset[int]]
 """For how many waves each barrier is, by its number; several where operations differ."""
 
 
-def _number(op: NamedBarrierOp, name: str) -> int:
+def _number(op: "NamedBarrierOp", name: str) -> int:
     return cast("IntegerAttr[Any]", op.properties[name]).value.data
 
 
-def number_of(op: NamedBarrierOp) -> int:
+def number_of(op: "NamedBarrierOp") -> int:
     """The number of a barrier."""
     return _number(op, "number")
 
 
-def waves_of(op: NamedBarrierOp, chip: ChipRow) -> int:
+def waves_of(op: "NamedBarrierOp", chip: ChipRow) -> int:
     """How many waves an operation says that its barrier is for."""
     return _number(op, "threads") // chip.wave_size
 
@@ -53,7 +56,12 @@ def named_barriers_of(
 
 
 def _of_function(function: Function, chip: ChipRow) -> WaveCounts:
-    ops = (op for block in function.body.blocks for op in block.ops)
+    every = (op for block in function.body.blocks for op in block.ops)
+    ops = [op for op in every if isinstance(op, Asynchronous)]
+    if not ops:
+        return {}
+    from fencewright.mlir_dialects.scoped_async import NamedBarrierOp
+
     return _joined(
         {number_of(op): frozenset({waves_of(op, chip)})}
         for op in ops

@@ -46,6 +46,7 @@ from fencewright.passes.analysis.convergence import converged_blocks
 from fencewright.passes.kernels import accept
 from fencewright.passes.kernels.conversion import (
     ConversionStep,
+    Handler,
     KernelConversion,
     Plans,
     replace,
@@ -60,7 +61,6 @@ from fencewright.passes.to_ptx.arithmetic import (
     opcode_attr,
     register_type,
 )
-from fencewright.passes.to_ptx.convert_scoped_async_to_ptx import ASYNC_HANDLERS
 from fencewright.passes.to_ptx.intrinsics import convert_intrinsic
 from fencewright.passes.to_ptx.steps import steps_of
 from fencewright.passes.to_ptx.vectors import VECTORS
@@ -148,6 +148,13 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         self.converged: frozenset[Block] | None = None
         self.unfenced: frozenset[Operation] | None = None
         self.has_relaxed_barrier: bool | None = None
+
+    def rare_handler(self, name: str) -> Handler | None:
+        if not name.startswith("scoped."):
+            return None
+        from fencewright.passes.to_ptx.convert_scoped_async_to_ptx import ASYNC_HANDLERS
+
+        return ASYNC_HANDLERS.get(name)
 
     def register_type(self, type: Attribute) -> ptx.RegisterType | None:
         return register_type(type)
@@ -397,7 +404,6 @@ _SPECIAL: Mapping[str, str] = MappingProxyType(
 
 _Conversion.HANDLERS = MappingProxyType(
     {
-        **ASYNC_HANDLERS,
         **shared_handlers(_Conversion),
         **dict.fromkeys(_PLACES, _Conversion.scoped_operation),
         **dict.fromkeys(_SPECIAL, _Conversion.special),

@@ -265,6 +265,7 @@ _NVIDIA = """define ptx_kernel void @k(ptr addrspace(1) %p) {
 }
 """
 _LITMUS = "fencewright.passes.litmus.outlining"
+_ASYNC = "fencewright.mlir_dialects.scoped_async"
 _PROXIES = "fencewright.passes.proxies.dataflow"
 _INLINE_PTX = "fencewright.mlir_dialects.llvm_ir.inline_ptx"
 
@@ -287,7 +288,7 @@ def _imported(
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1250", "sm_90"])
 def test_a_kernel_loads_no_dialect_that_it_has_nothing_of(chip: str, tmp_path: Path) -> None:
-    unneeded = [*(f"xdsl.dialects.{name}" for name in _FOREIGN), _LITMUS, _PROXIES]
+    unneeded = [*(f"xdsl.dialects.{name}" for name in _FOREIGN), _LITMUS, _PROXIES, _ASYNC]
     if chip.startswith("gfx"):
         unneeded.append("fencewright.mlir_dialects.ptx")
     assert _imported(tmp_path / "x.mlir", _SCOPED, chip, "asm", unneeded) == (0, "[]\n")
@@ -299,6 +300,22 @@ def test_what_a_kernel_has_is_loaded(tmp_path: Path) -> None:
     expected = (0, "['xdsl.dialects.arith']\n")
     unneeded = [f"xdsl.dialects.{name}" for name in ("arith", "math", "vector")]
     assert _imported(tmp_path / "x.mlir", with_constant, "gfx942", "asm", unneeded) == expected
+    with_fence = _SCOPED.replace("  func.return", "  scoped.wgmma_fence\n  func.return")
+    expected = (0, f"[{_ASYNC!r}]\n")
+    assert _imported(tmp_path / "x.mlir", with_fence, "sm_90a", "asm", [_ASYNC]) == expected
+
+
+def test_a_version_is_told_without_the_program() -> None:
+    script = (
+        "import sys; from fencewright.tools.programs import fence_opt; "
+        "sys.argv = ['fence-opt', '--version']; status = fence_opt(); "
+        "print('xdsl' in sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "False\n")
+    assert done.stdout.startswith("Fencewright ")
 
 
 def test_llvm_ir_for_ptx_loads_no_grammar_of_inline_ptx(tmp_path: Path) -> None:
