@@ -45,12 +45,27 @@ class Barriers:
         self.before = {each.number: 0 for each in self.barriers}
         self.after = dict(self.before)
         self.next_to = dict(self.before)
+        self.earlier = dict(self.before)
         self.delivered = 0
         self._to_lds = code.of_kinds(_O.LOAD_TO_LDS)
         self._outside = code.of_kinds(_O.OUTSIDE, _O.RETURN)
         self._counted = code.accesses | self._to_lds | self._outside
         if (self.barriers or self._to_lds) and self.places:
             entries(code.flow.blocks, _At(), self._leave)
+
+    def met(self, barrier: Operation) -> int:
+        """What is issued between a barrier and the next one, by any of the waves that meet there.
+
+        Some of them may be at another barrier, if no path has both.
+        """
+        after = 0
+        for other in self.barriers:
+            on_one_path = (
+                self.earlier[other.number] & barrier.bit or self.earlier[barrier.number] & other.bit
+            )
+            if other is barrier or not on_one_path:
+                after |= self.after[other.number]
+        return after
 
     def unwaited(self) -> int:
         """The loads to LDS that are in flight wherever others could be told that they are done.
@@ -99,7 +114,8 @@ class Barriers:
                 for each in bits(last):
                     self.next_to[each] |= operation.bit
                 self.delivered |= issued & ~flight
-                last, unordered = operation.bit, unordered & flight
+                self.earlier[own] |= issued
+                last, unordered, issued = operation.bit, unordered & flight, issued | operation.bit
                 continue
             if not self.barriers and operation.in_lds and operation.kind.reads:
                 self.delivered |= issued & ~flight

@@ -121,9 +121,10 @@ class _Patterns:
             for number, covers in state.covered.items()
             if covers[Reach.AGENT] & own
         ]
-        after = code.those(self.barriers.after[barrier.number])
+        after = code.those(self.barriers.met(barrier))
         is_read = any(each.in_lds and each.kind.reads for each in after)
-        unseen = any(each.kind in (_O.OUTSIDE, _O.RETURN) for each in after)
+        # Who waits at a barrier with a number may run another function.
+        unseen = _is_numbered(barrier) or any(each.kind in _UNSEEN for each in after)
         is_written = any(
             (each.in_lds and each.kind.writes) or each.kind is _O.LOAD_TO_LDS for each in after
         )
@@ -348,6 +349,17 @@ class _Patterns:
 
 
 _SUMS = re.compile(r"_atomic_(pk_)?((add|min|max)(_num)?_b?f\d+|f(min|max))")
+
+
+_UNSEEN = frozenset({_O.OUTSIDE, _O.RETURN})
+_OF_ALL = frozenset({"-1", "-3"})
+"""The barriers of the work-group and of the cluster."""
+
+
+def _is_numbered(barrier: Operation) -> bool:
+    """Whether it is a signal of a barrier that not all waves of the work-group need come to."""
+    operands = barrier.step.instruction.operands if barrier.step else ()
+    return any(str(each) not in _OF_ALL for each in operands)
 
 
 def _order(finding: Finding) -> tuple[int, int]:

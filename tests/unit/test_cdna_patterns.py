@@ -59,6 +59,9 @@ DMA = "global_load_lds_dword v[2:3], off"
         # Nobody reads before the next barrier, before which the write is waited for.
         ((LDS, "s_barrier", LDS_WAIT, *MEET), [(1, Rule.LDS_BARRIER, N)]),
         ((LDS, "s_barrier"), [(1, Rule.LDS_BARRIER, N)]),
+        # Other waves are at another barrier, after which they read.
+        (("s_cbranch_scc0 .LBB0_5", LDS, "s_barrier", "s_endpgm", ".LBB0_5:", *MEET),
+            [(2, Rule.LDS_BARRIER, W)]),
         ((LDS_READ, "s_barrier"), [(1, Rule.LDS_BARRIER, N)]),
         ((DMA, "s_barrier"), [(1, Rule.LDS_DMA_BARRIER, N)]),
         ((DMA, WAIT, "s_barrier"), []),
