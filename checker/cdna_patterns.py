@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fencewright.checker.cdna_accesses import Operation, OperationKind
+from fencewright.checker.cdna_accesses import CLUSTER_BARRIER, Operation, OperationKind
 from fencewright.checker.cdna_barriers import Barriers
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_lift import LiftedFunction, lines, propagated
@@ -352,7 +352,7 @@ _SUMS = re.compile(r"_atomic_(pk_)?((add|min|max)(_num)?_b?f\d+|f(min|max))")
 
 
 _UNSEEN = frozenset({_O.OUTSIDE, _O.RETURN})
-_OF_ALL = frozenset({"-1", "-3"})
+_OF_ALL = frozenset({"-1", CLUSTER_BARRIER})
 """The barriers of the work-group and of the cluster."""
 
 

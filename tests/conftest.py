@@ -4,7 +4,7 @@ import gc
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import hypothesis
 import pytest
@@ -33,13 +33,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--leave-campaigns", action="store_true", help=said)
 
 
+_LEFT = "left to make campaigns"
+_left = pytest.StashKey[Counter[str]]()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the shares of campaigns that are not for every time."""
+    """Leave the shares of campaigns that are not for every time, and count them."""
     if config.getoption("--leave-campaigns"):
-        left = pytest.mark.skip(reason="left to make campaigns")
-        for item in items:
-            if item.get_closest_marker("campaign"):
-                item.add_marker(left)
+        left = [item for item in items if item.get_closest_marker("campaign")]
+        config.stash[_left] = Counter(item.nodeid.partition("[")[0] for item in left)
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells what it left: the one that reports has collected nothing."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output[_LEFT] = dict(session.config.stash.get(_left, Counter[str]()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Every worker has left the same."""
+    if (output := getattr(node, "workeroutput", None)) is not None:
+        node.config.stash[_left] = Counter(output[_LEFT])
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +78,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.stats.get("skipped", []):
         *_, reason = cast(tuple[str, ...], report.longrepr)
         names[reason.removeprefix("Skipped: ")][report.nodeid.partition("[")[0]] += 1
+    if left := terminalreporter.config.stash.get(_left, Counter[str]()):
+        names[_LEFT] = left
     for reason, tests in sorted(names.items()):
         said = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in sorted(tests.items()))
-        terminalreporter.write_line(f"{tests.total()} skipped: {reason}: {said}")
+        what = _LEFT if reason == _LEFT else f"skipped: {reason}"
+        terminalreporter.write_line(f"{tests.total()} {what}: {said}")
     if any(find_llvm_tool(name) is None for name in LLVM_TOOLS):
         terminalreporter.write_line(LLVM_HINT)

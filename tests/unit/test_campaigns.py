@@ -45,23 +45,35 @@ def test_the_first_share_is_for_every_time() -> None:
     assert [is_left(each) for each in found] == [False] * 3 + [True] * 4
 
 
-def test_what_is_left_is_skipped_with_a_reason(pytestconfig: pytest.Config) -> None:
+def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
     (plugin,) = (
         each
         for each in pytestconfig.pluginmanager.get_plugins()
         if getattr(each, "__file__", None) == str(ROOT / "tests" / "conftest.py")
     )
 
-    left: list[Any] = []
+    told: list[Any] = []
+
+    def deselected(items: list[Any]) -> None:
+        told.extend(items)
+
     items = [
-        SimpleNamespace(get_closest_marker=marks.get, add_marker=left.append)
-        for marks in ({"campaign": True}, {"parametrize": True})
+        SimpleNamespace(nodeid=f"test_x.py::test_y[{n}]", get_closest_marker=marks.get)
+        for n, marks in enumerate(({"campaign": True}, {"parametrize": True}, {"campaign": True}))
     ]
+    kept = [*items]
     for leave in (False, True):
-        config = SimpleNamespace(getoption={"--leave-campaigns": leave}.get)
-        assert left == []
-        plugin.pytest_collection_modifyitems(config, items)
-    assert [each.kwargs["reason"] for each in left] == ["left to make campaigns"]
+        hook = SimpleNamespace(pytest_deselected=deselected)
+        stash = pytest.Stash()
+        option = {"--leave-campaigns": leave}.get
+        config = SimpleNamespace(getoption=option, hook=hook, stash=stash)
+        assert (kept, told) == (items, [])
+        plugin.pytest_collection_modifyitems(config, kept)
+    assert (kept, told) == ([items[1]], [items[0], items[2]])
+    written: list[str] = []
+    reporter = SimpleNamespace(config=config, stats={}, write_line=written.append)
+    plugin.pytest_terminal_summary(reporter)
+    assert written[0] == "2 left to make campaigns: test_x.py::test_y (2)"
 
 
 def test_campaigns_are_named_in_contributing() -> None:

@@ -849,7 +849,7 @@ ARGUMENT_VALUES = st.tuples(
 ).map(list)
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(

@@ -152,7 +152,8 @@ a trait, or asks ``chips``.
 
 def named_chips(file: Path) -> Iterator[str]:
     """The strings of a file that are a chip's name."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "gfx" in text else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if re.fullmatch(r"gfx\d[\w-]*", node.value):
                 yield node.value

@@ -29,7 +29,7 @@ def found(mode: Target, share: Share) -> Counter[str]:
     return Counter(reason for _, reason in Coverage(mode).uncovered(asked))
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 @pytest.mark.parametrize("mode", modes(), ids=str)
 def test_there_is_a_reason_for_everything_without_a_certificate(mode: Target, share: Share) -> None:
     assert "" not in found(mode, share)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import llvmlite.binding as llvm
 import pytest
+from campaigns import first_of
 from test_llvm_ir_nvptx import optimised
 
 from fencewright import lower_llvm_ir
@@ -202,7 +203,7 @@ def amd_machine(chip: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu=chip, opt=2)
 
 
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1250"])
+@pytest.mark.parametrize("chip", first_of(["gfx942", "gfx90a", "gfx1250"]))
 @pytest.mark.parametrize("pointer", POINTERS)
 @pytest.mark.parametrize("level", [0, 2])
 def test_on_cdna_a_fence_of_llvms_own_stays_beside_whatever_orders(

@@ -179,7 +179,7 @@ def lowered(text: str) -> str:
     return lower(text, CHIP)[0]
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(

@@ -145,7 +145,7 @@ def uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     )
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", shares(6))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

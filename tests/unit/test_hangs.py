@@ -164,7 +164,7 @@ ENDINGS: dict[str, tuple[Callable[[int], Endings], Sequence[int]]] = {
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 def test_programs_end_as_interleavings_do(kind: str, share: Share) -> None:
     endings, seeds = ENDINGS[kind]
     found: set[Seen] = set()

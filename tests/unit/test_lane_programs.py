@@ -53,7 +53,7 @@ def expected(text: str, arguments: list[int]) -> dict[int, int]:
 SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(max_examples=20, deadline=None, database=None, suppress_health_check=SLOW)

@@ -3,7 +3,8 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path, PurePosixPath
 
@@ -92,18 +93,24 @@ def imported_modules(source: str) -> Iterator[str]:
             yield from (f"{'.' * node.level}{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def imports_of(path: str) -> tuple[str, ...]:
+    """Those of a file of the repository."""
+    return tuple(imported_modules((ROOT / path).read_text(encoding="utf-8")))
+
+
 def room_of(path: str) -> str:
     """The innermost folder of a file that has a line in ``MAY_IMPORT``."""
     return next(str(each) for each in PurePosixPath(path).parents if str(each) in MAY_IMPORT)
 
 
-def violations(path: str, source: str) -> list[str]:
-    """The imports of the file ``path`` (from the repository root) that its layer forbids."""
+def violations(path: str, imported: Iterable[str]) -> list[str]:
+    """What the file ``path`` (from the repository root) may not import of that, by its layer."""
     layer = path.partition("/")[0]
     exceptions = EXCEPTIONS.get(path, ())
     allowed = tuple(f"fencewright.{name}." for name in MAY_IMPORT[room_of(path)] + exceptions)
     found: list[str] = []
-    for module in imported_modules(source):
+    for module in imported:
         package = module.partition(".")[0]
         wrong_layer = package == "fencewright" and not f"{module}.".startswith(allowed)
         framework = package in WITHOUT.get(layer, ())
@@ -121,7 +128,7 @@ FILES = sorted(
 
 @pytest.mark.parametrize("path", FILES)
 def test_dependencies_point_one_way(path: str) -> None:
-    assert violations(path, (ROOT / path).read_text(encoding="utf-8")) == []
+    assert violations(path, imports_of(path)) == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +148,7 @@ def test_dependencies_point_one_way(path: str) -> None:
     ],
 )
 def test_a_forbidden_import_is_found(path: str, source: str) -> None:
-    assert len(violations(path, source)) == 1
+    assert len(violations(path, imported_modules(source))) == 1
 
 
 def test_the_lowering_api_loads_no_framework() -> None:
@@ -165,7 +172,7 @@ def test_package_roots_import_nothing(layer: str) -> None:
 
 def rooms_imported(path: str) -> Iterator[str]:
     """The rooms, other than its own, whose modules a file imports."""
-    for module in imported_modules((ROOT / path).read_text(encoding="utf-8")):
+    for module in imports_of(path):
         if not module.startswith("fencewright."):
             continue
         place = module.removeprefix("fencewright.").replace(".", "/")

@@ -169,7 +169,7 @@ def test_there_are_points():
     assert len(POINTS) > 1200
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(4))
 @pytest.mark.parametrize(("chip", "version"), CHIPS)
 def test_exactly_our_synchronisation(chip: str, version: str, share: Share, tmp_path: Path):
     wanted = {

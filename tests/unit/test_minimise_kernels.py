@@ -8,7 +8,7 @@ from pathlib import Path
 
 import minimise_programs as programs
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, shares, some_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -259,7 +259,7 @@ def parsed(name: str) -> ModuleOp:
     return programs.parse(litmus_test(TESTS[name]))
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 @pytest.mark.parametrize("l2_per_agent", L2PerAgent)
 @pytest.mark.parametrize("name", TESTS)
 def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, share: Share) -> None:
@@ -274,7 +274,7 @@ def test_kernels_stay_right(name: str, l2_per_agent: L2PerAgent, share: Share) -
         assert not programs.forbidden(meant, does)
 
 
-@pytest.mark.parametrize("name", [name for name in TESTS if " of two" not in name])
+@pytest.mark.parametrize("name", some_of([name for name in TESTS if " of two" not in name], 3))
 def test_kernels_end(name: str) -> None:
     of_two = KernelTest(TESTS[name].threads[:2], TESTS[name].lds)
     module = programs.parse(litmus_test(of_two))

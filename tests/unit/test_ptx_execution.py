@@ -229,7 +229,7 @@ SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 CHIP_NAMES = st.sampled_from([chip.name for chip in CHIPS])
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(max_examples=20, deadline=None, database=None, suppress_health_check=SLOW)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from campaigns import some_of
 from litmus_modules import CHIPS, MESSAGE_PASSING, one_program, programs
 from xdsl.dialects.builtin import ModuleOp
 
@@ -218,7 +219,7 @@ def test_ptx_through_scoped_operations_and_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "sm_70"])
-@pytest.mark.parametrize("path", corpus(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", some_of(corpus(), 3), ids=lambda path: path.stem)
 def test_lowerings_of_the_corpus_are_sound(path: Path, chip: str) -> None:
     text = _written(path)
     assert text is not None
