@@ -96,7 +96,7 @@ def _label(value: object) -> str:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(6))
 @pytest.mark.parametrize(("chip", "version"), ALL if FULL else FEW, ids=_label)
 def test_everything_is_accepted(chip: PtxChip, version: Version, share: Share):
     """Each sequence is in a share for some chip, and each chip in every share."""

@@ -257,6 +257,7 @@ def test_make_docs_says_what_failed(
     programs: Path,
 ) -> None:
     monkeypatch.setattr(update_docs, "quick_programs", lambda: nullcontext(programs))
+    monkeypatch.setattr(update_docs, "PAGES", {})
     docs = tmp_path / "docs"
     docs.mkdir()
     readme = tmp_path / "README.md"

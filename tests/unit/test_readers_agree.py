@@ -118,7 +118,7 @@ def disagreements(mode: Target, tests: Iterable[ShapeTest], lowering: Lowering) 
             yield "" if same(machine.outcomes(code), read_outcomes) else test.name
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(5))
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_both_ways_to_a_target_end_alike(mode: Target, share: Share) -> None:
     tests = share.of(sample_of(mode), MODES.index(mode))
