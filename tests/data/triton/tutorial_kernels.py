@@ -322,6 +322,14 @@ SOURCES = {
 """Every kernel with the types of its arguments and what its launches have constant."""
 
 
+LONG = {
+    "attention, heads of 128": lambda: _source(
+        attention, "*fp16 *fp16 *fp16 *fp16 fp32 i32", BM=128, BN=64, D=128
+    ),
+}
+"""Some of them with larger tiles, for what grows with the code."""
+
+
 def compiled(name, chip):
     """The kernel ``name`` compiled for ``chip``: Triton's, with ``asm`` by stages."""
-    return triton.compile(SOURCES[name](), target=TARGETS[chip])
+    return triton.compile((SOURCES | LONG)[name](), target=TARGETS[chip])
