@@ -473,7 +473,8 @@ class _Compilation:
         return lowered
 
     def _lowered(self, text: str) -> str:
-        from fencewright.passes.pipelines import OptLevel, lower_llvm_ir
+        from fencewright.passes.options import OptLevel
+        from fencewright.passes.pipelines import lower_llvm_ir
 
         options = self.hook.options
         return lower_llvm_ir(
@@ -547,7 +548,7 @@ def install(
     another's that is there already still runs; one of ours rests until ``uninstall``. Raises
     ``ValueError`` for an unknown mode, level or fact, ``ModuleNotFoundError`` without Triton.
     """
-    from fencewright.lowering.facts import Fact
+    from fencewright.lowering.vocabulary import Fact
 
     _require("mode", (mode,), get_args(Mode))
     _require("level", (opt_level,), (0, 2))

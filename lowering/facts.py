@@ -10,34 +10,7 @@ from dataclasses import dataclass
 from fencewright.lowering.cdna.chips import Generation, chips_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.targets import backend_of
-from fencewright.lowering.vocabulary import Operation, Scope, Word
-
-
-class Fact(Word):
-    """What is promised of every launch of a kernel."""
-
-    SINGLE_WAVE_WORKGROUP = "single-wave-workgroup"
-    NO_CLUSTERS = "no-clusters"
-    UNCACHED_MEMORY = "uncached-memory"
-    COHERENT_STORES = "coherent-stores"
-    CUMULATIVE_WRITE_BACKS = "cumulative-write-backs"
-    UNORDERED_ELEMENTS = "unordered-elements"
-    CUDA_ATOMICS = "cuda-atomics"
-
-
-FACT_TEXT = {
-    Fact.SINGLE_WAVE_WORKGROUP: "no work-group has more than one wavefront",
-    Fact.NO_CLUSTERS: "no work-group shares its cluster with another one",
-    Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",
-    Fact.COHERENT_STORES: "vmcnt counts a store with scope bits once it is at the point of coherence of "
-    "that scope",
-    Fact.CUMULATIVE_WRITE_BACKS: "a write-back is done once everything is in memory that any wave of its CU "
-    "stored before it",
-    Fact.UNORDERED_ELEMENTS: "atomics that come one after another from one place of the source, as the "
-    "elements of a tensor operation do, have no order among themselves",
-    Fact.CUDA_ATOMICS: "seq_cst read-modify-writes at system scope are CUDA's atomic functions, which are "
-    "relaxed at the scope of the device",
-}
+from fencewright.lowering.vocabulary import Fact, Operation, Scope
 
 LANES_OF_WAVE = {"cdna": 64, "ptx": 32}
 """By architecture, how many threads the waves have: a work-group of no more is one wave."""

@@ -11,20 +11,17 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
-from fencewright.lowering.facts import Fact, facts_for, may_store_through
+from fencewright.lowering.facts import facts_for, may_store_through
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.targets import backend_of, options_of, several
+from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.verification import verify
+from fencewright.passes.options import DEFAULT_OPT_LEVEL, TARGET_ID, OptLevel
 
 if TYPE_CHECKING:
     from fencewright.passes.cdna.cache_pass import CachePass
-
-OptLevel: TypeAlias = Literal[0, 2]
-"""0: every operation has all the synchronisation that it needs by itself; 2: the fewest."""
-
-DEFAULT_OPT_LEVEL: OptLevel = 2
 
 StorePolicy: TypeAlias = Literal["auto", "back", "through"]
 """Plain stores leave dirty lines that releases write ``back``, or go ``through`` to the agent by
@@ -95,10 +92,6 @@ class MinimiseCachesPipeline(Pipeline):
         for code in codes_in(op):
             for step in steps:
                 step.run(code)
-
-
-TARGET_ID = "target_id"
-"""The option for the target id, as ``gfx942:xnack-``, of what makes assembly for CDNA."""
 
 
 def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:

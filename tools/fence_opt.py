@@ -24,19 +24,11 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkExcepti
 from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from fencewright.lowering.facts import FACT_TEXT
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.targets import backend_of
+from fencewright.lowering.vocabulary import FACT_TEXT
 from fencewright.mlir_dialects.staged_context import StagedContext
 from fencewright.mlir_dialects.verification import verify
-from fencewright.passes.pipelines import (
-    DEFAULT_OPT_LEVEL,
-    TARGET_ID,
-    OptLevel,
-    Pipeline,
-    pipeline_for,
-    single_passes,
-)
+from fencewright.passes.options import DEFAULT_OPT_LEVEL, TARGET_ID, OptLevel
 from fencewright.tools.arguments import with_errors_of_one_line
 from fencewright.tools.diagnostics import (
     Diagnostic,
@@ -233,6 +225,9 @@ class FenceOptMain(xDSLOptMain):
         options = self._target_options()
         specs = tuple(parse_pipeline(self.args.passes))
         if not specs and "mcpu" in options:
+            from fencewright.lowering.targets import backend_of
+            from fencewright.passes.pipelines import pipeline_for
+
             architecture = backend_of(options["mcpu"]).architecture
             specs = (ArgSpec(pipeline_for(architecture, llvm_ir=self._is_llvm_ir()), {}),)
         taken = set[str]()
@@ -242,17 +237,23 @@ class FenceOptMain(xDSLOptMain):
             names = ", ".join(spec.name for spec in specs)
             needs = f"nothing in '{names}' takes it" if specs else "it needs --mcpu or -p"
             raise error(f"{flag} has no effect: {needs}", NAME)
-        steps = tuple(
-            step for p in passes for step in (p.steps() if isinstance(p, Pipeline) else (p,))
-        )
-        if self._looks_between_passes():
-            steps = single_passes(steps)
-        self.pipeline = PassPipeline(steps, self._between_passes)
+        self.pipeline = PassPipeline(self._steps(passes), self._between_passes)
         self.observer: Observer | None = None
         self.edited: EditedModule | None = None
         self.remarks: list[Remark] = []
         self._pass_start = time.perf_counter()
         self._running: ModulePass | None = None
+
+    def _steps(self, passes: Sequence[ModulePass]) -> tuple[ModulePass, ...]:
+        """What runs, in order."""
+        if not passes:
+            return ()
+        from fencewright.passes.pipelines import Pipeline, single_passes
+
+        steps = tuple(
+            step for p in passes for step in (p.steps() if isinstance(p, Pipeline) else (p,))
+        )
+        return single_passes(steps) if self._looks_between_passes() else steps
 
     def _looks_between_passes(self) -> bool:
         """Whether anyone sees the module between two passes."""
@@ -276,6 +277,8 @@ class FenceOptMain(xDSLOptMain):
         """The flags that choose a target, by the name of the pass option that they set."""
         options: dict[str, Any] = {}
         if self.args.mcpu is not None:
+            from fencewright.lowering.targets import backend_of
+
             options["mcpu"] = backend_of(self.args.mcpu).chip
             if options["mcpu"] != self.args.mcpu:
                 # Only assembly says for which settings it is; LLVM has its own flags for them.

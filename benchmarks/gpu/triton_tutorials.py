@@ -29,7 +29,7 @@ import torch
 import triton
 
 from fencewright import triton as hook
-from fencewright.lowering.facts import Fact
+from fencewright.lowering.vocabulary import Fact
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "tests" / "data" / "triton" / "tutorial_kernels.py"

@@ -10,15 +10,9 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
 from fencewright.lowering.cdna.chips import chips_of
 from fencewright.lowering.cdna.costs import write_back_time
-from fencewright.lowering.facts import (
-    CACHE_CLAMPS,
-    FACT_TEXT,
-    CacheClamp,
-    Fact,
-    are_write_backs_cumulative,
-)
+from fencewright.lowering.facts import CACHE_CLAMPS, CacheClamp, are_write_backs_cumulative
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.lowering.vocabulary import Phase
+from fencewright.lowering.vocabulary import FACT_TEXT, Fact, Phase
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, RegisterType, StoreOp, WaitOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, modifiers_of

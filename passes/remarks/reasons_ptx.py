@@ -4,12 +4,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import Fact
 from fencewright.lowering.ptx.chip import PtxForm, lowest_with
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.targets import backend_of
-from fencewright.lowering.vocabulary import Ordering
+from fencewright.lowering.vocabulary import Fact, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.ptx import FenceOp
 from fencewright.passes.analysis.acquire_fences import may_be_acquire_fence

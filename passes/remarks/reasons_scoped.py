@@ -7,9 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import CLAMPS, FACT_TEXT, LANES_OF_WAVE, Fact
+from fencewright.lowering.facts import CLAMPS, LANES_OF_WAVE
 from fencewright.lowering.targets import backend_of
-from fencewright.lowering.vocabulary import AddressSpace, Ordering
+from fencewright.lowering.vocabulary import FACT_TEXT, AddressSpace, Fact, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.remarks.remarks import (

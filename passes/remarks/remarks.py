@@ -17,10 +17,9 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
-from fencewright.lowering.facts import FACT_TEXT, Fact
 from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Line, Target, UnsupportedError
-from fencewright.lowering.vocabulary import Ordering
+from fencewright.lowering.vocabulary import FACT_TEXT, Fact, Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
 from fencewright.passes.kernels.accept import bits_of, is_used, sequence_of
 

@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import LANES_OF_WAVE, Fact, clamped_scope, facts_for
+from fencewright.lowering.facts import LANES_OF_WAVE, clamped_scope, facts_for
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.targets import backend_of
+from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import SCOPES
 from fencewright.passes.analysis.control_flow import is_mlir_function, top_level

@@ -13,7 +13,7 @@ from pass_trials import Trial, View
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import Fact
+from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass

@@ -31,8 +31,7 @@ from pass_trials import (
 from select_requests import RequestTrial, StagedRequest
 from wait_kernels import StagedWaits, WaitTrial
 
-from fencewright.lowering.facts import Fact
-from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.lowering.vocabulary import AddressSpace, Fact
 from fencewright.simulator.random.programs import (
     SmallProgram,
     electing_program,

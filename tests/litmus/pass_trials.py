@@ -13,8 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.facts import Fact
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import Fact, L2PerAgent
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions

@@ -8,16 +8,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from fencewright.lowering.facts import (
-    CACHE_CLAMPS,
-    CLAMPS,
-    FACT_TEXT,
-    STORE_CLAMPS,
-    WRITE_BACK_ROWS,
-    Fact,
-)
+from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, STORE_CLAMPS, WRITE_BACK_ROWS
 from fencewright.lowering.llvm_architecture import ARCHITECTURES
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import FACT_TEXT, Fact
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.litmus.programs import ReadOptions

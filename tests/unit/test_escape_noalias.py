@@ -16,7 +16,7 @@ from test_llvm_ir_nvptx import optimised
 from fencewright import lower_llvm_ir
 from fencewright.mlir_dialects.llvm_ir import inline_ptx, read
 from fencewright.passes.llvm_ir import escape_noalias
-from fencewright.passes.pipelines import OptLevel
+from fencewright.passes.options import OptLevel
 
 MODULE = """target triple = "nvptx64-nvidia-cuda"
 declare void @llvm.nvvm.membar.sys()

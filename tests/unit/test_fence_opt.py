@@ -223,7 +223,8 @@ def test_start_up_loads_only_what_it_uses(good: Path) -> None:
     script = (
         "import sys; from fencewright.tools.fence_opt import main; "
         f"status = main([{str(good)!r}]); "
-        "heavy = {'llvmlite', 'numpy', 'rich', 'fencewright.mlir_dialects.scoped'}; "
+        "heavy = {'llvmlite', 'numpy', 'rich', 'fencewright.mlir_dialects.scoped', "
+        "'fencewright.lowering.cdna.chips', 'fencewright.passes.pipelines'}; "
         "print(heavy & sys.modules.keys(), file=sys.stderr); sys.exit(status)"
     )
     done = subprocess.run(

@@ -20,7 +20,8 @@ from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.effects.row import CallKind
-from fencewright.lowering.facts import Fact, are_write_backs_cumulative
+from fencewright.lowering.facts import are_write_backs_cumulative
+from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects.cdna import PLAIN
 from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough
 from fencewright.passes.analysis.llvm_ir_memory import NOTHING, MemoryEffects

@@ -12,7 +12,8 @@ from fencewright.checker.findings import Level
 from fencewright.checker.source_check import Comparison
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.pipelines import OptLevel, lower_llvm_ir
+from fencewright.passes.options import OptLevel
+from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.tools.dev import own_code
 from fencewright.tools.dev.own_code import Tally, check_kernels, check_seeds, compiled, ptx_of
 from fencewright.tools.fuzz.llvm_ir import in_registers

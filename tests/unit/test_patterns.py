@@ -6,7 +6,7 @@ import pytest
 from xdsl.ir import Operation
 
 from fencewright.mlir_dialects.scoped_async import MulticastOperation
-from fencewright.passes.pipelines import OptLevel
+from fencewright.passes.options import OptLevel
 from fencewright.passes.proxies import edges, function
 from fencewright.tools.dev import patterns_page as pages
 from fencewright.tools.dev.patterns import (

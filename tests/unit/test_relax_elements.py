@@ -13,8 +13,9 @@ from ptxas import find_assemblers, knows
 from test_inline_ptx_import import asm, kernel
 from test_llvm_ir_nvptx import complaints
 
-from fencewright.lowering.facts import Fact, facts_for
+from fencewright.lowering.facts import facts_for
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.passes.pipelines import lower_llvm_ir
 from fencewright.simulator.core.condition import Register

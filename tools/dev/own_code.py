@@ -51,7 +51,7 @@ from fencewright.mlir_dialects.scoped import ScopedOperation, address_space_of
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import OptLevel
+from fencewright.passes.options import OptLevel
 from fencewright.simulator.litmus_run import SourceTest
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.simulator.source.events import ScopedProgram

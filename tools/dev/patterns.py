@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencewright.lowering.vocabulary import Word
-from fencewright.passes.pipelines import OptLevel
+from fencewright.passes.options import OptLevel
 from fencewright.simulator.core.condition import Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.ptx.columns import parse_litmus, write_litmus

@@ -36,7 +36,7 @@ from fencewright.mlir_dialects import ptx
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import OptLevel
+from fencewright.passes.options import OptLevel
 from fencewright.simulator.core.exploration import LimitReached
 from fencewright.simulator.litmus_run import (
     CdnaTest,

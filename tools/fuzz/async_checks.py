@@ -23,7 +23,8 @@ from fencewright.lowering.vocabulary import Word
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.litmus.write_async import write
-from fencewright.passes.pipelines import OptLevel, pipeline_of
+from fencewright.passes.options import OptLevel
+from fencewright.passes.pipelines import pipeline_of
 from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
 from fencewright.simulator.core.campaign import Task, code_digest
 from fencewright.simulator.core.campaign import run as run_tasks

@@ -20,17 +20,18 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX950, GFX1250
-from fencewright.lowering.facts import Fact, are_write_backs_cumulative
+from fencewright.lowering.facts import are_write_backs_cumulative
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import has_clusters
-from fencewright.lowering.vocabulary import L2PerAgent, Word
+from fencewright.lowering.vocabulary import Fact, L2PerAgent, Word
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.mlir_dialects.ptx import FenceOp
 from fencewright.passes.analysis.control_flow import successors, top_level
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.passes.pipelines import OptLevel, StorePolicy, pipeline_of
+from fencewright.passes.options import OptLevel
+from fencewright.passes.pipelines import StorePolicy, pipeline_of
 from fencewright.simulator.cdna.rows import EVERY_READING, CdnaConfiguration
 from fencewright.simulator.core.campaign import Task, code_digest
 from fencewright.simulator.core.campaign import run as run_tasks

@@ -14,7 +14,8 @@ import llvmlite.binding as llvm
 from fencewright.checker.cdna_program import ThreadLaunch, read_thread
 from fencewright.checker.cdna_text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.pipelines import OptLevel, StorePolicy, lower_llvm_ir
+from fencewright.passes.options import OptLevel
+from fencewright.passes.pipelines import StorePolicy, lower_llvm_ir
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
     from fencewright.passes.litmus.programs import ReadOptions, TestCode
-    from fencewright.passes.pipelines import OptLevel
+    from fencewright.passes.options import OptLevel
     from fencewright.simulator.cdna.rows import Reading
 
 NAME = "fence-sim"
