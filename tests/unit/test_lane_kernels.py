@@ -74,7 +74,7 @@ def test_every_launch_was_measured() -> None:
     assert NAMES == [*measured()]
 
 
-@pytest.mark.parametrize("name", some_of(NAMES, 3))
+@pytest.mark.parametrize("name", some_of(NAMES, 5))
 def test_results(name: str) -> None:
     what: Any = next(each for each in SCRIPT.LAUNCHES if each.name == name)
     memory, given, _ = run(name)

@@ -1,7 +1,7 @@
 // RUN: not fence-sim traffic %s --mcpu sm_90 --kernel beyond --grid 2 --block 64 --arg bytes:256 2>&1 | filecheck %s --check-prefix=BEYOND --match-full-lines
 // RUN: not fence-sim traffic %s --mcpu sm_90 --kernel indirect --grid 1 --block 32 --arg bytes:128 --arg bytes:128 2>&1 | filecheck %s --check-prefix=DATA --match-full-lines
 // RUN: fence-sim traffic %s --mcpu sm_90 --kernel indirect --grid 1 --block 32 --arg i32:32 --arg bytes:128 | filecheck %s --check-prefix=ZEROS
-// RUN: not fence-sim traffic %s --mcpu sm_90 --kernel endless --grid 1 --block 32 --arg i32:1 2>&1 | filecheck %s --check-prefix=ENDLESS --match-full-lines
+// RUN: not fence-sim traffic %s --mcpu sm_90 --kernel endless --grid 1 --block 32 --arg i32:1 --limit 20000 2>&1 | filecheck %s --check-prefix=ENDLESS --match-full-lines
 // RUN: not fence-sim traffic %s --mcpu sm_90 --grid 1 --block 32 --arg i32:1 2>&1 | filecheck %s --check-prefix=SEVERAL --match-full-lines
 // RUN: not fence-sim traffic %s --mcpu gfx942 --kernel beyond --grid 1 --block 2048 --arg bytes:9999 2>&1 | filecheck %s --check-prefix=THREADS --match-full-lines
 // RUN: fence-opt %s --mcpu sm_90 | not fence-sim traffic - --mcpu sm_80 --kernel beyond --grid 1 --block 64 --arg bytes:256 2>&1 | filecheck %s --check-prefix=CHIP --match-full-lines
