@@ -1,6 +1,7 @@
 """The command fence-check: what it reads, refuses, prints and returns."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -290,3 +291,22 @@ def test_bad_sources_are_refused_in_one_line(
         source.write_bytes(content)
         status, _, err = run(capsys, tmp_path, GOOD, "--source", str(source))
         assert (status, err.count("\n")) == (2, 1), content
+
+
+def test_a_counterexample_is_written_where_nothing_can_draw_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests are there all the same, and how to get pictures is said once."""
+    monkeypatch.setitem(sys.modules, "drawsvg", None)
+    tests = Path(__file__).parents[1]
+    source = tests / "data" / "fence-check" / "message.ll"
+    code = tests / "lit" / "tools" / "fence-check" / "source.s"
+    options = ["--source", str(source), "--counterexamples", str(tmp_path), str(code)]
+    assert fence_check.main(options) == 1
+    out, err = capsys.readouterr()
+    written = sorted(each.name for each in tmp_path.iterdir())
+    assert len(written) > 0
+    assert all(name.endswith(".mlir") for name in written)
+    assert out.count("fence-sim run ") == len(written)
+    assert out.count("(not drawn: this picture is drawn by drawsvg, which is not installed") == 1
+    assert err == ""

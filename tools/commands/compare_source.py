@@ -217,7 +217,9 @@ def show_counterexamples(
     from pathlib import Path
 
     from fencewright.checker.source_litmus import UnshownError, counterexample
+    from fencewright.simulator.pictures.missing import MissingLibraryError
 
+    missing: MissingLibraryError | None = None
     for number, (one, each) in enumerate(errors[:_MOST_SHOWN], 1):
         assert one.lifted is not None
         try:
@@ -231,8 +233,13 @@ def show_counterexamples(
             path = Path(folder, f"{test.name}.mlir")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(test.text(file), encoding="utf-8")
-            path.with_suffix(".svg").write_text(_picture(test), encoding="utf-8")
             said += f": fence-sim run {path} {test.command}"
+            try:
+                path.with_suffix(".svg").write_text(_picture(test), encoding="utf-8")
+            except MissingLibraryError as problem:
+                # The test is there without it; once is enough to say how to get it.
+                said += "" if missing else f" (not drawn: {problem})"
+                missing = problem
         else:
             said += ": --counterexamples writes the test"
         yield each.finding(), said
