@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from filecheck.error import ParseError
+from filecheck.ops import NumSubst
+from filecheck.options import parse_argv_options
+from filecheck.parser import Parser
 
 from fencewright.tools.dev import lit_runner
 from fencewright.tools.dev.fork_server import CLIENT, fork_server
@@ -44,6 +49,47 @@ def test_lit_needs_no_server(capfd: pytest.CaptureFixture[str]) -> None:
     test = LIT / "tools" / "fence-opt" / "errors.mlir"
     assert subprocess.run([lit, test], check=False).returncode == 0
     assert "Passed: 1" in capfd.readouterr().out
+
+
+# Without LLVM the checks are read by the FileCheck that is written in Python
+
+
+def unreadable_checks(test: Path) -> list[str]:
+    """Checks of ``test`` that the Python FileCheck cannot read; none where LLVM's is required."""
+    text = test.read_text()
+    if re.search(r"REQUIRES:.*\bFileCheck\b", text):
+        return []
+    found = list[str]()
+    for command in re.findall(r"\| *filecheck %s([^|&\n]*)", text):
+        options = parse_argv_options(["filecheck", str(test), *shlex.split(command)])
+        try:
+            checks = list(Parser.from_opts(options))
+        except ParseError as problem:
+            found.append(f"{test}: {problem.message}")
+            continue
+        uses_numbers = (any(isinstance(part, NumSubst) for part in each.uops) for each in checks)
+        found += [
+            f"{test}:{each.source_line}"
+            for each, bad in zip(checks, uses_numbers, strict=True)
+            if bad
+        ]
+    return found
+
+
+def test_every_check_can_be_read_without_llvm() -> None:
+    assert [each for test in discover([LIT]) for each in unreadable_checks(test)] == []
+
+
+@pytest.mark.parametrize("form", ["[[#@LINE+1]]", "[[#@LINE]]", "[[#%x,VALUE]]", "[[#VALUE+1]]"])
+def test_what_only_llvm_reads_is_found(form: str, tmp_path: Path) -> None:
+    test = tmp_path / "x.mlir"
+    lines = ("// RUN: fence-opt %s | filecheck %s --check-prefix=X", f"// X: at {form}")
+    test.write_text("\n".join(lines))
+    assert unreadable_checks(test)
+    test.write_text("\n".join(("// REQUIRES: llc, FileCheck", *lines)))
+    assert unreadable_checks(test) == []
+    test.write_text("\n".join((*lines[:1], "// X: at [[# @LINE + 1]]")))
+    assert unreadable_checks(test) == []
 
 
 # lit itself, with each tool a fork

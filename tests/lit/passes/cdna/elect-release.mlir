@@ -25,7 +25,7 @@
 // ASM-NEXT:   buffer_wbl2 sc1
 // ASM-NEXT:   s_waitcnt vmcnt(0)
 // ASM-NEXT:   global_atomic_add
-// REMARK: [[#@LINE+11]]:3: remark: 'buffer_wbl2 sc1' moved: one wave writes back for its work-group after the barrier, before 'global_atomic_add' at line [[#@LINE+16]]; it took every wave (of up to 4 in a work-group) 115 to 240 ns, one after another on an XCD [passed: elect-release]
+// REMARK: [[# @LINE + 11]]:3: remark: 'buffer_wbl2 sc1' moved: one wave writes back for its work-group after the barrier, before 'global_atomic_add' at line [[# @LINE + 16]]; it took every wave (of up to 4 in a work-group) 115 to 240 ns, one after another on an XCD [passed: elect-release]
 func.func @grid_barrier(%x : !llvm.ptr<1>, %count : !llvm.ptr<1>, %groups : i32)
     attributes {gpu.known_block_size = array<i32: 256, 1, 1>} {
   %zero = arith.constant 0 : i32
@@ -104,7 +104,7 @@ func.func @semaphore(%x : !llvm.ptr<1>, %flag : !llvm.ptr<1>, %other : !llvm.ptr
 // CHECK:      cdna.barrier
 // CHECK-NOT:  cache buffer_wbl2
 // CHECK:      cdna.end
-// REMARK: [[#@LINE+8]]:3: remark: 'buffer_wbl2 sc1' kept: after the barrier every wave may publish: 'global_store_dword sc1' at line [[#@LINE+13]] [missed: elect-release]
+// REMARK: [[# @LINE + 8]]:3: remark: 'buffer_wbl2 sc1' kept: after the barrier every wave may publish: 'global_store_dword sc1' at line [[# @LINE + 13]] [missed: elect-release]
 func.func @all_publish(%x : !llvm.ptr<1>, %flag : !llvm.ptr<1>, %n : i32)
     attributes {gpu.known_block_size = array<i32: 256, 1, 1>} {
   %one = arith.constant 1 : i32
@@ -155,7 +155,7 @@ func.func @published_before(%x : !llvm.ptr<1>, %flag : !llvm.ptr<1>, %f : !llvm.
 // CHECK:      cdna.barrier
 // CHECK-NOT:  cache buffer_wbl2
 // CHECK:      cdna.end
-// REMARK: [[#@LINE+13]]:3: remark: 'buffer_wbl2 sc1' kept: a wave that publishes after the barrier may have written nothing back before: 'global_store_dword sc1' at line [[#@LINE+20]] [missed: elect-release]
+// REMARK: [[# @LINE + 13]]:3: remark: 'buffer_wbl2 sc1' kept: a wave that publishes after the barrier may have written nothing back before: 'global_store_dword sc1' at line [[# @LINE + 20]] [missed: elect-release]
 func.func @some_release(%x : !llvm.ptr<1>, %flag : !llvm.ptr<1>, %n : i32)
     attributes {gpu.known_block_size = array<i32: 256, 1, 1>} {
   %zero = arith.constant 0 : i32

@@ -10,7 +10,7 @@
 
 // Asynchronous operations are executed as PTX: as lowered, or where they are PTX already.
 
-// SOURCE: async.mlir:[[#@LINE+20]]:5: error: 'scoped.bulk_copy' is executed as PTX, not as written: lower it with --mcpu sm_90 or newer
+// SOURCE: async.mlir:[[# @LINE + 20]]:5: error: 'scoped.bulk_copy' is executed as PTX, not as written: lower it with --mcpu sm_90 or newer
 // CDNA: error: 'scoped.{{.*}}' is not supported on the CDNA path
 // COPIES: Test copies (PTX model 7.5)
 // COPIES: *> out=1;
