@@ -4,7 +4,8 @@ import sys
 from difflib import get_close_matches
 
 from fencewright.tools.programs import PROGRAMS
-from fencewright.tools.version import print_version
+from fencewright.tools.streams import print_or_fail
+from fencewright.tools.version import VERSION
 
 NAME = "fencewright"
 USAGE = 2
@@ -22,10 +23,9 @@ def main() -> int:
     """Run the program that the command line names, and return its exit status."""
     command, *rest = sys.argv[1:] or ["--help"]
     if command in ("-h", "--help"):
-        print(_listing())
-        return 0
+        return print_or_fail(NAME, _listing)
     if command in ("-v", "--version"):
-        return print_version()
+        return print_or_fail(NAME, VERSION.format)
     known = {name: each for each in PROGRAMS for name in (each.short_name, each.name)}
     if command not in known:
         near = get_close_matches(command, known, 1)

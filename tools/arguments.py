@@ -1,10 +1,14 @@
 """Command lines whose errors are one line, as all errors of the tools."""
 
+import sys
 from argparse import ArgumentParser
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from fencewright.tools.statuses import USAGE
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class ToolArguments(ArgumentParser):
@@ -14,10 +18,19 @@ class ToolArguments(ArgumentParser):
         """Say what is wrong and where the usage is; the status is that of wrong usage."""
         _refuse(self, message)
 
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Print the help. Raises ``OSError``, which argparse would swallow."""
+        _print_help(self, file)
+
 
 def with_errors_of_one_line(parser: ArgumentParser) -> None:
     """The same for a ``parser`` that somebody else made."""
     parser.error = partial(_refuse, parser)
+    parser.print_help = partial(_print_help, parser)
+
+
+def _print_help(parser: ArgumentParser, file: "SupportsWrite[str] | None" = None) -> None:
+    print(parser.format_help(), end="", file=file or sys.stdout)
 
 
 def _refuse(parser: ArgumentParser, message: str) -> NoReturn:

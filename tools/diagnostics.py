@@ -16,7 +16,15 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 
 from fencewright.extras import how_to_get
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.tools.version import print_version
+from fencewright.tools.streams import (
+    CLOSED_PIPE,
+    check_stdout,
+    ends_silently,
+    flush_stdout,
+    forget_streams,
+    tell,
+)
+from fencewright.tools.version import VERSION
 
 TRACEBACK_VARIABLE = "FENCEWRIGHT_TRACEBACK"
 """Set this environment variable to see the Python traceback of every error."""
@@ -74,7 +82,8 @@ def add_version(parser: ArgumentParser) -> None:
 
 class _VersionAction(Action):
     def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
-        parser.exit(print_version())
+        print(VERSION.format())
+        parser.exit()
 
 
 def positive(text: str) -> int:
@@ -152,27 +161,34 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
     """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
 
     ``unwritable`` is the status of an ``OSError``, as a full disk, ``failed`` of what else is no
-    :class:`ToolError`, as an interrupt or SIGTERM. Usage errors of argparse keep their status 2. Nothing ever
+    :class:`ToolError`, as an interrupt or SIGTERM. Usage errors of argparse keep their status 2. A closed stdout is
+    an error; where the reader of a pipe is gone the tool ends with ``CLOSED_PIPE``, without a word. Nothing ever
     ends in a traceback unless the environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
     try:
+        check_stdout()
         with _ended_in_order():
-            status = body()
-        if sys.stdout is not None:
-            sys.stdout.flush()
+            status = _status_of(body)
+        flush_stdout()
         return status
-    except SystemExit as exit_request:
-        return exit_request.code if isinstance(exit_request.code, int) else 1
     except BaseException as failure:
+        if ends_silently(failure):
+            return CLOSED_PIPE
         if os.environ.get(TRACEBACK_VARIABLE):
             traceback.print_exception(failure)
-        if isinstance(failure, OSError) and failure.filename is None:
-            _forget_stdout()
-        if sys.stderr is not None:
-            print(*_lines(failure, name), sep="\n", file=sys.stderr)
+        forget_streams()
+        tell(*_lines(failure, name))
         if isinstance(failure, ToolError):
             return failure.status
         return unwritable if isinstance(failure, OSError) else failed
+
+
+def _status_of(body: Callable[[], int]) -> int:
+    """The exit status of ``body``, which may leave by ``SystemExit`` as argparse does."""
+    try:
+        return body()
+    except SystemExit as exit_request:
+        return exit_request.code if isinstance(exit_request.code, int) else 1
 
 
 def interruption(interrupt: KeyboardInterrupt) -> str:
@@ -249,12 +265,6 @@ def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
             return (diagnose(failure, name) or Diagnostic(bug, name),)
 
 
-def _forget_stdout() -> None:
-    """Keep the interpreter from failing a second time when it flushes stdout at its end."""
-    if sys.stdout is not None and sys.stdout is sys.__stdout__:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 INPUT_LIMIT = 64 << 20
 """Bytes that an input may have: what is longer is no program, and may have no end."""
 
@@ -317,8 +327,7 @@ def output_file(path: str | None) -> Generator[IO[str]]:
     interrupt or SIGTERM leaves what was there, and nothing beside it. Raises ``OSError`` with the path that was asked for.
     """
     if path is None or path == "-":
-        if sys.stdout is None:
-            raise OSError(None, "is closed", "<stdout>")
+        check_stdout()
         yield sys.stdout
         return
     target = os.path.realpath(path)

@@ -32,6 +32,7 @@ from fencewright.tools.commands.compare_source import (
     check_options,
 )
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file
+from fencewright.tools.outputs import check_outputs
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 from fencewright.tools.workers import cluster_address
@@ -55,6 +56,7 @@ def _reports_in(folder: str, arguments: Namespace) -> Iterator[FileReport]:
     from fencewright.tools.commands.check_folders import check_files, inputs_in
 
     inputs = inputs_in(folder)
+    _check_outputs(arguments, [path for each in inputs.files for path in each if path])
     arguments.skipped += inputs.skipped
     arguments.beside += inputs.beside
     yield from check_files(inputs, arguments)
@@ -314,6 +316,21 @@ def _prepare(arguments: Namespace) -> None:
         raise _usage("--annotate is for one file")
     if arguments.lift and arguments.format == "sarif":
         raise _usage("--lift is not for SARIF, which has findings alone")
+    _check_outputs(arguments, [*arguments.inputs, arguments.source])
+
+
+def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
+    """Raise ``ToolError`` where an output would take the place of an input or of another output.
+
+    What is found may be written to the baseline that was read: so it is brought up to date.
+    """
+    outputs = {"-o": arguments.output, "--code": arguments.code}
+    baseline = {"--write-baseline": arguments.write_baseline}
+    try:
+        check_outputs(NAME, outputs, [arguments.baseline])
+        check_outputs(NAME, outputs | baseline, inputs)
+    except ToolError as problem:
+        raise ToolError(problem.diagnostics, status=USAGE) from problem
 
 
 def _usage(message: str) -> ToolError:

@@ -1,7 +1,6 @@
 """fence-opt: the pass driver, with the conventions of ``xdsl-opt`` and ``mlir-opt``."""
 
 import gc
-import os
 import re
 import sys
 import time
@@ -44,6 +43,7 @@ from fencewright.tools.diagnostics import (
 )
 from fencewright.tools.expectations import Expectations
 from fencewright.tools.inputs.located_parser import LocatedParser
+from fencewright.tools.outputs import check_outputs
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
 from fencewright.tools.version import VERSION
 from fencewright.universe import ASYNCHRONOUS, PASSES, SYNCHRONOUS, UNIVERSE, installed
@@ -115,7 +115,9 @@ class FenceOptMain(xDSLOptMain):
 
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
-        self.available_frontends["ll"] = self._read_llvm_ir
+        # Those of others are not asked: ``_parse`` reads these two by itself.
+        mlir = self.available_frontends["mlir"]
+        self.available_frontends = {"mlir": mlir, "ll": self._read_llvm_ir}
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
@@ -164,14 +166,14 @@ class FenceOptMain(xDSLOptMain):
         )
         lowering.add_argument(
             "--import-llvm",
-            dest="frontend",
+            dest="imports",
             action="store_const",
             const="ll",
             help="the input is LLVM IR (taken for granted for files named .ll and for bitcode)",
         )
         lowering.add_argument(
             "--import-mlir",
-            dest="frontend",
+            dest="imports",
             action="store_const",
             const=MLIR,
             help="the input is MLIR in the llvm, nvvm and rocdl dialects: mlir-translate makes LLVM IR "
@@ -222,6 +224,7 @@ class FenceOptMain(xDSLOptMain):
     # Pipeline
 
     def setup_pipeline(self) -> None:
+        self._check_frontend()
         options = self._target_options()
         specs = tuple(parse_pipeline(self.args.passes))
         if not specs and "mcpu" in options:
@@ -368,15 +371,29 @@ class FenceOptMain(xDSLOptMain):
         except OSError as problem:
             raise ToolError((cast(Diagnostic, diagnose(problem, name)),)) from problem
 
+    @property
+    def _frontend(self) -> str | None:
+        """What reads the input, as far as flags say it: ``mlir``, ``ll`` or ``MLIR``."""
+        return self.args.imports or self.args.frontend
+
+    def _check_frontend(self) -> None:
+        """Raise ``ToolError`` where ``-f`` says something else than the other flags, or has options."""
+        given, imports = self.args.frontend, self.args.imports
+        if given not in (None, *self.available_frontends):
+            raise error(f"-f {given}: it has no options here", NAME)
+        if given is not None and imports not in (None, given):
+            flag = "--import-mlir" if imports == MLIR else "--import-llvm"
+            raise error(f"-f {given} and {flag} exclude each other", NAME)
+
     def _is_llvm_ir(self) -> bool:
-        by_name = self.args.frontend in ("ll", MLIR) or self.get_input_name().endswith(".ll")
+        by_name = self._frontend in ("ll", MLIR) or self.get_input_name().endswith(".ll")
         return by_name or is_bitcode(self._content)
 
     def _refuse_llvm_ir(self) -> None:
         """Raise ``ToolError`` where flags say that the input is MLIR, and it is not."""
         is_sync = self.args.mlir_sync or self.args.mlir_sync_keep
-        flags = ["--import-mlir"] * (self.args.frontend == MLIR) + ["--mlir-sync"] * is_sync
-        if len(flags) > 1 or (is_sync and self.args.frontend == "ll"):
+        flags = ["--import-mlir"] * (self._frontend == MLIR) + ["--mlir-sync"] * is_sync
+        if len(flags) > 1 or (is_sync and self._frontend == "ll"):
             raise error("--mlir-sync, --import-mlir and --import-llvm exclude each other", NAME)
         name = self.get_input_name()
         if flags and (name.endswith(".ll") or is_bitcode(self._content)):
@@ -407,7 +424,7 @@ class FenceOptMain(xDSLOptMain):
 
     def _parse(self, text: str, line_offset: int) -> ModuleOp:
         name = self.get_input_name()
-        if self.args.frontend == MLIR:
+        if self._frontend == MLIR:
             from fencewright.tools.inputs.mlir_translate import llvm_ir_of
 
             text = llvm_ir_of(text, name, line_offset)
@@ -543,12 +560,10 @@ class FenceOptMain(xDSLOptMain):
             sys.exit(1)
 
     def _check_outputs(self) -> None:
-        """Raise :class:`ToolError` if the remarks would go into the file of the output."""
-        output, remarks = self.args.output_file, self.args.remarks_output
-        if output is None or remarks is None or os.path.realpath(output) == os.devnull:
-            return
-        if os.path.realpath(output) == os.path.realpath(remarks):
-            raise error(f"-o and {REMARKS}-output name one file", NAME)
+        """Raise :class:`ToolError` if an output would take the place of the input or of the other."""
+        name = self.get_input_name()
+        outputs = {"-o": self.args.output_file, f"{REMARKS}-output": self.args.remarks_output}
+        check_outputs(NAME, outputs, [None if name == STDIN else name])
 
     def _prints(self, problem: Exception) -> bool:
         """Whether a flag asks for this problem to be printed and passed over, as xdsl-opt does."""

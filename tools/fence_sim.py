@@ -6,6 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.extras import how_to_get
@@ -46,6 +47,7 @@ from fencewright.tools.diagnostics import (
 )
 from fencewright.tools.inputs.litmus_files import is_columns, name_of, parse_columns, read_text
 from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of, read, read_string
+from fencewright.tools.outputs import check_outputs
 from fencewright.tools.progress import progress as show_progress
 from fencewright.tools.progress import search
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU, USAGE, worst
@@ -480,6 +482,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         arguments = _parser().parse_args(argv)
+        _check_outputs(arguments)
         execute = cast(Callable[[Namespace], int], arguments.execute)
         try:
             return execute(arguments)
@@ -491,6 +494,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise failure
 
     return run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
+
+
+_INPUTS = ("input", "litmus", "certificate", "recheck", "json")
+_OUTPUTS = {"output": "-o", "stream": "--stream", "page": "--page"}
+"""What commands call the files that they read and write, these with their flags."""
+
+
+def _check_outputs(arguments: Namespace) -> None:
+    """Raise ``ToolError`` where an output would take the place of an input or of another output."""
+    given = vars(arguments)
+    inputs = [given.get(each) for each in _INPUTS]
+    files = [*inputs, *(given.get("inputs") or ())]
+    outputs = {flag: given[name] for name, flag in _OUTPUTS.items() if name in given}
+    try:
+        check_outputs(NAME, outputs, [each for each in files if isinstance(each, str | Path)])
+    except ToolError as problem:
+        raise _failure(problem, NAME) from problem
 
 
 _PROBLEMS = (ProgramError, ToolError, OSError, MemoryError)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from fencewright.tools import diagnostics
 from fencewright.tools.arguments import ToolArguments
+from fencewright.tools.outputs import check_outputs
 
 NAME = "fence-translate"
 STDIN = "<stdin>"
@@ -67,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         translate, path, output = _parse_arguments(argv)
         file = STDIN if path == "-" else path
+        check_outputs(NAME, {"-o": output}, [path])
         try:
             text = _read(None if path == "-" else path, file)
             if not text.strip():

@@ -11,7 +11,8 @@ from importlib import import_module
 from threading import current_thread, main_thread
 from typing import NoReturn, cast
 
-from fencewright.tools.version import print_version
+from fencewright.tools.streams import print_or_fail
+from fencewright.tools.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Program:
     """A program: its name, its entry point as ``function`` of ``module``, and what it does.
 
     ``module`` has also ``main(argv)``, which returns the exit status. ``interrupted`` is that of one
-    that is interrupted before it begins.
+    that is interrupted before it begins, ``unwritable`` where its output cannot be written.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Program:
     function: str
     purpose: str
     interrupted: int = 1
+    unwritable: int = 1
 
     def run(self) -> int:
         """Import the program and run it on the command line; returns its exit status.
@@ -35,7 +37,7 @@ class Program:
         run, and to look through it again later is no use either.
         """
         if sys.argv[1:] in (["-v"], ["--version"]):
-            return print_version()
+            return print_or_fail(self.name, VERSION.format, self.unwritable)
         gc.disable()
         with self._ends_at_once():
             entry = cast(Callable[[], int], getattr(import_module(self.module), self.function))
@@ -78,6 +80,7 @@ PROGRAMS = (
         "main",
         "runs litmus tests, counts what memory accesses cost, makes certificates",
         interrupted=3,
+        unwritable=2,
     ),
     Program(
         "fence-check",
@@ -85,6 +88,7 @@ PROGRAMS = (
         "main",
         "says what the synchronisation of assembly or PTX provides, lacks and wastes",
         interrupted=3,
+        unwritable=2,
     ),
     Program(
         "fence-translate",

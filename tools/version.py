@@ -12,9 +12,3 @@ class _Version(str):
 
 VERSION = _Version("Fencewright {fencewright}, built on xDSL {xdsl}")
 """What ``--version`` prints, once formatted."""
-
-
-def print_version() -> int:
-    """Print what this is and what it is built on; returns the exit status."""
-    print(VERSION.format())
-    return 0
