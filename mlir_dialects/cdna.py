@@ -351,7 +351,7 @@ class OpcodeOp(InstructionOp, ABC):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
-        mnemonic = parser.parse_identifier("an instruction")
+        mnemonic = parser.parse_identifier(context_msg=" of an instruction")
         row = either_form(mnemonic)
         if row is None:
             parser.raise_error(f"unknown instruction '{mnemonic}'", start)
