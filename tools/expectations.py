@@ -1,8 +1,12 @@
 """The ``expected-error {{...}}`` annotations of ``--verify-diagnostics``, as in mlir-opt."""
 
 import re
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from threading import current_thread, main_thread
+from typing import NoReturn, Self
 
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 
@@ -49,7 +53,7 @@ class Expectations:
         """
         if "expected-" not in text:
             return cls(file, ())
-        lines = text.splitlines()
+        lines = text.split("\n")
         annotated = {number for number, line in enumerate(lines, 1) if _ANNOTATION.search(line)}
         found: list[Expectation] = []
         for number in sorted(annotated):
@@ -74,11 +78,14 @@ class Expectations:
         return cls(file, tuple(found))
 
     def mismatches(self, found: list[Diagnostic]) -> list[Diagnostic]:
-        """One error per diagnostic, but remarks, not expected and per annotation without one."""
+        """One error per diagnostic, but remarks, not expected and per annotation without one.
+
+        Raises :class:`ToolError` for a regular expression that is not matched in ``SECONDS``.
+        """
         missing = list(self.annotations)
         wrong: list[Diagnostic] = []
         for diagnostic in found:
-            match = next((wanted for wanted in missing if wanted.matches(diagnostic)), None)
+            match = next((each for each in missing if self._matches(each, diagnostic)), None)
             if match is not None:
                 missing.remove(match)
                 continue
@@ -91,6 +98,40 @@ class Expectations:
             message = f'expected {wanted.severity} "{wanted.written}" was not produced'
             wrong.append(Diagnostic(message, self.file, wanted.at, 1))
         return wrong
+
+    def _matches(self, wanted: Expectation, found: Diagnostic) -> bool:
+        try:
+            with _time_limit():
+                return wanted.matches(found)
+        except TimeoutError:
+            message = (
+                f"this regular expression takes more than {SECONDS:g} s to match: write one in "
+                "which no repetition is inside another"
+            )
+            raise ToolError((Diagnostic(message, self.file, wanted.at, 1),)) from None
+
+
+SECONDS = 2.0
+"""Of this process what matching one message may take: that (a+)+b does not match may take for ever."""
+
+
+@contextmanager
+def _time_limit() -> Generator[None]:
+    """Raise ``TimeoutError`` after ``SECONDS``; only the main thread can be told."""
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        raise TimeoutError
+
+    usual = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, usual)
 
 
 def _line_meant(where: str | None, number: int, annotated: set[int]) -> int:

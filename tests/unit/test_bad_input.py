@@ -49,10 +49,6 @@ def _said(tool: Tool, arguments: list[str], capsys: pytest.CaptureFixture[str], 
             "  %x = llvm.alloca %n x i32 : () -> !llvm.ptr<5>\n}",
             "3:3: error: malformed operation",
         ),
-        (
-            "// expected-error-re {{an {{[a}} bracket}}\nfunc.func @f() {\n}",
-            "1:24: error: no regular expression: unterminated character set",
-        ),
     ],
 )
 def test_what_cannot_be_parsed_has_a_place(
@@ -61,6 +57,35 @@ def test_what_cannot_be_parsed_has_a_place(
     path = tmp_path / "x.mlir"
     path.write_text(text)
     assert _said(fence_opt.main, [str(path)], capsys, 1).startswith(f"x.mlir:{said}")
+
+
+NO_REGEX = "// expected-error-re {{an {{[a}} bracket}}"
+ENDLESS = '// expected-error-re@below {{{{.*(a+)+$}}}}\n"' + 60 * "a" + '.b"() : () -> ()'
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said"),
+    [
+        (NO_REGEX, "1:24: error: no regular expression: unterminated character set"),
+        (ENDLESS, "1:1: error: this regular expression takes more than 2 s to match"),
+    ],
+)
+def test_regular_expressions_of_annotations(
+    annotation: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text(f"{annotation}\nfunc.func private @f()\n")
+    told = _said(fence_opt.main, ["--verify-diagnostics", str(path)], capsys, 1)
+    assert told.startswith(f"x.mlir:{said}")
+
+
+def test_an_annotation_is_a_comment_without_the_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.mlir"
+    path.write_text(f"{NO_REGEX}\nfunc.func private @f()\n")
+    assert fence_opt.main([str(path)]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
