@@ -161,7 +161,7 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
     """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
 
     ``unwritable`` is the status of an ``OSError``, as a full disk, ``failed`` of what else is no
-    :class:`ToolError`, as an interrupt or SIGTERM. Usage errors of argparse keep their status 2. A closed stdout is
+    :class:`ToolError`, as an interrupt, SIGTERM or SIGHUP. Usage errors of argparse keep their status 2. A closed stdout is
     an error; where the reader of a pipe is gone the tool ends with ``CLOSED_PIPE``, without a word. Nothing ever
     ends in a traceback unless the environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
@@ -197,7 +197,7 @@ def interruption(interrupt: KeyboardInterrupt) -> str:
 
 
 class _Ended(KeyboardInterrupt):
-    """An interrupt or SIGTERM, after which the exit status is the tool's.
+    """An interrupt, SIGTERM or SIGHUP, after which the exit status is the tool's.
 
     CPython remembers a plain ``KeyboardInterrupt`` that leaves an ``exec``, as dataclasses use it
     when they are made, and kills its process by SIGINT at the end, whoever caught it.
@@ -206,7 +206,7 @@ class _Ended(KeyboardInterrupt):
 
 @contextmanager
 def _ended_in_order() -> Generator[None]:
-    """Interrupts and SIGTERM raise ``_Ended`` meanwhile, so that files and processes are cleaned up.
+    """Interrupts, SIGTERM and SIGHUP raise ``_Ended`` meanwhile, so that files and processes are cleaned up.
 
     Whoever handles them already, or ignores them, keeps that; only the main thread can be told.
     """
@@ -226,11 +226,19 @@ def _ended_in_order() -> Generator[None]:
 _USUAL_HANDLERS = (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGTERM, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
 )
 
 
+_WORDS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminated: the terminal is gone",
+}
+
+
 def _end(number: int, _frame: object) -> NoReturn:
-    raise _Ended("terminated" if number == signal.SIGTERM else "interrupted")
+    raise _Ended(_WORDS[signal.Signals(number)])
 
 
 def leave(status: int) -> NoReturn:
@@ -324,7 +332,7 @@ def output_file(path: str | None) -> Generator[IO[str]]:
     """Open ``path`` (None or ``-``: stdout) for text that takes its name only when complete.
 
     A regular file is written beside its place and renamed on success, so that an error, an
-    interrupt or SIGTERM leaves what was there, and nothing beside it. Raises ``OSError`` with the path that was asked for.
+    interrupt, SIGTERM or SIGHUP leaves what was there, and nothing beside it. Raises ``OSError`` with the path that was asked for.
     """
     if path is None or path == "-":
         check_stdout()

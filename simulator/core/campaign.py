@@ -30,6 +30,8 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any, cast
 
+from fencewright.simulator.core.children import end_with_parent
+
 FORMAT = "fencewright-campaign"
 FORMAT_VERSION = 1
 
@@ -111,7 +113,7 @@ def _open_threads(workers: int) -> Generator[Executor]:
 @contextmanager
 def _open_processes(workers: int) -> Generator[Executor]:
     others = set(active_children())
-    executor = ProcessPoolExecutor(workers, initializer=_leave_signals_to_the_parent)
+    executor = ProcessPoolExecutor(workers, initializer=_begin_worker)
     try:
         yield executor
     except BaseException:
@@ -122,10 +124,15 @@ def _open_processes(workers: int) -> Generator[Executor]:
     executor.shutdown()
 
 
-def _leave_signals_to_the_parent() -> None:
-    """It ends its workers by SIGTERM, of which it may have made something else for itself."""
+def _begin_worker() -> None:
+    """Leave signals to the parent, which ends its workers by SIGTERM, and end when it ends.
+
+    It may have made something else of SIGTERM and SIGHUP for itself.
+    """
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 # A Dask cluster

@@ -104,6 +104,7 @@ def test_a_budget_counts_its_parts_as_they_go():
 def heed_interrupts() -> None:
     """Whoever started the tests in the background had them ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def test_ctrl_c_ends_a_certificate_and_keeps_what_is_done(tmp_path: Path):
@@ -148,8 +149,36 @@ def test_sigterm_leaves_the_page_as_it_was_and_nothing_beside_it(tmp_path: Path)
     assert page.read_text() == "before\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals):
+    """Whatever ends it: they would keep its stderr open, and go on for hours."""
+    process = subprocess.Popen(
+        command(
+            "fuzz", "--async", "--programs", "1000000", "--jobs", "2", "--results", str(tmp_path)
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    while not any(each.read_text().count("\n") > 2 for each in tmp_path.iterdir()):
+        time.sleep(0.02)
+    process.send_signal(number)
+    # All of them have ended when this does.
+    _, err = process.communicate(timeout=60)
+    is_killed = number == signal.SIGKILL
+    assert process.returncode == (-number if is_killed else INCOMPLETE)
+    told = "" if is_killed else "fence-sim: error: terminated: the terminal is gone\n"
+    assert err == told
+
+
 @pytest.mark.parametrize(
-    ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+    ("number", "word"),
+    [
+        (signal.SIGINT, "interrupted"),
+        (signal.SIGTERM, "terminated"),
+        (signal.SIGHUP, "terminated: the terminal is gone"),
+    ],
 )
 def test_the_status_is_ours_while_classes_are_made(tmp_path: Path, number: int, word: str):
     """Dataclasses are made by ``exec``, as at imports: CPython would end by SIGINT after that."""
