@@ -159,7 +159,7 @@ class _Analysis:
         for name, count in self.code.waits[step.instruction.line].items():
             counter = state.counters.get(Counter(name)) if name in _COUNTERS else None
             settles = name == Counter.VMCNT and count == 0 and state.waits_for_invalidate
-            if counter is not None and counter.satisfied(count) and not settles:
+            if counter is not None and counter.bounds.satisfied(count) and not settles:
                 text = f"{name}({count}) waits for nothing: no more can be outstanding here"
                 self._add(Rule.SURPLUS_WAIT, step, text, step.instruction.line)
 

@@ -5,8 +5,9 @@ change, and it stores nothing. What only leads to the address of another access 
 pointer to the flag. Nor does a loop wait that takes what it loaded into its next round: it computes.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Block, Step
@@ -41,25 +42,63 @@ def spins_of(code: Code) -> list[Spin]:
         if operation is not None
     }
     found: list[Spin] = []
-    for head, body in loops_of(code.flow.blocks):
+    for head, body in loops_of(code.flow.blocks, partial(_MayWait, _Summary(code.flow.blocks))):
         reads = tuple(_waited_for(code.flow.blocks, head, body, numbers))
         if reads:
             found.append(Spin(body, reads))
     return found
 
 
+class _Summary:
+    """By block what says that a loop with it does more, and what it changes; all addresses of reads."""
+
+    def __init__(self, blocks: Sequence[Block]):
+        self.does_more = [
+            any(step.effects.kind in _DOES_MORE for step in each.steps) for each in blocks
+        ]
+        self.changed = [frozenset(_changed(each.steps)) for each in blocks]
+        self.addresses = tuple(
+            {
+                frozenset(_addresses(step))
+                for each in blocks
+                for step in each.steps
+                if step.effects.kind in _MEMORY
+            }
+        )
+
+
+class _MayWait:
+    """Whether a loop may wait, as its blocks are found: it reads from what none of them changes."""
+
+    def __init__(self, summary: _Summary):
+        self._summary = summary
+        self._changed: set[str] = set()
+        self._address = 0
+
+    def __call__(self, block: int) -> bool:
+        summary = self._summary
+        if summary.does_more[block]:
+            return False
+        self._changed |= summary.changed[block]
+        while self._address < len(summary.addresses):
+            if summary.addresses[self._address].isdisjoint(self._changed):
+                return True
+            self._address += 1
+        return False
+
+
+def _changed(steps: Iterable[Step]) -> Iterator[str]:
+    """The registers that are changed, other than by a wait."""
+    for step in steps:
+        if step.effects.kind is not InstructionKind.WAIT:
+            yield from step.effects.defines
+
+
 def _waited_for(
     blocks: Sequence[Block], head: int, body: frozenset[int], numbers: Mapping[int, int]
 ) -> Iterator[int]:
     steps = [step for number in body for step in blocks[number].steps]
-    if any(step.effects.kind in _DOES_MORE for step in steps):
-        return
-    changed = {
-        register
-        for step in steps
-        if step.effects.kind is not InstructionKind.WAIT
-        for register in step.effects.defines
-    }
+    changed = set(_changed(steps))
     reads = [
         step
         for step in steps

@@ -18,7 +18,7 @@ Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
 from fencewright.checker.cdna_accesses import (
@@ -28,6 +28,7 @@ from fencewright.checker.cdna_accesses import (
     OperationKind,
     operations_of,
 )
+from fencewright.checker.cdna_counters import OutstandingTokens, Tokens
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Flow, Step
 from fencewright.checker.cdna_operands import Effects
@@ -35,7 +36,7 @@ from fencewright.checker.cdna_text import Registers
 from fencewright.checker.cdna_waits import wait_counts
 from fencewright.lowering.cdna.caches import Caches, Reach
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
-from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind, CounterState, Token
+from fencewright.lowering.cdna.scoreboard import ORDERED, CounterEventKind
 from fencewright.lowering.cdna.waits import read_wait, wait_text
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
@@ -113,6 +114,8 @@ class Code:
     reads: int
     coherent: tuple[int, ...]
     """By the place in ``Mode.scopes``, the reads that may be atomics of that scope."""
+    tokens: Tokens
+    """What counters see the end of."""
 
     @property
     def accesses(self) -> int:
@@ -172,7 +175,20 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
         writes=_those(operations, lambda each: each.kind.writes or each.kind is _O.OUTSIDE),
         reads=_those(operations, lambda each: each.kind.reads or each.kind is _O.OUTSIDE),
         coherent=tuple(_coherent(operations, scope) for scope in mode.scopes),
+        tokens=_tokens(counted),
     )
+
+
+def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Tokens:
+    """The registers that are loaded, and what stands for others and for LDS."""
+    loaded = (
+        register
+        for block in counted
+        for step, _ in block
+        if step.effects.events
+        for register in step.effects.defines
+    )
+    return Tokens(tuple(dict.fromkeys((ANYTHING, LDS_DATA, *loaded))))
 
 
 def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool]) -> int:
@@ -261,6 +277,7 @@ class State:
     """
 
     __slots__ = (
+        "_tokens",
         "ahead",
         "chip",
         "clearing",
@@ -278,12 +295,14 @@ class State:
         "unsettled",
     )
 
-    def __init__(self, chip: ChipRow, is_called: bool = False, settles: bool = False) -> None:
-        self.chip = chip
-        self.settles = settles
+    def __init__(self, code: Code) -> None:
+        """The state where a function begins."""
+        self.chip = chip = code.flow.chip
+        self.settles = code.mode.passes_on_late
+        self._tokens = code.tokens
         self.settling: dict[int, tuple[int, ...]] = {}
         self.unsettled = [0] * len(LEVELS)
-        self.counters = {name: CounterState(most) for name, most in _counters_of(chip.name)}
+        self.counters = {name: OutstandingTokens(most) for name, most in _counters_of(chip.name)}
         self.clearing: dict[int, tuple[int, ...]] = {}
         self.loads: dict[str, Load] = {}
         self.flight = self.past_lds = self.past_memory = 0
@@ -291,10 +310,10 @@ class State:
         self.covered: dict[int, tuple[int, ...]] = {}
         self.stale = [0] * len(LEVELS)
         self.crossing = self.ahead = 0
-        if is_called:
+        if code.flow.is_called:
             for name, counter in self.counters.items():
                 tokens = _left(name, 0) if name in _OPEN_AT_CALLS else (ANYTHING, 0)
-                _hold(counter, _ALL_KINDS, tokens)
+                counter.hold(_ALL_KINDS, self._tokens.of(tokens))
             self.loads[ANYTHING] = Load(0, _ALL_KINDS)
             self.flight = 1
             self._outside(1)
@@ -302,7 +321,7 @@ class State:
     def copy(self) -> "State":
         """The same state with its clocks at zero."""
         made = State.__new__(State)
-        made.chip = self.chip
+        made.chip, made._tokens = self.chip, self._tokens
         made.counters = {name: counter.copy() for name, counter in self.counters.items()}
         made.clearing = dict(self.clearing)
         made.loads = dict(self.loads)
@@ -321,6 +340,8 @@ class State:
             news = counter.join(other.counters[name]) or news
         for register, load in other.loads.items():
             mine = self.loads.get(register)
+            if mine is load:
+                continue
             if mine is None:
                 self.loads[register] = load
                 news = True
@@ -418,7 +439,8 @@ class State:
         self._outside(operation.bit)
         for name in _OPEN_AT_CALLS:
             if name in self.counters:
-                _hold(self.counters[name], _VECTOR, _left(name, operation.number))
+                left = self._tokens.of(_left(name, operation.number))
+                self.counters[name].hold(_VECTOR, left)
                 self.flight |= operation.bit
 
     def _issue(self, step: Step, operation: Operation | None) -> None:
@@ -428,11 +450,11 @@ class State:
         results: tuple[str, ...] = effects.defines
         if effects.kind is InstructionKind.MEMORY_TO_LDS:
             results = (*results, LDS_DATA)
-        tokens: tuple[str | int, ...] = results
+        registers = tokens = self._tokens.of_registers(results)
         if operation is not None and (
             operation.kind is not _O.INVALIDATE or operation.number in self.clearing
         ):
-            tokens = (*results, operation.number)
+            tokens |= self._tokens.of_operations(operation.bit)
             self.flight |= operation.bit
             self.past_lds &= ~operation.bit
             self.past_memory &= ~operation.bit
@@ -441,7 +463,7 @@ class State:
             counter = self.counters[event.counter]
             # A flat access that cannot be to LDS is done once memory has seen its end.
             alone = operation is not None and operation.in_memory and event.counter in _COUNTS_LDS
-            counter.issue(event, results if alone else tokens)
+            counter.issue(event, registers if alone else tokens)
             kinds |= event.kind
             if not self.chip.splits_counters:
                 self._deliver(event.counter, counter.overflow())
@@ -533,7 +555,7 @@ class State:
             if count is not None:
                 self._wait(name, counter, count)
 
-    def _wait(self, name: Counter, counter: CounterState, count: int) -> None:
+    def _wait(self, name: Counter, counter: OutstandingTokens, count: int) -> None:
         self._deliver(name, counter.wait(count))
         if count > 0:
             return
@@ -544,39 +566,43 @@ class State:
             self.settling = {}
         for each, kind in _FLAT_LEAVES.get(name, ()):
             other = self.counters.get(each)
-            if other is not None and other.kinds & _FLAT and ANYTHING not in other.stamps:
-                other.kinds = other.kinds & ~_FLAT | kind
+            if other is None or other.tokens & self._tokens.of_registers((ANYTHING,)):
+                continue
+            if other.bounds.kinds & _FLAT:
+                other.bounds.kinds = other.bounds.kinds & ~_FLAT | kind
 
-    def _deliver(self, name: Counter, tokens: Iterable[Token]) -> None:
+    def _deliver(self, name: Counter, tokens: int) -> None:
         """One counter has seen the end of registers or operations."""
+        if not tokens:
+            return
+        left = 0
+        for key, other in self.counters.items():
+            left |= tokens & other.tokens if key is not name else 0
+        self._end(self._tokens.operations_in(tokens & ~left))
+        past = self._tokens.operations_in(left)
+        if name in _COUNTS_LDS:
+            self.past_lds |= past
+        else:
+            self.past_memory |= past
+        for register in self._tokens.registers_in(tokens & ~left):
+            del self.loads[register]
         leaves = _FLAT_LEAVES.get(name, ())
-        others = [each for key, each in self.counters.items() if key is not name]
-        for token in tokens:
-            is_left = any(token in other.stamps for other in others)
-            if isinstance(token, int):
-                if not is_left:
-                    self._end(token)
-                elif name in _COUNTS_LDS:
-                    self.past_lds |= 1 << token
-                else:
-                    self.past_memory |= 1 << token
-                continue
-            register = str(token)
+        for register in self._tokens.registers_in(left):
             load = self.loads[register]
-            if not is_left:
-                del self.loads[register]
-                continue
-            left = leaves[0][1] if leaves and load.kinds & _FLAT else 0
-            self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | left)
+            kind = leaves[0][1] if leaves and load.kinds & _FLAT else 0
+            self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | kind)
 
-    def _end(self, number: int) -> None:
-        """An operation is done."""
-        self.flight &= ~(1 << number)
-        self.past_lds &= ~(1 << number)
-        self.past_memory &= ~(1 << number)
-        self.covered.pop(number, None)
-        cleared = self.clearing.pop(number, None)
-        if cleared is not None:
+    def _end(self, operations: int) -> None:
+        """Some operations are done."""
+        if not operations:
+            return
+        self.flight &= ~operations
+        self.past_lds &= ~operations
+        self.past_memory &= ~operations
+        for number in [each for each in self.covered if operations >> each & 1]:
+            del self.covered[number]
+        for number in [each for each in self.clearing if operations >> each & 1]:
+            cleared = self.clearing.pop(number)
             self.stale = [each & ~bits for each, bits in zip(self.stale, cleared, strict=True)]
 
     def deliver_all(self) -> None:
@@ -608,8 +634,8 @@ class State:
 
     def needed(self, tokens: Iterable[str | int]) -> str:
         """The waits that deliver registers or operations, as assembly has them."""
-        wanted = tuple(tokens)
-        counts = {str(name): each.need(*wanted) for name, each in self.counters.items()}
+        wanted = self._tokens.of(tokens)
+        counts = {str(name): each.need(wanted) for name, each in self.counters.items()}
         return wait_text(self.chip, WaitCounts(**counts))
 
 
@@ -621,38 +647,48 @@ def _left(name: Counter, number: int) -> tuple[int, ...]:
     return (number,) if name in _COUNT_STORES else ()
 
 
-def _hold(counter: CounterState, kinds: int, tokens: Sequence[str | int]) -> None:
-    """Let any number of events be outstanding; ``tokens`` end with the last of them."""
-    counter.stamps |= dict.fromkeys(tokens, counter.clock)
-    counter.owed = counter.limit
-    counter.kinds |= kinds
-
-
 def solve(code: Code) -> dict[int, State]:
     """The state where each block begins that control can reach."""
     if not code.flow.blocks:
         return {}
-    entries = {0: State(code.flow.chip, code.flow.is_called, code.mode.passes_on_late)}
+    entries = {0: State(code)}
     spread(code, entries, [0])
-    return entries
+    return dict(sorted(entries.items()))
 
 
-def spread(code: Code, entries: dict[int, State], work: list[int]) -> None:
-    """Let ``entries`` hold after the blocks in ``work``, and whatever follows from that."""
-    queued = set(work)
-    while work:
-        number = heappop(work)
-        queued.discard(number)
-        leaving = leave(code, number, entries[number]).copy()
-        for target in code.flow.blocks[number].successors:
-            known = entries.get(target)
-            if known is None:
-                entries[target] = leaving.copy()
-            elif not known.join(leaving):
-                continue
-            if target not in queued:
-                queued.add(target)
-                heappush(work, target)
+def spread(code: Code, entries: dict[int, State], work: Iterable[int]) -> None:
+    """Let ``entries`` hold after the blocks in ``work``, and whatever follows from that.
+
+    In sweeps through the text, forwards and backwards by turns: what holds goes along any number of edges
+    of one direction in a single sweep, so that there are as many sweeps as paths turn.
+    """
+    later, direction = set(work), 1
+    while later:
+        sweep = [direction * number for number in later]
+        heapify(sweep)
+        now, later = later, set[int]()
+        while sweep:
+            number = direction * heappop(sweep)
+            now.discard(number)
+            for target in _grown_after(code, entries, number):
+                if direction * target <= direction * number:
+                    later.add(target)
+                elif target not in now:
+                    now.add(target)
+                    heappush(sweep, direction * target)
+        direction = -direction
+
+
+def _grown_after(code: Code, entries: dict[int, State], number: int) -> Iterator[int]:
+    """The blocks after a block where more holds than was known."""
+    leaving = leave(code, number, entries[number]).copy()
+    for target in code.flow.blocks[number].successors:
+        known = entries.get(target)
+        if known is None:
+            entries[target] = leaving.copy()
+        elif not known.join(leaving):
+            continue
+        yield target
 
 
 def leave(code: Code, number: int, entry: State) -> State:
