@@ -64,12 +64,15 @@ class Checked:
             if each.rule is Rule.UNWAITED and each.level is not Level.NOTE
             for line in each.about
         }
-        from fencewright.checker.cdna_surplus import find_surplus, surplus_barrier
+        from fencewright.checker.cdna_surplus import beside_unknown, find_surplus, surplus_barrier
 
-        found = find_surplus(self.lifted.code, self.entries, unwaited)
+        code = self.lifted.code
+        found = find_surplus(code, self.entries, unwaited)
         yield from (each.finding for each in found)
+        kept = beside_unknown(code.flow)
         for each in self.barriers.surplus():
-            yield surplus_barrier(self.lifted.code, each).finding
+            if each.line not in kept:
+                yield surplus_barrier(code, each).finding
 
     def scoped(self) -> str:
         """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""

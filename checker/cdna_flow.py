@@ -14,7 +14,15 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_operands import Effects, effects_of
-from fencewright.checker.cdna_text import AssemblyInstruction, AssemblyLabel, Function, Registers
+from fencewright.checker.cdna_text import (
+    AssemblyInstruction,
+    AssemblyLabel,
+    Function,
+    Registers,
+    read_instruction,
+)
+from fencewright.checker.cdna_vector_msbs import SETS_MSBS, mode_of, with_whole_numbers
+from fencewright.checker.forward import entries
 from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -85,6 +93,8 @@ def flow_of(function: Function) -> Flow:
     ]
     if _begins_twice(runs):
         blocks = [Block((), (1, 2)), *(_moved(block) for block in blocks)]
+    if any(step.instruction.mnemonic == SETS_MSBS for step in steps):
+        blocks = _with_whole_numbers(function, blocks, chip.generation)
     is_called = not function.descriptor and any(step.is_return for step in steps)
     return Flow(function, tuple(blocks), is_called, chip)
 
@@ -192,6 +202,65 @@ def _successors(
             ends = function.is_whole or last.instruction.mnemonic == "s_trap"
             if not ends and not nothing:
                 raise function.error(last.instruction.line, "the function goes on after its end")
+
+
+@dataclass(frozen=True, slots=True)
+class _Modes:
+    """The upper bits of vector registers that some path has set."""
+
+    found: frozenset[int]
+
+    def join(self, other: "_Modes") -> "_Modes":
+        """What may be on either path."""
+        return _Modes(self.found | other.found)
+
+
+_NO_UPPER_BITS = _Modes(frozenset({0}))
+"""What holds where functions begin, and where they return (LLVM AMDGPULowerVGPREncoding)."""
+
+
+def _with_whole_numbers(
+    function: Function, blocks: Sequence[Block], generation: Generation
+) -> list[Block]:
+    """The blocks with whole numbers of vector registers in place of their low bits.
+
+    Raises ``AssemblyError`` at a vector register whose upper bits depend on the path.
+    """
+    begins = entries(blocks, _NO_UPPER_BITS, lambda n, modes: _modes_after(blocks[n].steps, modes))
+    whole: list[Block] = []
+    for number, block in enumerate(blocks):
+        modes = begins.get(number, _NO_UPPER_BITS)
+        steps: list[Step] = []
+        for step in block.steps:
+            steps.append(_with_whole_number(function, step, modes, generation))
+            modes = _modes_after((step,), modes)
+        whole.append(replace(block, steps=tuple(steps)))
+    return whole
+
+
+def _modes_after(steps: Sequence[Step], modes: _Modes) -> _Modes:
+    for step in steps:
+        instruction = step.instruction
+        if step.effects.kind is InstructionKind.CALL:
+            modes = _NO_UPPER_BITS
+        elif instruction.mnemonic == SETS_MSBS and isinstance(instruction.operands[0], int):
+            modes = _Modes(frozenset({mode_of(instruction.operands[0])}))
+    return modes
+
+
+def _with_whole_number(
+    function: Function, step: Step, modes: _Modes, generation: Generation
+) -> Step:
+    instruction = step.instruction
+    texts = {with_whole_numbers(instruction.text, mode, generation) for mode in modes.found}
+    if len(texts) > 1:
+        problem = f"the upper bits of a vector register depend on the path: {instruction.text}"
+        raise function.error(instruction.line, problem)
+    (text,) = texts
+    if text == instruction.text:
+        return step
+    whole = read_instruction(text, instruction.line, instruction.source)
+    return Step(whole, effects_of(text, generation))
 
 
 def _jumps_far(steps: Sequence[Step]) -> bool:

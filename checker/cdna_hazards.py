@@ -13,6 +13,7 @@ from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
 from fencewright.checker.cdna_state import ANYTHING, LDS_DATA, Code, State
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.unknown import after
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -43,7 +44,7 @@ def places_of_hazards(code: Code, entries: Mapping[int, State]) -> set[Place]:
         (step.instruction.line, register)
         for number, entry in entries.items()
         for step, state in _steps(code, number, entry)
-        if step.effects.kind is not InstructionKind.UNKNOWN
+        if not is_unknown(step)
         for rule, register in hazards_at(state, step)
         if rule in ON_A_PATH
     }
@@ -91,6 +92,11 @@ def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
         yield Rule.LDS_DMA, LDS_DATA
 
 
+def is_unknown(step: Step) -> bool:
+    """Whether an instruction has no row: it may do anything."""
+    return step.effects.kind is InstructionKind.UNKNOWN
+
+
 _COUNTERS = frozenset(map(str, Counter))
 
 
@@ -108,6 +114,8 @@ class _Analysis:
         self.flow = code.flow
         self.entries = entries
         self.found: dict[tuple[Rule, int], Finding] = {}
+        steps = [block.steps for block in self.flow.blocks]
+        self.after_unknown = frozenset(map(id, after(self.flow.blocks, steps, is_unknown)))
 
     def findings(self) -> list[Finding]:
         """All findings, one for each load and rule."""
@@ -120,8 +128,9 @@ class _Analysis:
         for step, state in _steps(self.code, number, entry):
             effects = step.effects
             if effects.kind is InstructionKind.WAIT:
-                self._report_surplus(state, step)
-            elif effects.kind is InstructionKind.UNKNOWN:
+                if id(step) not in self.after_unknown:
+                    self._report_surplus(state, step)
+            elif is_unknown(step):
                 text = f"'{step.instruction.mnemonic}' is not known: it may do anything"
                 self._add(Rule.UNKNOWN, step, text, step.instruction.line)
             elif state.loads:

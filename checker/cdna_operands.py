@@ -6,7 +6,7 @@ stands for all of it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -130,7 +130,7 @@ def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects
     operands = split_at_commas(rest)
     last = operands[-1].split() if operands else []
     row = _with_modifiers(row, frozenset(last))
-    returns = not row.returns or not row.returns.isdisjoint(last)
+    returns = _returns(row, last)
     results = row.results if returns else 0
     printed = [registers_in(first_word(each)) for each in operands]
     defined = [name for names in printed[:results] for name in names]
@@ -147,6 +147,16 @@ def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
     return Effects(row.kind, defines, uses, row.space, events, _unique(defines, uses), kept)
+
+
+def results_of(row: FamilyRow, operands: Sequence[str]) -> int:
+    """How many of the operands of an instruction of ``row`` are results, which come first."""
+    last = operands[-1].split() if operands else []
+    return row.results if _returns(row, last) else 0
+
+
+def _returns(row: FamilyRow, modifiers: Iterable[str]) -> bool:
+    return not row.returns or not row.returns.isdisjoint(modifiers)
 
 
 def _unique(*names: tuple[str, ...]) -> tuple[str, ...]:

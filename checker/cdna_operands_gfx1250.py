@@ -1,8 +1,9 @@
 """What instructions of gfx1250 and gfx1251 define and use, as rows by families of mnemonics.
 
 No manual of these chips is public: the rows are those of LLVM 22's operand tables, and of the
-counters those of LLVM 24 AMDGPUUsage, Memory Model GFX125x. ``s_set_vgpr_msb``, after which v0 may
-be v256, has none, and neither has ``global_wbinv``, which no compiler emits: they may do anything.
+counters those of LLVM 24 AMDGPUUsage, Memory Model GFX125x. What registers are called after an
+``s_set_vgpr_msb`` is ``cdna_vector_msbs``'s. ``global_wbinv``, which no compiler emits, has no row: it may
+do anything.
 """
 
 from fencewright.checker.cdna_family import (
@@ -75,7 +76,7 @@ _SCALAR_CONTROL = (
     FamilyRow("s_sendmsg_rtn_b(32|64)", _K.MESSAGE, 1, _OPERANDS, events=_SCALAR),
     _control("s_nop|s_sleep|s_sleep_var|s_setprio|s_setprio_inc_wg|s_sethalt|s_trap|s_code_end"
         "|s_clause|s_delay_alu|s_wait_alu|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel"
-        "|s_wakeup|s_version|s_round_mode|s_denorm_mode|s_monitor_sleep|s_ttracedata_imm",
+        "|s_wakeup|s_set_vgpr_msb|s_version|s_round_mode|s_denorm_mode|s_monitor_sleep|s_ttracedata_imm",
         _K.NOTHING),
     _control("s_ttracedata", _K.NOTHING, M0),
     _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.NOTHING),

@@ -5,7 +5,8 @@ finds nothing in flight that was not before, nothing late and no read that may b
 out. What counts of that relation is what somebody could depend on: for a write what is late at
 the scopes of which it may be an atomic, for a read what it may be older than at those of which
 that may be one. Any wave of a work-group may propagate to any other what it has done and seen, by
-any access of both (``Propagated``); a source that asks for less would let more go.
+any access of both (``Propagated``); a source that asks for less would let more go. Nothing that an
+instruction that is not known can run before or after is said to be surplus: it may do anything.
 """
 
 from collections import ChainMap
@@ -15,8 +16,8 @@ from enum import Enum
 
 from fencewright.checker.cdna_accesses import LEVELS, Operation, OperationKind, wave_size_of
 from fencewright.checker.cdna_family import InstructionKind
-from fencewright.checker.cdna_flow import Step
-from fencewright.checker.cdna_hazards import hazards_at
+from fencewright.checker.cdna_flow import Flow, Step
+from fencewright.checker.cdna_hazards import hazards_at, is_unknown
 from fencewright.checker.cdna_lift import (
     Place,
     Propagated,
@@ -30,6 +31,7 @@ from fencewright.checker.cdna_lift import (
 )
 from fencewright.checker.cdna_state import Code, State
 from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.unknown import beside
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.costs import UNIT, cost_of, read_line, write_back_time
 from fencewright.lowering.cdna.waits import wait_text
@@ -73,6 +75,12 @@ def find_surplus(
     either, but what is wrong then is the wait.
     """
     return sorted(_Search(code, entries, kept).found(), key=lambda each: each.line)
+
+
+def beside_unknown(flow: Flow) -> frozenset[int]:
+    """The lines that one with an instruction that is not known can run before or after."""
+    steps = [block.steps for block in flow.blocks]
+    return frozenset(each.instruction.line for each in beside(flow.blocks, steps, is_unknown))
 
 
 def surplus_barrier(code: Code, barrier: Operation) -> Surplus:
@@ -223,6 +231,7 @@ class _Search:
         self.entries = dict(entries)
         places, hazards = _observe(code, entries)
         self.kept = kept
+        self.beside_unknown = beside_unknown(code.flow)
         self.late = _passed_on_late(code, places)
         self.filter = _Filter(code, propagated(code, places))
         self.before = _Facts(hazards, self._facts(self.filter, places))
@@ -257,6 +266,8 @@ class _Search:
             step, operation = counted[index]
             if operation is None or not _is_candidate(step, operation):
                 continue
+            if operation.line in self.beside_unknown:
+                continue
             if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
                 continue
             if operation.bit & self.late:
@@ -274,6 +285,8 @@ class _Search:
             if step.effects.kind is not InstructionKind.WAIT:
                 continue
             line = step.instruction.line
+            if line in self.beside_unknown:
+                continue
             for field in self.entries[number].counters:
                 before = self.waits[line]
                 if (count := before.get(field)) is None:

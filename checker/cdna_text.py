@@ -126,7 +126,7 @@ NAMED_REGISTERS = MappingProxyType(
 
 _ONE = re.compile(r"([vsa])(\d+)")
 _RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
-_MEANT = re.compile(r"v(?:\d+|\[\d+:\d+\]) /\*(v(?:\d+|\[\d+:\d+\]))\*/")
+_INSIDE = re.compile(r" ?/\*.*?\*/")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)")
 _LITERAL = re.compile(r"lit(?:64)?\((.+)\)")
 _LABEL = re.compile(r'("[^"]+"|[\w.$@]+):\s*(.*)')
@@ -233,13 +233,10 @@ def check_whole(text: str, file: str) -> None:
 
 
 def without_comment(line: str) -> str:
-    """The line without its comment, and without spaces around it.
-
-    A register is the one that a comment beside it says, as LLVM has it after ``s_set_vgpr_msb``.
-    """
+    """The line without its comments, and without spaces around it."""
     code = line.partition(";")[0]
     if "/*" in code:
-        code = _MEANT.sub(r"\1", code)
+        code = _INSIDE.sub("", code)
     return code.partition("//")[0].strip()
 
 

@@ -19,7 +19,7 @@ from fencewright.checker.ptx_proxies import Conflict, Owed, ProxyAnalysis
 from fencewright.checker.ptx_races import RaceAnalysis
 from fencewright.checker.ptx_rules import PtxFinding, PtxRule
 from fencewright.checker.ptx_spins import Flag, SpinAnalysis
-from fencewright.checker.ptx_surplus import BarrierAnalysis, idle_orderings
+from fencewright.checker.ptx_surplus import BarrierAnalysis, beside_unknown, idle_orderings
 from fencewright.checker.ptx_text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.checker.ptx_values import Values
 from fencewright.checker.ptx_views import Change, ViewAnalysis
@@ -63,7 +63,10 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
     yield from _surplus(file, function)
     yield from _surplus_barriers(file, places)
     # A wait that stands in the wrong place is not one too many.
+    unknown = beside_unknown(function)
     for each in () if early else waits.idle():
+        if each.number in unknown:
+            continue
         message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
         yield _can_go(file, each, PtxRule.SURPLUS_WAIT, message)
     if any(each.rule is not PtxRule.PROXY_READS for each in missing):

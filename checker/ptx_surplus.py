@@ -4,7 +4,8 @@ A forward dataflow has what may have been done since the last barrier of all thr
 was. A barrier can go where nothing before it, back to the barrier before, is in conflict with anything after it,
 up to the next one. Of barriers next to each other one of two can go. Where groups of threads have barriers of
 their own, one group may meet another at another place in the text, and nothing is said. What is not an access by threads, an
-mbarrier or a copy, counts as a conflict with everything.
+mbarrier or a copy, counts as a conflict with everything. Nothing that an instruction that is not known can run
+before or after is said to be surplus.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
-from fencewright.checker.ptx_text import PtxInstruction
+from fencewright.checker.ptx_text import PtxFunction, PtxInstruction
+from fencewright.checker.unknown import beside
 from fencewright.lowering.ptx.completions import MEETS
 from fencewright.lowering.ptx.statements import AccessProxy, EffectKind, Statement
 from fencewright.lowering.vocabulary import AddressSpace
@@ -20,6 +22,16 @@ from fencewright.simulator.core.relation import bits
 
 _OF_GROUPS = frozenset({"bar arrive", "barrier arrive", "brx"})
 _SILENT = (EffectKind.NONE, EffectKind.CONTROL)
+
+
+def beside_unknown(function: PtxFunction) -> frozenset[int]:
+    """The numbers of the instructions that one that is not known can run before or after."""
+    blocks = [each.instructions for each in function.blocks]
+    return frozenset(each.number for each in beside(function.blocks, blocks, _is_unknown))
+
+
+def _is_unknown(each: PtxInstruction) -> bool:
+    return each.statement.kind is EffectKind.OPAQUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +69,13 @@ class BarrierAnalysis:
         if not self.barriers or not self.function.is_entry or self._has_groups():
             return
         before, after, next_to = self._intervals()
+        kept = beside_unknown(self.function)
         gone = 0
         chosen: list[PtxInstruction] = []
         for n in reversed(range(len(self.barriers))):
-            if next_to[n] & gone or any(
-                self._conflict(a, b) for a in bits(before[n]) for b in bits(after[n])
-            ):
+            if self.barriers[n].number in kept or next_to[n] & gone:
+                continue
+            if any(self._conflict(a, b) for a in bits(before[n]) for b in bits(after[n])):
                 continue
             gone |= 1 << n
             chosen.append(self.barriers[n])
@@ -155,13 +168,15 @@ def idle_orderings(places: Places) -> Iterator[Idle]:
     function = places.function
     if not function.is_entry or not any(map(_is_ordered, function.instructions)):
         return
-    followed: set[int] = set()
+    unknown = beside_unknown(function)
+    followed = set(unknown)
     for each, state in states(function, _Done(), _did):
         if each.statement.kind in _SILENT:
             continue
         followed.update(bits(state.alone))
         ordering = each.statement.ordering
-        if _is_ordered(each) and ordering is not None and ordering.releases and not state.before:
+        releases = ordering is not None and ordering.releases
+        if _is_ordered(each) and releases and not state.before and each.number not in unknown:
             yield Idle(each, True)
     for each in function.instructions:
         ordering = each.statement.ordering

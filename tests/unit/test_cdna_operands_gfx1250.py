@@ -26,7 +26,7 @@ DIFFERENCES = (
 )  # fmt: skip
 """Where rows and LLVM differ, and why: (beginning of the instruction, reason)."""
 
-UNKNOWN = {"s_set_vgpr_msb", "global_wbinv"}
+UNKNOWN = {"global_wbinv"}
 
 
 def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:

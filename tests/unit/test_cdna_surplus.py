@@ -38,6 +38,15 @@ def gone(*body: str) -> list[int]:
     return [each.line - HEAD for each in surplus(*body)]
 
 
+def all_surplus(*body: str) -> list[int]:
+    """The lines of all that is said to be surplus, barriers too, and waits for what cannot be in flight."""
+    text = '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.type f,@function\nf:\n'
+    assembly = read_assembly(text + "\n".join([*body, "s_endpgm"]), "f.s")
+    found = check(assembly, assembly.functions["f"])
+    waits = (each for each in found.hazards() if each.rule is Rule.SURPLUS_WAIT)
+    return [each.line for each in (*found.surplus(), *waits)]
+
+
 STORE = "global_store_dword v[0:1], v2, off"
 FLAG = "global_store_dword v[4:5], v6, off sc1"
 LOAD = "global_load_dword v3, v[0:1], off"
@@ -101,6 +110,32 @@ def test_what_only_the_hardest_reading_needs_stays() -> None:
 )  # fmt: skip
 def test_what_can_go(body: tuple[str, ...], expected: list[int]) -> None:
     assert gone(*body) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ("s_frobnicate", BACK, WAIT, FLAG),
+        ("s_frobnicate", LOAD, WAIT, WAIT, USE),
+        (SEE, WAIT, INV, "s_frobnicate"),
+        (STORE, BACK, WAIT, "s_branch .L", ".L:", "s_frobnicate"),
+        (".L:", BACK, WAIT, FLAG, "s_cbranch_scc1 .L", "s_frobnicate", "s_branch .L"),
+        ("s_frobnicate", "s_barrier"),
+        (LDS_READ, "s_barrier", "s_barrier", "s_frobnicate"),
+    ],
+)  # fmt: skip
+def test_nothing_can_go_that_an_unknown_instruction_comes_before_or_after(
+    body: tuple[str, ...],
+) -> None:
+    """It may issue what is waited for, and use what was loaded or stored."""
+    known = tuple("s_nop 0" if each == "s_frobnicate" else each for each in body)
+    assert all_surplus(*known)
+    assert all_surplus(*body) == []
+
+
+def test_what_no_path_has_together_with_an_unknown_instruction_can_go() -> None:
+    body = ("s_cbranch_scc1 .L", BACK, WAIT, FLAG, "s_endpgm", ".L:", "s_frobnicate")
+    assert gone(*body) == [1, 2]
 
 
 def test_a_write_back_goes_after_the_stores_of_other_waves() -> None:

@@ -297,6 +297,23 @@ def test_what_is_not_known_is_said_once() -> None:
     assert said("frobnicate.x;\nfrobnicate.x;") == [("unknown-instruction", WARNING)]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "UNKNOWN\ncp.async.wait_group 1;",
+        "UNKNOWN\nbar.sync 0;",
+        "bar.sync 0;\nUNKNOWN",
+        "UNKNOWN\nld.acquire.gpu.global.b32 r1, [d1];",
+        "st.release.gpu.global.b32 [d1], r1;\nUNKNOWN",
+    ],
+)
+def test_nothing_is_surplus_that_an_unknown_instruction_comes_before_or_after(body: str) -> None:
+    """It may copy what is waited for, and access what is ordered."""
+    (known,) = said(body.replace("UNKNOWN", "add.s32 r1, r1, r2;"))
+    assert known[0].startswith("surplus-")
+    assert said(body.replace("UNKNOWN", "frobnicate.x;")) == [("unknown-instruction", WARNING)]
+
+
 # Our own code
 
 _PROXY_FENCE = re.compile(r"^.*\bfence\.proxy\.async(?!::generic).*\n", re.M)
