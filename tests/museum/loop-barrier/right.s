@@ -10,6 +10,7 @@ k:
 	.loc	1 4 1
 	ds_load_b32 v2, v0
 	s_wait_dscnt 0x0
+	v_add_nc_u32_e32 v2, 1, v2
 	.loc	1 5 1
 	ds_store_b32 v0, v2
 	.loc	1 6 1

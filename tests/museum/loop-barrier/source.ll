@@ -1,13 +1,14 @@
 target triple = "amdgcn-amd-amdhsa"
 
-define void @k(ptr addrspace(1) %d, ptr addrspace(1) %f, ptr addrspace(3) %l, i32 %x, i1 %c) {
+define amdgpu_kernel void @k(ptr addrspace(1) %d, ptr addrspace(1) %f, ptr addrspace(3) %l, i32 %x, i1 %c) {
   br label %h
   h:
   fence syncscope("workgroup") release, !dbg !DILocation(line: 1, column: 1, scope: !4)
   call void @llvm.amdgcn.s.barrier(), !dbg !DILocation(line: 2, column: 1, scope: !4)
   fence syncscope("workgroup") acquire, !dbg !DILocation(line: 3, column: 1, scope: !4)
   %w = load i32, ptr addrspace(3) %l, align 4, !dbg !DILocation(line: 4, column: 1, scope: !4)
-  store i32 %w, ptr addrspace(3) %l, align 4, !dbg !DILocation(line: 5, column: 1, scope: !4)
+  %more = add i32 %w, 1
+  store i32 %more, ptr addrspace(3) %l, align 4, !dbg !DILocation(line: 5, column: 1, scope: !4)
   br i1 %c, label %h, label %e, !dbg !DILocation(line: 6, column: 1, scope: !4)
   e:
   ret void
