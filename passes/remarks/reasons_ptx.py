@@ -19,7 +19,6 @@ from fencewright.passes.remarks.search import Judge, code_in, finds
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 from fencewright.passes.to_ptx.relax_cuda_atomics import (
     RelaxCudaAtomicsPass,
-    is_of_clang_cuda,
     may_be_cuda_atomic,
 )
 
@@ -78,13 +77,13 @@ def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
 
 def cuda_atomics(module: ModuleOp, following: ModulePass) -> Reason:
     """What clang made stronger than CUDA says: taken back, or the fact that would."""
+    del module
     assert isinstance(following, RelaxCudaAtomicsPass)
-    made_by_clang = is_of_clang_cuda(module)
 
     def reason(finding: Finding) -> Parts | None:
         if finding.change is Change.CHANGED:
             return ("CUDA's atomic functions are relaxed",)
-        if made_by_clang and may_be_cuda_atomic(finding.before.op):
+        if may_be_cuda_atomic(finding.before.op):
             return helped_by((Fact.CUDA_ATOMICS,))
         return None
 

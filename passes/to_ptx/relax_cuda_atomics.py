@@ -1,11 +1,14 @@
 """The pass ``relax-cuda-atomics``: what clang makes stronger than CUDA says.
 
 CUDA's ``atomicAdd`` and its like are relaxed, at the scope of the device. clang writes them as LLVM's
-``atomicrmw`` and ``cmpxchg``, seq_cst at system scope, as if the program had asked for that; LLVM 22
+``atomicrmw`` and ``cmpxchg``, seq_cst at system scope, as if the program had asked for that; so does
+LLVM with the old intrinsics ``llvm.nvvm.atomic.load.add.f32``, ``.inc.32`` and their like. LLVM 22
 drops the ordering again when it selects instructions. Nothing in LLVM IR tells them from what C++
-has as seq_cst, so that only the caller can say which they are.
-Source: CUDA C++ Programming Guide, Atomic Functions; clang, __clang_cuda_device_functions.h and
-CodeGen of __nvvm_atom_*.
+has as seq_cst (``__atomic_fetch_add`` and ``__scoped_atomic_fetch_add`` become the same lines), so that
+only the caller can say which they are. What is none of them: ``atomicAdd_block`` and ``_system``, which
+are calls of intrinsics, and ``cuda::atomic``, which is inline PTX.
+Source: CUDA C++ Programming Guide, Atomic Functions; clang 22, __clang_cuda_device_functions.h and
+CodeGen of __nvvm_atom_*; LLVM 22, AutoUpgrade.cpp upgradeNVVMIntrinsicCall.
 """
 
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from fencewright.lowering.facts import are_cuda_atomics, facts_for
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
-from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, TopLevelOp, text_of
+from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, text_of
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,5 @@ def may_be_cuda_atomic(op: Operation) -> bool:
     return op.properties["ordering"] == _SEQ_CST and op.scope == _SYSTEM and op.volatile is None
 
 
-def is_of_clang_cuda(module: ModuleOp) -> bool:
-    """Whether clang made a module of CUDA: it alone writes this module flag, for device code."""
-    lines = (op.text.data for op in module.ops if isinstance(op, TopLevelOp))
-    return any(_FLAG in line for line in lines)
-
-
-_FLAG = '!"nvvm-reflect-ftz"'
-"""Source: clang CodeGenModule, Release: of CUDA for NVPTX."""
 _SEQ_CST = ORDERINGS[Ordering.SEQ_CST]
 _SYSTEM = SCOPES[Scope.SYSTEM]

@@ -1,7 +1,6 @@
 ; RUN: fence-opt %s --mcpu sm_90 -t "llvm{comments=false}" | filecheck %s --check-prefix=AS-WRITTEN
 ; RUN: fence-opt %s --mcpu sm_90 --assume cuda-atomics -t "llvm{comments=false}" | filecheck %s
 ; RUN: fence-opt %s --mcpu sm_90 --remarks -o /dev/null 2>&1 | filecheck %s --check-prefix=REMARK
-; RUN: sed '/nvvm-reflect-ftz/d; /module.flags/d' %s | fence-opt --import-llvm --mcpu sm_90 --remarks -o /dev/null 2>&1 | filecheck %s --check-prefix=OTHERS
 ; RUN: not fence-opt %s --mcpu sm_90 -O0 --assume cuda-atomics 2>&1 | filecheck %s --check-prefix=O0
 
 ; What clang makes of CUDA's atomicAdd, atomicCAS and atomicExch, and of atomics that say more.
@@ -11,7 +10,8 @@ target triple = "nvptx64-nvidia-cuda"
 ; O0: nothing is taken away at opt-level=0
 
 ; REMARK: 'atomic_rmw add seq_cst system' kept{{.*}}CUDA's atomic functions, which are relaxed at the scope of the device (--assume cuda-atomics)
-; OTHERS-NOT: cuda-atomics
+; REMARK: 'cmpxchg seq_cst seq_cst system' kept{{.*}}(--assume cuda-atomics)
+; REMARK-NOT: --assume
 ; AS-WRITTEN-LABEL: @last_block
 ; AS-WRITTEN: "fence.sc.sys;\0Aatom.acquire.sys.global.add.u32
 ; CHECK-LABEL: @last_block
@@ -52,5 +52,3 @@ define ptx_kernel void @not_cuda(ptr %p, ptr %data) {
 }
 
 declare void @llvm.nvvm.membar.gl()
-!llvm.module.flags = !{!0}
-!0 = !{i32 4, !"nvvm-reflect-ftz", i32 0}
