@@ -24,7 +24,7 @@ from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheMaintenance, Encoding
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.common import load_chip
-from fencewright.lowering.lower import lower_request
+from fencewright.lowering.lower import check, lower_for, lower_request
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.chip import VERSIONS, PtxForm, forms_of
 from fencewright.lowering.ptx.text import words_of
@@ -68,6 +68,7 @@ from fencewright.simulator.certify.shapes import ShapeTest, operations, ptx_form
 from fencewright.simulator.core.campaign import Task, run
 from fencewright.simulator.core.condition import Observable, Outcomes
 from fencewright.simulator.core.exploration import LimitReached, explore
+from fencewright.simulator.core.json_values import JsonFormError, JsonValue
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.source.events import ScopedProgram
@@ -524,25 +525,9 @@ class Certificate:
     def from_json(cls, text: str) -> "Certificate":
         """Reads ``to_json``'s text back. Raises ``CertificateError``."""
         try:
-            content = cast("dict[str, Any]", json.loads(text))
-        except json.JSONDecodeError as error:
-            raise CertificateError(f"not JSON: {error}") from None
-        if content.get("format") != FORMAT:
-            raise CertificateError(f"not a certificate: \"format\" is not '{FORMAT}'")
-        if content.get("version") != FORMAT_VERSION:
-            raise CertificateError(
-                f"certificate of version {content.get('version')}; this reads {FORMAT_VERSION}: "
-                "make it anew with `fence-sim certify`"
-            )
-        version = content["ptx_version"]
-        mode = Target(
-            content["target"],
-            frozenset(content["features"]),
-            L2PerAgent(content["l2_per_agent"]),
-            None if version is None else (version[0], version[1]),
-        )
-        operations_read = tuple(_from_data(each, mode) for each in content["operations"])
-        return cls(mode, operations_read, tuple(content["covers"]))
+            return _certificate_of(JsonValue.read(text))
+        except JsonFormError as error:
+            raise CertificateError(str(error)) from None
 
 
 def _without_mode(request: Request) -> Request:
@@ -575,27 +560,99 @@ def _witness_data(witness: Witness) -> list[str]:
     return [witness.test, witness.machine, witness.outcome]
 
 
-def _from_data(data: Mapping[str, Any], mode: Target) -> OperationCertificate:
-    parts = tuple(
-        Necessity(
-            part["at"],
-            part["part"],
-            part["change"],
-            Verdict(part["verdict"]),
-            Witness(*part["witness"]) if "witness" in part else None,
-            part.get("reason", ""),
+def _certificate_of(data: JsonValue) -> Certificate:
+    """The certificate of a JSON text; raises ``JsonFormError`` and ``CertificateError``."""
+    form = data.optional("format")
+    if form is None or form.value != FORMAT:
+        raise CertificateError(f"not a certificate: \"format\" is not '{FORMAT}'")
+    version = data.member("version").number()
+    if version != FORMAT_VERSION:
+        raise CertificateError(
+            f"certificate of version {version}; this reads {FORMAT_VERSION}: "
+            "make it anew with `fence-sim certify`"
         )
-        for part in data["parts"]
+    data.only("format", "version", *_MODE, "covers", "operations")
+    mode = _mode_of(data)
+    found: dict[str, OperationCertificate] = {}
+    for item in data.member("operations").items():
+        each = _operation_of(item, mode)
+        if each.operation in found:
+            raise item.member("operation").refused("an operation that is not there before")
+        found[each.operation] = each
+    return Certificate(mode, tuple(found.values()), data.member("covers").texts())
+
+
+_MODE = ("target", "features", "l2_per_agent", "ptx_version")
+
+
+def _mode_of(data: JsonValue) -> Target:
+    """The mode of a certificate, which a chip has."""
+    chip, features, number, version = map(data.member, _MODE)
+    mode = Target(
+        chip.text(),
+        frozenset(features.texts()),
+        number.word(L2PerAgent),
+        version.or_none(_version_of),
     )
+    # Of a mode that the chip does not have every operation would hold, there being none.
+    try:
+        lower_for(mode, Operation.FENCE, Ordering.SEQ_CST)
+    except UnsupportedError as error:
+        raise JsonFormError(f"{chip.path}: {error}") from None
+    return mode
+
+
+def _version_of(data: JsonValue) -> tuple[int, int]:
+    match tuple(each.number() for each in data.items()):
+        case (major, minor):
+            return major, minor
+        case _:
+            raise data.refused("a version as [8, 6]")
+
+
+def _operation_of(data: JsonValue, mode: Target) -> OperationCertificate:
+    data.only("operation", "request", "sequence", "tests", "void", "failures", "parts")
+    request = replace(_request_of(data.member("request")), target=mode)
+    operation = data.member("operation")
+    if operation.text() != describe(request):
+        raise operation.refused(f"'{describe(request)}', as its request says")
+    sequence = data.member("sequence").texts()
     return OperationCertificate(
-        data["operation"],
-        replace(_request_from(data["request"]), target=mode),
-        tuple(data["sequence"]),
-        data["tests"],
-        data["void"],
-        tuple(Witness(*each) for each in data["failures"]),
-        parts,
+        operation.text(),
+        request,
+        sequence,
+        data.member("tests").number(),
+        data.member("void").number(),
+        tuple(map(_witness_of, data.member("failures").items())),
+        tuple(_part_of(each, len(sequence)) for each in data.member("parts").items()),
     )
+
+
+def _part_of(data: JsonValue, instructions: int) -> Necessity:
+    data.only("at", "part", "change", "verdict", "witness", "reason")
+    at, verdict = data.member("at"), data.member("verdict")
+    if at.number() >= instructions:
+        raise at.refused(f"the number of one of {instructions} instructions, from 0")
+    witness, reason = data.optional("witness"), data.optional("reason")
+    part = Necessity(
+        at.number(),
+        data.member("part").text(),
+        data.member("change").text(),
+        verdict.word(Verdict),
+        None if witness is None else _witness_of(witness),
+        "" if reason is None else reason.text(),
+    )
+    if (part.witness is not None) is not (part.verdict is Verdict.NEEDED):
+        raise verdict.refused("'needed' of what has a witness, and only of that")
+    return part
+
+
+def _witness_of(data: JsonValue) -> Witness:
+    match data.texts():
+        case (test, machine, outcome):
+            return Witness(test, machine, outcome)
+        case _:
+            raise data.refused("a test, a machine and an outcome")
 
 
 def _request_data(request: Request) -> dict[str, Any]:
@@ -622,21 +679,38 @@ def _request_data(request: Request) -> dict[str, Any]:
     return data
 
 
-def _request_from(data: Mapping[str, Any]) -> Request:
-    spaces, failure = data.get("spaces"), data.get("failure_ordering")
-    return Request(
-        op=Operation(data["op"]),
-        ordering=Ordering(data["ordering"]),
-        scope=Scope(data["scope"]),
-        space=None if data["space"] is None else AddressSpace(data["space"]),
-        failure_ordering=None if failure is None else Ordering(failure),
-        returns=data.get("returns", True),
-        kind=RmwKind(data.get("kind", RmwKind.ADD)),
-        volatile=data.get("volatile", False),
-        one_as=data.get("one_as", False),
-        spaces=None if spaces is None else frozenset(map(AddressSpace, spaces)),
-        availability=Availability(data.get("availability", Availability.FULL)),
+def _request_of(data: JsonValue) -> Request:
+    data.only(
+        "op", "ordering", "scope", "space", "failure_ordering", "returns", "kind", "volatile",
+        "one_as", "spaces", "availability",
+    )  # fmt: skip
+    failure, spaces = data.optional("failure_ordering"), data.optional("spaces")
+
+    def truth(name: str, default: bool) -> bool:
+        given = data.optional(name)
+        return default if given is None else given.truth()
+
+    kind, availability = data.optional("kind"), data.optional("availability")
+    request = Request(
+        op=data.member("op").word(Operation),
+        ordering=data.member("ordering").word(Ordering),
+        scope=data.member("scope").word(Scope),
+        space=data.member("space").or_none(lambda each: each.word(AddressSpace)),
+        failure_ordering=None if failure is None else failure.word(Ordering),
+        returns=truth("returns", True),
+        kind=RmwKind.ADD if kind is None else kind.word(RmwKind),
+        volatile=truth("volatile", False),
+        one_as=truth("one_as", False),
+        spaces=None
+        if spaces is None
+        else frozenset(each.word(AddressSpace) for each in spaces.items()),
+        availability=Availability.FULL if availability is None else availability.word(Availability),
     )
+    try:
+        check(request)
+    except UnsupportedError as error:
+        raise JsonFormError(f"{data.path}: {error}") from None
+    return request
 
 
 def describe(request: Request) -> str:
@@ -916,7 +990,7 @@ def certify_mode(
         failed += bool(data["failures"])
         if watch is not None:
             watch(len(found), failed)
-    done = tuple(_from_data(found[describe(each)], mode) for each in wanted)
+    done = tuple(_operation_of(JsonValue(found[describe(each)]), mode) for each in wanted)
     return Certificate(mode, done, covers(mode))
 
 
@@ -1023,19 +1097,25 @@ def shipped(mode: Target) -> Certificate:
 def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) -> tuple[str, ...]:
     """What of a certificate no longer holds; () if all does.
 
-    Every sequence is compared with what is lowered today. Of ``sample`` operations (None:
-    all), every witness is run again, with and without its weakening, and as many other tests
-    of the operation's tests as it has parts.
+    Every sequence is compared with what is lowered today, and every number of tests with the
+    battery of today. Of ``sample`` operations (None: all) the tests with a data race are counted,
+    every failure and every witness is run again, a witness with and without its weakening, and
+    as many other tests of the operation as it has parts.
     """
     mode = certificate.mode
     trial = Trial(mode)
     problems: list[str] = []
     now = {describe(each): each for each in requests_of(mode)}
     then = {each.operation: each for each in certificate.operations}
+    if certificate.covers != covers(mode):
+        stands = ", ".join(covers(mode)) or "no other mode"
+        said = ", ".join(certificate.covers) or "none"
+        problems.append(f"{mode}: stands for {stands}, the certificate says {said}")
     problems += [f"{name}: not in the certificate" for name in now.keys() - then.keys()]
     problems += [f"{name}: no longer lowered" for name in then.keys() - now.keys()]
     for each in certificate.operations:
         if each.operation in now:
+            problems += _recounted(each, mode)
             text = tuple(i.text for i in trial.lowering(each.request).instructions)
             if text != each.sequence:
                 problems.append(f"{each.operation}: now lowered to {'; '.join(text)}")
@@ -1050,9 +1130,36 @@ def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) 
     return tuple(problems)
 
 
+def _recounted(certificate: OperationCertificate, mode: Target) -> Iterator[str]:
+    """The number of tests, if it is another one now."""
+    recorded, now = (
+        certificate.tests + certificate.void,
+        len(shape_tests(certificate.request, mode)),
+    )
+    if recorded != now:
+        yield f"{certificate.operation}: has {now} tests now, the certificate says {recorded}"
+
+
+def _is_void(test: ShapeTest) -> bool:
+    """Whether the source has a data race, so that the test says nothing (``Trial.judge``)."""
+    return not test.progress and source_outcomes(test.program) is None
+
+
 def _rechecked(trial: Trial, certificate: OperationCertificate, random: Random) -> Iterator[str]:
     tests = {test.name: test for test in shape_tests(certificate.request, trial.mode)}
     failing = {failure.test for failure in certificate.failures}
+    void = sum(map(_is_void, tests.values()))
+    if void != certificate.void:
+        yield (
+            f"{certificate.operation}: {void} tests have a data race, the certificate says "
+            f"{certificate.void}"
+        )
+    for failure in certificate.failures:
+        test = tests.get(failure.test)
+        if test is None:
+            yield f"{certificate.operation}: no test '{failure.test}' any more"
+        elif (now := None if _is_void(test) else trial.judge(test)) != failure:
+            yield f"{certificate.operation}: test '{failure.test}' now says {now or 'nothing'}"
     sequence = trial.lowering(certificate.request)
     found = trial.machines[0].weakenings(certificate.request, sequence)
     weakenings = {(each.at, each.part, each.change): each for each in found}
@@ -1060,14 +1167,15 @@ def _rechecked(trial: Trial, certificate: OperationCertificate, random: Random) 
     if weakenings.keys() != recorded.keys():
         yield f"{certificate.operation}: has other parts now"
         return
-    others = random.sample(sorted(tests), min(len(tests), len(recorded)))
+    passing = sorted(tests.keys() - failing)
+    others = random.sample(passing, min(len(passing), len(recorded)))
     for name in others:
         try:
             failure = trial.judge(tests[name])
         except RacyTestError:
             continue
-        if (failure is not None) is not (name in failing):
-            yield f"{certificate.operation}: test '{name}' now says {failure or 'nothing'}"
+        if failure is not None:
+            yield f"{certificate.operation}: test '{name}' now says {failure}"
     for key, part in recorded.items():
         if part.witness is None:
             continue
@@ -1121,7 +1229,8 @@ def explain(
     """What each part of an operation's sequence is for, with a counterexample step by step.
 
     ``at`` picks one instruction. What ``certificate`` has is taken from there, else certified
-    now. Raises ``UnsupportedError`` for an operation that the target lacks.
+    now. Raises ``UnsupportedError`` for an operation that the target lacks, ``CertificateError`` if
+    ``certificate`` has a witness that is none.
     """
     trial = Trial(mode)
     request = replace(request, target=mode)
@@ -1141,16 +1250,34 @@ def explain(
             continue
         made = Explanation(found.operation, text, part)
         if part.witness is not None:
-            test = tests[part.witness.test]
-            code = trial.weakened(test, weakenings[part.at, part.part, part.change])
-            execution = _shown(trial, test, code, part.witness)
+            test = tests.get(part.witness.test)
+            weakening = weakenings.get((part.at, part.part, part.change))
+            if test is None or weakening is None:
+                raise _outdated(found, part)
+            code = trial.weakened(test, weakening)
+            execution = _shown(trial, test, code, found, part)
             made = replace(made, source=source_text(test.program), execution=execution)
         result.append(made)
     return tuple(result)
 
 
-def _shown(trial: Trial, test: ShapeTest, code: Code, witness: Witness) -> str:
-    (machine,) = (each for each in trial.machines if each.name == witness.machine)
+def _outdated(certificate: OperationCertificate, part: Necessity) -> CertificateError:
+    return CertificateError(
+        f"{certificate.operation}: {part.part}: the certificate's witness is none: check it with "
+        "`fence-sim certify CHIP --recheck`"
+    )
+
+
+def _shown(
+    trial: Trial,
+    test: ShapeTest,
+    code: Code,
+    certificate: OperationCertificate,
+    part: Necessity,
+) -> str:
+    if part.witness is None or trial.judge(test, code) != part.witness:
+        raise _outdated(certificate, part)
+    (machine,) = (each for each in trial.machines if each.name == part.witness.machine)
     if test.progress:
         return machine.waiting(code)
     allowed = source_outcomes(test.program)

@@ -4,6 +4,7 @@ Then the real lowering bugs that these machines can express, wrong form and righ
 what the project ships, checked again in a sample (all of it with FENCEWRIGHT_THOROUGH).
 """
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -41,6 +42,7 @@ from fencewright.simulator.certify.certificate import (
     OperationCertificate,
     Trial,
     Verdict,
+    Witness,
     certify_operation,
     certify_rows,
     covers,
@@ -475,6 +477,78 @@ def test_what_is_no_certificate_is_refused(text: str, message: str):
         Certificate.from_json(text)
 
 
+WRONG_FORMS: tuple[tuple[str, object, str], ...] = (
+    ("", None, "the text: expected an object, found null"),
+    ("", [], "the text: expected an object"),
+    ("version", "1", 'version: expected a number of at least 0, found "1"'),
+    ("target", "gfx9", "target: target gfx9: "),
+    ("target", None, "target: expected a string"),
+    ("features", ["fast"], "target: .*fast"),
+    ("features", None, "features: expected a list, found null"),
+    ("l2_per_agent", "two", "l2_per_agent: expected one of one, many"),
+    ("ptx_version", [8], "ptx_version: expected a version as "),
+    ("covers", [3], r"covers\[0\]: expected a string"),
+    ("operations", None, "operations: expected a list, found null"),
+    ("operations[0]", None, r"operations\[0\]: expected an object, found null"),
+    ("operations[0].operation", "load", r"operations\[0\].operation: expected 'store release"),
+    ("operations[1].request.op", "read", r"operations\[1\].request.op: expected one of load, "),
+    ("operations[1].request.space", None, r"operations\[1\].request: .* needs an address space"),
+    ("operations[1].request.speed", 1, r"operations\[1\].request: unknown member \"speed\""),
+    ("operations[0].sequence", "s_nop", r"operations\[0\].sequence: expected a list"),
+    ("operations[0].tests", True, r"operations\[0\].tests: expected a number"),
+    ("operations[0].tests", -1, r"operations\[0\].tests: expected a number"),
+    ("operations[0].void", 1.5, r"operations\[0\].void: expected a number"),
+    ("operations[0].failures", [["a", "b"]], r"failures\[0\]: expected a test, a machine and an"),
+    ("operations[0].parts[0].at", 99, r"parts\[0\].at: expected the number of one of 3 instr"),
+    ("operations[0].parts[0].verdict", "good", r"parts\[0\].verdict: expected one of needed"),
+    ("operations[0].parts[0].verdict", "kept", r"parts\[0\].verdict: expected 'needed' of what"),
+    ("operations[0].parts[0].change", "a\nb", r"parts\[0\].change: expected a string of printable"),
+)
+"""Where in a certificate another value makes it none, and what is said of it."""
+
+
+def with_value(text: str, path: str, value: object) -> str:
+    """A JSON text in which another value is at a path."""
+    data: Any = json.loads(text)
+    *way, last = re.findall(r"\w+", path)
+    at = data
+    for step in way:
+        at = at[int(step) if step.isdigit() else step]
+    at[int(last) if last.isdigit() else last] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(("path", "value", "message"), WRONG_FORMS)
+def test_a_wrong_form_is_named_with_its_path(
+    small: Certificate, path: str, value: object, message: str
+):
+    text = with_value(small.to_json(), path, value) if path else json.dumps(value)
+    with pytest.raises(CertificateError, match=message) as raised:
+        Certificate.from_json(text)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["target", "ptx_version", "covers", "operations"])
+def test_a_member_that_is_missing_is_named(small: Certificate, name: str):
+    data = json.loads(small.to_json())
+    del data[name]
+    with pytest.raises(CertificateError, match=f"the text: has no '{name}'"):
+        Certificate.from_json(json.dumps(data))
+
+
+def test_an_operation_stands_in_a_certificate_once(small: Certificate):
+    data = json.loads(small.to_json())
+    data["operations"].append(data["operations"][0])
+    with pytest.raises(CertificateError, match=r"operations\[2\].operation: .* not there before"):
+        Certificate.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "1" * 5000])
+def test_what_no_reader_of_json_reads_is_refused(text: str):
+    with pytest.raises(CertificateError, match="not JSON"):
+        Certificate.from_json(text)
+
+
 def test_find(small: Certificate):
     assert small.find(store()) is small.operations[0]
     assert small.find(store(Scope.CLUSTER)) is small.operations[0]
@@ -548,6 +622,67 @@ def test_recheck_notices_a_false_witness(message: str, changes: dict[str, str]):
     (problem,) = recheck(found, sample=1, seed=seed)
     assert message in problem
     assert recheck(real, sample=1, seed=seed) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tests": 0}, "has 227 tests now, the certificate says "),
+        ({"tests": 1_000}, "has 227 tests now, the certificate says "),
+    ],
+)
+def test_recheck_counts_the_tests(changes: dict[str, int], message: str):
+    real = shipped(GFX942)
+    name = "atomic_rmw acq_rel agent generic"
+    changed = [
+        replace(each, **changes) if each.operation == name else each for each in real.operations
+    ]
+    (problem,) = recheck(replace(real, operations=tuple(changed)))
+    assert problem.startswith(f"{name}: {message}")
+
+
+def of_store(changes: Callable[[OperationCertificate], OperationCertificate]) -> tuple[str, ...]:
+    """What a recheck says of the release store, of which a certificate has something else."""
+    real = shipped(GFX942)
+    at = [each.operation for each in real.operations].index("store release agent global")
+    changed = list(real.operations)
+    changed[at] = changes(changed[at])
+    seed = next(s for s in range(100_000) if Random(s).sample(range(len(changed)), 1) == [at])
+    return recheck(replace(real, operations=tuple(changed)), sample=1, seed=seed)
+
+
+def test_recheck_counts_the_tests_with_a_race():
+    (problem,) = of_store(lambda each: replace(each, tests=each.tests - 1, void=each.void + 1))
+    assert re.search(r": \d+ tests have a data race, the certificate says \d+", problem)
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("MP release global, two XCDs", "test 'MP release global, two XCDs' now says nothing"),
+        ("nothing", "no test 'nothing' any more"),
+    ],
+)
+def test_recheck_notices_a_failure_that_is_none(test: str, message: str):
+    lie = (Witness(test, "many L2", "P1:r0=1"),)
+    (problem,) = of_store(lambda each: replace(each, failures=lie))
+    assert message in problem
+
+
+def test_recheck_notices_what_a_certificate_stands_for():
+    (problem,) = recheck(replace(shipped(GFX942), covers=("gfx90a",)))
+    assert problem == "gfx942: stands for gfx950, the certificate says gfx90a"
+
+
+@pytest.mark.parametrize("changes", [{"test": "nothing"}, {"outcome": "P1:r0=3"}])
+def test_a_false_witness_explains_nothing(small: Certificate, changes: dict[str, str]):
+    first, *rest = small.operations
+    part, *parts = first.parts
+    assert part.witness is not None
+    lie = replace(part, witness=replace(part.witness, **changes))
+    false = replace(small, operations=(replace(first, parts=(lie, *parts)), *rest))
+    with pytest.raises(CertificateError, match="the certificate's witness is none"):
+        explain(store(), GFX942, at=0, certificate=false)
 
 
 # What is shipped

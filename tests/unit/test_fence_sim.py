@@ -489,6 +489,64 @@ def test_certificates_that_have_no_place_are_not_begun(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+CERTIFICATES = Path(__file__).parents[2] / "certificates"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("nonsense --recheck gfx90a.json", "fence-sim: error: target nonsense: unknown target"),
+        (
+            "gfx942 --recheck gfx90a.json",
+            "gfx90a.json: error: is the certificate of gfx90a, not of gfx942: give `gfx90a` as",
+        ),
+        (
+            "gfx942 --recheck gfx942-tgsplit-one-l2.json",
+            "not of gfx942: give `gfx942 --mattr +tgsplit --l2-per-agent one` as the chip",
+        ),
+        ("gfx90a --mattr +tgsplit --recheck gfx90a.json", "is the certificate of gfx90a, not of"),
+        ("sm_90 --recheck sm_90-ptx8.6.json", "give `sm_90 --ptx-version 8.6` as the chip"),
+        ("all --recheck gfx90a.json", "--recheck is of one certificate: give `gfx90a` for all"),
+        ("gfx90a --recheck gfx90a.json -o x.json", "-o has no effect: --recheck writes no"),
+        ("gfx90a --recheck gfx90a.json --stream x", "--stream has no effect: --recheck has no"),
+        ("gfx90a --recheck gfx90a.json --jobs 2", "--jobs has no effect: --recheck runs in one"),
+        ("gfx90a --sample 3", "--sample has no effect: it is of --recheck"),
+        ("gfx90a --seed 0", "--seed has no effect: it is of --recheck"),
+        ("all --mattr +tgsplit", "--mattr has no effect: all has every mode"),
+        ("all --l2-per-agent many", "--l2-per-agent has no effect: all has every mode"),
+    ],
+)
+def test_words_that_contradict_a_certificate_are_errors(
+    command: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(CERTIFICATES)
+    assert fence_sim.main(["certify", *command.split()]) == USAGE
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_certificate_is_checked_for_its_own_mode(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(CERTIFICATES)
+    words = ["gfx942", "--l2-per-agent", "one", "--recheck", "gfx942-one-l2.json", "--sample", "1"]
+    assert fence_sim.main(["certify", *words]) == HOLDS
+    assert capsys.readouterr().out == "the sample of the certificate holds\n"
+
+
+def test_a_certificate_of_another_mode_explains_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(CERTIFICATES)
+    words = ["explain", "gfx942", "load", "acquire", "--certificate", "gfx90a.json"]
+    assert fence_sim.main(words) == USAGE
+    assert "is the certificate of gfx90a, not of gfx942" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "where", ["os.replace", "fencewright.simulator.certify.certificate.certify_mode"]
 )

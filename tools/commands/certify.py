@@ -63,7 +63,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         type=positive,
         help="of --recheck: only N operations, drawn by --seed",
     )
-    certifier.add_argument("--seed", metavar="N", type=int, default=0)
+    certifier.add_argument("--seed", metavar="N", type=int, help="of --recheck (0)")
     explainer = add_parser(
         "explain", help="what each instruction of a sequence is for, with a counterexample"
     )
@@ -75,7 +75,7 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
 def _add_mode(parser: ArgumentParser) -> None:
     parser.add_argument("chip", metavar="CHIP", help="gfx942, sm_90.. (certify: or all)")
     parser.add_argument("--mattr", metavar="FEATURES", default="", help="+tgsplit")
-    parser.add_argument("--l2-per-agent", choices=tuple(L2PerAgent), default=L2PerAgent.MANY)
+    parser.add_argument("--l2-per-agent", choices=tuple(L2PerAgent), help="(many)")
     parser.add_argument("--ptx-version", metavar="VERSION", help="as 8.6")
 
 
@@ -106,7 +106,9 @@ def _mode(arguments: Namespace) -> Target:
     features = [each.removeprefix("+") for each in arguments.mattr.split(",") if each]
     # Of a mode that the chip does not have every operation would hold, there being none.
     try:
-        mode = parse_target(arguments.chip, features, arguments.l2_per_agent, ptx_version=version)
+        mode = parse_target(
+            arguments.chip, features, arguments.l2_per_agent or L2PerAgent.MANY, ptx_version=version
+        )
         lower_for(mode, Operation.FENCE, Ordering.SEQ_CST)
     except UnsupportedError as problem:
         raise error(str(problem), NAME) from problem
@@ -161,16 +163,42 @@ def _read_certificate(path: Path) -> "Certificate":
         raise error(reason or str(problem), str(path)) from problem
 
 
+def _certificate_of(mode: Target, path: Path) -> "Certificate":
+    """The certificate in a file, which is that of ``mode``."""
+    certificate = _read_certificate(path)
+    if certificate.mode != mode:
+        raise error(
+            f"is the certificate of {certificate.mode}, not of {mode}: give "
+            f"`{_words_of(certificate.mode)}` as the chip",
+            str(path),
+        )
+    return certificate
+
+
+def _words_of(mode: Target) -> str:
+    """How the command line names a mode."""
+    words = [mode.chip]
+    if mode.features:
+        words.append("--mattr " + ",".join(f"+{each}" for each in sorted(mode.features)))
+    if mode.l2_per_agent is L2PerAgent.ONE:
+        words.append(f"--l2-per-agent {L2PerAgent.ONE}")
+    if mode.ptx_version is not None:
+        words.append("--ptx-version {}.{}".format(*mode.ptx_version))
+    return " ".join(words)
+
+
 def explain_operation(arguments: Namespace) -> int:
     """``fence-sim explain``."""
-    from fencewright.simulator.certify.certificate import explain
+    from fencewright.simulator.certify.certificate import CertificateError, explain
 
-    path = arguments.certificate
-    known = None if path is None else _read_certificate(path)
+    path, mode = arguments.certificate, _mode(arguments)
+    known = None if path is None else _certificate_of(mode, path)
     try:
-        found = explain(_request(arguments), _mode(arguments), arguments.at, known)
+        found = explain(_request(arguments), mode, arguments.at, known)
     except UnsupportedError as problem:
         raise error(str(problem), NAME) from problem
+    except CertificateError as problem:
+        raise error(str(problem), str(path or NAME)) from problem
     if not found and arguments.at is not None:
         raise error(f"--at {arguments.at}: no synchronising instruction has this number", NAME)
     if not found:
@@ -182,18 +210,12 @@ def explain_operation(arguments: Namespace) -> int:
 
 def certify_chip(arguments: Namespace) -> int:
     """``fence-sim certify``."""
-    from fencewright.simulator.certify.certificate import CertificateError, modes, recheck
+    from fencewright.simulator.certify.certificate import CertificateError, modes
     from fencewright.simulator.core.campaign import CampaignError
 
+    _check_use(arguments)
     if arguments.recheck is not None:
-        certificate = _read_certificate(arguments.recheck)
-        try:
-            problems = recheck(certificate, arguments.sample, arguments.seed)
-        except CertificateError as problem:
-            raise error(str(problem), str(arguments.recheck)) from problem
-        what = "the certificate" if arguments.sample is None else "the sample of the certificate"
-        print(*(problems or (f"{what} holds",)), sep="\n")
-        return DOES_NOT_HOLD if problems else HOLDS
+        return _recheck(arguments)
     output = arguments.output
     if arguments.chip == ALL:
         folder = _folder(output)
@@ -216,6 +238,43 @@ def certify_chip(arguments: Namespace) -> int:
     except (CertificateError, UnsupportedError) as problem:
         raise error(str(problem), NAME) from problem
     return HOLDS if all(judged) else DOES_NOT_HOLD
+
+
+def _check_use(arguments: Namespace) -> None:
+    """Raise :class:`ToolError` for a flag that says nothing of what ``certify`` is to do."""
+    makes, every = arguments.recheck is None, arguments.chip == ALL
+    flags = (
+        ("-o", arguments.output is not None, makes, "--recheck writes no certificate"),
+        ("--stream", arguments.stream is not None, makes, "--recheck has no results to go on from"),
+        ("--jobs", arguments.jobs > 1, makes, "--recheck runs in one process"),
+        ("--cluster", arguments.cluster is not None, makes, "--recheck runs in one process"),
+        ("--sample", arguments.sample is not None, not makes, "it is of --recheck"),
+        ("--seed", arguments.seed is not None, not makes, "it is of --recheck"),
+        ("--mattr", bool(arguments.mattr), not every, "all has every mode"),
+        ("--l2-per-agent", arguments.l2_per_agent is not None, not every, "all has every mode"),
+        ("--ptx-version", arguments.ptx_version is not None, not every, "all has every mode"),
+    )
+    for flag, is_given, has_effect, why in flags:
+        if is_given and not has_effect:
+            raise error(f"{flag} has no effect: {why}", NAME)
+
+
+def _recheck(arguments: Namespace) -> int:
+    """``fence-sim certify CHIP --recheck``."""
+    from fencewright.simulator.certify.certificate import CertificateError, recheck
+
+    path: Path = arguments.recheck
+    if arguments.chip == ALL:
+        mode = _read_certificate(path).mode
+        raise error(f"--recheck is of one certificate: give `{_words_of(mode)}` for all", NAME)
+    certificate = _certificate_of(_mode(arguments), path)
+    try:
+        problems = recheck(certificate, arguments.sample, arguments.seed or 0)
+    except CertificateError as problem:
+        raise error(str(problem), str(path)) from problem
+    what = "the certificate" if arguments.sample is None else "the sample of the certificate"
+    print(*(problems or (f"{what} holds",)), sep="\n")
+    return DOES_NOT_HOLD if problems else HOLDS
 
 
 def _folder(output: str | None) -> Path:
