@@ -54,7 +54,14 @@ class Diagnostic:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.severity}: {' '.join(self.message.split())}"
+        return printable(f"{place}: {self.severity}: {' '.join(self.message.split())}")
+
+
+def printable(text: str) -> str:
+    """``text`` with the bytes of file names that are not UTF-8 written as ``\\xff``."""
+    if text.isascii():
+        return text
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 @dataclass
@@ -258,6 +265,15 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
+def internal_error(failure: BaseException, about: str) -> Diagnostic:
+    """The line about a bug of ours that ``about``, a file or a tool, brought to light."""
+    message = (
+        f"internal error, please report it (set {TRACEBACK_VARIABLE}=1 for where): "
+        f"{type(failure).__name__}: {failure}"
+    )
+    return Diagnostic(message, about)
+
+
 def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
     """What the tool ``name`` prints about ``failure``."""
     match failure:
@@ -266,11 +282,7 @@ def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
         case KeyboardInterrupt():
             return (Diagnostic(interruption(failure), name),)
         case _:
-            bug = (
-                f"internal error, please report it (set {TRACEBACK_VARIABLE}=1 for where): "
-                f"{type(failure).__name__}: {failure}"
-            )
-            return (diagnose(failure, name) or Diagnostic(bug, name),)
+            return (diagnose(failure, name) or internal_error(failure, name),)
 
 
 INPUT_LIMIT = 64 << 20

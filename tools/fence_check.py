@@ -24,6 +24,7 @@ from fencewright.tools.commands.check_files import (
     checked,
     read_beside_source,
     report_on,
+    report_or_problem,
     unreadable,
 )
 from fencewright.tools.commands.compare_source import (
@@ -31,7 +32,7 @@ from fencewright.tools.commands.compare_source import (
     add_options,
     check_options,
 )
-from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file
+from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
 from fencewright.tools.outputs import check_outputs
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
@@ -46,10 +47,7 @@ def _reports(arguments: Namespace) -> Iterator[FileReport]:
         if os.path.isdir(path):
             yield from _reports_in(path, arguments)
             continue
-        try:
-            yield report_on(path, arguments)
-        except Exception as problem:
-            yield unreadable(path, problem)
+        yield report_or_problem(path, arguments, report_on)
 
 
 def _reports_in(folder: str, arguments: Namespace) -> Iterator[FileReport]:
@@ -96,7 +94,9 @@ def _check(arguments: Namespace) -> int:
         status = _write_baseline(reports, arguments)
     if is_whole:
         with output_file(arguments.output) as stream:
-            stream.writelines(f"{line}\n" for line in _written(reports, arguments, stale, status))
+            stream.writelines(
+                f"{printable(line)}\n" for line in _written(reports, arguments, stale, status)
+            )
     if interrupt is not None:
         raise interrupt
     return status
@@ -106,7 +106,7 @@ def _print(report: FileReport) -> None:
     from fencewright.tools.reports.text_report import lines_of
 
     if not report.problem:
-        print(*lines_of(report), sep="\n")
+        print(*map(printable, lines_of(report)), sep="\n")
 
 
 def _written(
@@ -138,13 +138,25 @@ def _written(
 
 
 def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
-    """Write what was found down as known; the status is that of what could not be read."""
+    """Write what was found down as known; the status is that of what could not be read.
+
+    Then nothing is written: what is known of those files would be lost.
+    """
     from fencewright.tools.reports.baseline import write_baseline
 
+    if unread := [each for each in reports if each.problem]:
+        files = "1 input" if len(unread) == 1 else f"{len(unread)} inputs"
+        message = f"not written: {files} could not be read"
+        print(Diagnostic(message, arguments.write_baseline), file=sys.stderr)
+        return worst([each.problem_status for each in unread])
     number = write_baseline(arguments.write_baseline, reports, arguments.fail_on)
     said = "1 known finding" if number == 1 else f"{number} known findings"
     print(f"{arguments.write_baseline}: {said}", file=sys.stderr)
-    return worst([each.problem_status for each in reports])
+    return (
+        INCOMPLETE
+        if any(each.was_not_judged for one in reports for each in one.findings)
+        else HOLDS
+    )
 
 
 def _annotate(path: str, arguments: Namespace) -> int:
@@ -296,6 +308,7 @@ _OF_FILES = ("source", "run", "code", "counterexamples", "to", "annotate")
 def _prepare(arguments: Namespace) -> None:
     """Add what the command line says between the lines. Raises ``ToolError`` for what does not go."""
     check_options(arguments, NAME)
+    arguments.traces = bool(os.environ.get(diagnostics.TRACEBACK_VARIABLE))
     arguments.in_folder = any(map(os.path.isdir, arguments.inputs))
     arguments.finds_surplus = arguments.surplus or arguments.in_folder
     arguments.skipped = arguments.beside = arguments.left = 0

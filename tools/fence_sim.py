@@ -1,8 +1,10 @@
 """fence-sim: run litmus tests on the models of their languages, and say what they can do."""
 
 import json
+import os
 import sys
 import time
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,10 +38,12 @@ from fencewright.tools.commands import gpu as gpu_commands
 from fencewright.tools.commands import pictures as picture_commands
 from fencewright.tools.commands import traffic as traffic_commands
 from fencewright.tools.diagnostics import (
+    TRACEBACK_VARIABLE,
     Diagnostic,
     ToolError,
     add_version,
     error,
+    internal_error,
     interruption,
     output_file,
     positive,
@@ -247,7 +251,7 @@ def run_tests(arguments: Namespace) -> int:
                 for text, status in _tests(path, _text(path, arguments), arguments, meter):
                     display.show(text)
                     statuses.append(status)
-            except _PROBLEMS as problem:
+            except Exception as problem:
                 failure = _failure(problem, name_of(path))
                 tell(failure.diagnostics)
                 statuses.append(failure.status)
@@ -279,7 +283,7 @@ def run_file(path: str, text: str, arguments: Namespace) -> dict[str, Any]:
     try:
         for each in _tests(path, text, arguments):
             done.append(each)
-    except _PROBLEMS as problem:
+    except Exception as problem:
         failure = _failure(problem, name_of(path))
         told = failure.diagnostics
         done.append(("", failure.status))
@@ -538,8 +542,12 @@ def _failure(problem: BaseException, file: str) -> ToolError:
             said, status = remedy, USAGE
         case MemoryError():
             said, status = "out of memory; lower --state-limit, or sample with --random", INCOMPLETE
-        case _:
+        case ProgramError():
             said, status = str(problem), USAGE
+        case _:
+            if os.environ.get(TRACEBACK_VARIABLE):
+                traceback.print_exception(problem)
+            return ToolError((internal_error(problem, file),), status=INCOMPLETE)
     return ToolError((Diagnostic(said, file),), status=status)
 
 

@@ -6,6 +6,7 @@ by default, or a Dask cluster (``pip install fencewright[dask]``), whose workers
 a task of a worker that dies is run again by another.
 """
 
+import fcntl
 import hashlib
 import json
 import logging
@@ -28,7 +29,7 @@ from functools import cache, partial
 from multiprocessing import active_children
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, cast
+from typing import Any, BinaryIO
 
 from fencewright.simulator.core.children import end_with_parent
 
@@ -263,40 +264,72 @@ def run(
     stops reading leaves them to the executor. Tasks are taken from ``tasks`` as they are needed. Raises ``TaskError`` for a task that fails, and
     ``CampaignError`` for a file that is not this campaign's.
     """
-    known = {} if stream is None else _read(stream, name)
-    results = _results(tasks, known, executor, window)
     if stream is None:
-        yield from results
+        yield from _results(tasks, {}, executor, window)
         return
-    with stream.open("a", encoding="utf-8") as file:
-        if not known and file.tell() == 0:
+    # With "a" what is written goes to the end, wherever was read.
+    with _locked(stream) as file:
+        known = _read(file, stream, name)
+        if file.tell() == 0:
             _write(file, {"format": FORMAT, "version": FORMAT_VERSION, "name": name})
-        for key, result in results:
+        for key, result in _results(tasks, known, executor, window):
             if key not in known:
                 _write(file, {"key": key, "result": result})
             yield key, result
 
 
-def _write(file: Any, line: dict[str, Any]) -> None:
-    file.write(json.dumps(line) + "\n")
+@contextmanager
+def _locked(stream: Path) -> Generator[BinaryIO]:
+    """The file, which nobody else writes to meanwhile. Raises ``CampaignError`` if somebody does."""
+    with stream.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CampaignError(
+                f"{stream} is written by another campaign that runs; name another file"
+            ) from None
+        yield file
+
+
+def _write(file: BinaryIO, line: dict[str, Any]) -> None:
+    file.write(json.dumps(line).encode() + b"\n")
     file.flush()
 
 
-def _read(stream: Path, name: str) -> dict[str, Any]:
-    """The results in a file; a last line that was cut off is taken out of it."""
-    if not stream.exists():
-        return {}
-    text = stream.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
+def _read(file: BinaryIO, stream: Path, name: str) -> dict[str, Any]:
+    """The results in a file; a last line that was cut off is taken out of it.
+
+    Raises ``CampaignError`` for another campaign's file, and for a line that is damaged.
+    """
+    file.seek(0)
+    text = file.read()
+    whole = text[: text.rfind(b"\n") + 1]
+    results: dict[str, Any] = {}
+    for number, line in enumerate(whole.splitlines(), 1):
+        if number == 1:
+            _check_head(line, stream, name)
+            continue
+        try:
+            fields = json.loads(line)
+            results[str(fields["key"])] = fields["result"]
+        except (ValueError, KeyError, TypeError):
+            raise CampaignError(
+                f"{stream}:{number}: not a result: remove this line, and its task is run again"
+            ) from None
     if whole != text:
-        stream.write_text(whole, encoding="utf-8")
-    lines = [cast("dict[str, Any]", json.loads(line)) for line in whole.splitlines()]
-    if not lines:
-        return {}
-    head = {"format": FORMAT, "version": FORMAT_VERSION, "name": name}
-    if lines[0] != head:
+        file.truncate(len(whole))
+    file.seek(0, os.SEEK_END)
+    return results
+
+
+def _check_head(line: bytes, stream: Path, name: str) -> None:
+    """Raise ``CampaignError`` where the first line is not that of the campaign of this name."""
+    try:
+        head = json.loads(line)
+    except ValueError:
+        head = None
+    if head != {"format": FORMAT, "version": FORMAT_VERSION, "name": name}:
         raise CampaignError(f"{stream} is not of this campaign ({name}); remove it or name another")
-    return {line["key"]: line["result"] for line in lines[1:]}
 
 
 _WINDOW = 64

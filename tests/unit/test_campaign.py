@@ -219,6 +219,33 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path: Path):
     assert calls(tmp_path) == {"call-1": 1, "call-2": 2}
 
 
+@pytest.mark.parametrize("damage", ["{}", '{"key": "1"}', "[1]", "{", "", '{"result": 1}'])
+def test_a_damaged_line_is_named_and_nothing_is_lost(damage: str, tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    list(run(squares(), stream=stream, name="squares"))
+    lines = stream.read_text().splitlines()
+    lines[2] = damage
+    before = "\n".join([*lines, '{"key": "cut'])
+    stream.write_text(before)
+    with pytest.raises(CampaignError, match=r"results.jsonl:3: not a result: remove this line"):
+        list(run(squares(), stream=stream, name="squares"))
+    assert stream.read_text() == before
+    stream.write_text("\n".join([*lines[:2], *lines[3:], '{"key": "cut']))
+    assert dict(run(squares(), stream=stream, name="squares")) == EXPECTED
+
+
+def test_two_campaigns_never_write_to_one_file(tmp_path: Path):
+    stream = tmp_path / "results.jsonl"
+    results = run(squares(), stream=stream, name="squares")
+    next(results)
+    before = stream.read_text()
+    with pytest.raises(CampaignError, match="is written by another campaign that runs"):
+        list(run(squares(), stream=stream, name="squares"))
+    assert stream.read_text() == before
+    assert len(list(results)) == len(EXPECTED) - 1
+    assert dict(run(squares(), stream=stream, name="squares")) == EXPECTED
+
+
 def test_results_of_another_campaign_are_refused(tmp_path: Path):
     stream = tmp_path / "results.jsonl"
     list(run(marks(tmp_path, 1), stream=stream, name="marks"))

@@ -116,8 +116,83 @@ def test_a_fault_of_ours_leaves_the_other_files(
     monkeypatch.setattr(check_folders, "report_on", fails)
     status, out, err = check("d")
     assert status == 3
-    assert err == "d/a.s: error: internal error, please report it: KeyError: 'here'\n"
+    assert err.startswith("d/a.s: error: internal error, please report it")
+    assert err.endswith(": KeyError: 'here'\n")
+    assert err.count("\n") == 1
     assert "; 1 not read;" in out
+
+
+def test_a_fault_of_ours_leaves_the_other_named_files(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, a_s=GOOD, b_s=GOOD)
+    report_on = check_files.report_on
+
+    def fails(path: str, *rest: Any) -> Any:
+        if path.endswith("a.s"):
+            raise KeyError("here")
+        return report_on(path, *rest)
+
+    monkeypatch.setattr(fence_check, "report_on", fails)
+    status, out, err = check("a.s", "b.s")
+    assert status == 3
+    assert err.startswith("a.s: error: internal error, please report it")
+    assert out.startswith("b.s: ")
+
+
+NOT_UTF8 = os.fsdecode(b"\xff.s")
+UNREAD_NOT_UTF8 = os.fsdecode(b"\xfe.ptx")
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "report")])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_name_that_is_not_utf8_loses_no_report(
+    output: tuple[str, ...], jobs: str, check: Check, tmp_path: Path
+) -> None:
+    folder = tmp_path / "d"
+    write(folder, b_s=BAD)
+    (folder / NOT_UTF8).write_text(BAD)
+    (folder / UNREAD_NOT_UTF8).write_text("")
+
+    def report(form: str) -> str:
+        status, out, err = check("d", "--format", form, "--jobs", jobs, *output)
+        assert (status, err) == (1, "d/\\xfe.ptx: error: the input is empty\n")
+        return (tmp_path / "report").read_text() if output else out
+
+    text = report("text")
+    assert "d/\\xff.s:4:1: error:" in text or "d/\\xff.s:6:1: error:" in text
+    assert "d/b.s" in text
+    document = json.loads(report("sarif"))
+    assert valid(document) == []
+    results = document["runs"][0]["results"]
+    places = [each["locations"][0]["physicalLocation"] for each in results]
+    assert {each["artifactLocation"]["uri"] for each in places} == {"d/%FF.s", "d/b.s"}
+    paths = [each["path"] for each in json.loads(report("json"))["files"]]
+    assert sorted(paths) == ["d/\\xfe.ptx", "d/\\xff.s", "d/b.s"]
+    assert json.dumps(document, ensure_ascii=False).encode()
+
+
+def test_a_link_to_a_folder_is_read_once(check: Check, tmp_path: Path) -> None:
+    write(tmp_path / "other", a_s=BAD)
+    write(tmp_path / "d", b_s=GOOD)
+    (tmp_path / "d" / "link").symlink_to("../other")
+    (tmp_path / "d" / "again").symlink_to(tmp_path / "other")
+    (tmp_path / "other" / "loop").symlink_to("../d")
+    status, out, _ = check("d")
+    assert status == 1
+    assert out.count("[hazard-raw]") == 1
+    assert "2 files:" in out
+
+
+def test_a_target_after_a_long_comment_is_found(check: Check, tmp_path: Path) -> None:
+    comment = "; a line of a comment\n" * 4000
+    write(tmp_path / "d", a_s=comment + BAD, b_s="// x\n" * 20000 + PTX)
+    status, out, _ = check("d")
+    assert status == 1
+    assert "2 files:" in out
+    # What begins as no text does is not read to its end.
+    (tmp_path / "d" / "c.s").write_bytes(b"\0" * 100_000 + BAD.encode())
+    assert "1 other file skipped" in check("d")[1]
 
 
 def test_a_folder_that_cannot_be_opened_is_said(
@@ -125,7 +200,7 @@ def test_a_folder_that_cannot_be_opened_is_said(
 ) -> None:
     write(tmp_path / "d", a_s=GOOD)
 
-    def walk(top: str, onerror: Callable[[OSError], None]) -> Iterator[Any]:
+    def walk(top: str, onerror: Callable[[OSError], None], followlinks: bool) -> Iterator[Any]:
         yield top, [], ["a.s"]
         onerror(PermissionError(13, "Permission denied", f"{top}/no"))
 
@@ -367,9 +442,32 @@ def test_as_many_are_known_as_the_baseline_has(check: Check, tmp_path: Path) -> 
 
 
 def test_what_was_not_read_is_never_known(check: Check, tmp_path: Path) -> None:
-    write(tmp_path / "d", a_amdgcn="", b_s=BAD)
-    assert check("d", "--write-baseline", "known.json")[0] == 2
+    write(tmp_path / "d", a_amdgcn=BAD, b_s=BAD)
+    assert check("d", "--write-baseline", "known.json")[0] == 0
+    before = (tmp_path / "known.json").read_text()
+    (tmp_path / "d" / "a.amdgcn").write_text("")
+    status, _, err = check("d", "--write-baseline", "known.json")
+    assert status == 2
+    assert "known.json: error: not written: 1 input could not be read\n" in err
+    assert (tmp_path / "known.json").read_text() == before
     assert check("d", "--baseline", "known.json")[0] == 2
+
+
+def test_what_was_not_judged_is_never_known(check: Check, tmp_path: Path) -> None:
+    unknown = GOOD.replace("\ts_endpgm", "\tv_nonsense_b32 v9, v9\n\ts_endpgm")
+    write(tmp_path / "d", a_s=unknown)
+    assert check("d", "--write-baseline", "known.json")[0] == 3
+    status, out, _ = check("d", "--baseline", "known.json")
+    assert (status, out.count("v_nonsense_b32")) == (3, 1)
+    # Nor by an older baseline that has it.
+    _, out, _ = check("d", "--format", "json")
+    (found,) = json.loads(out)["files"][0]["findings"]
+    entry = {each: found[each] for each in ("file", "function", "rule", "instruction")} | {
+        "count": 1
+    }
+    known = {"format": "fence-check-baseline", "version": 1, "findings": [entry]}
+    (tmp_path / "known.json").write_text(json.dumps(known))
+    assert check("d", "--baseline", "known.json")[0] == 3
 
 
 def test_what_is_known_is_marked_in_the_formats(check: Check, tmp_path: Path) -> None:
@@ -391,6 +489,11 @@ def test_what_is_known_is_marked_in_the_formats(check: Check, tmp_path: Path) ->
         '{"format": "fence-check-baseline", "version": 1, "findings": [{"file": "a"}]}',
         '{"format": "fence-check-baseline", "version": 1, "findings": [1]}',
         '{"format": "fence-check-baseline", "version": 1, "findings": 1}',
+        *(
+            '{"format": "fence-check-baseline", "version": 1, "findings": [{"file": "a", '
+            f'"function": "", "rule": "", "instruction": "", "count": {count}}}]}}'
+            for count in ("Infinity", "-Infinity", "NaN", "1.5", '"2"', "true", "null", "-1", "0")
+        ),
         "{",
     ],
 )

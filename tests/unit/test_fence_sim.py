@@ -321,7 +321,9 @@ def test_no_traceback_unless_asked(
 
     monkeypatch.setattr(fence_sim, "run", fail)
     assert fence_sim.main(["run", mp]) == INCOMPLETE
-    assert capsys.readouterr().err.startswith("fence-sim: error: internal error, please report it")
+    said = capsys.readouterr().err
+    assert said.startswith(f"{mp}: error: internal error, please report it")
+    assert said.endswith(": ZeroDivisionError: whoops\n")
 
 
 COUNTING = """PTX counting

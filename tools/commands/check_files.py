@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +45,7 @@ from fencewright.tools.reports.file_report import (
     FunctionName,
     ReportedFinding,
 )
-from fencewright.tools.statuses import USAGE
+from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 STDIN = "<stdin>"
 
@@ -182,6 +183,23 @@ def unreadable(path: str, problem: Exception) -> FileReport:
     file = STDIN if path == "-" else path
     said = problem_of(problem, file)
     return FileReport(path, file, problem=said.diagnostics, problem_status=said.status)
+
+
+def report_or_problem(
+    path: str, arguments: Namespace, read: Callable[[str, Namespace], FileReport]
+) -> FileReport:
+    """What ``read``, as ``report_on``, makes of one file: whatever is wrong with it leaves the others alone."""
+    try:
+        return read(path, arguments)
+    except Exception as problem:
+        if arguments.traces:
+            traceback.print_exc()
+        try:
+            return unreadable(path, problem)
+        except Exception as bug:
+            file = STDIN if path == "-" else path
+            told = (diagnostics.internal_error(bug, file),)
+            return FileReport(path, file, problem=told, problem_status=INCOMPLETE)
 
 
 def report_on(path: str, arguments: Namespace) -> FileReport:

@@ -1,19 +1,19 @@
 """Folders for fence-check: which files in them it can check, and checking those in processes."""
 
 import os
-import traceback
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from fencewright.checker.cdna_objects import MAGIC, is_amd_object
 from fencewright.checker.findings import Level, Rule
 from fencewright.checker.ptx_version import is_ptx
-from fencewright.tools.commands.check_files import report_on, unreadable
-from fencewright.tools.diagnostics import TRACEBACK_VARIABLE, Diagnostic, diagnose, error
+from fencewright.tools.commands.check_files import report_on, report_or_problem, unreadable
+from fencewright.tools.diagnostics import diagnose, error, read_bytes
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
-from fencewright.tools.statuses import HOLDS, INCOMPLETE
+from fencewright.tools.statuses import HOLDS
 
 _ALWAYS = (".amdgcn", ".hsaco", ".ptx")
 """Names that say what is in the file: it is checked, or it is said why not."""
@@ -52,7 +52,13 @@ def inputs_in(folder: str) -> Inputs:
     def cannot_open(problem: OSError) -> None:
         found.problems.append(unreadable(str(problem.filename), problem))
 
-    for path, folders, names in os.walk(folder, onerror=cannot_open):
+    seen: set[str] = set()
+    for path, folders, names in os.walk(folder, onerror=cannot_open, followlinks=True):
+        # A link may lead to a folder that was read, or to one that this one is in.
+        if (place := os.path.realpath(path)) in seen:
+            folders.clear()
+            continue
+        seen.add(place)
         folders.sort()
         for name in sorted(names):
             _add(found, os.path.join(path, name))
@@ -83,12 +89,16 @@ def _add(found: Inputs, path: str) -> None:
 
 
 def _is_code(path: str) -> bool:
-    """Whether a file has AMD assembly, a code object or PTX in it; raises ``OSError``."""
+    """Whether a file has AMD assembly, a code object or PTX in it; raises ``OSError``.
+
+    Of a text all is looked at, of what begins as other files do its begin alone.
+    """
     with open(path, "rb") as stream:
         begin = stream.read(_LOOKED_AT)
     if begin.startswith(MAGIC):
         return is_amd_object(begin)
-    return _TARGET in begin or is_ptx(begin.decode(errors="replace"))
+    text = begin if b"\0" in begin or len(begin) < _LOOKED_AT else read_bytes(path)
+    return _TARGET in text or is_ptx(text.decode(errors="replace"))
 
 
 def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
@@ -102,10 +112,9 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
 
     number = len(inputs.files)
     jobs = arguments.jobs or (1 if number < _FEW else len(os.sched_getaffinity(0)))
-    traces, here = os.environ.get(TRACEBACK_VARIABLE), os.getcwd()
+    here = os.getcwd()
     tasks = [
-        Task(path, check_one, (path, source, arguments, traces, here))
-        for path, source in inputs.files
+        Task(path, check_one, (path, source, arguments, here)) for path, source in inputs.files
     ]
     workers = Namespace(jobs=jobs, cluster=arguments.cluster)
     reports: dict[str, FileReport] = {}
@@ -126,29 +135,16 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
     yield from inputs.problems
 
 
-def check_one(
-    path: str, source: str, arguments: Namespace, traces: str | None, folder: str
-) -> FileReport:
+def check_one(path: str, source: str, arguments: Namespace, folder: str) -> FileReport:
     """The report of one file of ``folder``: whatever is wrong with it leaves the others alone."""
-    try:
-        if os.getcwd() != folder:
-            os.chdir(folder)  # A worker of a cluster was started elsewhere.
-        if not source:
-            return report_on(path, arguments)
-        return _beside_source(path, source, arguments)
-    except Exception as problem:
-        if traces:
-            traceback.print_exc()
-        try:
-            return unreadable(path, problem)
-        except Exception as bug:
-            said = f"internal error, please report it: {type(bug).__name__}: {bug}"
-            return FileReport(
-                path, path, problem=(Diagnostic(said, path),), problem_status=INCOMPLETE
-            )
+    if os.getcwd() != folder:
+        os.chdir(folder)  # A worker of a cluster was started elsewhere.
+    if not source:
+        return report_or_problem(path, arguments, report_on)
+    return report_or_problem(path, arguments, partial(_beside_source, source=source))
 
 
-def _beside_source(path: str, source: str, arguments: Namespace) -> FileReport:
+def _beside_source(path: str, arguments: Namespace, *, source: str) -> FileReport:
     """The report of a file with its source; without, and why, where that cannot be used."""
     try:
         return report_on(path, Namespace(**{**vars(arguments), "source": source}))

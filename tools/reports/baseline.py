@@ -2,7 +2,7 @@
 
 A finding is known by file, function, rule and the text of the instruction: not by its line, which
 changes with what is above it. Of those that agree in all of that, as many are known as the
-baseline has. Files are written relative to the baseline's own folder.
+baseline has. What could not be judged is never known. Files are written relative to the baseline's own folder.
 """
 
 import json
@@ -41,7 +41,7 @@ class Baseline:
             findings: list[ReportedFinding] = []
             for each in report.findings:
                 key = key_of(self.path, report, each)
-                is_known = left[key] > 0
+                is_known = left[key] > 0 and not each.was_not_judged
                 left[key] -= is_known
                 findings.append(replace(each, is_known=is_known))
             marked.append(report.with_findings(findings))
@@ -76,10 +76,17 @@ def read_baseline(path: str) -> Baseline:
     for entry in cast("list[Any]", entries):
         try:
             file, function, rule, instruction = (str(entry[each]) for each in _FIELDS)
-            known[file, function, rule, instruction] += int(entry["count"])
+            known[file, function, rule, instruction] += _count(entry["count"])
         except (KeyError, TypeError, ValueError) as problem:
             raise error(f"not a finding of a baseline: {json.dumps(entry)}", path) from problem
     return Baseline(path, known)
+
+
+def _count(value: Any) -> int:
+    """A number of findings. Raises ``ValueError`` for what is none."""
+    if type(value) is not int or value < 1:
+        raise ValueError
+    return value
 
 
 def write_baseline(path: str, reports: Sequence[FileReport], fail_on: Level) -> int:
@@ -89,7 +96,7 @@ def write_baseline(path: str, reports: Sequence[FileReport], fail_on: Level) -> 
         key_of(path, report, each)
         for report in reports
         for each in report.findings
-        if LEVELS.index(each.level) <= least
+        if LEVELS.index(each.level) <= least and not each.was_not_judged
     )
     findings = [
         dict(zip(_FIELDS, key, strict=True)) | {"count": number}

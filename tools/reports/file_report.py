@@ -1,11 +1,13 @@
 """What fence-check found in one file, for every format alike."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from fencewright.checker.findings import Level
-from fencewright.tools.diagnostics import Diagnostic, Severity
+from fencewright.tools.diagnostics import Diagnostic, Severity, printable
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 LEVELS = tuple(Level)
@@ -122,6 +124,23 @@ def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
         sum(each.cost for each in surplus),
         len(findings) - len(new),
     )
+
+
+def dumped(document: dict[str, Any]) -> str:
+    """A document as JSON, with names of files as they are printed: no reader takes half a character."""
+    return json.dumps(_printable(document), indent=2)
+
+
+def _printable(value: Any) -> Any:
+    match value:
+        case str():
+            return printable(value)
+        case dict():
+            return {key: _printable(each) for key, each in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_printable(each) for each in cast("Sequence[Any]", value)]
+        case _:
+            return value
 
 
 def _count(number: int, level: Level) -> str:

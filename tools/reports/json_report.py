@@ -1,6 +1,5 @@
 """What fence-check found, as one JSON object; docs/checker.md has its layout."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from fencewright.tools.reports.file_report import (
     FileReport,
     ReportedFinding,
     counts_of,
+    dumped,
 )
 
 FORMAT = "fence-check"
@@ -25,7 +25,7 @@ def json_of(reports: Sequence[FileReport], skipped: int, status: int) -> str:
         "skipped": skipped,
         "files": [_file(each) for each in reports],
     }
-    return json.dumps(document, indent=2)
+    return dumped(document)
 
 
 def _file(report: FileReport) -> dict[str, Any]:

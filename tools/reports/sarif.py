@@ -6,7 +6,6 @@ code scanning", which asks for a line in every location and uses ``primaryLocati
 """
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from urllib.parse import quote
 
 from fencewright.checker.findings import LEVELS, Level, Rule
 from fencewright.checker.ptx_rules import SURPLUS, PtxRule
-from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
+from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding, dumped
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -110,7 +109,7 @@ def sarif_of(reports: Sequence[FileReport], status: int, has_baseline: bool) -> 
         "invocations": [_invocation(reports, status)],
         "results": list(_results(reports, rules, has_baseline)),
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+    return dumped({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(rule: str) -> dict[str, Any]:
@@ -179,7 +178,8 @@ def _results(
 def _hash(report: FileReport, found: ReportedFinding) -> str:
     """What stays the same when other lines change."""
     parts = (_uri(report.path), found.function, found.rule, found.instruction)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    text = "\0".join(parts).encode(errors="surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def _location(place: CodeLine, function: str = "") -> dict[str, Any]:
@@ -196,4 +196,6 @@ def _location(place: CodeLine, function: str = "") -> dict[str, Any]:
 def _uri(file: str) -> str:
     path = Path(os.path.abspath(file))
     here = Path.cwd()
-    return quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
+    if not path.is_relative_to(here):
+        return path.as_uri()
+    return quote(os.fsencode(path.relative_to(here)))
