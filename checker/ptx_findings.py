@@ -101,7 +101,7 @@ def _unknown(function: PtxFunction) -> Iterator[PtxFinding]:
         name = each.statement.opcode.name
         if each.statement.kind is EffectKind.OPAQUE and name not in seen:
             seen.add(name)
-            message = f"'{name}' is not known: it may do anything"
+            message = f"'{name}' {each.statement.opcode.problem}: it may do anything"
             yield _finding(each, PtxRule.UNKNOWN, _WARNING, message)
 
 

@@ -415,6 +415,8 @@ class _Reader:
         """Append what an instruction does, without its guard."""
         statement = each.statement
         operation = statement.operation
+        if statement.opcode.fit.faults:
+            raise self.error(f"'{statement.opcode.name}' {statement.opcode.problem}")
         if operation in _SILENT or operation == "ld param":
             return
         if statement.defines and all(

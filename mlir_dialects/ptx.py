@@ -58,13 +58,18 @@ from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.ptx.chip import CHIPS
 from fencewright.lowering.ptx.instructions import (
+    BARRIERS,
+    IMMEDIATES,
+    WARP,
     PtxInstructionKind,
     RegisterClass,
     Signature,
     register_for,
     signature,
 )
+from fencewright.lowering.ptx.instructions import ROWS as FAMILIES
 from fencewright.lowering.ptx.module import is_identifier
+from fencewright.lowering.ptx.statements import number, read_opcode, read_statement
 from fencewright.lowering.ptx.text import fill_places, read_line, words_of
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
@@ -143,16 +148,28 @@ class OpcodeOp(InstructionOp, ABC):
     def verify_(self) -> None:
         mnemonic = self.opcode.data
         found = signature(mnemonic)
+        opcode = read_opcode(self._name())
+        if found is not None and found.kind not in self.KINDS:
+            raise VerifyException(f"{mnemonic} is of kind {found.kind}, not a {self.name}")
+        if opcode.row is not None and opcode.row.words[0] in FAMILIES and opcode.problem:
+            raise VerifyException(f"{mnemonic} {opcode.problem}")
         if found is None:
             raise VerifyException(f"unknown instruction '{mnemonic}'")
-        if found.kind not in self.KINDS:
-            raise VerifyException(f"{mnemonic} is of kind {found.kind}, not a {self.name}")
+        if opcode.vector > 1:
+            raise VerifyException(
+                f"{mnemonic} is of {opcode.vector} registers, a {self.name} of one: "
+                "write a ptx.sequence, with the registers in braces"
+            )
         if tuple(map(register_of, self.operands)) != found.operands:
             raise VerifyException(
                 f"{mnemonic} takes {_listed(found.operands)}, "
                 f"not {_listed(map(register_of, self.operands))}"
             )
         self._verify_results(found)
+
+    def _name(self) -> str:
+        """The name of the instruction, without operands that stand with it."""
+        return self.opcode.data
 
     def _verify_results(self, found: Signature) -> None:
         given = tuple(map(register_of, self.results))
@@ -269,8 +286,30 @@ class BarrierOp(SynchronisingOp):
 
     assembly_format = "$opcode attr-dict"
 
+    def verify_(self) -> None:
+        super().verify_()
+        statement = read_statement(self.opcode.data)
+        assert statement is not None, self.opcode.data
+        least, most = IMMEDIATES[statement.operation]
+        given = [number(each) for each in statement.operands]
+        if not least <= len(given) <= most or None in given:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise VerifyException(f"{self._name()} takes {wanted} constants after its name")
+        if statement.operation != "bar warp sync" and given:
+            _verify_barrier(self.opcode.data, *(each or 0 for each in given))
+
+    def _name(self) -> str:
+        return self.opcode.data.partition(" ")[0]
+
     def line(self, name: Namer) -> str:
         return f"{self.opcode.data};"
+
+
+def _verify_barrier(text: str, barrier: int, threads: int = WARP) -> None:
+    if not 0 <= barrier < BARRIERS:
+        raise VerifyException(f"{text}: there are the barriers 0 to {BARRIERS - 1}")
+    if threads <= 0 or threads % WARP:
+        raise VerifyException(f"{text}: {threads} threads are no multiple of a warp, {WARP}")
 
 
 @irdl_op_definition
@@ -325,6 +364,8 @@ class SequenceOp(InstructionOp):
         text = "\n".join(each.data for each in self.lines)
         if self.dst is not None and "{dst}" not in text:
             raise VerifyException("no line writes {dst}")
+        for line in self.lines:
+            _verify_line(line.data)
 
     def statements(self, name: Namer, prefix: str) -> list[str]:
         """The statements in PTX; the names of its own begin with ``prefix``, which nobody else has."""
@@ -335,6 +376,15 @@ class SequenceOp(InstructionOp):
         if self.dst is not None:
             places["dst"] = name(self.dst)
         return fill_places([read_line(each.data) for each in self.lines], places, prefix)
+
+
+def _verify_line(text: str) -> None:
+    """Raise ``VerifyException`` for an instruction that is not known; declarations have none."""
+    mnemonic = read_line(text).mnemonic
+    if not mnemonic or mnemonic.startswith("."):
+        return
+    if problem := read_opcode(mnemonic).problem:
+        raise VerifyException(f"'{text}': {mnemonic} {problem}")
 
 
 @irdl_op_definition

@@ -1,15 +1,17 @@
 """PTX instructions as rows: what registers an instruction takes and gives.
 
-An instruction is known by the first word of its name; its types are the last words, as in
+What a name says is read by ``statements.read_opcode``; its types are the last words, as in
 ``cvt.s64.s32``. Which forms an assembler accepts is certified by ``ptxas`` in
-tests/unit/test_ptx_assembly.py.
+tests/unit/test_ptx_assembly.py and tests/differential/test_ptx_forms.py.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
-from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.ptx.statements import Opcode, read_opcode
 from fencewright.lowering.vocabulary import Word
 
 
@@ -134,39 +136,94 @@ class Signature:
     result: RegisterClass | None
 
 
-_TYPE = re.compile(r"(?:(?:[busf]|bf)(\d+)(x2)?|pred)")
+OPERATIONS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "ld": frozenset({"ld", "ld nc"}),
+        "fence": frozenset(
+            {
+                "fence",
+                "fence mbarrier_init",
+                "fence proxy alias",
+                "fence proxy async",
+                "fence proxy async::generic",
+            }
+        ),
+        "bar": frozenset({"bar sync", "bar arrive", "bar warp sync"}),
+        "barrier": frozenset(
+            {"barrier sync", "barrier arrive", "barrier cluster arrive", "barrier cluster wait"}
+        ),
+    }
+)
+"""The operations of a family where they are not the first word alone: those without other operands.
+
+Parameters have names, not addresses in registers: ``ptx.param`` reads them.
+"""
+IMMEDIATES: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {
+        "bar sync": (1, 2),
+        "bar arrive": (2, 2),
+        "bar warp sync": (1, 1),
+        "barrier sync": (1, 2),
+        "barrier arrive": (2, 2),
+        "barrier cluster arrive": (0, 0),
+        "barrier cluster wait": (0, 0),
+    }
+)
+"""How many constants a barrier has at least and at most. Source: PTX ISA, bar; barrier.cluster."""
+BARRIERS = 16
+"""The named barriers of a work-group. Source: PTX ISA, bar."""
+WARP = 32
+"""The threads of a warp, of which those at a barrier are a multiple. Source: PTX ISA, WARP_SZ; bar."""
+_TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}
+"""How many types a name has; one where nothing is said."""
+_POLICY = "L2::cache_hint"
+_BOOLEANS = frozenset({"and", "or", "xor"})
 
 
 @cache
-def signature(mnemonic: str) -> Signature | None:
-    """The registers of an instruction such as ``add.s32``; None if it is not known."""
-    name, *words = words_of(mnemonic)
-    row = ROWS.get(name)
-    if row is None:
+def signature(name: str) -> Signature | None:
+    """The registers of an instruction such as ``add.s32``; None if no family has it.
+
+    A name that is no form of its operation has the registers that its types say.
+    """
+    opcode = read_opcode(name.partition(" ")[0])
+    if opcode.row is None:
         return None
-    types = [_register_of(word) for word in words if _TYPE.fullmatch(word)]
-    meant = dict(zip((_LAST, _FIRST), reversed(types), strict=False))
-    operands = row.operands
-    if "cas" in words:
-        operands = (*operands, _LAST)
-    try:
-        found = tuple(meant[each] if each in _NAMED else RegisterClass(each) for each in operands)
-        result = row.result and (meant[row.result] if row.result in _NAMED else row.result)
-    except KeyError:
+    first = opcode.row.words[0]
+    family = ROWS.get(first)
+    if family is None or opcode.row.name not in OPERATIONS.get(first, {first}):
         return None
-    return Signature(row.kind, found, RegisterClass(result) if result else None)
+    if len(opcode.types) != _TYPES_OF.get(first, 1):
+        return None
+    types = [_register_of(each) for each in opcode.types]
+    if None in types:
+        return None
+    meant: dict[str, str | None] = dict(zip((_LAST, _FIRST), reversed(types), strict=False))
+    registers = [meant.get(each, each) for each in (*family.operands, *_added(opcode))]
+    result = meant.get(family.result, family.result)
+    if result and "wide" in opcode.modifiers:
+        result = register_for(2 * RegisterClass(result).bits)
+    operands = tuple(RegisterClass(each) for each in registers if each)
+    return Signature(family.kind, operands, RegisterClass(result) if result else None)
 
 
-_NAMED = (_LAST, _FIRST)
+def _added(opcode: Opcode) -> tuple[str, ...]:
+    """The operands that qualifiers bring with them, after all others."""
+    first = opcode.name.partition(".")[0]
+    compared = (_LAST,) if first == "atom" and "cas" in opcode.modifiers else ()
+    combined = (_PRED,) if first == "setp" and _BOOLEANS & opcode.modifiers else ()
+    return (*compared, *combined, *((_B64,) if _POLICY in opcode.modifiers else ()))
 
 
-def _bits_of(type_: str) -> int:
-    single = type_.removesuffix("x2")
-    return int(single.lstrip("busf")) * (1 if single == type_ else 2)
-
-
-def _register_of(type_: str) -> RegisterClass:
+@cache
+def _register_of(type_: str) -> RegisterClass | None:
+    """The register of a type; None for one that is in none, as e4m3x2 here."""
+    if type_ == "pred":
+        return RegisterClass.PRED
+    if (found := _TYPE.fullmatch(type_)) is None:
+        return None
     # An 8-bit value is in a 16-bit register: PTX has none that is smaller.
-    found = register_for(1 if type_ == "pred" else max(_bits_of(type_), 16))
-    assert found is not None, type_
-    return found
+    return register_for(max(int(found[1]) * (2 if found[2] else 1), 16))
+
+
+_TYPE = re.compile(r"(?:[busf]|bf)(\d+)(x2)?")

@@ -3,8 +3,8 @@
 An operation is known by the words of its name, read as a set: hand-written PTX has modifiers
 in any order (``ld.global.gpu.acquire``, ``ld.acquire.gpu.global``). ``ROWS`` says of each
 operation what kind it is, what its operands are, and its ordering and scope where the name has
-none. An operation without a row is opaque: it may do anything. Which forms an assembler
-accepts is not judged here.
+none. An operation without a row is opaque: it may do anything; so is a name that is no form of
+its operation (``forms``), which an assembler refuses.
 """
 
 import re
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
 
+from fencewright.lowering.ptx.forms import Fit, fit
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 
@@ -371,7 +372,7 @@ class Opcode:
 
     ``ordering`` and ``scope`` are None where they mean nothing. ``spaces`` in their order: a
     copy's destination is first. ``width`` of one element in bits, 0 if the name does not say.
-    ``modifiers``: the words that say nothing of this.
+    ``modifiers``: the words that say nothing of this. ``fit``: how the name fits a form of the manual.
     """
 
     name: str
@@ -379,11 +380,24 @@ class Opcode:
     ordering: Ordering | None
     scope: Scope | None
     spaces: tuple[AddressSpace, ...]
-    type: str
+    types: tuple[str, ...]
     width: int
     vector: int
     volatile: bool
     modifiers: frozenset[str]
+    fit: Fit
+
+    @property
+    def type(self) -> str:
+        """The last of its types; "" if the name has none."""
+        return self.types[-1] if self.types else ""
+
+    @property
+    def problem(self) -> str:
+        """Why no assembler knows it, as a sentence without its subject; "" if it is known."""
+        if self.row is None:
+            return "is not known"
+        return f"is no form of {self.row.words[0]} ({self.fit})" if self.fit.faults else ""
 
 
 @cache
@@ -414,11 +428,12 @@ def read_opcode(name: str) -> Opcode:
         ordering,
         scope,
         spaces,
-        types[-1] if types else "",
+        tuple(types),
         _bits_of(types[-1]) if types else 0,
         vectors[0] if vectors else 1,
         volatile,
         modifiers - {f"v{vectors[0]}"} if vectors else modifiers,
+        Fit() if row is None else fit(row.name, name),
     )
 
 
@@ -489,24 +504,31 @@ class Statement:
         return f"{guard}{self.opcode.name} {', '.join(self.operands)}".rstrip()
 
     @property
+    def row(self) -> OperationRow | None:
+        """The row of its operation; None for what is not known, or is no form of it."""
+        return None if self.opcode.fit.faults else self.opcode.row
+
+    @property
     def operation(self) -> str:
-        """The words of its row, as ``mbarrier try_wait``; the whole name if it has none."""
-        return self.opcode.name if self.opcode.row is None else self.opcode.row.name
+        """The words of its row, as ``mbarrier try_wait``; without one its name, which is no row's."""
+        if self.row is not None:
+            return self.row.name
+        return f"?{self.opcode.name}" if self.opcode.row is not None else self.opcode.name
 
     @property
     def kind(self) -> EffectKind:
         """The kind of its operation; opaque without a row."""
-        return EffectKind.OPAQUE if self.opcode.row is None else self.opcode.row.kind
+        return EffectKind.OPAQUE if self.row is None else self.row.kind
 
     @property
     def ordering(self) -> Ordering | None:
         """Its ordering; None where it has none to have."""
-        return self.opcode.ordering
+        return None if self.row is None else self.opcode.ordering
 
     @property
     def scope(self) -> Scope | None:
         """The scope of a strong access, fence or barrier."""
-        return self.opcode.scope
+        return None if self.row is None else self.opcode.scope
 
     @property
     def is_strong(self) -> bool:
@@ -515,7 +537,7 @@ class Statement:
 
     def with_roles(self) -> Iterator[tuple[OperandRole, str]]:
         """Its operands with what it does with them; without a row they are all used."""
-        row = self.opcode.row
+        row = self.row
         roles = row.roles if row is not None else ()
         at = 0
         for operand in self.operands:
@@ -558,7 +580,7 @@ class Statement:
     @property
     def accesses(self) -> tuple[Access, ...]:
         """What it accesses in memory; of an operand that is a descriptor, its name."""
-        row = self.opcode.row
+        row = self.row
         if row is None:
             return ()
         return tuple(self._accesses(row))
@@ -587,7 +609,7 @@ class Statement:
 
     def _size(self) -> int | None:
         """How many bytes one of its accesses has."""
-        opcode, row = self.opcode, self.opcode.row
+        opcode, row = self.opcode, self.row
         if row is None or row.kind is EffectKind.TENSOR:
             return None
         if row.name in ("ldmatrix", "stmatrix"):

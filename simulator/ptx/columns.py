@@ -31,6 +31,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fencewright.lowering.ptx.statements import ORDERINGS as STRONG_WORDS
+from fencewright.lowering.ptx.statements import read_opcode
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import (
@@ -1123,6 +1125,7 @@ def _instruction(cell: _Piece, aliases: Mapping[str, ptx.Alias]) -> ptx.PtxInstr
             raise cell.error(f"{operation.mnemonic} is not modelled: {missing}")
         raise cell.error(f"unknown instruction '{operation.mnemonic}'")
     instruction = reader(operation)
+    _check_form(cell, operation.mnemonic)
     for name, proxy in ptx.accesses(instruction):
         alias = aliases.get(name)
         if alias is not None and alias.proxy not in (ptx.PtxProxy.GENERIC, proxy):
@@ -1131,6 +1134,18 @@ def _instruction(cell: _Piece, aliases: Mapping[str, ptx.Alias]) -> ptx.PtxInstr
                 f"{operation.mnemonic} goes through the {proxy.value} proxy"
             )
     return instruction
+
+
+def _check_form(cell: _Piece, mnemonic: str) -> None:
+    """Refuse ``.mmio`` and ``.volatile`` where no form of the instruction has them.
+
+    Other qualifiers are refused as they are read: published tests have orderings that PTX has not,
+    as red.acq_rel, and leave types out.
+    """
+    for each in read_opcode(mnemonic).fit.unread:
+        if each in STRONG_WORDS and each not in ORDERINGS:
+            head = mnemonic.partition(".")[0]
+            raise cell.error(f"{mnemonic} is no form of {head} (.{each} does not belong)")
 
 
 def _placement(match: re.Match[str], piece: _Piece) -> Placement:

@@ -336,8 +336,7 @@ def widths(opcode: str) -> tuple[int, ...]:
         return {"mad": (bits,) * 3, "bfi": (bits, bits, 32, 32)}.get(name, (bits,))
     found = signature(opcode)
     assert found is not None, opcode
-    operands = tuple(each.bits for each in found.operands)
-    return (*operands, 1) if {"and", "or", "xor"} & {*words} and name == "setp" else operands
+    return tuple(each.bits for each in found.operands)
 
 
 SPECIAL = (0, 1, 2, 0x7F, 0x80, 0xFF)

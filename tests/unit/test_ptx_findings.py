@@ -263,9 +263,9 @@ def test_own_memory_that_others_read_after_a_relaxed_cluster_barrier() -> None:
             ["surplus-acquire", "surplus-release"],
         ),
         ("ld.acquire.gpu.global.b32 r1, [d1];\nfence.acq_rel.gpu;", ["surplus-acquire"]),
-        ("red.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;", ["surplus-release"]),
+        ("red.release.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;", ["surplus-release"]),
         (
-            "st.global.b32 [d2], r1;\nred.acq_rel.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;",
+            "st.global.b32 [d2], r1;\nred.release.gpu.global.add.u32 [d1], 1;\nfence.acq_rel.gpu;",
             [],
         ),
         ("fence.release.sync_restrict::shared::cta.cluster;\nfence.acq_rel.gpu;", []),

@@ -141,6 +141,12 @@ def test_instructions_and_their_defaults(text: str, instruction: PtxInstruction)
         ("ld.acquire.gpu.nc r0, x", "ld cannot be .acquire; it takes .weak"),
         ("ld.volatile.nc r0, x", "ld.volatile.nc is non-coherent, so it is weak"),
         ("ld.nc.cv r0, x", "unknown qualifier '.cv' in ld.nc.cv"),
+        ("multimem.st.mmio.u32 [x], 1", "multimem.st.mmio.u32 is no form of multimem (.mmio does"),
+        (
+            "ld.mmio.relaxed.gpu r0, x",
+            "ld.mmio.relaxed.gpu is no form of ld (.mmio does not belong)",
+        ),
+        ("st.mmio x, 1", "st.mmio is no form of st (.mmio does not belong)"),
         ("ld.ca.cg r0, x", "unknown qualifier '.cg' in ld.ca.cg"),
         ("st.ca x, 1", "unknown qualifier '.ca' in st.ca"),
         ("st.nc x, 1", "unknown qualifier '.nc' in st.nc"),

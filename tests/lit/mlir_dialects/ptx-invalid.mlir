@@ -107,3 +107,64 @@ ptx.kernel @k attributes {target = "sm_90", version = "8.6", parameters = array<
 ^next(%x: !ptx.reg<b64>):
   ptx.ret
 }
+
+// -----
+
+%p = ptx.const 1 : !ptx.reg<b64>
+// expected-error@+1 {{ld.global.v2.b32 is of 2 registers, a ptx.load of one: write a ptx.sequence}}
+%v = ptx.load "ld.global.v2.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>
+
+// -----
+
+%p = ptx.const 1 : !ptx.reg<b64>
+// expected-error@+1 {{ld.nonsense.global.b32 is no form of ld (.nonsense does not belong)}}
+%v = ptx.load "ld.nonsense.global.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>
+
+// -----
+
+%p = ptx.const 1 : !ptx.reg<b64>
+// expected-error@+1 {{ld.global.global.b32 is no form of ld (a second .global)}}
+%v = ptx.load "ld.global.global.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>
+
+// -----
+
+%p = ptx.const 1 : !ptx.reg<b64>
+// expected-error@+1 {{ld.acquire.b32 is no form of ld}}
+%v = ptx.load "ld.acquire.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>
+
+// -----
+
+// expected-error@+1 {{fence.acq_rel is no form of fence (a scope is missing)}}
+ptx.fence "fence.acq_rel"
+
+// -----
+
+%p = ptx.const 1 : !ptx.reg<b64>
+// expected-error@+1 {{takes b64, b64, not b64}}
+%v = ptx.load "ld.global.L2::cache_hint.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>
+
+// -----
+
+// expected-error@+1 {{bar.arrive takes 2 constants after its name}}
+ptx.barrier "bar.arrive 0"
+
+// -----
+
+// expected-error@+1 {{barrier.sync 16: there are the barriers 0 to 15}}
+ptx.barrier "barrier.sync 16"
+
+// -----
+
+// expected-error@+1 {{barrier.sync 0, 31: 31 threads are no multiple of a warp, 32}}
+ptx.barrier "barrier.sync 0, 31"
+
+// -----
+
+// expected-error@+1 {{barrier.sync.cta 0 is no form of barrier (.cta does not belong)}}
+ptx.barrier "barrier.sync.cta 0"
+
+// -----
+
+%p = ptx.const 1 : !ptx.reg<b64>
+// expected-error@+1 {{'ld.weak.sharde.b32 {v}, [{a}]': ld.weak.sharde.b32 is no form of ld (.sharde does not belong)}}
+ptx.sequence ["a"](%p) ["ld.weak.sharde.b32 {v}, [{a}]"] : (!ptx.reg<b64>) -> ()
