@@ -54,7 +54,8 @@ _SPACES: Mapping[str, Mapping[int, AddressSpace | None]] = MappingProxyType(
 
 _ORDERINGS = MappingProxyType(
     {
-        "unordered": Ordering.RELAXED,
+        # What plain accesses are in Java: LLVM makes plain ones of it on AMD's chips.
+        "unordered": Ordering.WEAK,
         "monotonic": Ordering.RELAXED,
         "acquire": Ordering.ACQUIRE,
         "release": Ordering.RELEASE,

@@ -219,6 +219,12 @@ and the properties that it stands for."""
 METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
+UNORDERED = "llvm_ir.unordered"
+"""The discardable attribute of a weak access that is ``unordered`` to LLVM, with the name of its syncscope.
+
+Its value comes and goes as a weak one's, but it is an atomic, through which fences may synchronise.
+Source: LLVM LangRef, Atomic Memory Ordering Constraints and fence."""
+
 
 PURE_OPCODES = frozenset(
     "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fneg fadd fsub fmul fdiv frem "

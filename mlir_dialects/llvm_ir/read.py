@@ -2,8 +2,7 @@
 
 LLVM itself parses, verifies and names; what it prints is read. Instructions
 that access memory in a way that the ``scoped`` dialect can say become its operations, all
-others are carried as their own text. Two things are not given back as they were:
-``unordered`` becomes ``monotonic``, which is stronger, and local names may change.
+others are carried as their own text. Local names may not be given back as they were.
 """
 
 import re
@@ -55,6 +54,7 @@ from fencewright.mlir_dialects.llvm_ir.text import (
     ORDERING_OF,
     SYNCHRONIZE_AS,
     SYNCHRONIZE_AS_SPACES,
+    UNORDERED,
     MemoryInstruction,
     UnreadError,
     groups_in,
@@ -196,13 +196,18 @@ def _plan(template: str, nodes: Mapping[str, str], architecture: Architecture) -
     elif access.opcode in ("atomicrmw", "cmpxchg"):
         result_types = (types[1], i1)[: 1 + (access.opcode == "cmpxchg")]
     is_cmpxchg = access.opcode == "cmpxchg"
+    attributes: dict[str, Attribute] = {}
+    if metadata:
+        attributes[llvm_ir.METADATA] = StringAttr(metadata)
+    if access.ordering == UNORDERED:
+        attributes[llvm_ir.UNORDERED] = StringAttr(access.syncscope or "")
     plan = _Plan(
         op_type=_OP_OF[access.opcode],
         operands=tuple([_operand(value) for _, value in access.operands]),
         types=types,
         result_types=result_types,
         properties=properties,
-        attributes={llvm_ir.METADATA: StringAttr(metadata)} if metadata else {},
+        attributes=attributes,
         struct=llvm_ir.type_from_text(f"{{ {access.operands[1][0]}, i1 }}") if is_cmpxchg else None,
     )
     _verify_plan(plan, types)
@@ -288,7 +293,7 @@ def _take_metadata(
             properties["nontemporal"] = _UNIT
         elif (
             kind == "mmra"
-            and access.ordering is not None
+            and ORDERING_OF[access.ordering] is not Ordering.WEAK
             and (said := _relaxations(nodes, node, access.opcode)) is not None
         ):
             properties.update(said)
@@ -455,7 +460,8 @@ class _ModuleReader:
             plan = self.plan(apart[1])
             if isinstance(plan, str):
                 return plan
-            return replace(plan, attributes={llvm_ir.METADATA: self.string(apart[2])})
+            metadata = self.string(apart[2])
+            return replace(plan, attributes={**plan.attributes, llvm_ir.METADATA: metadata})
         try:
             if _RELAXED_BY in template:
                 return _plan(template, self.nodes, self.architecture)

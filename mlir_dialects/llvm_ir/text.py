@@ -19,16 +19,21 @@ class TranslationError(DiagnosticException):
     """A module that LLVM IR cannot express, or that LLVM rejects; says which operation and why."""
 
 
+UNORDERED = "unordered"
+"""An atomic access whose value is one that was stored; no more, which is what LLVM makes of it on AMD's
+chips: a plain access, even of a volatile one. Source: LLVM LangRef, Ordering; SIMemoryLegalizer, expandLoad
+and expandStore."""
+
 ORDERING_OF = {
     None: Ordering.WEAK,
-    "unordered": Ordering.RELAXED,
+    UNORDERED: Ordering.WEAK,
     "monotonic": Ordering.RELAXED,
     "acquire": Ordering.ACQUIRE,
     "release": Ordering.RELEASE,
     "acq_rel": Ordering.ACQ_REL,
     "seq_cst": Ordering.SEQ_CST,
 }
-ORDERING_TEXT = {word: text for text, word in ORDERING_OF.items()}
+ORDERING_TEXT = {word: text for text, word in ORDERING_OF.items() if word is not Ordering.WEAK}
 
 SYNCHRONIZE_AS = "amdgpu-synchronize-as"
 SYNCHRONIZE_AS_SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL)

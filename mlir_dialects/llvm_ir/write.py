@@ -22,6 +22,7 @@ from fencewright.mlir_dialects.llvm_ir.text import (
     ORDERING_TEXT,
     SYNCHRONIZE_AS,
     SYNCHRONIZE_AS_SPACES,
+    UNORDERED,
     TranslationError,
     quote_name,
 )
@@ -296,7 +297,8 @@ class FunctionWriter:
         return f"{llvm_ir.type_to_text(value.type)} {self.names[value]}"
 
     def _words(self, op: scoped.LoadOp | scoped.StoreOp) -> str:
-        atomic = "" if op.ordering.data is Ordering.WEAK else " atomic"
+        weak = op.ordering.data is Ordering.WEAK and llvm_ir.UNORDERED not in op.attributes
+        atomic = "" if weak else " atomic"
         return f"{atomic} volatile" if op.volatile else atomic
 
     def _tail(self, op: scoped.ScopedOperation) -> str:
@@ -312,6 +314,10 @@ class FunctionWriter:
             if syncscope is not None:
                 parts.append(f' syncscope("{syncscope}")')
             parts.append(f" {ORDERING_TEXT[op.ordering.data]}")
+        elif isinstance(syncscope := op.attributes.get(llvm_ir.UNORDERED), StringAttr):
+            if syncscope.data:
+                parts.append(f' syncscope("{syncscope.data}")')
+            parts.append(f" {UNORDERED}")
         if isinstance(op, scoped.CmpxchgOp):
             parts.append(f" {ORDERING_TEXT[op.failure_ordering.data]}")
         if isinstance(op, scoped.AccessOperation) and (alignment := self._alignment(op)):

@@ -35,7 +35,7 @@ from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import PLAIN, BarrierOp, CacheOp, WaitOp
 from fencewright.mlir_dialects.leaf_operation import operations
-from fencewright.mlir_dialects.llvm_ir.dialect import METADATA, FuncOp
+from fencewright.mlir_dialects.llvm_ir.dialect import METADATA, UNORDERED, FuncOp
 from fencewright.passes.analysis.caches import (
     BARRIER,
     COUNTERS_OF,
@@ -127,7 +127,8 @@ class LLVMIRCode(CacheCode):
     def _meaning_of(self, op: scoped.AccessOperation) -> Meaning | None:
         """``access_meaning``, once for accesses that are alike."""
         likeness, kept = op.likeness()
-        key = self.target, likeness, _is_invariant(op), PLAIN in op.attributes
+        said = _is_invariant(op), PLAIN in op.attributes, UNORDERED in op.attributes
+        key = self.target, likeness, said
         if key not in self._meanings:
             self._meanings[key] = access_meaning(op, self.target), kept
         return self._meanings[key][0]
@@ -324,6 +325,8 @@ _INVARIANT = "!invariant.load"
 
 def is_flag(op: scoped.AccessOperation) -> bool:
     """Whether others may synchronise through an access."""
+    if UNORDERED in op.attributes:
+        return True
     if PLAIN in op.attributes:
         return False
     return op.ordering.data is not Ordering.WEAK or op.volatile is not None
@@ -392,7 +395,8 @@ def _access_of(
         ordering=Ordering.WEAK if scope is None else Ordering.RELAXED,
         scope=Scope.SYSTEM if scope is None else scope,
         space=op.space,
-        volatile=op.volatile is not None,
+        # LLVM makes nothing of it where an access is atomic.
+        volatile=op.volatile is not None and UNORDERED not in op.attributes,
     )
     return next(each for each in sequence.instructions if _accesses_memory(each))
 

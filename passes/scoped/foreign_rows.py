@@ -17,10 +17,11 @@ from fencewright.lowering.llvm_architecture import UNKNOWN
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.mlir_dialects import scoped
 
+_UNORDERED = 1
 ORDERING_NUMBERS: Mapping[int, Ordering] = MappingProxyType(
     {
         0: Ordering.WEAK,
-        1: Ordering.RELAXED,
+        _UNORDERED: Ordering.WEAK,
         2: Ordering.RELAXED,
         4: Ordering.ACQUIRE,
         5: Ordering.RELEASE,
@@ -28,9 +29,11 @@ ORDERING_NUMBERS: Mapping[int, Ordering] = MappingProxyType(
         7: Ordering.SEQ_CST,
     }
 )
-"""LLVM_AtomicOrdering; 1 is unordered, which is taken for monotonic. 3 is nobody's."""
+"""LLVM_AtomicOrdering; unordered is what plain accesses are in Java. 3 is nobody's."""
 
-NUMBER_OF: Mapping[Ordering, int] = MappingProxyType({v: k for k, v in ORDERING_NUMBERS.items()})
+NUMBER_OF: Mapping[Ordering, int] = MappingProxyType(
+    {v: k for k, v in ORDERING_NUMBERS.items() if k != _UNORDERED}
+)
 
 KIND_NUMBERS: Mapping[int, RmwKind] = MappingProxyType(
     dict(

@@ -417,11 +417,15 @@ def _ordered_at(access: "tuple[Ordering, Scope | None]", ordered: bool) -> int:
 
 
 _ACCESS = "llvm_ir.access"
+_UNORDERED = "llvm_ir.unordered"
+"""Attributes of ``mlir_dialects/llvm_ir/dialect.py``, which is not imported for others."""
 
 
 def _is_weak(op: Operation) -> bool:
+    """Whether fences meet through no such access: it is neither an atomic nor volatile."""
     properties = op.properties
-    return properties["ordering"] == _WEAK and "volatile" not in properties
+    plain = "volatile" not in properties and _UNORDERED not in op.attributes
+    return properties["ordering"] == _WEAK and plain
 
 
 def _is_weak_load(op: Operation) -> bool:

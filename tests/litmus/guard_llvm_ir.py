@@ -208,6 +208,18 @@ KEPT: dict[str, Kept] = {
         body("%v = load volatile i32, ptr addrspace(1) %q, align 4", ACQUIRED, DATA),
         "load volatile %q; await %v; buffer_inv sc1; fence acquire; load %p",
     ),
+    "unordered": Kept(
+        body("%v = load atomic i32, ptr addrspace(1) %q unordered, align 4", ACQUIRED, DATA),
+        "load atomic %q; await %v; buffer_inv sc1; fence acquire; load %p",
+    ),
+    "unordered data": Kept(
+        body("store atomic i32 1, ptr addrspace(1) %p unordered, align 4", FLAG),
+        "store atomic %p; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
+    ),
+    "volatile unordered data": Kept(
+        body("store atomic volatile i32 1, ptr addrspace(1) %p unordered, align 4", FLAG),
+        "store atomic volatile %p; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
+    ),
     "memset": Kept(
         body("call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 4, i1 false)", FLAG),
         "call @llvm.memset.p1.i64; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
@@ -432,6 +444,18 @@ KEPT: dict[str, Kept] = {
             FLAG.replace("%q", "%p"),
         ),
         "br; store %p; fence release; vmcnt(0); store atomic %q; load atomic %q; await %v; clobber; fence acquire; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %p",
+        "llvm-ir-gfx942-through",
+    ),
+    "an unordered flag that goes through": Kept(
+        body(
+            STRUCT,
+            MATES.format("release"),
+            SIGNAL.replace("agent", "workgroup"),
+            ACQUIRE.replace("agent", "workgroup"),
+            'fence syncscope("agent") release',
+            "store atomic i32 1, ptr addrspace(1) %q unordered, align 4",
+        ),
+        "store %p; fence release; vmcnt(0); store atomic %q; load atomic %q; await %v; clobber; fence acquire; fence release; buffer_wbl2 sc1; vmcnt(0); store atomic %q",
         "llvm-ir-gfx942-through",
     ),
     "a load with other metadata": Kept(

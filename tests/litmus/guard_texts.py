@@ -98,6 +98,13 @@ MERGED: Mapping[str, str] = {
             "scoped.store weak %v, %f {volatile} : i32, !llvm.ptr<1>",
         )
     ),
+    "a release before an unordered store": _function(
+        _lines(
+            STORE_X,
+            "scoped.fence release agent",
+            'scoped.store weak %v, %f {llvm_ir.unordered = ""} : i32, !llvm.ptr<1>',
+        )
+    ),
     "an acquire behind a volatile load": _function(
         _lines(
             "%r = scoped.load weak %f {volatile} : !llvm.ptr<1> -> i32",

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import pytest
 from campaigns import first_of
 from llvm_ir_waits import in_assembly
+from xdsl.ir import Operation
 
 from fencewright.checker.cdna_program import HazardError
 from fencewright.checker.cdna_text import (
@@ -20,10 +21,12 @@ from fencewright.checker.cdna_text import (
     AssemblyInstruction,
     read_assembly,
 )
-from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import Fact, Ordering, RmwKind, Scope
+from fencewright.mlir_dialects.llvm_ir.dialect import UNORDERED
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.llvm_ir import caches
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden
 from fencewright.simulator.random.programs import (
@@ -46,7 +49,14 @@ from fencewright.simulator.source.events import (
 from fencewright.tools.fence_sim import main
 from fencewright.tools.fuzz import checks as fuzz
 from fencewright.tools.fuzz import llvm_ir
-from fencewright.tools.fuzz.checks import SETTINGS, CheckVerdict
+from fencewright.tools.fuzz.checks import (
+    CLUSTER_LLVM_IR_SETTINGS,
+    LLVM_IR_SETTINGS,
+    SETTINGS,
+    VARIED,
+    CheckVerdict,
+    LoweringRoute,
+)
 
 NEAR, MATE, FAR = Placement(0), Placement(0, cu=1), Placement(1, cu=1, cluster=1)
 AGENT = Scope.AGENT
@@ -312,6 +322,53 @@ def test_random_programs_stay_right(first: int, chip: str | None) -> None:
             assert not found.verdict.is_violation, (seed, found)
             checked[found.verdict] += 1
     assert checked[CheckVerdict.SOUND] >= (12 if chip is None else 6)
+
+
+EDITED = [
+    str(each)
+    for each in (*LLVM_IR_SETTINGS, *CLUSTER_LLVM_IR_SETTINGS)
+    if each.through is LoweringRoute.LLVM_IR_EDIT
+]
+
+
+@pytest.mark.parametrize(
+    "first", first_of([*range(0, SEEDS, 20), *range(VARIED, VARIED + SEEDS, 20)])
+)
+def test_random_programs_with_unordered_accesses_stay_right_when_edited(first: int) -> None:
+    """From ``VARIED`` on every other one restricts to which address spaces it orders."""
+    on = [str(each) for each in LLVM_IR_SETTINGS if each.through is LoweringRoute.LLVM_IR_EDIT]
+    checked: Counter[CheckVerdict] = Counter()
+    for seed in range(first, first + 20):
+        small = fuzz.program_of(seed)
+        meant = fuzz.meant_by(small)
+        if not meant.races and not meant.incomplete:
+            found = fuzz.check(small, SETTINGS[on[seed % len(on)]], meant)
+            assert not found.verdict.is_violation, (seed, found)
+            checked[found.verdict] += 1
+    assert checked[CheckVerdict.SOUND] >= 12
+
+
+@pytest.mark.parametrize("setting", EDITED)
+def test_unordered_data_is_published_and_acquired(setting: str) -> None:
+    if "tgsplit" in setting or Fact.UNCACHED_MEMORY in SETTINGS[setting].facts:
+        pytest.skip("the program is for other memory and placements")
+    text = llvm_ir.lowered(source(PUBLISHED).test.program, fuzz.build_of(SETTINGS[setting]))
+    assert "load atomic i32, ptr addrspace(1) %x unordered" in text
+    assert verdict(PUBLISHED, setting).verdict is CheckVerdict.SOUND
+
+
+def test_unordered_accesses_taken_for_relaxed_ones_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever takes them for performed at the system, as LLVM's ``monotonic`` ones are."""
+    real = caches._scope_of  # pyright: ignore[reportPrivateUsage]
+
+    def scope_of(op: Operation) -> Scope | None:
+        return Scope.SYSTEM if UNORDERED in op.attributes else real(op)
+
+    monkeypatch.setattr(caches, "_scope_of", scope_of)
+    for setting in ("gfx942:llvm-ir-edit", "gfx90a:llvm-ir-edit", "gfx1250:llvm-ir-edit"):
+        assert verdict(PUBLISHED, setting).verdict is CheckVerdict.UNSOUND
 
 
 SYNCHRONISATION = ("s_waitcnt", "buffer_inv", "buffer_wbl2", "buffer_wbinvl1_vol", "buffer_invl2")

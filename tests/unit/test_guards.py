@@ -188,9 +188,14 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a release before a branch, and another one on one of its paths (scoped)",
     ),
     (
-        MERGE + "_is_weak: properties['ordering'] == _WEAK and 'volatile' not in properties -> "
+        MERGE + "_is_weak: 'volatile' not in properties and _UNORDERED not in op.attributes -> "
         "without ''volatile' not in properties'",
         "a release before a volatile store (only merge-fences)",
+    ),
+    (
+        MERGE + "_is_weak: 'volatile' not in properties and _UNORDERED not in op.attributes -> "
+        "without '_UNORDERED not in op.attributes'",
+        "a release before an unordered store (only merge-fences)",
     ),
     (
         MERGE + "_begins_thread: owner is not None and owner.name == 'litmus.thread' -> without "

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unnamed import unnamed
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, FileLineColLoc, ModuleOp
+from xdsl.dialects.builtin import Builtin, FileLineColLoc, ModuleOp, StringAttr
 from xdsl.dialects.llvm import LLVM
 from xdsl.ir import Operation
 from xdsl.parser import Parser
@@ -21,6 +21,7 @@ from fencewright.lowering.vocabulary import Operation as Word
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.llvm_ir.dialect import (
     LLVMIR,
+    UNORDERED,
     FuncOp,
     InstOp,
     LabelOp,
@@ -274,12 +275,21 @@ def test_weak_access_keeps_everything():
     assert anonymous(export_llvm_ir(import_llvm_ir(text))) == anonymous(text)
 
 
-def test_unordered_becomes_monotonic():
-    """The one strengthening: the dialect has no ordering between weak and relaxed."""
-    text = body("  %r = load atomic i32, ptr addrspace(1) %p unordered, align 4")
-    assert export_llvm_ir(import_llvm_ir(text)) == export_llvm_ir(
-        import_llvm_ir(text.replace("unordered", "monotonic"))
+def test_unordered_is_weak_and_stays_what_it_was():
+    """With its syncscope and metadata; what is between it and weak is a note on the operation."""
+    text = body(
+        "  %r = load atomic volatile i32, ptr addrspace(1) %p unordered, align 4"
+        '\n  store atomic i32 %r, ptr addrspace(1) %p syncscope("agent") unordered, align 4, !tbaa !0'
     )
+    text += '!0 = !{!1, !1, i64 0}\n!1 = !{!"int", !2}\n!2 = !{!"root"}\n'
+    module = import_llvm_ir(text)
+    accesses = scoped_ops(module)
+    assert [each.scope for each in accesses] == [None, None]
+    assert [each.attributes[UNORDERED] for each in accesses] == [
+        StringAttr(""),
+        StringAttr("agent"),
+    ]
+    assert anonymous(export_llvm_ir(module)) == anonymous(text)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,6 @@ def nvvm(
 
 SAID = {
     LOAD.format(ordering=4): "scoped.load acquire agent %p",
-    LOAD.format(ordering=1): "scoped.load relaxed agent %p",
     STORE.format(ordering=5): "scoped.store release agent %v, %p",
     RMW.format(kind=1): "scoped.atomic_rmw add acq_rel workgroup %p, %v",
     f"{CMPXCHG}\n    {HALF}": "scoped.cmpxchg acquire relaxed agent %p, %v, %v",
@@ -167,6 +166,7 @@ NEWER = {
 """What MLIR 22 cannot print yet: the properties of MLIR 23."""
 SILENT = (
     LOAD.format(ordering=0).replace(', syncscope = "agent"', ""),
+    LOAD.format(ordering=1),
     '"test.anything"(%v) {a = 1 : i32} : (i32) -> ()',
     '%r = "nvvm.read.ptx.sreg.tid.x"() : () -> i32',
     '"rocdl.s.waitcnt"() <{bitfield = 0 : i32}> : () -> ()',

@@ -52,6 +52,9 @@ _GLOBAL, _LOCAL, _GENERIC = AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpac
             SourceKind.LOAD, _R, Scope.SYSTEM, _LOCAL),
         ('%v = load atomic i32, ptr %p syncscope("agent-one-as") acquire, align 4',
             SourceKind.LOAD, Ordering.ACQUIRE, Scope.AGENT, _GENERIC),
+        # What it asks for is what plain accesses do.
+        ("store atomic volatile i32 %v, ptr addrspace(1) %p unordered, align 4",
+            SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),
         # Words in names and in constants mean nothing.
         ("store i32 %release, ptr addrspace(1) @acquire, align 4",
             SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),

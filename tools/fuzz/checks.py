@@ -71,16 +71,24 @@ class LoweringRoute(Word):
     """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
 
     ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
-    every other access is in a function of its own, and constants are copied from memory.
+    every other access is in a function of its own, and constants are copied from memory;
+    ``llvm-ir-edit``: every other weak access is ``unordered``, and the text is given back as it was but
+    for what has changed.
     """
 
     MLIR = "mlir"
     LLVM_IR = "llvm-ir"
     LLVM_IR_NOALIAS = "llvm-ir-noalias"
     LLVM_IR_CALLS = "llvm-ir-calls"
+    LLVM_IR_EDIT = "llvm-ir-edit"
 
 
-LLVM_IR_FORMS = (LoweringRoute.LLVM_IR, LoweringRoute.LLVM_IR_NOALIAS, LoweringRoute.LLVM_IR_CALLS)
+LLVM_IR_FORMS = (
+    LoweringRoute.LLVM_IR,
+    LoweringRoute.LLVM_IR_NOALIAS,
+    LoweringRoute.LLVM_IR_CALLS,
+    LoweringRoute.LLVM_IR_EDIT,
+)
 """How programs are written as LLVM IR."""
 
 
@@ -415,6 +423,8 @@ def build_of(setting: Setting) -> "Build":
         opt_level=setting.opt_level,
         noalias=setting.through is LoweringRoute.LLVM_IR_NOALIAS,
         calls=setting.through is LoweringRoute.LLVM_IR_CALLS,
+        edit=setting.through is LoweringRoute.LLVM_IR_EDIT,
+        unordered=setting.through is LoweringRoute.LLVM_IR_EDIT,
     )
 
 

@@ -36,7 +36,7 @@ _O2 = 2
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """How LLVM IR is lowered and compiled."""
+    """How LLVM IR is lowered and compiled; ``edit``: given back as it was but for what changes."""
 
     configuration: CdnaConfiguration
     l2_per_agent: L2PerAgent = L2PerAgent.MANY
@@ -45,6 +45,8 @@ class Build:
     opt_level: OptLevel = 2
     noalias: bool = False
     calls: bool = False
+    edit: bool = False
+    unordered: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -79,7 +81,9 @@ def assembly_of(text: str, chip: str, features: tuple[str, ...] = ()) -> str:
 def lowered(program: source.ScopedProgram, build: Build) -> str:
     """The program as LLVM IR with its synchronisation explicit."""
     chip = build.configuration.chip
-    form = writer.KernelForm(results=True, noalias=build.noalias, calls=build.calls)
+    form = writer.KernelForm(
+        results=True, noalias=build.noalias, calls=build.calls, unordered=build.unordered
+    )
     text = in_registers(writer.written(program, form))
     return lower_llvm_ir(
         text,
@@ -89,6 +93,7 @@ def lowered(program: source.ScopedProgram, build: Build) -> str:
         opt_level=build.opt_level,
         facts=build.facts,
         stores=build.stores,
+        edit=build.edit,
     )
 
 

@@ -63,12 +63,14 @@ class KernelForm:
     when it ends, as ``result_registers`` orders them, and LDS is an argument too. ``noalias``:
     every argument promises that nothing else in the kernel reaches its memory. ``calls``: every
     other access and fence is in a function of its own, which LLVM's code generator inlines, and
-    weak stores of constants copy them from constant memory.
+    weak stores of constants copy them from constant memory. ``unordered``: every other weak
+    access that is not volatile is an atomic, ``unordered``; where weak ones do not race, it is the same.
     """
 
     results: bool = False
     noalias: bool = False
     calls: bool = False
+    unordered: bool = False
 
 
 @dataclass
@@ -87,6 +89,7 @@ class _KernelWriter:
     thread: int = 0
     temporaries: int = 0
     accesses: int = 0
+    weak: int = 0
     open: bool = True
     values: dict[str, str] = field(default_factory=dict[str, str])
     truths: dict[str, str] = field(default_factory=dict[str, str])
@@ -200,14 +203,14 @@ class _KernelWriter:
         how = _how(each)
         match each:
             case source.Load():
-                value, access = self.new(), _access("load", each)
+                value, (access, how) = self.new(), self.words("load", each)
                 after = f"{how}, align 4{self.relaxed(each.availability)}"
                 self.access(f"{access} i32, {_POINTER}{after}", each.location, value)
                 self.write(each.dst, value)
             case source.Store(value=int(constant)) if self.form.calls and _is_plain(each):
                 self.copy(constant, each.location)
             case source.Store():
-                stored, access = self.read(each.value), _access("store", each)
+                stored, (access, how) = self.read(each.value), self.words("store", each)
                 after = f"{how}, align 4{self.relaxed(each.availability)}"
                 line = f"{access} i32 {_VALUE}, {_POINTER}{after}"
                 self.access(line, each.location, stored=stored)
@@ -262,6 +265,14 @@ class _KernelWriter:
         )
         call = f"call i32 @{name}({pointer}, i32 {stored})"
         self.lines.append(f"{result} = {call}" if result else call)
+
+    def words(self, opcode: str, each: source.Load | source.Store) -> tuple[str, str]:
+        """How an access begins, and how it is ordered."""
+        if self.form.unordered and each.scope is None and not each.volatile:
+            self.weak += 1
+            if self.weak % 2:
+                return f"{opcode} atomic", " unordered"
+        return _access(opcode, each), _how(each)
 
     def is_called(self) -> bool:
         """Whether the next access is in a function: every other one."""

@@ -26,8 +26,9 @@ machines. Every outcome must be one that the source allows. `make fuzz` checks 1
 With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
 LLVM's code generator at -O2, read back from its assembly, and executed on the CDNA machine. There
 the lowering shares the work with LLVM, which may still move an access, read it by a scalar load,
-or remove a wait. In one round of three each pointer is `noalias`; in another every other access
-is in a function of its own, which is lowered by itself, and constants are copied from memory.
+or remove a wait. In one round of four each pointer is `noalias`; in another every other access
+is in a function of its own, which is lowered by itself, and constants are copied from memory; in the
+last one every other plain access is `unordered`, and the text is edited, not printed anew.
 
 A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
 because plain data needs caches to be written back and invalidated. It is passed on under flags (spun
