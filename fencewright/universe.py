@@ -71,6 +71,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "hoist-write-backs": _lazily("passes.cdna.hoist_write_backs", "HoistWriteBacksPass"),
     "drop-invalidates": _lazily("passes.cdna.drop_invalidates", "DropInvalidatesPass"),
     "sink-invalidates": _lazily("passes.cdna.sink_invalidates", "SinkInvalidatesPass"),
+    "drop-last-waits": _lazily("passes.cdna.drop_last_waits", "DropLastWaitsPass"),
     "sink-waits": _lazily("passes.cdna.sink_waits", "SinkWaitsPass"),
     "loosen-waits": _lazily("passes.cdna.loosen_waits", "LoosenWaitsPass"),
     "store-through": _lazily("passes.cdna.store_through", "StoreThroughPass"),

@@ -83,6 +83,7 @@ class MinimiseCachesPipeline(Pipeline):
             HoistWriteBacksPass(),
             DropInvalidatesPass(),
             SinkInvalidatesPass(),
+            *_on_ends(),
         )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -148,6 +149,13 @@ def _on_moved() -> "tuple[CachePass, ...]":
     from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
 
     return (SinkInvalidatesPass(),)
+
+
+def _on_ends() -> "tuple[CachePass, ...]":
+    """What takes away waits that come last, once nothing moves past them any more."""
+    from fencewright.passes.cdna.drop_last_waits import DropLastWaitsPass
+
+    return (DropLastWaitsPass(),)
 
 
 def _on_waits() -> tuple[ModulePass, ...]:
@@ -253,7 +261,8 @@ class CDNAPipeline(Pipeline):
 
     def _on_cdna(self) -> tuple[ModulePass, ...]:
         if _splits_counters(self.mcpu):
-            return (*_on_split_counters(), *_on_moved(), *_on_waits()) if self.opt_level else ()
+            moved = (*_on_moved(), *_on_ends(), *_on_waits())
+            return (*_on_split_counters(), *moved) if self.opt_level else ()
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
         return _as_asked(self.stores)
@@ -368,7 +377,8 @@ class LLVMIRPipeline(Pipeline):
         from fencewright.passes.llvm_ir.show_waits import ShowWaitsPass
 
         if _splits_counters(self.mcpu):
-            return _on_split_counters() if self.opt_level else ()
+            caches = (*_on_split_counters(), *_on_ends(), AwaitValuesPass())
+            return caches if self.opt_level else ()
         if self.opt_level:
             caches = MinimiseCachesPipeline(self.facts, self.stores)
             releases = LoosenReleasesPass(self.mcpu, self.facts)

@@ -176,6 +176,11 @@ class CacheCode(ABC):
         """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
 
     @property
+    def ends_its_waves(self) -> bool:
+        """Whether a wave that leaves the code ends, with nothing in flight that must not outlive it."""
+        return True
+
+    @property
     def threads(self) -> int | None:
         """How many threads a work-group has at most; None if that is not known."""
         return None

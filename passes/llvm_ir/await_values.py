@@ -1,18 +1,34 @@
 """The pass ``await-values``: LLVM waits for what an acquire has read, where it uses the value."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64, i32, i64
+from xdsl.dialects.builtin import (
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i16,
+    i32,
+    i64,
+)
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.rmw_loops import is_loop
 from fencewright.lowering.effects.row import CallKind
-from fencewright.lowering.vocabulary import Ordering, Phase
+from fencewright.lowering.vocabulary import Ordering, Phase, RmwKind, ValueType
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
 from fencewright.mlir_dialects.leaf_operation import operations
@@ -21,9 +37,9 @@ from fencewright.passes.analysis.caches import (
     COUNTERS_OF,
     IN_MEMORY,
     LGKMCNT,
+    LOADCNT,
     SHARED,
     VMCNT,
-    waits_of,
 )
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.analysis.dataflow import solve_forward
@@ -40,7 +56,21 @@ from fencewright.passes.llvm_ir.cdna import OWN, SCALAR
 _ACQUIRES = PHASES[Phase.WAIT]
 _SCALAR = 4
 """Scalar loads, which count in ``lgkmcnt`` too: a bit beside those of the counters."""
-_ALL = VMCNT | LGKMCNT | _SCALAR
+_MEMORY = VMCNT | LOADCNT
+"""Writes to memory and reads of it, which count apart on some chips."""
+_ALL = _MEMORY | LGKMCNT | _SCALAR
+
+_COUNTED: Mapping[str, int] = MappingProxyType(
+    {
+        Counter.VMCNT: _MEMORY,
+        Counter.LGKMCNT: LGKMCNT | _SCALAR,
+        Counter.STORECNT: VMCNT,
+        Counter.LOADCNT: LOADCNT,
+        Counter.DSCNT: LGKMCNT,
+        Counter.KMCNT: _SCALAR,
+    }
+)
+"""What each counter counts."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +84,8 @@ class AwaitValuesPass(ModulePass):
     uses the value before it: LLVM could find out the value there, and replace it by a constant.
     A wait goes, or one of its counts, if nothing that it is for can be in flight. A wait that
     stays waits for everything: which of LLVM's instructions are younger is not known before LLVM
-    has placed them.
+    has placed them. An update that LLVM makes a loop of compare-exchanges of has waited for its
+    value by itself, so that to await it costs no wait, whether anything else uses it or not.
     Source: LLVM SIInsertWaitcnts, which waits for the operands of inline assembly; certified by
     tests/unit/test_minimise_llvm_ir.py.
     """
@@ -62,10 +93,10 @@ class AwaitValuesPass(ModulePass):
     name = "await-values"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function, _ in lowered_functions(op):
+        for function, target in lowered_functions(op):
             blocks = reachable_blocks(function.body)
             if any(type(each) is WaitOp for each in _all_ops(blocks)):
-                await_values(function, blocks)
+                await_values(function, blocks, target.chip)
                 drop_waits(function, blocks)
 
 
@@ -82,14 +113,14 @@ as many instructions as 16, and 24 none.
 """
 
 
-def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
+def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block], chip: str) -> None:
     """Await values instead of waiting for everything, where an acquire or a seq_cst load has to.
 
     It has to for what it reads, a fence and a seq_cst load for every earlier access that others
     may synchronise through: the rule of ``loosen-waits``. ``blocks`` in reverse postorder.
     """
     waits = [op for op in _all_ops(blocks) if type(op) is WaitOp and op.phase == _ACQUIRES]
-    code = _OperationPlaces(blocks)
+    code = _OperationPlaces(blocks, chip)
     for wait in waits:
         if OWN in wait.attributes:
             _await(wait, [access_before(wait)], code)
@@ -100,16 +131,16 @@ def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
 
     def carry(block: Block, flags: FlagAccesses) -> FlagAccesses:
         for op in operations(block):
-            flags = flags_after(op, flags)
+            flags = flags_after(op, flags, chip)
         return flags
 
     begin = solve_forward(blocks, {blocks[0]: entry}, carry, FlagAccesses.join)
     for block in blocks:
         flags = begin[block]
         for op in operations(block):
-            before, flags = flags, flags_after(op, flags)
-            if type(op) is WaitOp and op in of_others and not before.others & waits_of(op):
-                covered = [flag for flag in before.few if _counters(flag) & waits_of(op)]
+            before, flags = flags, flags_after(op, flags, chip)
+            if type(op) is WaitOp and op in of_others and not before.others & _over_after(op):
+                covered = [flag for flag in before.few if _counters(flag) & _over_after(op)]
                 _await(op, sorted(covered, key=code.place.__getitem__), code)
 
 
@@ -139,13 +170,13 @@ class FlagAccesses(NamedTuple):
         return FlagAccesses(frozenset(), others)
 
 
-_UNKNOWN = FlagAccesses(others=VMCNT | LGKMCNT)
+_UNKNOWN = FlagAccesses(others=_MEMORY | LGKMCNT)
 
 
-def flags_after(op: Operation, flags: FlagAccesses) -> FlagAccesses:
+def flags_after(op: Operation, flags: FlagAccesses, chip: str) -> FlagAccesses:
     """The accesses to flags that may be in flight after ``op``."""
     if type(op) is WaitOp:
-        left = ~waits_of(op)
+        left = ~_over_after(op)
         return FlagAccesses(
             frozenset(each for each in flags.few if _counters(each) & left), flags.others & left
         )
@@ -154,14 +185,14 @@ def flags_after(op: Operation, flags: FlagAccesses) -> FlagAccesses:
     if isinstance(op, scoped.AccessOperation):
         if not is_flag(op):
             return flags
-        alone = _value_of(op) is not None
+        alone = _value_of(op, chip) is not None
         return flags.join(
             FlagAccesses(frozenset({op})) if alone else FlagAccesses(others=_counters(op))
         )
     effects = memory_of(op)
     if effects.kind not in _OF_FLAGS:
         return flags
-    return flags.join(FlagAccesses(others=counters_of(effects)))
+    return flags.join(FlagAccesses(others=_counters_of_text(effects)))
 
 
 _OF_FLAGS = frozenset({CallKind.ATOMIC, CallKind.OTHER})
@@ -184,9 +215,10 @@ class _AwaitPoint(NamedTuple):
 
 
 class _OperationPlaces:
-    """Where the operations of a function stand, ``place``, before anything is awaited."""
+    """Where the operations of a function for ``chip`` stand, ``place``, before anything is awaited."""
 
-    def __init__(self, blocks: Sequence[Block]):
+    def __init__(self, blocks: Sequence[Block], chip: str):
+        self.chip = chip
         self.place = {op: number for number, op in enumerate(_all_ops(blocks))}
         self._deciders: dict[Block, set[Operation]] = {}
 
@@ -242,7 +274,7 @@ def _insert(value: SSAValue, before: Operation) -> None:
 
 def _place_of(flag: Operation, wait: WaitOp, code: _OperationPlaces) -> _AwaitPoint | None:
     """At the wait, or before the first use if a branch at the end of the block needs it anyway."""
-    value = _value_of(flag)
+    value = _value_of(flag, code.chip)
     if value is None:
         return None
     if not (users := code.users(flag, wait)):
@@ -256,22 +288,61 @@ def _is_debug_record(op: Operation) -> bool:
     return isinstance(op, llvm_ir.InstOp) and op.opcode.startswith("#")
 
 
-_CARRIED = frozenset({i32, i64, f32, f64})
-"""What, besides pointers, an operand of inline assembly can be that is in vector registers."""
+_CARRIED = frozenset({i16, i32, i64, f16, bf16, f32, f64})
+"""What, besides pointers and two halves, an operand of inline assembly can be that is in vector registers."""
 _RANGE = "!range"
 
 
-def _value_of(flag: Operation) -> SSAValue | None:
+def _value_of(flag: Operation, chip: str) -> SSAValue | None:
     """The value that is there once ``flag`` is over; None if LLVM may know it, or not make it."""
     if not isinstance(flag, scoped.LoadOp | scoped.AtomicRmwOp | scoped.CmpxchgOp):
         return None
     metadata = flag.attributes.get(llvm_ir.METADATA)
     if isinstance(metadata, StringAttr) and _RANGE in metadata.data:
         return None
-    if not isinstance(flag, scoped.LoadOp) and not any(each.first_use for each in flag.results):
+    if not (
+        isinstance(flag, scoped.LoadOp)
+        or any(each.first_use for each in flag.results)
+        or _gives_a_value_anyway(flag, chip)
+    ):
         return None
     value = flag.results[0]
-    return value if value.type in _CARRIED or isinstance(value.type, LLVMPointerType) else None
+    return value if _is_carried(value.type) else None
+
+
+def _is_carried(type_: Attribute) -> bool:
+    if type_ in _CARRIED or isinstance(type_, LLVMPointerType):
+        return True
+    floats = scoped.float_type(type_)
+    return floats is not None and floats.is_packed
+
+
+_COMBINED = frozenset({RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN})
+_ALONE = frozenset({ValueType.F32, ValueType.F64})
+
+
+def _gives_a_value_anyway(flag: Operation, chip: str) -> bool:
+    """Whether LLVM makes a loop of an update, and no other code where something uses its value.
+
+    Of the lanes that update one place LLVM lets one do it for all, and would then make a value for each
+    lane. Source: LLVM 22 AMDGPUAtomicOptimizer.
+    """
+    if not isinstance(flag, scoped.AtomicRmwOp):
+        return False
+    kind, type_ = flag.kind.data, _value_type(flag.value.type)
+    if type_ is None or (kind in _COMBINED and type_ in _ALONE):
+        return False
+    return is_loop(chip, flag.space, kind, type_)
+
+
+@cache
+def _value_type(type_: Attribute) -> ValueType | None:
+    return _INTEGERS.get(type_, scoped.float_type(type_))
+
+
+_INTEGERS: Mapping[Attribute, ValueType] = MappingProxyType(
+    {IntegerType(each.bits): each for each in ValueType if not each.is_float}
+)
 
 
 def _deciders(block: Block) -> set[Operation]:
@@ -340,7 +411,7 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
     if type(op) is llvm_ir.AwaitOp:
         return Outstanding(counters, awaited.difference([op.value.owner]))
     if type(op) is CacheOp:  # Whether it counts or not (``CACHE_COUNTS``), it may be outstanding.
-        return Outstanding(counters | VMCNT, awaited)
+        return Outstanding(counters | _MEMORY, awaited)
     if type(op) in scoped.ACCESSES:
         access = cast(scoped.AccessOperation, op)
         if _is_awaited(access):
@@ -354,7 +425,13 @@ def _issued_by(effects: MemoryEffects) -> int:
     if effects.kind not in _ISSUING:
         return 0
     may_be_scalar = effects.kind is CallKind.OTHER or bool(effects.reads & IN_MEMORY)
-    return counters_of(effects) | may_be_scalar * _SCALAR
+    return _counters_of_text(effects) | may_be_scalar * _SCALAR
+
+
+def _counters_of_text(effects: MemoryEffects) -> int:
+    """The counters that accesses of an instruction that is carried as text may increment."""
+    counters = counters_of(effects)
+    return counters | LOADCNT if counters & VMCNT else counters
 
 
 _ISSUING = frozenset({CallKind.ACCESS, CallKind.ATOMIC, CallKind.ASYNC, CallKind.OTHER})
@@ -368,26 +445,37 @@ def _is_awaited(op: Operation) -> bool:
 
 def _over_after(wait: WaitOp) -> int:
     """What is certainly over after a wait, or after what is left of it."""
-    waits = waits_of(wait)
-    if not waits & LGKMCNT:
-        return waits
-    return waits & ~LGKMCNT | _SCALAR if SCALAR in wait.attributes else waits | _SCALAR
+    waits = sum(bits for name, bits in _COUNTED.items() if _is_zero(wait.properties.get(name)))
+    return waits & ~LGKMCNT if SCALAR in wait.attributes else waits
+
+
+def _is_zero(count: Attribute | None) -> bool:
+    return count is not None and not cast("IntegerAttr[IntegerType]", count).value.data
 
 
 def _counters(op: scoped.AccessOperation) -> int:
-    """The counters that an access may increment, and whether LLVM may make a scalar load of it."""
+    """What an access may count as, and whether LLVM may make a scalar load of it.
+
+    An update counts as a read where it gives its value, and else as a write, which is LLVM's to decide.
+    """
     space = op.space
     if space not in SHARED:
         return 0
-    is_load = type(op) is scoped.LoadOp and space in IN_MEMORY
-    scalar = is_load and op.ordering.data is Ordering.WEAK and op.volatile is None
-    return COUNTERS_OF[space] | scalar * _SCALAR
+    counters = COUNTERS_OF[space]
+    if space not in IN_MEMORY:
+        return counters
+    if isinstance(op, scoped.StoreOp):
+        return counters
+    if not isinstance(op, scoped.LoadOp):
+        return counters | LOADCNT
+    scalar = op.ordering.data is Ordering.WEAK and op.volatile is None
+    return counters & ~VMCNT | LOADCNT | scalar * _SCALAR
 
 
 def _narrow(op: WaitOp, outstanding: int) -> None:
-    for_loads = _SCALAR if SCALAR in op.attributes else LGKMCNT | _SCALAR
-    for name, counter in (("vmcnt", VMCNT), ("lgkmcnt", for_loads)):
-        if not counter & outstanding:
+    for name, counted in _COUNTED.items():
+        covered = counted & ~LGKMCNT if SCALAR in op.attributes else counted
+        if not covered & outstanding:
             op.properties.pop(name, None)
     if not op.counts:
         Rewriter.erase_op(op)

@@ -63,6 +63,7 @@ from fencewright.passes.analysis.llvm_ir_memory import (
     is_kernel,
     lowered_functions,
     memory_of,
+    unknown_in,
 )
 from fencewright.passes.analysis.split_edges import first_in
 from fencewright.passes.llvm_ir.cdna import SCALAR
@@ -132,6 +133,11 @@ class LLVMIRCode(CacheCode):
         if key not in self._meanings:
             self._meanings[key] = access_meaning(op, self.target), kept
         return self._meanings[key][0]
+
+    @property
+    def ends_its_waves(self) -> bool:
+        """Not where it may start copies that go on by themselves: nothing else waits for them."""
+        return self.is_kernel and next(unknown_in(self.function), None) is None
 
     # Stores
 

@@ -57,6 +57,9 @@ _RELAXED = ORDERINGS[Ordering.RELAXED]
 _ORDERING_PROPERTIES = ("spaces", "availability")
 """What says how an operation orders others, which a relaxed one does not."""
 
+_IN_MEMORY = frozenset({AddressSpace.GENERIC, AddressSpace.GLOBAL})
+"""Where scalar loads read what others may write."""
+
 _GROUP = re.compile(r"attributes (#[0-9]+) = ")
 _CPU = re.compile(r'"target-cpu"="([^"]*)"')
 _FEATURES = re.compile(r'"target-features"="([^"]*)"')
@@ -91,6 +94,8 @@ def _synchronisation(
     merged = _merged(request)
     steps = SKELETON[operation.OPERATION, merged]
     shared = request["scope"] not in NARROW and SkeletonStep.RELEASE_WAIT in steps
+    spaces = request["spaces"]
+    shared = shared and (spaces is None or not _IN_MEMORY.isdisjoint(spaces))
     if not operation.OPERATION.is_access:
         return _Synchronisation(sequence, (), merged.releases, merged.acquires, shared)
     access = [instruction.phase for instruction in sequence].index(Phase.ACCESS)

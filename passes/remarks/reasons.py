@@ -67,6 +67,7 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
             _named(gone="InvalidateDropped", kept="InvalidateKept"), cdna.invalidates
         ),
         "sink-invalidates": Reasons(_named(moved="InvalidateSunk"), cdna.sunk),
+        "drop-last-waits": Reasons(_named(gone="WaitDropped"), cdna.last_waits),
         "sink-waits": Reasons(_named(moved="WaitSunk"), cdna.sunk_waits),
         "loosen-waits": Reasons(
             _named(gone="WaitDropped", changed="WaitLoosened", kept="WaitKept"), cdna.waits

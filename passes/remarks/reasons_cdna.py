@@ -326,6 +326,10 @@ _COUNTED: Judge[Operation] = finds(lambda op: type(op) in COUNTED)
 _ACQUIRED: Judge[Operation] = finds(must_be_acquired)
 
 
+last_waits = told_of(WaitOp, "the wave does nothing after it that it could order")
+"""Why a wait goes that comes last."""
+
+
 def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
     """Before what a wait comes, now that it has moved."""
     del module, following
@@ -346,11 +350,12 @@ def awaited(module: ModuleOp, following: ModulePass) -> Reason:
     """What LLVM waits for by itself, or what a wait in LLVM IR has to cover."""
     del following
     covered: dict[Operation, Operation | None] = {}
-    for function, _ in lowered_functions(module):
+    for function, target in lowered_functions(module):
         code = code_in(function.regions)
+        of_flag = finds(partial(_is_of_flag, target.chip))
         for op in code.place:
             if isinstance(op, WaitOp):
-                covered[op] = _outstanding_at(op, code)
+                covered[op] = _outstanding_at(op, code, of_flag)
 
     def reason(finding: Finding) -> Parts | None:
         wait = finding.before.op
@@ -369,16 +374,18 @@ def awaited(module: ModuleOp, following: ModulePass) -> Reason:
     return reason
 
 
-def _outstanding_at(wait: WaitOp, code: OperationLines) -> Operation | None:
+def _outstanding_at(
+    wait: WaitOp, code: OperationLines, of_flag: Judge[Operation]
+) -> Operation | None:
     """The nearest operation that a wait in LLVM IR has to cover."""
     if OWN in wait.attributes:
         return await_values.access_before(wait)
-    return code.earlier(wait, _ISSUES if wait.phase == _RELEASES else _OF_FLAG)
+    return code.earlier(wait, _ISSUES if wait.phase == _RELEASES else of_flag)
 
 
-def _is_of_flag(op: Operation) -> bool:
+def _is_of_flag(chip: str, op: Operation) -> bool:
     nothing = await_values.FlagAccesses()
-    return type(op) is not WaitOp and await_values.flags_after(op, nothing) != nothing
+    return type(op) is not WaitOp and await_values.flags_after(op, nothing, chip) != nothing
 
 
 def _issues(op: Operation) -> bool:
@@ -386,7 +393,7 @@ def _issues(op: Operation) -> bool:
     return type(op) is not WaitOp and await_values.issued(op, nothing) != nothing
 
 
-_OF_FLAG, _ISSUES = finds(_is_of_flag), finds(_issues)
+_ISSUES = finds(_issues)
 
 
 _COVERED = "a wave of the work-group that releases it more widely writes back, which covers it"

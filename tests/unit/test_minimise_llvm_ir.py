@@ -583,13 +583,13 @@ def test_llvm_makes_no_constant_of_what_is_awaited() -> None:
 
 
 TYPES = {
-    "i32": 4, "i64": 8, "float": 4, "double": 8, "ptr": 8, "ptr addrspace(1)": 8,
-    "ptr addrspace(3)": 4,
+    "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8,
+    "ptr addrspace(1)": 8, "ptr addrspace(3)": 4,
 }  # fmt: skip
 
 
 LEVELS = (0, 1, 2, 3)
-ON = ("gfx908", "gfx90a", "gfx942", "gfx950")
+ON = ("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1250")
 BUILDS = sorted(product(ON, LEVELS), key=lambda each: ON.index(each[0]) != LEVELS.index(each[1]))
 """Chips with levels of optimisation; those first in which each chip and each level comes once."""
 
@@ -612,20 +612,25 @@ def test_llvm_waits_for_what_is_awaited(build: tuple[str, int]) -> None:
     target = llvm.Target.from_triple("amdgcn-amd-amdhsa")
     machine = target.create_target_machine(chip, opt=level)
     for access in accesses:
-        text = lower_llvm_ir(MODULE.format(convention="amdgpu_kernel", body=access), chip)
+        # What comes after the acquire is what it orders.
+        body = f"{access}\n  store i32 1, ptr addrspace(1) %q, align 4"
+        text = lower_llvm_ir(MODULE.format(convention="amdgpu_kernel", body=body), chip)
         assert '"v,~{memory}"' in text
         assert waits_first(machine.emit_assembly(llvm.parse_assembly(text))), access
         careless = re.sub(r'"v,~{memory}"\(.*\)', '"~{memory}"()', text)
         assert not waits_first(machine.emit_assembly(llvm.parse_assembly(careless))), access
 
 
+_WAIT_FOR_IT = re.compile(r"s_waitcnt|s_wait_(?:load|ds)cnt")
+
+
 def waits_first(assembly: str) -> bool:
     """Whether the access of a flag, the only one but for data's, is waited for before our assembly."""
-    accesses = re.compile(r"\s*(?:global|flat)_(?:load|atomic)|\s*ds_read")
+    accesses = re.compile(r"\s*(?:global|flat)_(?:load|atomic)|\s*ds_(?:read|load)")
     lines = assembly.partition("\nf:")[2].partition("s_endpgm")[0].splitlines()
     begin = next(n for n, line in enumerate(lines) if "ASMSTART" in line)
     flag = max(n for n, line in enumerate(lines[:begin]) if accesses.match(line))
-    return any("s_waitcnt" in line for line in lines[flag:begin])
+    return any(map(_WAIT_FOR_IT.search, lines[flag:begin]))
 
 
 # What is not known to do nothing.
@@ -670,7 +675,11 @@ def test_what_may_load_finds_nothing_stale(unknown: str) -> None:
 
 
 def test_an_acquire_at_the_end_of_a_kernel_invalidates_nothing() -> None:
-    text = lowered(ACQUIRE, "%x = load i32, ptr addrspace(1) %p, !invariant.load !{}")
+    invariant = "%x = load i32, ptr addrspace(1) %p, !invariant.load !{}"
+    text = lowered(ACQUIRE, invariant)
+    assert "buffer_inv" not in text
+    assert AWAITED not in text
+    text = lowered(ACQUIRE, invariant, "store i32 1, ptr addrspace(1) %p, align 4")
     assert "buffer_inv" not in text
     assert AWAITED in text
 
