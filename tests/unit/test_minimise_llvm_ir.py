@@ -613,7 +613,7 @@ def test_llvm_waits_for_what_is_awaited(build: tuple[str, int]) -> None:
     machine = target.create_target_machine(chip, opt=level)
     for access in accesses:
         # What comes after the acquire is what it orders.
-        body = f"{access}\n  store i32 1, ptr addrspace(1) %q, align 4"
+        body = f"{access}\n  call void @llvm.amdgcn.s.barrier()"
         text = lower_llvm_ir(MODULE.format(convention="amdgpu_kernel", body=body), chip)
         assert '"v,~{memory}"' in text
         assert waits_first(machine.emit_assembly(llvm.parse_assembly(text))), access
