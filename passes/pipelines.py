@@ -211,6 +211,13 @@ def _check_facts(mcpu: str, opt_level: OptLevel, facts: tuple[str, ...]) -> None
     facts_for(facts, mcpu)
 
 
+def _check_stores(mcpu: str, stores: StorePolicy | None) -> None:
+    """Raise ``UnsupportedError`` for a policy of stores on a chip whose passes ask for none."""
+    if stores is not None and (mcpu not in CHIPS or _splits_counters(mcpu)):
+        accepted = tuple(chip for chip in CHIPS if not _splits_counters(chip))
+        raise UnsupportedError(f"stores={stores} on {mcpu}", "it has no effect there", accepted)
+
+
 @dataclass(frozen=True)
 class CDNAPipeline(Pipeline):
     """``scoped`` to CDNA machine instructions that ``-t asm`` prints.
@@ -235,6 +242,7 @@ class CDNAPipeline(Pipeline):
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
+        _check_stores(self.mcpu, self.stores)
 
     def steps(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
@@ -324,6 +332,7 @@ class LLVMIRPipeline(Pipeline):
 
     def __post_init__(self) -> None:
         _check_facts(self.mcpu, self.opt_level, self.facts)
+        _check_stores(self.mcpu, self.stores)
 
     def steps(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass
@@ -502,7 +511,8 @@ def lower_llvm_ir(
     result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
     synchronisation which nothing needs; ``facts``: what is promised of every launch. ``stores``:
     on CDNA, whether plain stores leave dirty lines that releases write ``back``, or go ``through``
-    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores.
+    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores, and
+    the only one on chips whose passes do not ask.
     ``edit``: give back ``text`` itself, changed only where synchronisation has changed, and not
     what LLVM 22 prints of it, which other versions may not read; the same string if nothing has.
     ``gains``: with ``edit``, give back ``text`` also where, on CDNA, nothing but waits would change.

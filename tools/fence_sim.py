@@ -233,6 +233,8 @@ def judge(
 def run_tests(arguments: Namespace) -> int:
     """``fence-sim run``: the exit status of the worst of the tests and of the inputs."""
     lowering_of(arguments)
+    if arguments.seed is not None and arguments.random is None:
+        raise error("--seed has no effect without --random", NAME)
     told: set[Diagnostic] = set()
 
     def tell(diagnostics: Sequence[Diagnostic]) -> None:
@@ -295,7 +297,8 @@ def _tests(
     path: str, text: str, arguments: Namespace, meter: Meter | None = None
 ) -> Iterator[tuple[str, int]]:
     """The report and the status of each test of a file."""
-    limits = Limits(arguments.state_limit, arguments.bound, arguments.random, arguments.seed, meter)
+    seed = arguments.seed or 0
+    limits = Limits(arguments.state_limit, arguments.bound, arguments.random, seed, meter)
     for test in _read(path, text, arguments):
         report = _report(test, limits, arguments)
         shown = json.dumps(report.data(name_of(path))) if arguments.json else report.text()
@@ -447,7 +450,7 @@ def _parser() -> ArgumentParser:
     runner.add_argument(
         "--random", metavar="N", type=positive, help="only N random executions: incomplete"
     )
-    runner.add_argument("--seed", metavar="N", type=int, default=0, help="of --random")
+    runner.add_argument("--seed", metavar="N", type=int, help="of --random (0)")
     runner.add_argument(
         "--progress-check",
         action="store_true",

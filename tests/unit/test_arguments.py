@@ -39,3 +39,18 @@ def test_wrong_usage_is_one_line_with_status_2(
     program = begins.partition(": error")[0]
     assert found.endswith(f"; try {program} --help\n")
     assert found.count("\n") == 1
+
+
+EMPTY = ("--run", "--source", "--code", "--counterexamples", "--baseline", "--write-baseline", "-o")
+
+
+@pytest.mark.parametrize("flag", EMPTY)
+def test_an_option_that_names_nothing(flag: str, capsys: pytest.CaptureFixture[str]):
+    assert fence_check.main(["k.s", flag, ""]) == 2
+    assert capsys.readouterr().err == f"fence-check: error: {flag} is empty\n"
+
+
+def test_a_seed_of_nothing_random(capsys: pytest.CaptureFixture[str]):
+    assert fence_sim.main(["run", "x.mlir", "--seed", "1"]) == 2
+    said = capsys.readouterr().err
+    assert said == "fence-sim: error: --seed has no effect without --random\n"

@@ -61,8 +61,17 @@ def add_options(parser: ArgumentParser) -> None:
     )
 
 
+_NAMES = ("run", "source", "code", "counterexamples", "baseline", "write_baseline", "output")
+"""Options that name a file, a folder or a command."""
+
+
 def check_options(arguments: Namespace, name: str) -> None:
-    """Raise ``ToolError`` for options that do not go together."""
+    """Raise ``ToolError`` for options that do not go together, or name nothing."""
+    for option in _NAMES:
+        value = getattr(arguments, option)
+        if value is not None and not value.strip():
+            flag = "-o" if option == "output" else f"--{option.replace('_', '-')}"
+            raise _usage(f"{flag} is empty", name)
     one_only = "--source" if arguments.source else "--code" if arguments.code else ""
     if one_only and len(arguments.inputs) > 1:
         raise _usage(f"{one_only} is for one input", name)
