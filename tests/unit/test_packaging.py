@@ -158,6 +158,16 @@ def test_make_needs_a_python_that_is_new_enough(
     assert all(line.startswith("make") for line in others)
 
 
+@pytest.mark.parametrize("name", ["nosuch", "/no/such/python"])
+def test_make_says_which_python_is_not_found(name: str, tmp_path: Path) -> None:
+    command = ["make", "-C", str(ROOT), "venv", f"VENV={tmp_path / 'venv'}", f"PYTHON={name}"]
+    alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
+    first, *_ = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert first == f"error: {name} is not found; name one: make PYTHON=python3.12"
+
+
 def test_make_asks_for_the_python_that_the_package_needs() -> None:
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert f"OLDEST := {needed.removeprefix('>=')}\n" in (ROOT / "Makefile").read_text()

@@ -1,0 +1,88 @@
+"""What ``make test`` and ``.ci/run`` promise: nothing that fails is passed over, and no LLVM is needed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ALONE = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    """A command in the root, apart from the make that may have started the tests."""
+    return subprocess.run(command, cwd=ROOT, env=ALONE, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("lit", "pytest_status", "status"), [(0, 0, 0), (1, 0, 2), (0, 1, 2), (1, 1, 2)]
+)
+def test_make_test_runs_both_and_fails_if_either_does(
+    lit: int, pytest_status: int, status: int
+) -> None:
+    stubs = (f"LIT=sh -c 'echo lit ran; exit {lit}'", f"PYTEST=sh -c 'echo pytest ran; exit {pytest_status}'")  # fmt: skip
+    done = run("make", "--silent", "-o", ".venv/.ready", *stubs, "test")
+    assert (done.returncode, done.stdout) == (status, "lit ran\npytest ran\n")
+
+
+def test_make_help_has_every_target_in_its_group() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = [
+        line.partition(":")[0] for line in text.splitlines() if ": " in line and " ## " in line
+    ]
+    groups = run("make", "help").stdout.strip().split("\n\n")
+    shown = [line.split()[0] for group in groups for line in group.splitlines()[1:]]
+    assert shown == targets
+    assert [len(group.splitlines()) > 4 for group in groups] == [True] * 3
+
+
+@pytest.fixture
+def ci(tmp_path: Path) -> str:
+    """The functions of ``.ci/run`` without what runs them, to be read by a shell in the root."""
+    functions, _, _ = (ROOT / ".ci" / "run").read_text().partition("\nfor stage in ")
+    path = tmp_path / "functions.sh"
+    path.write_text(functions.replace('cd "$(dirname "$0")/.."', ""))
+    return f". {path};"
+
+
+def test_the_path_without_llvm_has_a_shell_and_make_and_no_llvm(ci: str, tmp_path: Path) -> None:
+    if run("sh", "-c", "command -v dpkg-query").returncode:
+        pytest.skip("needs Debian")
+    bare = tmp_path / "bare"
+    done = run("sh", "-c", f"{ci} bare_path {bare}")
+    assert (done.returncode, done.stderr) == (0, "")
+    names = {each.name for each in bare.iterdir()}
+    assert {"sh", "bash", "sed", "grep", "expand", "find", "tar", "make", "git"} <= names
+    kinds = ("llc", "llvm", "opt", "FileCheck", "mlir", "clang", "ptxas", "python")
+    assert [name for name in names if name.startswith(kinds)] == []
+
+
+def test_pythons_are_found_wherever_they_are(ci: str, tmp_path: Path) -> None:
+    minor = sys.version_info.minor
+    found = run("sh", "-c", f"{ci} find_python {minor}").stdout.strip()
+    version = run(found, "-c", "import sys; print(sys.version_info[:2])").stdout
+    assert version == f"(3, {minor})\n"
+    assert run("sh", "-c", f"{ci} find_python 99").stdout == ""
+    # A shim of pyenv is on the PATH, and says that there is none.
+    shim = tmp_path / "python3.98"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    assert run("sh", "-c", f"{ci} PATH={tmp_path}:$PATH find_python 98").stdout == ""
+
+
+def test_what_is_not_here_is_said_and_passed_over(ci: str) -> None:
+    said = run("sh", "-c", f"{ci} find_python() {{ :; }}; oldest && newest")
+    assert said.returncode == 0
+    assert said.stdout.splitlines() == [
+        "Python 3.11 is not here: nothing is run with it",
+        "no newer Python is here: nothing is run with one",
+    ]
+
+
+def test_the_oldest_xdsl_is_that_of_the_package(ci: str) -> None:
+    script = (
+        f'{ci} find_python() {{ echo py; }}; both_commands() {{ echo "$1 $2"; }}; oldest; newest'
+    )
+    assert run("sh", "-c", script).stdout == "py ==0.74.*\npy >=0.74,<0.76\n"
