@@ -6,7 +6,7 @@ the label again. Forms: LLVM's far branches and those of ROCm's Tensile, in stra
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -17,16 +17,19 @@ from fencewright.checker.cdna_text import (
     Function,
     Operand,
     Registers,
+    goes_on,
     read_instruction,
     without_comment,
 )
 
 _SYMBOL = re.compile(r"<([^>]+)>:")
+_SECTION = "Disassembly of section"
+_DESCRIPTOR = ".kd"
+_ZEROS = "..."
+"""Stands for zeros that fill what is left."""
 _LISTED = re.compile(r"L\d+")
-_BRANCH = re.compile(r"^\s+s_c?branch\w*\s+(\S+)", re.M)
+_BRANCH = re.compile(r"^[ \t]+s_c?branch\w*[ \t]+(\S+)", re.M)
 _ADDRESS = re.compile(r"// ([0-9A-F]{12}):")
-_PADDING = ("s_nop", "s_code_end")
-_LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap)\w*")
 
 
 def read_disassembly(
@@ -35,30 +38,38 @@ def read_disassembly(
     file: str = "<string>",
     symbols: Mapping[str, str] | None = None,
     descriptors: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    untyped: Collection[str] = (),
 ) -> Assembly:
     """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints.
 
     ``symbols``: those at which functions begin, with their names; none: whatever looks like one.
-    ``descriptors``: what is known of those of kernels, by name.
+    ``untyped``: those at which functions begin if nothing else leads there. ``descriptors``: what is known of
+    those of kernels, by name.
     """
-    bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
-    body: list[AssemblyLabel | AssemblyInstruction] | None = None
-    addresses: dict[int, int] = {}
     # Hand-written assembly has labels that are symbols, too: what is branched to, or run into.
     targets = set(_BRANCH.findall(text))
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = without_comment(raw)
-        if found := _SYMBOL.fullmatch(line):
-            name = found[1]
-            own = _LISTED.fullmatch(name) or name in targets or _goes_on(body)
-            if body is not None and (name not in symbols if symbols else own):
-                body.append(AssemblyLabel(name, number))
+    listed, addresses = _listed(text)
+    computed = {address for _, address in _computed(listed, addresses)}
+    bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
+    body: list[AssemblyLabel | AssemblyInstruction] | None = None
+    after = _next_addresses(listed, addresses)
+    for each in listed:
+        if isinstance(each, AssemblyInstruction):
+            if body is not None:
+                body.append(each)
+        elif each.name == _SECTION:
+            body = None
+        elif each.name.endswith(_DESCRIPTOR):
+            body = None  # In a section of code, where nothing runs it.
+        else:
+            name = each.name
+            leads = _LISTED.fullmatch(name) or name in targets or goes_on(body)
+            if symbols:
+                leads = leads or after.get(each.line) in computed or name not in untyped
+            if body is not None and leads and not (symbols and name in symbols):
+                body.append(each)
             else:
-                body = bodies.setdefault(symbols.get(name, name) if symbols else name, [])
-        elif body is not None and line and raw[0].isspace() and not line.startswith("."):
-            body.append(read_instruction(line, number))
-            if address := _ADDRESS.search(raw):
-                addresses[number] = int(address[1], 16)
+                body = bodies.setdefault((symbols or {}).get(name, name), [])
     functions = {
         name: Function(
             name,
@@ -73,11 +84,40 @@ def read_disassembly(
     return Assembly(chip, MappingProxyType(functions))
 
 
-def _goes_on(body: Sequence[AssemblyLabel | AssemblyInstruction] | None) -> bool:
-    """Whether control runs out of the end of what has been read."""
-    code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
-    last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
-    return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
+def _listed(
+    text: str,
+) -> tuple[list[AssemblyLabel | AssemblyInstruction], dict[int, int]]:
+    """Symbols, sections and instructions in their order, and the addresses of instructions by line.
+
+    What is no instruction is one that is not known (``.long``).
+    """
+    listed: list[AssemblyLabel | AssemblyInstruction] = []
+    addresses: dict[int, int] = {}
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = without_comment(raw)
+        if found := _SYMBOL.fullmatch(line):
+            listed.append(AssemblyLabel(found[1], number))
+        elif raw.startswith(_SECTION):
+            listed.append(AssemblyLabel(_SECTION, number))
+        elif line and raw[0].isspace() and line != _ZEROS:
+            listed.append(read_instruction(line, number))
+            if address := _ADDRESS.search(raw):
+                addresses[number] = int(address[1], 16)
+    return listed, addresses
+
+
+def _next_addresses(
+    listed: Sequence[AssemblyLabel | AssemblyInstruction], addresses: Mapping[int, int]
+) -> dict[int, int]:
+    """By the line of a label, the address of the instruction after it."""
+    found: dict[int, int] = {}
+    address: int | None = None
+    for each in reversed(listed):
+        if isinstance(each, AssemblyInstruction):
+            address = addresses.get(each.line, address)
+        elif address is not None:
+            found[each.line] = address
+    return found
 
 
 _MASK = 0xFFFFFFFF

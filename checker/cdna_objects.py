@@ -5,7 +5,7 @@ Sources: LLVM AMDGPUUsage, "ELF Code Object" and "Kernel Descriptor"; ELF-64 Obj
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -49,9 +49,12 @@ _SECTIONS = struct.Struct("<40xQ10xHH")
 _SECTION = struct.Struct("<4xI16xQQI12xQ")
 _ADDRESS = struct.Struct("<16xQQ")
 """Of a section: its address, and where it is in the file."""
-_SYMBOL = struct.Struct("<IBxHQ8x")
+_SYMBOL = struct.Struct("<IBxHQQ")
+_FLAGS = struct.Struct("<8xQ")
+_EXECUTABLE = 4
 _SYMBOL_TABLES = (2, 11)
-_FUNCTION = 2
+_FUNCTIONS = (2, 10)
+"""``STT_FUNC`` and ``STT_AMDGPU_HSA_KERNEL``, which assembly calls ``@gnu_indirect_function``."""
 _KERNEL = ".kd"
 """A kernel's descriptor is called as it, with this after it."""
 
@@ -64,12 +67,18 @@ class _Symbol:
     """Section and address."""
     offset: int
     """Where it is in the file."""
+    size: int
+    is_untyped: bool
+    """It has a name and no type, in a section of code."""
+    is_seen: bool
+    """Other files see it."""
 
 
 def functions_of_object(content: bytes) -> dict[str, str]:
     """The symbols of an ELF file at which functions begin, with the names of those.
 
-    Others are labels, which hand-written assembly leaves in the object. Empty if it has no symbols.
+    Others are labels, which hand-written assembly leaves in the object, but for ``untyped_functions``.
+    Empty if it has no symbols.
     """
     symbols = list(_symbols(content))
     kernels = {each.name.removesuffix(_KERNEL) for each in symbols if each.name.endswith(_KERNEL)}
@@ -77,6 +86,31 @@ def functions_of_object(content: bytes) -> dict[str, str]:
         each.place: each.name for each in symbols if each.is_function or each.name in kernels
     }
     return {each.name: functions[each.place] for each in symbols if each.place in functions}
+
+
+def untyped_functions(content: bytes) -> frozenset[str]:
+    """The symbols without a type at which functions begin if nothing else leads there.
+
+    Other files see them, or they lie where the function before them has ended.
+    """
+    symbols = list(_symbols(content))
+    return frozenset(
+        each.name for each in symbols if each.is_untyped and _is_outside(each, symbols)
+    )
+
+
+def _is_outside(symbol: _Symbol, symbols: Sequence[_Symbol]) -> bool:
+    """Whether other files see a symbol, or it lies where the last function before it has ended."""
+    if symbol.is_seen:
+        return True
+    section, address = symbol.place
+    before = [
+        each
+        for each in symbols
+        if each.is_function and each.place[0] == section and each.place[1] <= address
+    ]
+    last = max(before, key=lambda each: each.place[1], default=None)
+    return last is None or (last.size > 0 and address >= last.place[1] + last.size)
 
 
 _DESCRIPTOR_BITS: Mapping[str, tuple[int, int]] = MappingProxyType(
@@ -103,6 +137,13 @@ def descriptors_of_object(content: bytes) -> dict[str, dict[str, int]]:
     return found
 
 
+def _flags(content: bytes) -> Iterator[int]:
+    """The flags of the sections."""
+    start, size, count = _SECTIONS.unpack_from(content)
+    for number in range(count):
+        yield _FLAGS.unpack_from(content, start + number * size)[0]
+
+
 def _symbols(content: bytes) -> Iterator[_Symbol]:
     try:
         start, size, count = _SECTIONS.unpack_from(content)
@@ -112,17 +153,22 @@ def _symbols(content: bytes) -> Iterator[_Symbol]:
         starts = {
             number: _ADDRESS.unpack_from(content, start + number * size) for number in range(count)
         }
+        code = {number for number, flags in enumerate(_flags(content)) if flags & _EXECUTABLE}
         for kind, offset, length, link, each in sections:
             if kind not in _SYMBOL_TABLES:
                 continue
             names = sections[link][1]
             for place in range(offset, offset + length, each):
-                name_at, info, section, address = _SYMBOL.unpack_from(content, place)
+                name_at, info, section, address, extent = _SYMBOL.unpack_from(content, place)
                 first, at = starts.get(section, (0, 0))
                 begin = names + int(name_at)
                 name = content[begin : content.index(b"\0", begin)].decode(errors="replace")
-                is_function = info & 0xF == _FUNCTION
-                yield _Symbol(name, is_function, (section, address), at + address - first)
+                is_function = info & 0xF in _FUNCTIONS
+                is_untyped = bool(name) and info & 0xF == 0 and section in code
+                yield _Symbol(
+                    name, is_function, (section, address), at + address - first, extent, is_untyped,
+                    bool(info >> 4),
+                )  # fmt: skip
     except (struct.error, IndexError, ValueError):
         # What is cut short is llvm-objdump's to refuse.
         return

@@ -295,8 +295,8 @@ class State:
         "unsettled",
     )
 
-    def __init__(self, code: Code) -> None:
-        """The state where a function begins."""
+    def __init__(self, code: Code, is_called: bool = False) -> None:
+        """The state of a wave that has nothing in flight, or that calls a function."""
         self.chip = chip = code.flow.chip
         self.settles = code.mode.passes_on_late
         self._tokens = code.tokens
@@ -310,7 +310,7 @@ class State:
         self.covered: dict[int, tuple[int, ...]] = {}
         self.stale = [0] * len(LEVELS)
         self.crossing = self.ahead = 0
-        if code.flow.is_called:
+        if is_called:
             for name, counter in self.counters.items():
                 tokens = _left(name, 0) if name in _OPEN_AT_CALLS else (ANYTHING, 0)
                 counter.hold(_ALL_KINDS, self._tokens.of(tokens))
@@ -651,7 +651,7 @@ def solve(code: Code) -> dict[int, State]:
     """The state where each block begins that control can reach."""
     if not code.flow.blocks:
         return {}
-    entries = {0: State(code)}
+    entries = {0: State(code, code.flow.is_called)}
     spread(code, entries, [0])
     return dict(sorted(entries.items()))
 

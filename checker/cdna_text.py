@@ -8,7 +8,7 @@ Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 
@@ -124,12 +124,19 @@ NAMED_REGISTERS = MappingProxyType(
 )  # fmt: skip
 """Registers with names of their own, as their 32-bit registers."""
 
+MOST_REGISTERS = 1024
+"""Of one file; no chip has more."""
+
 _ONE = re.compile(r"([vsa])(\d+)")
 _RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
 _INSIDE = re.compile(r" ?/\*.*?\*/")
-_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)")
+_NUMBER = re.compile(
+    r"(-?)(?:0[xX](?P<hexadecimal>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)|0(?P<octal>[0-7]+)"
+    r"|(?P<decimal>0|[1-9]\d*))[uU]?[lL]{0,2}"
+)
+_BASES = MappingProxyType({"hexadecimal": 16, "binary": 2, "octal": 8, "decimal": 10})
 _LITERAL = re.compile(r"lit(?:64)?\((.+)\)")
-_LABEL = re.compile(r'("[^"]+"|[\w.$@]+):\s*(.*)')
+_LABEL = re.compile(r'("[^"]+"|[\w.$@?]+)\s*:(?!:)\s*(.*)', re.S)
 _MODIFIER = re.compile(r"[a-z_0-9]+:.*")
 _COUNT = re.compile(r"[a-z]+cnt\(\d+\)")
 _FLAGS = frozenset(
@@ -139,17 +146,18 @@ _FLAGS = frozenset(
 
 _TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w*-\w*-[\w.]*-(gfx[\w-]+)[^"]*"')
 _LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
-_FUNCTION_TYPE = re.compile(r'\.type\s+("[^"]+"|[^\s,]+)\s*,\s*@function')
+_FUNCTION_TYPE = re.compile(
+    r'\.type\s+("[^"]+"|[^\s,]+)\s*,?\s*[@%#]?\s*'
+    r'"?(?:function|STT_FUNC|gnu_indirect_function|STT_GNU_IFUNC)"?'
+)
 _KERNEL = re.compile(r"\.amdhsa_kernel\s+(\S+)")
 _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
 
 
 def read_assembly(text: str, file: str = "<string>") -> Assembly:
     """The functions of ``text``; raises ``AssemblyError`` for text that has no chip, or several."""
-    lines = [without_comment(line) for line in text.splitlines()]
-    if _FOR_ASSEMBLER.search(text):
-        _leave_macros_out(lines)
-        _check_assembled(lines, file)
+    lines = code_lines(text, file)
+    _check_assembled(lines, file)
     chip = ""
     for number, line in enumerate(lines, 1):
         if (found := _TARGET.match(line)) is None:
@@ -176,39 +184,51 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             chip,
             is_whole,
         )
-        for name, body, is_whole in _bodies(lines, names | descriptors.keys())
+        for name, body, is_whole in _Bodies(lines, names | descriptors.keys(), file).read()
     }
     return Assembly(chip, MappingProxyType(functions))
 
 
 _FOR_ASSEMBLER = re.compile(
-    r"^\s*(?:\.(?:macro|if\w*|else\w*|rept|irpc?|include|incbin)\b"
-    r"|[a-z]\w*\s[^;/\"\n]*\b[vsa]\[[A-Za-z_][^\]\n]*\])",
-    re.M,
+    r"\.(?:if\w*|else\w*|rept?|irpc?|include|incbin|end|subsection|org|altmacro|exitm|purgem)\b"
 )
-"""Directives, and instructions whose registers are symbols."""
+"""Directives that change which lines there are, and where they lie."""
+_NUMBERED_LABEL = re.compile(r"\d+\s*:")
+_LIKE_INSTRUCTION = re.compile(r"(s|v|ds|global|flat|scratch|t?buffer|image|tensor|cluster)_")
+"""What a macro is called that stands for an instruction of that name; another name is not known anyway."""
 _MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
 
 
-def _leave_macros_out(lines: list[str]) -> None:
-    """Empty the lines that define macros: what is in them is code where they are used alone."""
+def _check_assembled(lines: list[str], file: str) -> None:
+    """Raise ``AssemblyError`` at what only an assembler can say; empty the lines that define macros.
+
+    What is in those is code where they are used alone, and by their names.
+    """
     depth = 0
+    macros = set[str]()
     for number, line in enumerate(lines):
-        change = _MACRO_ENDS.get(line.split(maxsplit=1)[0] if line else "", 0)
-        if depth or change:
+        if line.startswith("."):
+            change = _MACRO_ENDS.get(line.split(maxsplit=1)[0], 0)
+            if change > 0:
+                macros.add(re.split(r"[\s,]+", f"{line} ")[1])
+            if depth or change:
+                lines[number] = ""
+            elif found := _FOR_ASSEMBLER.match(line):
+                raise _for_assembler(found[0], file, number + 1)
+            depth = max(0, depth + change)
+        elif depth:
             lines[number] = ""
-        depth = max(0, depth + change)
+        elif line[:1].isdigit() and (found := _NUMBERED_LABEL.match(line)):
+            raise _for_assembler(found[0], file, number + 1)
+    macros = set(filter(_LIKE_INSTRUCTION.match, macros))
+    for number, line in enumerate(lines if macros else (), 1):
+        if line and (word := line.split(maxsplit=1)[0]) in macros:
+            raise _for_assembler(word, file, number)
 
 
-def _check_assembled(lines: Sequence[str], file: str) -> None:
-    """Raise ``AssemblyError`` at what only an assembler can say: which lines there are, how often."""
-    for number, line in enumerate(lines, 1):
-        if found := _FOR_ASSEMBLER.match(line):
-            word = found[0].strip()
-            problem = (
-                f"'{word}' is for the assembler: give the object that llvm-mc makes of this file"
-            )
-            raise AssemblyError(f"{file}:{number}: error: {problem}")
+def _for_assembler(word: str, file: str, line: int) -> AssemblyError:
+    problem = f"'{word}' is for the assembler: give the object that llvm-mc makes of this file"
+    return AssemblyError(f"{file}:{line}: error: {problem}")
 
 
 _PAIRS = (
@@ -233,49 +253,282 @@ def check_whole(text: str, file: str) -> None:
 
 
 def without_comment(line: str) -> str:
-    """The line without its comments, and without spaces around it."""
+    """A line as llvm-objdump prints it without its comments, and without spaces around it."""
     code = line.partition(";")[0]
     if "/*" in code:
         code = _INSIDE.sub("", code)
     return code.partition("//")[0].strip()
 
 
-def _bodies(
-    lines: list[str], functions: set[str]
-) -> Iterator[tuple[str, tuple[AssemblyLabel | AssemblyInstruction, ...], bool]]:
-    """Name, body, and whether a label, or another section, says where it ends."""
-    name, body = "", list[AssemblyLabel | AssemblyInstruction]()
-    source: SourceLine | None = None
-    clause = untold = 0
-    for number, line in enumerate(lines, 1):
-        rest = line
-        while ":" in rest and (found := _LABEL.fullmatch(rest)):
-            label, rest = found[1].strip('"'), found[2]
-            if label in functions or label.startswith(".Lfunc_end"):
-                if name:
-                    yield name, tuple(body), label not in functions
-                name, body = (label, []) if label in functions else ("", [])
-                source = None
-            elif name:
-                body.append(AssemblyLabel(label, number))
-        if not name or not rest:
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_TOKEN = re.compile(
+    r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)'|/\*.*?\*/|(?P<rest>;|//)|(?P<open>"|/\*)""", re.S
+)
+"""What a line may have in which other characters mean nothing."""
+_OPENS = MappingProxyType({'"': "string", "/*": "comment"})
+
+
+def code_lines(text: str, file: str) -> list[str]:
+    """The lines of assembly without comments and spaces around them, as the assembler ends them.
+
+    What goes on over several lines, as a string may, is in the first of them. Raises ``AssemblyError`` for what
+    never ends. Source: LLVM AsmLexer, LexToken, LexSlash and LexQuote.
+    """
+    physical = _LINE_END.split(text) if "\r" in text else text.split("\n")
+    if physical[-1] == "":
+        physical.pop()
+    lines = [""] * len(physical)
+    number = 0
+    while number < len(physical):
+        line = physical[number]
+        if '"' not in line and "/*" not in line and "'" not in line:
+            code = line.partition(";")[0].partition("//")[0].strip()
+            lines[number] = "" if code.startswith("#") else code
+            number += 1
+        elif line.lstrip().startswith("#"):
+            number += 1
+        else:
+            number = _read_tokens(physical, number, lines, file)
+        if lines[number - 1] == ".amdgpu_metadata":
+            number = _end_of_metadata(physical, number)
+    return lines
+
+
+def _end_of_metadata(physical: Sequence[str], number: int) -> int:
+    """The line after the metadata, which are YAML, or the end."""
+    while number < len(physical) and physical[number].strip() != ".end_amdgpu_metadata":
+        number += 1
+    return min(number + 1, len(physical))
+
+
+def _read_tokens(physical: Sequence[str], first: int, lines: list[str], file: str) -> int:
+    """Read a line with strings and comments, and those that they go on over; the line after them."""
+    text, last = physical[first], first
+    begin, at, parts = first, 0, list[str]()
+    while found := _TOKEN.search(text, at):
+        if found["open"]:
+            # It ends on a later line, which becomes one with this one.
+            parts.append(text[at : found.start()])
+            end = found["open"][-1] if found["open"] == '"' else "*/"
+            while (last := last + 1) < len(physical) and end not in physical[last]:
+                text += f"\n{physical[last]}"
+            if last == len(physical):
+                problem = f"the {_OPENS[found['open']]} that begins here has no end"
+                raise AssemblyError(f"{file}:{first + 1}: error: {problem}")
+            text += f"\n{physical[last]}"
+            at = found.start()
             continue
-        if not rest.startswith("."):
-            # LLVM says where the first of a clause comes from, and of the others nothing.
-            made = read_instruction(rest, number, None if 0 < untold < clause else source)
-            body.append(made)
-            if made.mnemonic == "s_clause":
-                clause = untold = made.operands[0] + 1 if isinstance(made.operands[0], int) else 0
-            elif untold:
-                untold -= 1
-        elif rest.startswith(".section"):
-            yield name, tuple(body), True
-            name, body = "", []
-        elif found := _LOCATION.match(rest):
-            source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
-            clause = untold
-    if name:
-        yield name, tuple(body), False
+        parts.append(text[at : found.start()])
+        at = found.end()
+        if found["rest"]:
+            at = len(text)
+        elif found[0].startswith("/*"):
+            if not "".join(parts).strip():
+                begin, parts = last, []
+            else:
+                parts.append(" ")
+        else:
+            parts.append(found[0])
+    parts.append(text[at:])
+    lines[begin] = "".join(parts).strip()
+    return last + 1
+
+
+_Item = AssemblyLabel | AssemblyInstruction
+
+_LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap|rfe)\w*")
+_PADDING = ("s_nop", "s_code_end")
+
+
+def goes_on(body: Sequence[_Item] | None) -> bool:
+    """Whether control runs out of the end of what has been read."""
+    code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
+    last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
+    return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
+
+
+_SECTION = re.compile(r"\.(?:push)?section\s+([^\s,]+)\s*(?:,\s*\"([^\"]*)\")?")
+_SECTIONS = (".text", ".data", ".bss", ".rodata", ".tbss", ".tdata")
+"""Directives that are a section's name."""
+
+_NO_CODE = re.compile(
+    r"\.(?:text|data|bss|rodata|tbss|tdata|(?:push|pop)?section|previous|loc|file|ident|size|type|globl|global|weak"
+    r"|local|hidden|internal|protected|extern|comm|lcomm|symver|set|equ|equiv|p2align[wl]?|balign[wl]?|align"
+    r"|cfi_\w+|amdgcn_target|end_amdhsa_kernel|end_amdgpu_\w+|amdhsa_\w+|amdgpu_\w+|amd_\w+|addrsig\w*|print"
+    r"|lto_discard|line|reloc|no_dead_strip|version|macro|endm|endmacro|att_syntax|warning)\b"
+)
+"""Directives that put nothing between instructions but what runs as nothing."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A function that is being read; ``line``: where it begins."""
+
+    name: str
+    line: int
+    body: list[_Item]
+    is_known: bool = True
+    is_whole: bool = False
+
+
+class _Bodies:
+    """The functions of a text: what is declared to be one, and code that no other function leads to.
+
+    A section goes on where it was left. Data between instructions are like an instruction that is not known.
+    """
+
+    def __init__(self, lines: Sequence[str], functions: set[str], file: str):
+        self.lines = lines
+        self.functions = functions
+        self.file = file
+        self.done: list[_Open] = []
+        self.open: dict[str, _Open] = {}
+        self.section, self.is_code = ".text", True
+        self.before: list[tuple[str, bool]] = []
+        self.labels: dict[str, int] = {}
+        self.source: SourceLine | None = None
+        self.clause = self.untold = 0
+
+    def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
+        """Name, body, and whether the text says where it ends."""
+        for number, line in enumerate(self.lines, 1):
+            rest = line
+            while ":" in rest and (found := _LABEL.fullmatch(rest)):
+                self._label(found[1].strip('"'), number)
+                rest = found[2]
+            if rest.startswith("."):
+                self._directive(rest, number)
+            elif rest and self.is_code:
+                self._instruction(rest, number)
+        for each in self.open.values():
+            if each.is_known and not each.is_whole and not _has_code(each.body):
+                problem = f"'{each.name}' has no instructions: the file is cut short"
+                raise AssemblyError(f"{self.file}:{each.line}: error: {problem}")
+        for each in self.done:
+            if each.is_known or _has_code(each.body):
+                yield each.name, tuple(each.body), each.is_whole
+
+    def _label(self, name: str, number: int) -> None:
+        if name in self.labels:
+            problem = f"'{name}' is defined twice, first in line {self.labels[name]}: give one file at a time"
+            raise AssemblyError(f"{self.file}:{number}: error: {problem}")
+        self.labels[name] = number
+        known = self.open.get(self.section)
+        if name.startswith(".Lfunc_end"):
+            self._close()
+        elif name in self.functions:
+            self._begin(name, number, is_known=True)
+        elif not self.is_code:
+            return
+        elif known is None or not (
+            goes_on(known.body) or not _has_code(known.body) or name in self._named
+        ):
+            self._begin(name, number, is_known=False)
+        else:
+            if not known.is_known and not _has_code(known.body):
+                known.name = name
+            known.body.append(AssemblyLabel(name, number))
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """What instructions and data name: where control may go other than from the line before."""
+        return frozenset(
+            word.strip('"')
+            for line in self.lines
+            if line and not _NAMES.match(line)
+            for word in _WORD.findall(_LABEL.sub(r"\2", line))
+        )
+
+    def _close(self) -> None:
+        known = self.open.pop(self.section, None)
+        if known is not None:
+            known.is_whole = True
+        self.source = None
+
+    def _begin(self, name: str, number: int, *, is_known: bool) -> None:
+        known = self.open.pop(self.section, None)
+        self.source = None
+        if known is not None and not known.is_known and not goes_on(known.body):
+            known.is_whole = True
+        made = _Open(name, number, [], is_known)
+        self.open[self.section] = made
+        self.done.append(made)
+
+    def _directive(self, line: str, number: int) -> None:
+        if found := _LOCATION.match(line):
+            self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
+            self.clause = self.untold
+            return
+        word = line.split(maxsplit=1)[0]
+        if word in (".popsection", ".previous"):
+            self._enter(*(self.before.pop() if self.before else (".text", True)))
+        elif found := _SECTION.match(line):
+            name = found[1].strip('"')
+            is_code = name.startswith(".text") or "x" in (found[2] or "")
+            if word == ".section":
+                self.before = self.before[:-1]
+            self.before.append((self.section, self.is_code))
+            self._enter(name, is_code)
+        elif word in _SECTIONS:
+            self._enter(word, word == ".text")
+        elif self.is_code and self.section in self.open and not _NO_CODE.match(line):
+            self._add(AssemblyInstruction(word, (), (), number, " ".join(line.split()), self.source))
+
+    def _enter(self, section: str, is_code: bool) -> None:
+        if known := self.open.get(self.section):
+            known.is_whole = True
+        self.section, self.is_code, self.source = section, is_code, None
+
+    def _instruction(self, text: str, number: int) -> None:
+        if problem := _problem(text):
+            raise AssemblyError(f"{self.file}:{number}: error: {problem}")
+        if self.section not in self.open:
+            self._begin(self.section, number, is_known=False)
+        # LLVM says where the first of a clause comes from, and of the others nothing.
+        source = None if 0 < self.untold < self.clause else self.source
+        made = read_instruction(text, number, source)
+        self._add(made)
+        if made.mnemonic == "s_clause":
+            count = made.operands[0] if made.operands else 0
+            self.clause = self.untold = count + 1 if isinstance(count, int) else 0
+        elif self.untold:
+            self.untold -= 1
+
+    def _add(self, made: AssemblyInstruction) -> None:
+        known = self.open[self.section]
+        known.is_whole = False
+        known.body.append(made)
+
+
+def _has_code(body: Sequence[_Item]) -> bool:
+    return any(isinstance(each, AssemblyInstruction) for each in body)
+
+
+_NAMES = re.compile(r"\.(?:type|globl|global|weak|hidden|protected|local|size|amdhsa_\w+|loc|file|section)\b")
+_WORD = re.compile(r'"[^"]+"|[\w.$@?]+')
+
+_INDEXED = re.compile(r"(?<![\w.$@:])(?:[vsa]|ttmp)\s*\[[^\]]*\]?(?:[\w$@]|\.(?![lh]\b))?")
+_PLAIN = re.compile(r"(?:[vsa]|ttmp)\[(0|[1-9]\d*)(?::(0|[1-9]\d*))?\]")
+_ODD = re.compile(r'(?<![\w.$@:])(?:(?:[vsa]|ttmp)0\d+\b|"(?:[vsa]|ttmp)\d+")')
+
+
+@lru_cache(maxsize=1 << 16)
+def _problem(text: str) -> str:
+    """Why the registers of an instruction cannot be read, if so."""
+    found = _ODD.search(text)
+    if found is not None:
+        return f"'{found[0]}' is for the assembler: give the object that llvm-mc makes of this file"
+    if "[" not in text:
+        return ""
+    for each in _INDEXED.finditer(text):
+        plain = _PLAIN.fullmatch(each[0])
+        if plain is None:
+            word = text[: each.end()]
+            return f"'{word}' is for the assembler: give the object that llvm-mc makes of this file"
+        first, last = int(plain[1]), int(plain[2] or plain[1])
+        if not first <= last < MOST_REGISTERS:
+            return f"there are no registers '{each[0]}'"
+    return ""
 
 
 def read_instruction(text: str, line: int, source: SourceLine | None = None) -> AssemblyInstruction:
@@ -331,9 +584,21 @@ def _operand(word: str) -> Operand:
         return Registers((word,))
     if found := _RUN.fullmatch(word):
         first, last = int(found[2]), int(found[3] or found[2])
+        if last >= MOST_REGISTERS:
+            return word
         return Registers(tuple(f"{found[1]}{n}" for n in range(first, last + 1)))
-    number = found[1] if (found := _LITERAL.fullmatch(word)) else word
-    return int(number, 0) if _NUMBER.fullmatch(number) else word
+    text = found[1] if (found := _LITERAL.fullmatch(word)) else word
+    number = read_integer(text)
+    return word if number is None else number
+
+
+def read_integer(text: str) -> int | None:
+    """The integer that a word is, in any spelling of the assembler; None for other words."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    base, digits = next((_BASES[name], each) for name, each in found.groupdict().items() if each)
+    return -int(digits, base) if found[1] else int(digits, base)
 
 
 def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
@@ -342,8 +607,10 @@ def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
         if found := _KERNEL.fullmatch(line):
             current = dict[str, int]()
             yield found[1], current
-        elif (found := _DIRECTIVE.fullmatch(line)) and _NUMBER.fullmatch(found[2]):
-            current[found[1]] = int(found[2], 0)
+        elif found := _DIRECTIVE.fullmatch(line):
+            number = read_integer(found[2])
+            if number is not None:
+                current[found[1]] = number
 
 
 _ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")

@@ -88,10 +88,9 @@ def can_hold(
         return True
     of_step = _operations(code)
 
-    settles = code.mode.passes_on_late
 
     def follow(state: State | None, steps: Iterable[Step]) -> State | None:
-        after = State(code.flow.chip, settles=settles) if state is None else state.copy()
+        after = State(code) if state is None else state.copy()
         for step in steps:
             if id(step) in of_step:
                 after.step(code, step, of_step[id(step)])

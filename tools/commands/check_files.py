@@ -14,6 +14,7 @@ from fencewright.checker.cdna_objects import (
     chip_of_object,
     descriptors_of_object,
     functions_of_object,
+    untyped_functions,
 )
 from fencewright.checker.cdna_targets import chip_of
 from fencewright.checker.cdna_text import (
@@ -79,7 +80,8 @@ def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
         chip = chip_of_object(content, file)
         listing = _disassembled(content, file)
         symbols, descriptors = functions_of_object(content), descriptors_of_object(content)
-        return read_disassembly(listing, chip, file, symbols, descriptors), listing
+        untyped = untyped_functions(content)
+        return read_disassembly(listing, chip, file, symbols, descriptors, untyped), listing
     if diagnostics.is_bitcode(content):
         raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
     text = diagnostics.as_text(content)
