@@ -8,7 +8,7 @@ says who goes on to read what the others have left. Orders are those of ``ptx_or
 "Release and Acquire Patterns"; "Causality order".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -64,7 +64,9 @@ class SpinAnalysis:
         self.function = places.function
         self.values = values
         self.instructions = tuple(self.function.instructions)
+        self._waiting: set[int] = set()
         self.spins = [*self._spins()]
+        self._users = self._uses()
         self.counters = [each for each in self.instructions if self._counts(each)]
 
     def missing(self) -> Iterator[Unordered]:
@@ -93,6 +95,7 @@ class SpinAnalysis:
             depends = _depending(steps, reads)
             if not self._leads_out(body, depends):
                 continue
+            self._waiting.update(each.number for each in steps)
             for each in reads:
                 if each.number not in seen:
                     seen.add(each.number)
@@ -124,12 +127,27 @@ class SpinAnalysis:
         )
         if not adds or _is_shared(self.places.of(statement.accesses[0])):
             return False
-        depends = _depending(self.instructions, [each])
-        return any(
-            not depends.isdisjoint(other.statement.uses)
-            for other in self.instructions
-            if other.statement.operation == "bra" and other.number > each.number
-        )
+        depends = set(statement.defines)
+        work = [*depends]
+        while work:
+            for user in self._users.get(work.pop(), ()):
+                if user.statement.operation == "bra":
+                    # What a loop waits against says nothing of who is last: the loop acquires.
+                    if user.number > each.number and user.number not in self._waiting:
+                        return True
+                    continue
+                work += [name for name in user.statement.defines if name not in depends]
+                depends.update(user.statement.defines)
+        return False
+
+    def _uses(self) -> Mapping[str, Sequence[PtxInstruction]]:
+        """What computes with a register, and the branches that it decides."""
+        found: dict[str, list[PtxInstruction]] = {}
+        for each in self.instructions:
+            if each.statement.kind is EffectKind.NONE or each.statement.operation == "bra":
+                for name in each.statement.uses:
+                    found.setdefault(name, []).append(each)
+        return found
 
     # What is not ordered
 

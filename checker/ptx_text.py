@@ -138,7 +138,15 @@ _REFERENCE = re.compile(r"[%$]?[A-Za-z_$][\w$]*")
 
 
 def read_ptx(text: str, file: str = "<string>") -> PtxFile:
-    """The functions of ``text``. Raises ``PtxError`` for what is no whole file of PTX."""
+    """The functions of ``text``. Raises ``PtxError`` for what is no whole file of PTX.
+
+    The runtime compiler and those who keep its PTX end a text with NULs, which belong to it no more. Texts of several
+    modules may follow each other, as long as all are for one chip and no name is defined twice.
+    """
+    text = text.rstrip("\0")
+    if (at := text.find("\0")) >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise PtxError(f"{file}:{line}: error: there is a NUL character in it: this is no text")
     return _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
 
 
@@ -188,14 +196,6 @@ class _Names:
                 return name + scope.suffix
             scope = scope.outer
         return name
-
-
-@dataclass(frozen=True, slots=True)
-class _Jump:
-    """A label that a jump names, as seen from where it stands."""
-
-    label: str
-    names: _Names
 
 
 class _Body:
@@ -335,19 +335,28 @@ class _Reader:
             following = self.text.find(" .", self.at + 1, end)
             end = following if following >= 0 else end
         line = self.text[self.at : end]
-        if word == ".loc" and (found := _LOC.match(line)) and not self.is_inline():
+        if word in (".version", ".target"):
+            self.header(word, line)
+        elif word == ".loc" and (found := _LOC.match(line)) and not self.is_inline():
             self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
-        elif word == ".version":
-            if (found := _VERSION.match(line)) is None:
-                raise self.error(f"'{line.strip()}' is no version")
-            self.version = (int(found[1]), int(found[2]))
-        elif word == ".target":
-            if (found := _TARGET.match(line)) is None:
-                raise self.error(f"'{line.strip()}' names no chip of NVIDIA's")
-            self.target = found[1]
         elif word == ".address_size" and (found := _ADDRESS_SIZE.match(line)):
             self.address_size = int(found[1])
         self.at = end
+
+    def header(self, word: str, line: str) -> None:
+        """Read the version or the chip of a module, which is that of those before it."""
+        if word == ".version":
+            if (found := _VERSION.match(line)) is None:
+                raise self.error(f"'{line.strip()}' is no version")
+            self.version = self.version or (int(found[1]), int(found[2]))
+            return
+        if (found := _TARGET.match(line)) is None:
+            raise self.error(f"'{line.strip()}' names no chip of NVIDIA's")
+        if self.target not in ("", found[1]):
+            raise self.error(
+                f"a module for {found[1]} follows one for {self.target}: give each a file of its own"
+            )
+        self.target = found[1]
 
     def is_inline(self) -> bool:
         """Whether the reader is in an inline text."""
@@ -402,10 +411,28 @@ class _Reader:
         line = self.line_at(start)
         for each in _variables(found["space"], found["rest"], line):
             if self.body is None:
-                self.variables[each.name] = each
+                self.define_variable(each, start)
             else:
                 name = self.body.names.declare(each.name)
                 self.body.variables[name] = PtxVariable(name, each.space, each.size, line)
+
+    def define_variable(self, variable: PtxVariable, start: int) -> None:
+        """Add a variable of the module; a declaration of the same one may come again."""
+        known = self.variables.get(variable.name)
+        if known is None or known.size is None:
+            self.variables[variable.name] = variable
+        elif variable.size is not None and (known.space, known.size) != (
+            variable.space,
+            variable.size,
+        ):
+            raise self.twice(variable.name, known.line, start)
+
+    def twice(self, name: str, line: int, at: int | None = None) -> PtxError:
+        """An error where a name is defined again that is defined at a line."""
+        return self.error(
+            f"'{name}' is defined twice, first in line {line}: give each module a file of its own",
+            at,
+        )
 
     def declare_registers(self, type: str, names: str) -> None:
         body = self.body
@@ -466,6 +493,9 @@ class _Reader:
         found = _NAME.search(body.header)
         if found is None:
             raise self.error("this function has no name")
+        if (known := self.functions.get(found["name"])) is not None:
+            problem = self.twice(known.name, known.line)
+            raise PtxError(re.sub(r":\d+: error", f":{body.line}: error", str(problem), count=1))
         parameters = body.header[found.end() :]
         blocks = _blocks(body)
         function = PtxFunction(

@@ -12,7 +12,10 @@ for tensor memory, which is left to them by telling them to go on.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import combinations
 
+from fencewright.checker.ptx_conditions import Condition, Conditions
 from fencewright.checker.ptx_flow import states
 from fencewright.checker.ptx_places import Overlap, Place, Places, overlap
 from fencewright.checker.ptx_text import PtxBlock, PtxInstruction
@@ -120,17 +123,26 @@ def _padded(groups: tuple[int, ...], most: int) -> tuple[int, ...]:
 class _State:
     """``flights``: one for each row. ``same``: operations whose addresses have not changed since.
 
-    ``bound``: those whose guards have not.
+    ``broken``: conditions of operations in flight of whose registers one has been written since. Of
+    an operation that is not in flight none is: a way without it says nothing of it.
     """
 
     flights: tuple[_Flight, ...]
     same: int = 0
-    bound: int = 0
+    broken: int = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Every operation in flight, or that was at the last barrier."""
+        found = 0
+        for each in self.flights:
+            found |= each.all | each.told
+        return found
 
     def join(self, other: "_State") -> "_State":
         """What may be on either path."""
         flights = tuple(a.join(b) for a, b in zip(self.flights, other.flights, strict=True))
-        return _State(flights, self.same | other.same, self.bound & other.bound)
+        return _State(flights, self.same | other.same, self.broken | other.broken)
 
 
 _NOTHING = _State((_Flight(),) * len(COMPLETIONS))
@@ -140,7 +152,7 @@ _NOTHING = _State((_Flight(),) * len(COMPLETIONS))
 class _Operation:
     """An operation of a row: the registers and places that it is not done with when it is issued.
 
-    ``signals``: where its mbarrier is, if it has one. ``guards``: the predicates that are true if it is issued.
+    ``signals``: where its mbarrier is, if it has one. ``conditions``: what is true where it is issued.
     """
 
     instruction: PtxInstruction
@@ -148,7 +160,7 @@ class _Operation:
     registers: frozenset[str]
     places: tuple[Place, ...]
     signals: Place | None
-    guards: frozenset[str]
+    conditions: tuple[Condition, ...]
 
     @property
     def completion(self) -> Completion:
@@ -156,24 +168,13 @@ class _Operation:
         return COMPLETIONS[self.row]
 
 
-_COMPARISONS = {"ge": (0, True), "gt": (1, True), "lt": (0, False), "le": (1, False)}
-"""By the comparison: what to add to its constant, and whether it says at least that, or less."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Bound:
-    """A register is at least ``least``, or it is not."""
+class _Choice:
+    """One wait of a switch, by its number: how many groups are ``left``, and when it is reached."""
 
-    register: str
-    least: int
-    at_least: bool
-
-    def contradicts(self, is_true: bool, other: "_Bound") -> bool:
-        """Whether another one cannot be true where this one is, or is not."""
-        at_least = self.at_least is is_true
-        if self.register != other.register or at_least is other.at_least:
-            return False
-        return other.least >= self.least if other.at_least else other.least <= self.least
+    wait: int
+    left: int
+    condition: Condition | None
 
 
 class WaitAnalysis:
@@ -186,10 +187,13 @@ class WaitAnalysis:
         self.operations = [*self._operations()]
         self._of: dict[int, list[int]] = {}
         self._at: dict[str, int] = {}
-        self._guarded: dict[str, int] = {}
+        self._conditions = [(bit, c) for bit, o in enumerate(self.operations) for c in o.conditions]
+        self._about: dict[str, int] = {}
+        self._of_operation = [0] * len(self.operations)
+        for index, (bit, condition) in enumerate(self._conditions):
+            self._about[condition.register] = self._about.get(condition.register, 0) | 1 << index
+            self._of_operation[bit] |= 1 << index
         for bit, each in enumerate(self.operations):
-            for name in each.guards:
-                self._guarded[name] = self._guarded.get(name, 0) | 1 << bit
             self._of.setdefault(each.instruction.number, []).append(bit)
             for place in each.places:
                 self._at[place.root] = self._at.get(place.root, 0) | 1 << bit
@@ -214,7 +218,8 @@ class WaitAnalysis:
             any(_is_of(each, row) and n not in seen for n, each in statements)
             for row in COMPLETIONS
         ]
-        for each, state in states(self.function, _NOTHING, self._after, along=self._along):
+        exactly = partial(self._after, chosen=False)
+        for each, state in states(self.function, _NOTHING, exactly, along=self._along):
             rows = [
                 (flight, unknown)
                 for row, flight, unknown in zip(COMPLETIONS, state.flights, unseen, strict=True)
@@ -239,37 +244,49 @@ class WaitAnalysis:
                 if registers or places or completion.left is Left.WRITES_GLOBAL:
                     mbarrier = each.statement.operand(OperandRole.SIGNAL)
                     signals = self.places.of_mbarrier(mbarrier) if mbarrier else None
-                    guards = self._true_if(each.statement.guard)
-                    yield _Operation(each, row, frozenset(registers), places, signals, guards)
+                    conditions = self.conditions.at(each)
+                    yield _Operation(each, row, frozenset(registers), places, signals, conditions)
 
-    def _true_if(self, guard: str) -> frozenset[str]:
-        """The predicates that are true where a guard is: it, and all of which it is a conjunction."""
-        found: set[str] = set()
-        work = [] if guard.startswith("!") else [*names_in(guard)]
-        while work:
-            name = work.pop()
-            made = self.places.written.get(name)
-            if made is None or name in found:
-                continue
-            found.add(name)
-            if made.statement.operation == "and" and not made.statement.guard:
-                work += made.statement.uses
-            if (bound := self._bound_of(name)) is not None:
-                found.add(bound.register)
-        return frozenset(found)
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What holds at each instruction."""
+        return Conditions(self.places)
 
-    def _bound_of(self, predicate: str) -> "_Bound | None":
-        """What a predicate says of a register, if it compares one with a constant as signed numbers."""
-        made = self.places.written.get(predicate)
-        words = made.statement.opcode.name.split(".") if made is not None else []
-        if made is None or len(words) != 3 or words[0] != "setp" or not words[2].startswith("s"):
-            return None
-        _, register, constant = made.statement.operands
-        least = number(constant)
-        if least is None or words[1] not in _COMPARISONS:
-            return None
-        more, at_least = _COMPARISONS[words[1]]
-        return _Bound(register, least + more, at_least)
+    @cached_property
+    def _chosen(self) -> Mapping[int, int]:
+        """Of waits for groups among which a switch chooses, the fewest groups that one leaves.
+
+        Which is chosen is known at run time, as how many groups are in flight is: the choice is taken
+        to be right. Two alternatives are no switch, but the last turn of a loop.
+        """
+        found: dict[tuple[int, str, int], list[_Choice]] = {}
+        tables = {
+            target: block.number
+            for block in self.function.blocks
+            if block.instructions and block.instructions[-1].statement.operation == "brx"
+            for target in block.successors
+        }
+        for row, block, each in self._counted():
+            left = number(each.statement.operands[0]) or 0
+            if (table := tables.get(block)) is not None:
+                found.setdefault((row, "", table), []).append(_Choice(each.number, left, None))
+            for name, condition in _by_register(self.conditions.at(each)).items():
+                key = (row, name, condition.width)
+                found.setdefault(key, []).append(_Choice(each.number, left, condition))
+        return {
+            each.wait: min(other.left for other in choices)
+            for choices in found.values()
+            if len({each.left for each in choices}) > 2 and _exclude_each_other(choices)
+            for each in choices
+        }
+
+    def _counted(self) -> Iterator[tuple[int, int, PtxInstruction]]:
+        """The waits that leave a number of groups, with their rows and blocks."""
+        for block in self.function.blocks:
+            for each in block.instructions:
+                for row, completion in enumerate(COMPLETIONS):
+                    if completion.commit and each.statement.operation in completion.waits:
+                        yield row, block.number, each
 
     def _registers_of(self, each: PtxInstruction) -> Sequence[str]:
         """The registers that it writes, and those that are copies of one of them alone."""
@@ -328,58 +345,53 @@ class WaitAnalysis:
 
     # How it goes on
 
-    def _after(self, each: PtxInstruction, state: _State) -> _State:
+    def _after(self, each: PtxInstruction, state: _State, chosen: bool = True) -> _State:
         statement = each.statement
         if statement.kind is EffectKind.OPAQUE or statement.operation == "call":
             # It may wait for anything.
             return _NOTHING
-        same, bound = state.same, state.bound
+        same, broken = state.same, state.broken
         for register in statement.defines:
             same &= ~self._at.get(register, 0)
-            bound &= ~self._guarded.get(register, 0)
+            if about := self._about.get(register, 0) & ~broken:
+                broken |= about & self._conditions_of(state.in_flight)
         flights = state.flights
         if statement.kind is not EffectKind.NONE:
+            given = number(statement.operands[0]) if statement.operands else 0
+            left = self._chosen.get(each.number, given or 0) if chosen else given or 0
             flights = tuple(
-                self._through(statement, row, flight)
+                self._through(statement, row, flight, left)
                 for row, flight in zip(COMPLETIONS, flights, strict=True)
             )
         for bit in self._of.get(each.number, ()):
             row = self.operations[bit].row
+            if not state.in_flight >> bit & 1:
+                broken &= ~self._of_operation[bit]
             flights = (*flights[:row], flights[row].issued(1 << bit), *flights[row + 1 :])
-            same, bound = same | 1 << bit, bound | 1 << bit
-        return _State(flights, same, bound)
+            same |= 1 << bit
+        return _State(flights, same, broken)
+
+    def _conditions_of(self, operations: int) -> int:
+        found = 0
+        for bit in bits(operations):
+            found |= self._of_operation[bit]
+        return found
 
     def _along(self, block: PtxBlock, following: int, state: _State) -> _State:
-        """Without what is only issued where a predicate is true, on the way on which it is false."""
-        last = block.instructions[-1].statement if block.instructions else None
-        if last is None or last.operation != "bra" or not last.guard or len(block.successors) < 2:
-            return state
-        is_taken = following != block.number + 1
-        gone = 0
-        for bit in bits(state.bound & self._of_register(last.guard)):
-            gone |= 1 << bit if self._excludes(last.guard, is_taken, bit) else 0
+        """Without what is not issued where the branch goes that way."""
+        in_flight, gone = state.in_flight, 0
+        for said in self.conditions.on_edge(block, following) if in_flight else ():
+            for index in bits(self._about.get(said.register, 0) & ~state.broken):
+                bit, condition = self._conditions[index]
+                if in_flight >> bit & 1 and said.contradicts(condition):
+                    gone |= 1 << bit
         if not gone:
             return state
         return replace(state, flights=tuple(each.cancelled(gone) for each in state.flights))
 
-    def _of_register(self, guard: str) -> int:
-        """The operations that are guarded by a predicate, or by another one of the same register."""
-        name = guard.removeprefix("!")
-        bound = self._bound_of(name)
-        mask = self._guarded.get(name, 0)
-        return mask if bound is None else mask | self._guarded.get(bound.register, 0)
-
-    def _excludes(self, guard: str, is_taken: bool, bit: int) -> bool:
-        """Whether an operation cannot have been issued where a branch is taken, or is not."""
-        name, is_true = guard.removeprefix("!"), is_taken is not guard.startswith("!")
-        guards = self.operations[bit].guards
-        if name in guards and not is_true:
-            return True
-        known = self._bound_of(name)
-        others = [each for each in map(self._bound_of, guards) if each is not None]
-        return known is not None and any(known.contradicts(is_true, each) for each in others)
-
-    def _through(self, statement: Statement, row: Completion, flight: _Flight) -> _Flight:
+    def _through(
+        self, statement: Statement, row: Completion, flight: _Flight, left: int
+    ) -> _Flight:
         if row.conflicts is not None and statement.operation in MEETS:
             return replace(flight, told=flight.all)
         if row.commit and statement.operation == row.commit:
@@ -387,7 +399,7 @@ class WaitAnalysis:
         if not _is_wait(statement, row) or not flight.all:
             return flight
         if row.commit and statement.operation in row.waits:
-            return flight.down_to(number(statement.operands[0]) or 0)
+            return flight.down_to(left)
         mbarrier = statement.operand(OperandRole.MBARRIER)
         return flight.without(self._signalled(flight.all, self.places.of_mbarrier(mbarrier)))
 
@@ -482,6 +494,25 @@ class WaitAnalysis:
             return Overlap.NO
         places = [*self._in_tensor_memory(later)]
         return max((overlap(a, b) for a in places for b in before.places), default=Overlap.MAYBE)
+
+
+def _by_register(conditions: Sequence[Condition]) -> Mapping[str, Condition]:
+    """All that holds of each register but predicates."""
+    found: dict[str, Condition] = {}
+    for each in conditions:
+        if each.width > 1:
+            known = found.get(each.register)
+            if known is None or known.width == each.width:
+                found[each.register] = each if known is None else known.both(each)
+    return found
+
+
+def _exclude_each_other(choices: Sequence[_Choice]) -> bool:
+    """Whether only one of some waits is reached at a time: each by its own entry of a table, or value."""
+    return all(
+        a.condition is None or b.condition is None or a.condition.contradicts(b.condition)
+        for a, b in combinations(choices, 2)
+    )
 
 
 def _is_wait(statement: Statement, completion: Completion) -> bool:

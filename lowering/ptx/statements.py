@@ -669,9 +669,39 @@ def read_statement(text: str) -> Statement | None:
     if (found := _INSTRUCTION.fullmatch(text)) is None:
         return None
     statement = Statement(read_opcode(found[1]), split_operands(found[2]), guard)
-    return (
-        None if len(statement.operands) < LEAST_OPERANDS.get(statement.operation, 0) else statement
-    )
+    return statement if _is_whole(statement) else None
+
+
+def _is_whole(statement: Statement) -> bool:
+    """Whether a statement has the operands that its operation needs, and addresses in brackets."""
+    row, operands = statement.opcode.row, statement.operands
+    if not all(map(_is_closed, operands)):
+        return False
+    if row is None:
+        return True
+    if len(operands) < LEAST_OPERANDS.get(row.name, 0):
+        return False
+    needed = 0 if row.kind in _ELSEWHERE else sum(each in _IN_BRACKETS for each in row.roles)
+    return sum(each.startswith("[") for each in operands) >= needed
+
+
+_IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))
+_ELSEWHERE = (EffectKind.NONE, EffectKind.TENSOR)
+"""Kinds of operations whose addresses have other forms too: descriptors, parameters."""
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+
+
+def _is_closed(operand: str) -> bool:
+    """Whether an operand has something in it, and every bracket its counterpart."""
+    if not any(each in operand for each in _OPENING + _CLOSING):
+        return bool(operand)
+    opened: list[str] = []
+    for character in operand:
+        if character in _OPENING:
+            opened.append(character)
+        elif character in _CLOSING and (not opened or opened.pop() != _PAIRS[character]):
+            return False
+    return not opened and operand.replace(" ", "") not in ("", "[]")
 
 
 def split_operands(text: str) -> tuple[str, ...]:

@@ -442,3 +442,15 @@ def test_a_function_that_is_called_has_no_surplus_proxy_fence() -> None:
     assert [*ProxyAnalysis(Places(module, module.functions["f"])).surplus()] == []
     module = read_ptx(text.replace(".func", ".entry"), "k.ptx")
     assert len([*ProxyAnalysis(Places(module, module.functions["f"])).surplus()]) == 1
+
+
+def test_a_grid_barrier_whose_counter_is_waited_against() -> None:
+    """As cooperative groups do it: the loop acquires, the counter's result is what it compares with."""
+    meet = (
+        "st.global.b32 [d2], r1;\nbarrier.sync 0;\natom.add.release.gpu.u32 r3, [d1], 1;\n"
+        "SPIN: ld.acquire.gpu.u32 r4, [d1];\nxor.b32 r5, r4, r3;\nsetp.gt.s32 p1, r5, -1;\n"
+        "@p1 bra SPIN;\nbarrier.sync 0;\nld.global.b32 r6, [d2+4];\n"
+    )
+    assert said(meet) == []
+    assert said(meet.replace("ld.acquire", "ld.relaxed")) == [("unordered-wait", "warning")]
+    assert said(meet.replace("add.release", "add.relaxed")) == [("unordered-signal", "warning")]

@@ -207,6 +207,28 @@ BODY = ".entry k() {\n.reg .b32 r<2>;\nmov.u32 r0, r1;\nret;\n}\n"
         (".version 8.0\n" + BODY, "k.ptx:1: error: no .target line: this is no whole PTX file"),
         (HEAD + BODY.replace("ret", "bra L"), "k.ptx:7: error: there is no label 'L' to jump to"),
         (HEAD + BODY.replace("ret", "= 3"), "k.ptx:7: error: '= 3' is no instruction of PTX"),
+        (HEAD + BODY + HEAD + BODY, "k.ptx:12: error: 'k' is defined twice, first in line 4"),
+        (
+            HEAD + BODY + HEAD.replace("sm_90a", "sm_80") + BODY.replace(" k(", " j("),
+            "k.ptx:10: error: a module for sm_80 follows one for sm_90a: give each a file",
+        ),
+        (
+            HEAD + ".global .b32 x;\n.global .b64 x;\n" + BODY,
+            "k.ptx:5: error: 'x' is defined twice, first in line 4",
+        ),
+        (HEAD + BODY.replace("ret", "\0ret"), "k.ptx:7: error: there is a NUL character in it"),
+        *(
+            (HEAD + BODY.replace("ret", text), f"k.ptx:7: error: '{text}' is no instruction of PTX")
+            for text in (
+                "atom.global.add.u32 %r2, %rd2, 1",
+                "ld.global.u32 %r2, 5",
+                "ld.global.u32 %r2, []",
+                "ld.param.u64 %rd1, [data_",
+                "mbarrier.arrive.shared::cta.b64 ], [full]",
+                "mbarrier.try_wait.shared::cta.b64 %p1, full, 0",
+                "cp.async.ca.shared.global [%r1], %rd1, 4",
+            )
+        ),
         (
             HEAD + BODY.replace("ret;", ".entry j() {"),
             "k.ptx:7: error: a function begins within 'k'",
@@ -217,6 +239,18 @@ BODY = ".entry k() {\n.reg .b32 r<2>;\nmov.u32 r0, r1;\nret;\n}\n"
 )
 def test_what_cannot_be_read(text: str, problem: str) -> None:
     assert read_error(text).startswith(problem)
+
+
+def test_several_modules_and_the_nuls_after_them_are_read() -> None:
+    """The runtime compiler ends its text with a NUL; texts that follow each other are all read."""
+    other = BODY.replace(" k(", " j(")
+    found = read_ptx(
+        f".extern .shared .b32 x[];\n{BODY}".join(
+            (HEAD, f"{HEAD}.extern .shared .b32 x[];\n{other}\0\0")
+        )
+    )
+    assert list(found.functions) == ["k", "j"]
+    assert found.target == "sm_90a"
 
 
 def test_every_prefix_is_read_or_refused() -> None:

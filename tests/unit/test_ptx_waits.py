@@ -231,3 +231,75 @@ def test_reads_before_the_grid_has_waited() -> None:
     weights = "ld.global.b32 r3, [d2];\n" + GRID + SIZES
     assert said(weights) == [("grid-dependency", "note")]
     assert said(SIZES + "griddepcontrol.launch_dependents;\n") == []
+
+
+def _skipping(predicate: str, label: str, text: str, join: str = "") -> str:
+    return f"@{predicate} bra {label};\n{text}{label}:\n{join}"
+
+
+NOT_FIRST = "ld.global.b32 r6, [d2];\nsetp.ne.s32 p1, r6, 0;\n"
+
+
+@pytest.mark.parametrize(
+    ("second", "found"),
+    [
+        ("", []),
+        # The same condition, computed again: of one register, by whichever comparison.
+        ("setp.ne.s32 p2, r6, 0;\n", []),
+        ("setp.gt.u32 p2, r6, 0;\n", []),
+        ("setp.gt.s32 p2, r6, 0;\n", []),
+        ("setp.eq.s32 p3, r6, 0;\nnot.pred p2, p3;\n", []),
+        # Another one, or one of a register that has changed since.
+        ("setp.ne.s32 p2, r6, 1;\n", ERROR),
+        ("setp.lt.s32 p2, r6, 1;\n", ERROR),
+        ("setp.ne.s32 p2, r5, 0;\n", ERROR),
+        ("add.s32 r6, r6, 1;\nsetp.ne.s32 p2, r6, 0;\n", ERROR),
+    ],
+)
+def test_a_copy_and_its_wait_under_one_condition(second: str, found: list[tuple[str, str]]) -> None:
+    copy = NOT_FIRST + _skipping("p1", "L1", COPY)
+    again = "p2" if second else "p1"
+    wait = second + _skipping(again, "L2", "cp.async.wait_all;\n")
+    assert said(copy + wait + READ) == found
+
+
+def test_a_comparison_that_is_older_than_its_register() -> None:
+    """A predicate says nothing of what its operand has become since."""
+    stale = "ld.global.b32 r6, [d2];\nsetp.ne.s32 p2, r6, 0;\nadd.s32 r6, r6, 1;\n"
+    copy = "setp.ne.s32 p1, r6, 0;\n" + _skipping("p1", "L1", COPY)
+    wait = _skipping("p2", "L2", "cp.async.wait_all;\n")
+    assert said(stale + copy + wait + READ) == ERROR
+
+
+def test_a_copy_of_the_turn_before_is_not_taken_back_by_the_condition_of_this_one() -> None:
+    turn = "setp.ne.s32 p1, r6, 0;\n" + _skipping("p1", "L1", COPY + GROUP) + READ
+    assert (
+        said(f"LOOP:\nadd.s32 r6, r6, 1;\n{turn}setp.lt.s32 p2, r6, r5;\n@p2 bra LOOP;\n") == ERROR
+    )
+
+
+COPIES = (
+    COPY + GROUP + COPY.replace("[sm]", "[sm+16]") + GROUP + COPY.replace("[sm]", "[sm+32]") + GROUP
+)
+TABLE = "T: .branchtargets W0, W1, W2;\nbrx.idx r6, T;\n"
+CHAIN = "setp.eq.s32 p1, r6, 0;\n@p1 bra W0;\nsetp.eq.s32 p2, r6, 1;\n@p2 bra W1;\n"
+
+
+def _switch(choose: str, first: int) -> str:
+    waits = (f"W{n}:\ncp.async.wait_group {first + n};\nbra D;\n" for n in (2, 1, 0))
+    return f"{COPIES}{choose}{''.join(waits)}D:\n"
+
+
+@pytest.mark.parametrize("choose", [TABLE, CHAIN])
+def test_a_switch_that_chooses_the_wait_is_taken_to_choose_right(choose: str) -> None:
+    assert said(_switch(choose, 0) + READ) == []
+    # Where more groups may be left on a way than were issued after it, the count is chosen by them.
+    assert said(_switch(choose, 0) + READ.replace("[sm]", "[sm+32]")) == []
+    # None of them waits for the newest.
+    assert said(_switch(choose, 1) + READ.replace("[sm]", "[sm+32]")) == ERROR
+
+
+def test_two_waits_are_no_switch() -> None:
+    waits = "cp.async.wait_group 1;\nbra D;\nW0:\ncp.async.wait_group 0;\nD:\n"
+    body = COPY + GROUP + "setp.eq.s32 p1, r6, 0;\n@p1 bra W0;\n" + waits + READ
+    assert said(body) == ERROR
