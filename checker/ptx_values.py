@@ -1,31 +1,34 @@
 """What the addresses and predicates of a PTX function are computed from, as far as its text says.
 
-Two registers that are computed in the same way from the same things have one *value*, which is an
-expression as a text. What is written more than once, loaded or not known is opaque: its register's
-own name with a mark. A value varies if it depends on which thread computes it.
+Two registers that are computed in the same way from the same things have one ``Value``. What is
+written more than once, loaded or not known is opaque. A value varies if it depends on which thread
+computes it.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fencewright.checker.ptx_places import Places
+from fencewright.lowering.code.value import Apply, Const, Param, Thread, Value, ValueTable
 from fencewright.lowering.ptx.statements import EffectKind, Statement, names_in, number
 from fencewright.simulator.core.relation import bits
 
 _DEPTH = 24
-"""How far a value is followed."""
-_OPAQUE = "?"
-_OF_THREADS = ("%tid.", "%laneid", "%warpid", "elect.sync")
+"""How deep an expression may be that is looked into."""
+_MOST_TERMS = 32
+"""The different values that an address is a sum of, at most."""
+_OF_THREADS = ("%tid.", "%laneid", "%warpid")
 _COPIES = frozenset({"mov", "cvta", "cvt"})
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``constant`` bytes and the values of ``terms`` after the beginning of ``variable``."""
+    """``constant`` bytes and ``terms``, each so many times, after the beginning of ``variable``."""
 
     variable: str
     constant: int
-    terms: tuple[str, ...]
+    terms: tuple[tuple[Value, int], ...]
 
     @property
     def is_fixed(self) -> bool:
@@ -35,31 +38,41 @@ class Address:
     @property
     def is_own(self) -> bool:
         """Whether it depends on the thread, and on nothing that is not known."""
-        return any(map(varies, self.terms)) and not any(map(is_opaque, self.terms))
+        values = [value for value, _ in self.terms]
+        return any(each.varies for each in values) and not any(each.is_opaque for each in values)
 
     @property
     def stride(self) -> int | None:
         """How many bytes the next thread's place is after this one's; None if not known."""
-        if len(self.terms) != 1:
+        if len(self.terms) != 1 or self.terms[0][1] != 1:
             return None
-        inner = self.terms[0]
-        name, _, rest = inner.partition("(")
-        parts = rest.removesuffix(")").split(", ")
-        if inner == "%tid.x":
+        inner = self.terms[0][0]
+        if _is_first_dimension(inner):
             return 1
-        if len(parts) != 2 or parts[0] != "%tid.x" or (by := number(parts[1])) is None:
+        if not isinstance(inner, Apply) or len(inner.arguments) != 2:
             return None
-        return {"shl": 1 << by, "mul": by}.get(name)
+        of, by = inner.arguments
+        if not _is_first_dimension(of) or not isinstance(by, Const):
+            return None
+        if not isinstance(by.constant, int) or not 0 <= by.constant < _WIDEST:
+            return None
+        return {"shl": 1 << by.constant, "mul": by.constant}.get(inner.operation)
 
 
-def varies(value: str) -> bool:
-    """Whether a value may be another one in another thread of the CTA."""
-    return any(each in value for each in _OF_THREADS)
+_WIDEST = 64
+"""The bits of the widest register that an address is in."""
 
 
-def is_opaque(value: str) -> bool:
-    """Whether it depends on what is not known."""
-    return _OPAQUE in value
+def _is_first_dimension(value: Value) -> bool:
+    return isinstance(value, Thread) and value.name == "%tid.x"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A constant and values, each so many times."""
+
+    constant: int
+    terms: Mapping[Value, int]
 
 
 class Values:
@@ -67,41 +80,77 @@ class Values:
 
     def __init__(self, places: Places):
         self.places = places
-        self._known: dict[str, str] = {}
+        self.table = ValueTable(_DEPTH)
+        self._known: dict[str, Value] = {}
+        self._sums: dict[str, _Sum] = {}
 
-    def of(self, operand: str, depth: int = _DEPTH) -> str:
+    def of(self, operand: str) -> Value:
         """The value of an operand: a register, a constant, a special register or a name."""
-        if operand in self._known:
-            return self._known[operand]
-        names = [*names_in(operand)]
-        if names != [operand] or operand in self.places.variables:
-            return operand if not names or operand in self.places.variables else _OPAQUE + operand
-        made = self.places.written.get(operand)
-        found = _OPAQUE + operand
-        if made is not None and depth:
-            found = self._made(made.statement, operand, depth - 1)
-        self._known[operand] = found
-        return found
+        work = [operand]
+        opened: set[str] = set()
+        while work:
+            name = work[-1]
+            if name in self._known:
+                work.pop()
+                continue
+            missing = [each for each in self._operands(name) if each not in self._known]
+            if name not in opened and missing:
+                # Each register is written once, so what is open already is computed from itself.
+                opened.add(name)
+                work += [each for each in missing if each not in opened]
+                continue
+            self._known[name] = self._made(name)
+            work.pop()
+        return self._known[operand]
 
-    def _made(self, statement: Statement, name: str, depth: int) -> str:
-        operands = statement.operands
-        if statement.opcode.name.startswith("ld.param"):
-            return operands[1].strip("[] ")
-        if statement.operation == "elect":
-            return "elect.sync"
+    def _statement(self, name: str) -> Statement | None:
+        """What a register is computed by; None for anything else, and for what is opaque."""
+        if name in self.places.variables or [*names_in(name)] != [name]:
+            return None
+        made = self.places.written.get(name)
+        if made is None:
+            return None
+        statement = made.statement
+        if _is_parameter(statement) or statement.operation == "elect":
+            return statement
         is_computed = statement.kind is EffectKind.NONE and not statement.guard
-        if (
-            not is_computed
-            or len(statement.defines) != 1
-            or statement.operation in ("shfl", "mapa")
-        ):
-            return _OPAQUE + name
-        if statement.operation in _COPIES and len(operands) == 2:
-            return self.of(operands[1], depth)
-        of = [self.of(each, depth) for each in operands[1:]]
-        word = statement.opcode.name.split(".")[0]
-        compared = f".{statement.opcode.name.split('.')[1]}" if word in ("setp", "set") else ""
-        return f"{word}{compared}({', '.join(of)})"
+        if not is_computed or len(statement.defines) != 1:
+            return None
+        return None if statement.operation in ("shfl", "mapa") else statement
+
+    def _operands(self, name: str) -> tuple[str, ...]:
+        """What a register is computed from."""
+        statement = self._statement(name)
+        if statement is None or _is_parameter(statement) or statement.operation == "elect":
+            return ()
+        return statement.operands[1:]
+
+    def _made(self, name: str) -> Value:
+        statement = self._statement(name)
+        if statement is None:
+            return self._leaf(name)
+        if _is_parameter(statement):
+            return self.table.param(statement.operands[1].strip("[] "))
+        if statement.operation == "elect":
+            return self.table.thread("elect.sync")
+        operands = statement.operands
+        # What is not known yet is computed from this register itself.
+        of = [self._known.get(each) or self.table.opaque(each) for each in operands[1:]]
+        if statement.operation in _COPIES and len(of) == 1:
+            return of[0]
+        words = statement.opcode.name.split(".")
+        compared = f".{words[1]}" if words[0] in ("setp", "set") else ""
+        return self.table.apply(f"{words[0]}{compared}", of)
+
+    def _leaf(self, text: str) -> Value:
+        if text in self.places.variables:
+            return self.table.param(text)
+        if any(True for _ in names_in(text)):
+            return self.table.opaque(text)
+        if any(each in text for each in _OF_THREADS):
+            return self.table.thread(text)
+        value = number(text)
+        return self.table.constant(text if value is None else value)
 
     def address(self, text: str) -> Address | None:
         """What an address is computed from; None if not of one variable or parameter."""
@@ -109,44 +158,76 @@ class Values:
         if not names:
             return None
         after = text[text.index(names[0]) + len(names[0]) :].replace(" ", "").removeprefix("+")
-        constant = number(after) or 0
-        terms: list[str] = []
-        bases: list[str] = []
-        work = [(names[0], _DEPTH)]
-        while work:
-            name, depth = work.pop()
-            given = number(name)
-            if given is not None:
-                constant += given
-                continue
-            if name in self.places.variables or name in self.places.parameters:
-                bases.append(name)
-                continue
-            made = self.places.written.get(name)
-            statement = (
-                None if made is None or made.statement.guard or not depth else made.statement
-            )
-            if statement is None:
-                terms.append(self.of(name))
-            elif statement.opcode.name.startswith("ld.param"):
-                work.append((statement.operands[1].strip("[] "), depth - 1))
-            elif statement.operation in _COPIES and len(statement.operands) == 2:
-                work.append((statement.operands[1], depth - 1))
-            elif statement.operation == "add" and len(statement.operands) == 3:
-                work += [(each, depth - 1) for each in statement.operands[1:]]
-            else:
-                terms.append(self.of(name))
-        pointers = [each for each in bases if self._may_point(each)]
-        if len(pointers) != 1:
+        found = self._sum(names[0])
+        pointers = [
+            (value, times)
+            for value, times in found.terms.items()
+            if isinstance(value, Param) and self._may_point(value.name)
+        ]
+        if len(pointers) != 1 or pointers[0][1] != 1:
             return None
-        terms += [each for each in bases if each != pointers[0]]
-        return Address(pointers[0], constant, tuple(sorted(terms)))
+        base = pointers[0][0]
+        terms = ((value, times) for value, times in found.terms.items() if value is not base)
+        constant = found.constant + (number(after) or 0)
+        ordered = tuple(sorted(terms, key=lambda each: each[0].number))
+        assert isinstance(base, Param)
+        return Address(base.name, constant, ordered)
+
+    def _sum(self, register: str) -> _Sum:
+        """A register as a sum of constants and values, through copies and additions."""
+        work = [register]
+        opened: set[str] = set()
+        while work:
+            name = work[-1]
+            if name in self._sums:
+                work.pop()
+                continue
+            parts = [*self._summands(name)]
+            missing = [each for each in parts if each not in self._sums]
+            if name not in opened and missing:
+                opened.add(name)
+                work += [each for each in missing if each not in opened]
+                continue
+            self._sums[name] = self._added(name, [] if missing else parts)
+            work.pop()
+        return self._sums[register]
+
+    def _summands(self, name: str) -> Iterator[str]:
+        statement = self._statement(name)
+        if statement is None or _is_parameter(statement):
+            return
+        is_copy = statement.operation in _COPIES and len(statement.operands) == 2
+        if is_copy or (statement.operation == "add" and len(statement.operands) == 3):
+            yield from statement.operands[1:]
+
+    def _added(self, name: str, parts: list[str]) -> _Sum:
+        constant, terms = 0, Counter[Value]()
+        for each in parts:
+            part = self._sums[each]
+            constant += part.constant
+            terms.update(part.terms)
+        if parts and len(terms) <= _MOST_TERMS:
+            return _Sum(constant, terms)
+        value = self.of(name)
+        if isinstance(value, Const) and isinstance(value.constant, int):
+            return _Sum(value.constant, {})
+        if isinstance(value, Param) and not self._is_name(value.name):
+            # A part of a parameter: no more is known of it.
+            value = self.table.opaque(value.name)
+        return _Sum(0, {value: 1})
+
+    def _is_name(self, name: str) -> bool:
+        return name in self.places.variables or name in self.places.parameters
 
     def _may_point(self, name: str) -> bool:
         if name in self.places.variables:
             return True
         types = {each.name: each.type for each in self.places.function.parameters}
         return types.get(name, "").endswith("64")
+
+
+def _is_parameter(statement: Statement) -> bool:
+    return statement.opcode.name.startswith("ld.param")
 
 
 class Elections:
@@ -189,8 +270,8 @@ class Elections:
         return self._elected[self.block_of[number_]] or self._splits(guard)
 
     def _splits(self, guard: str) -> bool:
-        value = self.values.of(guard.removeprefix("!")) if guard else ""
-        return varies(value) and not is_opaque(value)
+        value = self.values.of(guard.removeprefix("!")) if guard else None
+        return value is not None and value.varies and not value.is_opaque
 
 
 def _postdominators(successors: list[tuple[int, ...]]) -> list[int]:

@@ -1,0 +1,1 @@
+"""Code of any vendor, read: what its analyses share."""
