@@ -30,6 +30,7 @@ from fencewright.mlir_dialects.llvm_ir.source_lines import (
 )
 from fencewright.mlir_dialects.llvm_ir.text import (
     NAME,
+    NODE,
     TranslationError,
     UnreadError,
     groups_in,
@@ -43,6 +44,9 @@ from fencewright.mlir_dialects.llvm_ir.write import (
     is_machine_code,
 )
 
+_STAR = re.compile(r'"[^"]*"|;[^\n]*|(\*)')
+_INTRINSIC = re.compile(r'@"?(llvm\.[\w.$-]+)')
+_ATTACHED = re.compile(r"!([\w.]+) (![0-9]+)")
 _REFERENCE = re.compile(r'"[^"]*"|;[^\n]*|([!#][0-9]+)\b')
 _GROUP = re.compile(r"attributes #([0-9]+) = ")
 _GIVEN_GROUP = re.compile(rf"^[ \t]*{_GROUP.pattern}", re.MULTILINE)
@@ -56,14 +60,17 @@ class EditedModule:
     """A module that was read from LLVM IR, and how it is written back; ``module`` may be changed.
 
     Raises what ``import_llvm_ir`` raises, and ``ParseError`` where an instruction does not begin a
-    line.
+    line, where LLVM reads several for one, and for pointers with a type, which LLVM reads but does not write.
     """
 
     def __init__(self, text: str, file: str = "<string>", *, sparse: bool = False):
+        source = Source(text, file)
+        _require_opaque_pointers(source)
         self._text = text
         self.module, functions = read_functions(text, file, sparse=sparse)
         self._lines = frozenset(op for op in self.module.ops if isinstance(op, llvm_ir.TopLevelOp))
-        self._functions = _paired(Source(text, file), functions)
+        nodes = dict(match for each in self._lines for match in NODE.findall(each.text.data))
+        self._functions = _paired(source, functions, nodes)
 
     def written(self) -> str:
         """The text, with the lines of changed operations as they are now.
@@ -115,26 +122,54 @@ class _KeptFunction:
     numbers: list[str] = field(default_factory=list[str])
 
 
-def _paired(source: Source, functions: Sequence[ReadFunction]) -> dict[Operation, _KeptFunction]:
-    """Each function with its text. Raises ``ParseError`` where that is not one line each."""
+def _require_opaque_pointers(source: Source) -> None:
+    """Raise ``ParseError`` at the first pointer that says to what: beside it ``ptr`` is an error to its LLVM."""
+    found = _STAR.finditer(source.text) if "*" in source.text else ()
+    star = next((each for each in found if each[1]), None)
+    if star is not None:
+        message = (
+            "a pointer with a type, as LLVM 14 and older write them: write 'ptr', as 'opt -S' of "
+            "LLVM 17 or later does of this file"
+        )
+        source.raise_at_offset(message, star.start(1))
+
+
+def _paired(
+    source: Source, functions: Sequence[ReadFunction], nodes: Mapping[str, str]
+) -> dict[Operation, _KeptFunction]:
+    """Each function with its text. Raises ``ParseError`` where that is not one line each.
+
+    ``nodes``: the metadata that LLVM prints, by its numbers there.
+    """
     defined = list(defined_functions(source.text))
     if len(defined) != len(functions):
         place = defined[-1].end if defined else 0
         source.raise_at_offset(_NOT_EDITED.format("those of a function"), place)
     return {
-        read.op: _pair(source, lines, read) for lines, read in zip(defined, functions, strict=True)
+        read.op: _pair(source, lines, read, nodes)
+        for lines, read in zip(defined, functions, strict=True)
     }
 
 
 _NOT_EDITED = "cannot tell which lines are {}: write each instruction on its own, as 'opt -S' does"
 
 
-def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _KeptFunction:
+_UPGRADED = (
+    "LLVM reads other instructions for a call of '{}', an intrinsic that it no longer has: write those, as "
+    "'opt -S' of LLVM 22 does of this file"
+)
+
+
+def _pair(
+    source: Source, function: SourceFunction, read: ReadFunction, nodes: Mapping[str, str]
+) -> _KeptFunction:
     if not read.blocks:
         return _KeptFunction(function, read.op.text.data)
     blocks, after = blocks_of(function.body)
     given = [each for block in blocks for each in block.instructions]
     printed = [line for lines in read.blocks for line in lines]
+    if [len(each) for each in read.blocks] != [len(each.instructions) for each in blocks]:
+        _refuse_upgraded(source, function, given, printed)
     differ = False
     for each, line in zip(given, printed, strict=False):
         if each.said != line:
@@ -156,7 +191,7 @@ def _pair(source: Source, function: SourceFunction, read: ReadFunction) -> _Kept
         first, line, result = given[number], printed[number], results[number]
         if first.said != line and isinstance(op, scoped.ScopedOperation):
             names |= _constants_in(op, first)
-            _take_references(op, first, line)
+            _take_references(op, first, line, nodes)
         kept[op] = _Kept(
             number,
             first,
@@ -190,7 +225,22 @@ def _result_in(line: str) -> str | None:
 
 def _is_intrinsic(given: SourceInstruction) -> bool:
     """Whether it is a call that LLVM may read as something else: of what it no longer has."""
-    return given.head[1] == "call" and "@llvm." in given.lines
+    return given.head[1] == "call" and _INTRINSIC.search(given.lines) is not None
+
+
+def _refuse_upgraded(
+    source: Source,
+    function: SourceFunction,
+    given: Sequence[SourceInstruction],
+    printed: Sequence[str],
+) -> None:
+    """Raise ``ParseError`` at the first call of an intrinsic that LLVM has read as other instructions."""
+    left = {name for line in printed for name in _INTRINSIC.findall(line)}
+    for each in given:
+        called = _INTRINSIC.search(each.lines) if each.head[1] == "call" else None
+        if called is not None and called[1] not in left:
+            place = function.start + len(function.header) + function.body.index(each.lines)
+            source.raise_at_offset(_UPGRADED.format(called[1]), place)
 
 
 def _tokens_of(
@@ -256,12 +306,27 @@ def _said(instruction: SourceInstruction) -> str:
     return text.partition("=")[2].strip() if text.startswith("%") else text
 
 
-def _take_references(op: Operation, given: SourceInstruction, printed: str) -> None:
+def _take_references(
+    op: Operation, given: SourceInstruction, printed: str, nodes: Mapping[str, str]
+) -> None:
     """Let the metadata of ``op`` refer to the nodes of the text."""
     metadata = op.attributes.get(llvm_ir.METADATA)
     if isinstance(metadata, StringAttr) and metadata.data not in given.lines:
-        text = _with_references(metadata.data, printed, given.lines)
+        if _is_intrinsic(given):
+            text = _with_nodes(metadata.data, given.lines, nodes)
+        else:
+            text = _with_references(metadata.data, printed, given.lines)
         op.attributes[llvm_ir.METADATA] = StringAttr(text)
+
+
+def _with_nodes(text: str, given: str, nodes: Mapping[str, str]) -> str:
+    """Metadata that LLVM gave what it read for a call: the call's own, and its nodes in their places.
+
+    Source: LLVM 22 AutoUpgrade.cpp, upgradeAMDGCNIntrinsicCall: the nodes are empty.
+    """
+    said = dict(_ATTACHED.findall(given))
+    found = ((kind, said.get(kind) or nodes[node]) for kind, node in _ATTACHED.findall(text))
+    return ", ".join(f"!{kind} {node}" for kind, node in found)
 
 
 def _with_references(text: str, printed: str, given: str) -> str:

@@ -301,6 +301,61 @@ def test_lines_may_be_laid_out_as_people_do(body: str) -> None:
     assert as_llvm_reads(edited(text)) == as_llvm_reads(lower_llvm_ir(text, "gfx942"))
 
 
+TYPED = """declare void @g(i8*) ; of void (i8*)*
+@star = private constant [2 x i8] c"*\\00"
+define void @f({} %p) {{
+  store atomic i32 1, {} %p syncscope("agent") release, align 4
+  ret void
+}}
+"""
+
+
+def test_pointers_with_types_are_an_error_at_their_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LLVM reads them; written beside ``ptr``, which the change needs, no LLVM 14 would."""
+    path = tmp_path / "x.ll"
+    path.write_text(AMD + TYPED.format(*["i32 addrspace(1)*"] * 2))
+    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 1
+    assert capsys.readouterr().err == (
+        f"{path}:2:19: error: a pointer with a type, as LLVM 14 and older write them: write 'ptr', as "
+        "'opt -S' of LLVM 17 or later does of this file\n"
+    )
+    assert "*" not in re.sub(r'"[^"]*"', "", lower_llvm_ir(path.read_text(), "gfx942"))
+
+
+def test_stars_in_strings_and_comments_are_no_pointers() -> None:
+    text = TYPED.replace("@g(i8*)", "@g(ptr)").format(*["ptr addrspace(1)"] * 2)
+    assert text.count("*") == 3
+    assert "buffer_wbl2" in edited(AMD + text)
+
+
+@pytest.mark.parametrize(
+    ("chip", "call"),
+    [
+        ("sm_90", "%r = call i32 @llvm.nvvm.abs.i(i32 %i)"),
+        ("sm_90", '%r = call i32 @"llvm.nvvm.clz.ll"(i64 7)'),
+        ("gfx942", "call void @llvm.lifetime.start.p1(i64 4, ptr addrspace(1) %p)"),
+    ],
+)
+def test_a_call_that_llvm_reads_as_several_instructions_is_an_error_at_its_place(
+    chip: str, call: str
+) -> None:
+    """One that LLVM reads as one other instruction is not: tests/lit/passes/llvm_ir/upgraded.ll."""
+    text = (
+        (AMD if chip == "gfx942" else NVIDIA)
+        + "define void @f(ptr addrspace(1) %p, i32 %i) {\n"
+        + f"  {call}\n  store atomic i32 1, ptr addrspace(1) %p release, align 4\n  ret void\n}}\n"
+    )
+    name = re.findall(r"llvm[\w.]+", call)[0]
+    with pytest.raises(
+        ParseError, match=f"reads other instructions for a call of '{name}'"
+    ) as error:
+        edited(text, chip)
+    assert error.value.span.get_location().line == 3
+    assert edited(as_llvm_reads(text), chip)
+
+
 def test_instructions_that_share_a_line_are_an_error_at_their_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
