@@ -8,7 +8,7 @@ those of herd's ``rc11.cat`` and of LLVM's AMDGPU Memory Model. The sources of t
 relation for each address space.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import product
 
@@ -67,7 +67,9 @@ class Candidate:
             for a, b in product(self.all, self.all)
             if b in self.instance(a, events[a].scope) and a in self.instance(b, events[b].scope)
         }
-        self.hb = {space: self.happens_before(self.synchronises_with(space)) for space in SPACES}
+        self.hb = {space: self.happens_before(self.synchronises_with({space})) for space in SPACES}
+        self.present = {*self.space.values()}
+        self.hb_of_all = self.happens_before(self.synchronises_with(self.present))
 
     def where(self, holds: Callable[[Event], bool]) -> set[int]:
         """The events for which ``holds``."""
@@ -98,16 +100,25 @@ class Candidate:
             return False
         return not (operation.one_as and event.location and self.space[event.location] is not space)
 
-    def orders_through(self, flag: AddressSpace, space: AddressSpace, event: Event) -> bool:
-        """Whether an operation orders ``space`` through a flag in ``flag``."""
-        if not self.orders(space, event) or event.operation is None:
+    def orders_through(
+        self, flag: AddressSpace, spaces: Collection[AddressSpace], event: Event
+    ) -> bool:
+        """Whether an operation orders all of ``spaces`` through a flag in ``flag``."""
+        if not self.orders_all(spaces, event) or event.operation is None:
             return False
         if event.kind is EventKind.FENCE and not self.orders(flag, event):
             return False
-        return not event.operation.one_as or space is flag
+        return not event.operation.one_as or all(space is flag for space in spaces)
 
-    def synchronises_with(self, space: AddressSpace) -> Pairs:
-        """A release before an acquire whose scopes include each other, through flag or barrier."""
+    def orders_all(self, spaces: Collection[AddressSpace], event: Event) -> bool:
+        """Whether an operation orders each of ``spaces``."""
+        return all(self.orders(space, event) for space in spaces)
+
+    def synchronises_with(self, spaces: Collection[AddressSpace]) -> Pairs:
+        """A release before an acquire whose scopes include each other, through flag or barrier.
+
+        Both order all of ``spaces``.
+        """
         fence_before = on(self.all) | seq(on(self.fences), self.po)
         fence_after = on(self.all) | seq(self.po, on(self.fences))
         atomic = on(self.where(lambda e: not e.is_weak))
@@ -116,9 +127,9 @@ class Candidate:
         for flag in SPACES:
             flags = on(self.in_space(flag))
             steps = seq(flags, atomic, release_sequence, self.rf, atomic)
-            ordering = self.where(partial(self.orders_through, flag, space))
+            ordering = self.where(partial(self.orders_through, flag, spaces))
             found |= self.released(ordering, seq(fence_before, steps, fence_after))
-        ordering = self.where(partial(self.orders, space))
+        ordering = self.where(partial(self.orders_all, spaces))
         found |= self.released(ordering, seq(fence_before, self.barriers(), fence_after))
         return found & self.inclusive
 
@@ -208,21 +219,25 @@ class Candidate:
 
     def single_order(self, written: Pairs, eco: Pairs) -> bool:
         """Whether ``psc`` has no cycle: of each space, and of all for what orders all of them."""
-        orders = [self.psc(space, written, eco) for space in SPACES]
-        spaces = {*self.space.values()}
+        orders = [self.psc({space}, hb, written, eco) for space, hb in self.hb.items()]
+        of_all = self.psc(self.present, self.hb_of_all, written, eco)
         every = on(
             n
             for n in self.all
             if (operation := self.events[n].operation) is not None
             and not operation.one_as
-            and all(self.orders(space, self.events[n]) for space in spaces)
+            and self.orders_all(self.present, self.events[n])
         )
-        return all(map(acyclic, (*orders, seq(every, orders[0] | orders[1], every))))
+        of_any = {pair for order in (*orders, of_all) for pair in order}
+        return all(map(acyclic, (*orders, seq(every, of_any, every))))
 
-    def psc(self, space: AddressSpace, written: Pairs, eco: Pairs) -> Pairs:
-        """The partial order of the seq_cst operations that order ``space``; ``written`` is co and fr."""
-        hb, accesses = self.hb[space], on(self.in_space(space))
-        chosen = self.where(lambda e: e.ordering is Ordering.SEQ_CST and self.orders(space, e))
+    def psc(self, spaces: Collection[AddressSpace], hb: Pairs, written: Pairs, eco: Pairs) -> Pairs:
+        """The partial order of the seq_cst operations that order ``spaces``; ``written`` is co and fr.
+
+        ``hb`` is that of ``spaces``: an access to another one has only its place in program order.
+        """
+        accesses = on({n for space in spaces for n in self.in_space(space)})
+        chosen = self.where(lambda e: e.ordering is Ordering.SEQ_CST and self.orders_all(spaces, e))
         if not chosen:
             return frozenset()
         sc, fences = on(chosen), on(chosen & self.fences)
@@ -231,7 +246,9 @@ class Candidate:
         scb = self.po | seq(elsewhere, hb, elsewhere) | here
         base = seq(sc | seq(fences, hb), scb, sc | seq(hb, fences))
         of_fences = seq(fences, hb | seq(hb, accesses, eco, hb), fences)
-        return (base | of_fences) & self.inclusive
+        within = accesses | on(self.where(lambda e: e.location is None))
+        ordered = seq(within, base | of_fences, within) | seq(sc, self.po, sc)
+        return ordered & self.inclusive
 
     def same_location(self, a: int, b: int) -> bool:
         """Whether two events access one location."""

@@ -329,7 +329,9 @@ class Execution:
         self.frame = frame
         self.source = source
         self.edges = self._edges()
-        self.hb = [happens_before(frame, self.edges, group) for group in range(frame.group_count)]
+        self.hb = [
+            happens_before(frame, self.edges, 1 << group) for group in range(frame.group_count)
+        ]
         self.co: Relation = []
         self.fr: Relation = []
         self.seq_cst: list[SeqCst] | None = None
@@ -377,13 +379,13 @@ class Execution:
         return rows
 
 
-def happens_before(frame: Frame, edges: Iterable[SyncEdge], group: int) -> Relation:
-    """Program order and what synchronises for ``group``, transitively.
+def happens_before(frame: Frame, edges: Iterable[SyncEdge], groups: Mask) -> Relation:
+    """Program order and what synchronises for all of ``groups``, transitively.
 
     But for a read-modify-write: those that synchronise with it do not happen before those that
     it synchronises with, unless by another path.
     """
-    chosen = {(a, b) for a, b, groups in edges if groups >> group & 1}
+    chosen = {(a, b) for a, b, ordered in edges if not groups & ~ordered}
     if ModelRule.TRANSITIVITY in frame.rules:
         return _happens_before(frame, chosen)
     events = frame.events
@@ -491,20 +493,26 @@ at a barrier and a wait there."""
 
 
 class SeqCst:
-    """What the seq_cst order of an execution is made of, for one group, before coherence order.
+    """What the seq_cst order of an execution is made of, for some groups, before coherence order.
 
-    Source: Lahav et al., PLDI 2017, "psc"; kept to inclusive scopes as in Batty et al., POPL 2016.
+    ``groups``: those that its operations all order, by the happens-before of what orders all of
+    them. An access to another group has only its place in program order: what synchronises for
+    these says nothing of it.
+    Source: Lahav et al., PLDI 2017, "psc"; kept to inclusive scopes as in Batty et al., POPL 2016;
+    OpenCL C 3.0, 3.3.6, which has the happens-before "for those locations".
     """
 
-    def __init__(self, x: Execution, group: int):
+    def __init__(self, x: Execution, groups: Mask):
         frame = x.frame
         events = frame.events
         self.x = x
-        self.hb = x.hb[group]
+        alone = groups.bit_length() - 1 if groups.bit_count() == 1 else None
+        self.hb = happens_before(frame, x.edges, groups) if alone is None else x.hb[alone]
         self.here = mask_of(
-            n for n, e in enumerate(events) if e.location and frame.group[e.location] == group
+            n for n, e in enumerate(events) if e.location and groups >> frame.group[e.location] & 1
         )
-        self.involved = mask_of(n for n in bits(frame.seq_cst) if frame.orders[n] >> group & 1)
+        self.within = self.here | mask_of(n for n, e in enumerate(events) if not e.location)
+        self.involved = mask_of(n for n in bits(frame.seq_cst) if not groups & ~frame.orders[n])
         self.fences = mask_of(n for n in bits(self.involved) if events[n].kind is EventKind.FENCE)
         self.starts = {
             n: 1 << n | (self.hb[n] if self.fences >> n & 1 else 0) for n in bits(self.involved)
@@ -541,5 +549,7 @@ class SeqCst:
                 moved = image(before, step)
                 seen = moved | image(before | moved, self.rf)
                 reached |= image(seen, self.hb) & fences
+            reached = reached & self.within if self.within >> number & 1 else 0
+            reached |= x.frame.po[number] & self.involved
             result[number] = reached & x.frame.inclusive[number]
         return result

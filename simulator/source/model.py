@@ -12,6 +12,11 @@ differ or are silent:
   happens-before is one relation for each space, as in OpenCL. A fence with ``spaces`` orders
   through a flag only if the flag is in them; a fence with ``one_as`` orders what is in the
   flag's own space. Through a barrier, which is in no space, either orders all its spaces.
+  seq_cst operations that order every space have one order. It follows a space's happens-before
+  between accesses to that space and fences, and that of what orders all spaces between any
+  two: a release of one space says nothing of a seq_cst access to another before it, for
+  whose completion no target waits there (OpenCL C 3.0, 3.3.6, "for those locations";
+  LLVM SIMemoryLegalizer waits for the counters of the spaces that are ordered).
 * A relaxed barrier orders nothing alone, but carries a release fence before it to an acquire
   fence after it, as an atomic flag would.
 * ``av(none)`` synchronises, but what it orders is not made available or visible: two weak
@@ -236,12 +241,15 @@ def sequences(
 
 def seq_cst_orders(x: Execution) -> Iterator[Relation]:
     """What must have no cycle: the order of each group, and of all for what orders all."""
+    count = x.frame.group_count
+    everything = (1 << count) - 1
     if x.seq_cst is None:
-        x.seq_cst = [SeqCst(x, group) for group in range(x.frame.group_count)]
+        x.seq_cst = [SeqCst(x, 1 << group) for group in range(count)]
+        if count > 1:
+            x.seq_cst.append(SeqCst(x, everything))
     orders = [each.order() for each in x.seq_cst]
-    yield from orders
-    if len(orders) > 1:
-        everything = (1 << len(orders)) - 1
+    yield from orders[:count]
+    if count > 1:
         crossing = mask_of(
             n
             for n in bits(x.frame.seq_cst)

@@ -104,6 +104,8 @@ def test_no_case_has_the_name_of_another() -> None:
 FLIPS = {
     ModelRule.ATOMICITY: {"RMW", "RMW+store", "cas", "lock"},
     ModelRule.SEQ_CST: {
+        "SB.two-spaces",
+        "SB.two-spaces+whole-release",
         "2+2W+fences",
         "IRIW+fences",
         "IRIW+sc",
@@ -164,6 +166,9 @@ FLIPS = {
     ModelRule.ADDRESS_SPACES: {
         "MP.one-as",
         "SB+local-fences",
+        "SB.two-spaces+one-as-release",
+        "SC.global-release",
+        "SC.one-as-release",
         "U3.local",
         "U3.one-as",
         "across.local+global-data",
@@ -367,6 +372,49 @@ RANDOM = settings(deadline=None, derandomize=not THOROUGH, suppress_health_check
 @given(random_programs().filter(few_reads))
 def test_random_programs_agree_with_the_reference(chosen: ScopedProgram) -> None:
     assert agrees(chosen, pool(chosen))
+
+
+@st.composite
+def one_order_programs(draw: st.DrawFn) -> ScopedProgram:
+    """seq_cst accesses to global memory and LDS, with releases and acquires of one space between."""
+
+    def step(number: int) -> ScopedInstruction:
+        register, location = f"r{number}", draw(st.sampled_from("fl"))
+        scope, value = draw(st.sampled_from((GROUP, GROUP, AGENT))), draw(st.integers(1, 2))
+        how = draw(st.sampled_from(({}, {"one_as": True}, *({"spaces": each} for each in ONE))))
+        match draw(st.sampled_from("SSLXFrraf")):
+            case "S":
+                return Store(location, value, SC, scope)
+            case "L":
+                return Load(register, location, SC, scope)
+            case "X":
+                return AtomicRmw(RmwKind.XCHG, location, value, SC, scope, register)
+            case "F":
+                return Fence(SC, scope)
+            case "r":
+                return replace(Store(location, value, RELEASE, scope), **how)
+            case "a":
+                return replace(Load(register, location, ACQUIRE, scope), **how)
+            case _:
+                return replace(Fence(draw(st.sampled_from((SC, RELEASE, ACQUIRE))), scope), **how)
+
+    sizes = draw(st.sampled_from(((2, 3), (3, 3), (2, 2, 2), (1, 2, 3))))
+    threads = [tuple(map(step, range(size))) for size in sizes]
+    return program("one order", TOGETHER, *threads)
+
+
+ONE = (frozenset({AddressSpace.GLOBAL}), frozenset({AddressSpace.LOCAL}))
+
+
+@pytest.mark.parametrize("share", shares(4))
+def test_one_order_over_spaces_agrees_with_the_reference(share: Share) -> None:
+    @seed(share.number)
+    @settings(RANDOM, database=None, max_examples=200 * EXAMPLES // share.count)
+    @given(one_order_programs().filter(few_reads))
+    def check(chosen: ScopedProgram) -> None:
+        assert agrees(chosen, range(3))
+
+    check()
 
 
 @pytest.mark.parametrize("share", shares(4))
