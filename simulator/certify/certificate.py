@@ -252,12 +252,8 @@ class PtxMachine(Machine):
         from fencewright.simulator.ptx import columns as ptx_litmus
 
         program = ptx_program(code)
-        formula = condition.And(
-            tuple(
-                condition.Compare(condition.Comparison.EQ, each, value or 0)
-                for each, value in zip(code.program.observables(), outcome, strict=True)
-            )
-        )
+        observables = code.program.observables()
+        formula = condition.same_state(dict(zip(observables, outcome, strict=True)))
         exists = condition.Condition(condition.Quantifier.EXISTS, formula)
         witness = ptx_witnesses.explain(program, formula)
         test = ptx_litmus.PtxLitmusTest(program, exists)

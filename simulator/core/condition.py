@@ -247,6 +247,11 @@ class Or:
 Formula = Compare | Not | And | Or
 
 
+def same_state(state: State) -> Formula:
+    """The formula that holds in the states with these values; what has none reads as 0."""
+    return And(tuple(Compare(Comparison.EQ, each, value or 0) for each, value in state.items()))
+
+
 def _grouped(formula: Formula) -> str:
     return f"({formula})" if isinstance(formula, And | Or) and formula.operands else str(formula)
 

@@ -7,25 +7,37 @@ A graph says which relations are worth drawing and which cycle speaks against th
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core import condition
 from fencewright.simulator.core.condition import Observable
-from fencewright.simulator.core.program import Place, Placement, Thread, place_at
+from fencewright.simulator.core.exploration import LimitReached, WorkBudget
+from fencewright.simulator.core.program import (
+    Place,
+    Placement,
+    Program,
+    ProgramError,
+    Thread,
+    place_at,
+)
 from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
 from fencewright.simulator.pictures.graph_story import (
+    Fenced,
     ToldEvent,
     told_forbidden,
     told_loose,
     told_weak,
 )
 from fencewright.simulator.ptx import events as ptx_events
+from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
-from fencewright.simulator.ptx.instructions import SCOPES
-from fencewright.simulator.ptx.model import PtxWitness
+from fencewright.simulator.ptx.instructions import SCOPES, PtxFence, PtxProgram
+from fencewright.simulator.ptx.model import PtxModel, PtxWitness
 from fencewright.simulator.source import events as source_events
+from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.events import ScopedProgram
-from fencewright.simulator.source.execution import Race
+from fencewright.simulator.source.execution import FULL_MODEL, Race
 from fencewright.simulator.source.model import SourceWitness as SourceWitness
 
 INITIAL = -1
@@ -142,7 +154,70 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
         {**witness.relations, **_halves(test, witness.events)},
         [(axiom.value, cycle) for axiom, cycle in witness.violations],
         witness.state,
+        _ptx_fenced(test.program, witness),
     )
+
+
+STORY_WORK = 30_000
+"""The steps (``WorkBudget``) that a model may take to confirm a fence that a story names."""
+
+
+def _ptx_fenced(program: PtxProgram, witness: PtxWitness) -> Fenced:
+    """Decides by the PTX model what fences forbid; they are at system scope."""
+
+    def fenced(ordering: Ordering, gaps: Sequence[Pair] | None) -> bool | None:
+        made = _with_fences(program, witness.events, PtxFence(ordering, Scope.SYSTEM), gaps)
+        wanted, work = condition.same_state(witness.state), WorkBudget(STORY_WORK)
+        try:
+            return ptx_witnesses.allowed_witness(made, wanted, PtxModel(), _BOUND, work) is None
+        except (LimitReached, ProgramError):
+            return None
+
+    return fenced
+
+
+def _source_fenced(program: ScopedProgram, witness: SourceWitness) -> Fenced:
+    """Decides by the source model what fences forbid; they are at system scope."""
+
+    def fenced(ordering: Ordering, gaps: Sequence[Pair] | None) -> bool | None:
+        made = _with_fences(
+            program, witness.events, source_events.Fence(ordering, Scope.SYSTEM), gaps
+        )
+        wanted, work = condition.same_state(witness.state), WorkBudget(STORY_WORK)
+        try:
+            found = source_witnesses.allowed_witness(made, wanted, FULL_MODEL, _BOUND, work)
+        except (LimitReached, ProgramError):
+            return None
+        return found is None
+
+    return fenced
+
+
+_BOUND = 2
+"""How often a loop runs in the models' executions, as in ``litmus_run``."""
+
+
+_AnyProgram = TypeVar("_AnyProgram", bound=Program[Any])
+
+
+def _with_fences(
+    program: _AnyProgram, events: Sequence[Any], fence: object, gaps: Sequence[Pair] | None
+) -> _AnyProgram:
+    """A program with a fence before the later event of each pair of one thread, or before all."""
+    after = range(len(events)) if gaps is None else [later for _, later in gaps]
+    at = {(events[later].thread, events[later].position) for later in after}
+    threads = [
+        Thread(
+            each.placement,
+            tuple(
+                instruction
+                for position, own in enumerate(each.instructions)
+                for instruction in ([fence, own] if (number, position) in at else [own])
+            ),
+        )
+        for number, each in enumerate(program.threads)
+    ]
+    return replace(program, threads=tuple(threads))
 
 
 def _place(threads: Sequence[Thread[Any]], thread: int, position: int) -> Place | None:
@@ -246,6 +321,7 @@ def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGra
         {**witness.relations, "race": race},
         [(rule.value, cycle) for rule, cycle in witness.violations],
         witness.state,
+        _source_fenced(program, witness),
         witness.races,
     )
 
@@ -273,6 +349,7 @@ def _graph(
     relations: Mapping[str, Iterable[Pair]],
     violations: Sequence[tuple[str, tuple[int, ...]]],
     state: Mapping[Observable, int | None],
+    fenced: Fenced,
     races: Sequence[Race] = (),
 ) -> ExecutionGraph:
     racy = sorted({each.location for each in races})
@@ -295,7 +372,9 @@ def _graph(
         cycle = _weak_cycle(near, len(events))
         verdict = "allowed, though no interleaving gives it" if cycle else "allowed"
         story = (
-            told_weak(told, full, _steps(cycle)) if cycle else told_loose(told, near["fr"], full)
+            told_weak(told, full, _steps(cycle), fenced)
+            if cycle
+            else told_loose(told, near["fr"], full)
         )
     in_cycle = {(each.source, each.target, each.relation) for each in cycle}
     edges = [

@@ -4,8 +4,9 @@ Of an execution that no interleaving has: which order is missing, between which 
 what stands there does not give it. Of one that is forbidden: what orders the write before the read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.program import Place, Placement
@@ -13,6 +14,12 @@ from fencewright.simulator.core.program import Place, Placement
 Pair = tuple[int, int]
 Step = tuple[int, int, str]
 """From, to, and the relation."""
+Fenced: TypeAlias = Callable[[Ordering, Sequence[Pair] | None], bool | None]
+"""Decides whether fences of an ordering, one between each pair of events, forbid the final state.
+
+The events of a pair are of one thread; without pairs there is a fence before every instruction.
+None: that takes too long to find out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +67,13 @@ class _Cycle:
 
 
 def told_weak(
-    events: Sequence[ToldEvent], relations: Mapping[str, frozenset[Pair]], steps: Sequence[Step]
+    events: Sequence[ToldEvent],
+    relations: Mapping[str, frozenset[Pair]],
+    steps: Sequence[Step],
+    fenced: Fenced,
 ) -> str:
     """Why the model allows an execution with a cycle of program order and communication."""
-    cycle = _Cycle(steps, ("po", "rmw", "copy"))
+    cycle = _Cycle(_as_read(steps, relations), ("po", "rmw", "copy"))
     po = relations["po"]
     links = relations.get("sync", frozenset()) | relations.get("sw", frozenset())
     synchronised = {(events[a].thread, events[b].thread) for a, b in links}
@@ -97,19 +107,67 @@ def told_weak(
             f"{_seen(events, cycle, ordered)}: what releases and what acquires synchronise, but not for "
             "these accesses: they are restricted to other objects, or not passed on from thread to thread."
         )
-    for number, start in enumerate(cycle.starts):
-        end = cycle.steps[number][0]
-        counts = not has_reads_from or not events[end].writes
-        if counts and start != end and not _fences(events, po, start, end):
+    ends = [source for source, _, _ in cycle.steps]
+    gaps = [
+        (start, end)
+        for start, end in zip(cycle.starts, ends, strict=True)
+        if start != end and not _fences(events, po, start, end)
+    ]
+    for start, end in gaps:
+        if has_reads_from and events[end].writes:
+            continue
+        if lacks := _lacking(gaps, fenced):
             later, earlier = events[end], events[start]
-            return (
-                f"{later.name} may come before its earlier {earlier.noun}{earlier.at}: only a seq_cst fence between the two keeps that order for all "
-                "threads, and there is none."
-            )
+            return f"{later.name} may come before its earlier {earlier.noun}{earlier.at}: {lacks}."
     return (
         "The threads do not agree on an order: what they have between their accesses does not "
         "order those of all threads of the cycle, because of its scope or because an access is weak."
     )
+
+
+def _lacking(gaps: Sequence[Pair], fenced: Fenced) -> str:
+    """What fence the threads lack, by what the model says with it; empty if none helps."""
+    weaker = fenced(Ordering.ACQ_REL, gaps)
+    if weaker:
+        return (
+            "a fence that acquires and releases between the two keeps that order, and there is none"
+        )
+    strongest = fenced(Ordering.SEQ_CST, gaps)
+    if strongest is None:
+        return "no seq_cst fence stands between the two"
+    if not strongest:
+        return ""
+    only = "only " if fenced(Ordering.ACQ_REL, None) is False else ""
+    return (
+        f"{only}a seq_cst fence between the two keeps that order for all threads, and there is none"
+    )
+
+
+def _as_read(steps: Sequence[Step], relations: Mapping[str, frozenset[Pair]]) -> list[Step]:
+    """A cycle with coherence order into an update as what it read, through updates between.
+
+    Who reads an update that continues a release sequence synchronises with the release.
+    """
+    source = {read: write for write, read in relations["rf"]}
+    read_of = {write: read for read, write in relations.get("rmw", frozenset[Pair]())}
+    goes_on = steps[-1][2] in ("rmw", "rf", "co") and steps[0][2] in ("rf", "co")
+    first = next((n for n, each in enumerate(steps) if each[2] == "po"), 0) if goes_on else 0
+    found: list[Step] = []
+    for one, other, relation in (*steps[first:], *steps[:first]):
+        read = read_of.get(other, other)
+        if relation not in ("rf", "co") or source.get(read) != one:
+            found.append((one, other, relation))
+            continue
+        half = read_of.get(one, one)
+        if found and found[-1] == (half, one, "rmw"):
+            found.pop()
+        release = one
+        if found and found[-1][1:] == (half, "rf"):
+            release, _, _ = found.pop()
+        found.append((release, read, "rf"))
+        if read != other:
+            found.append((read, other, "rmw"))
+    return found
 
 
 def told_loose(

@@ -1,6 +1,8 @@
 """The sentence that a counterexample begins with names what is missing, and where."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -8,20 +10,24 @@ import cdna_cases
 import pytest
 import source_cases
 
+from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.cdna.trace import Counterexample, find_counterexample
 from fencewright.simulator.core.condition import Quantifier
-from fencewright.simulator.core.program import Place, Program, Thread
+from fencewright.simulator.core.program import Place, Placement, Program, Thread
 from fencewright.simulator.litmus_run import Limits, execution
 from fencewright.simulator.pictures.execution_graph import ptx_graph, source_graph
+from fencewright.simulator.pictures.graph_story import ToldEvent, told_weak
 from fencewright.simulator.pictures.timeline import timeline
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
-from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.instructions import PtxFence, PtxProgram
 from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.behaviour import behaviour
 from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, read
 
 ROOT = Path(__file__).parents[2]
+RELAXED = Ordering.RELAXED
 EXAMPLE = str(ROOT / "examples/litmus/message_passing.mlir")
 SEEN = tuple(
     each for each in cdna_cases.CASES if each.test.condition.quantifier is Quantifier.EXISTS
@@ -167,6 +173,123 @@ SEES = (
 )  # fmt: skip
 def test_sentences_of_the_ptx_model(name: str, story: str):
     assert ptx(name) == story
+
+
+def told(text: str) -> str:
+    """The story of a test in columns."""
+    test = parse_litmus(text)
+    witness = ptx_witnesses.explain(test.program, test.condition.deciding)
+    assert witness is not None
+    return ptx_graph(test, witness).story
+
+
+POLLED = """PTX polled
+{ x=0; f=0; }
+ P0@cta 0,gpu 0      | P1@cta 1,gpu 0                 | P2@cta 2,gpu 0 ;
+ st.weak x, 42       | atom.relaxed.gpu.add r0, f, 1  | REREAD         ;
+ st.release.gpu f, 1 | READ                           | ld.weak r1, x  ;
+~exists (CONDITION)
+"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "read", "reread", "condition"),
+    [
+        ("P1's load of f (line 4)", "ld.weak r1, x", "ld.relaxed.gpu r2, f",
+         "P1:r0 == 1 /\\ P1:r1 == 0"),
+        ("P2's load of f (line 4)", "st.relaxed.gpu y, 1", "atom.relaxed.gpu.add r0, f, 1",
+         "P1:r0 == 1 /\\ P2:r0 == 2 /\\ P2:r1 == 0"),
+    ],
+)  # fmt: skip
+def test_an_update_that_polls_lacks_an_acquire(reader: str, read: str, reread: str, condition: str):
+    """Also behind an update of another thread, which continues the release sequence."""
+    text = POLLED.replace("REREAD", reread).replace("READ", read).replace("CONDITION", condition)
+    story = told(text)
+    lacks = f"{reader} is relaxed and acquires nothing, and no acquire fence stands between line 4"
+    assert f"{lacks} and line 5." in story
+    fixed = parse_litmus(text.replace("atom.relaxed", "atom.acquire"))
+    deciding = fixed.condition.deciding
+    witness = ptx_witnesses.explain(fixed.program, deciding)
+    assert witness is not None
+    assert witness.violations
+
+
+CORPUS = sorted((ROOT / "tests/litmus/ptx").glob("*.litmus"))
+
+
+def everywhere(program: PtxProgram, ordering: Ordering) -> PtxProgram:
+    """The program with a fence between any two instructions."""
+    fence = PtxFence(ordering, Scope.SYSTEM)
+    threads = [
+        Thread(t.placement, tuple(each for own in t.instructions for each in (own, fence))[:-1])
+        for t in program.threads
+    ]
+    return replace(program, threads=tuple(threads))
+
+
+def test_the_fence_that_a_story_names_forbids_it_and_no_weaker_one_does():
+    named = 0
+    for path in CORPUS:
+        test = read_litmus(path)
+        if "only a seq_cst fence" not in (story := ptx(path.stem) if is_told(test) else ""):
+            continue
+        named += 1
+        deciding = test.condition.deciding
+        witness = ptx_witnesses.explain(everywhere(test.program, Ordering.SEQ_CST), deciding)
+        assert witness is None or witness.violations, story
+        weaker = ptx_witnesses.explain(everywhere(test.program, Ordering.ACQ_REL), deciding)
+        assert weaker is not None
+        assert not weaker.violations, story
+    assert named >= 2
+
+
+def is_told(test: PtxLitmusTest) -> bool:
+    """Whether there is an execution to tell of, in few words."""
+    few = sum(len(each.instructions) for each in test.program.threads) <= 6
+    return few and ptx_witnesses.explain(test.program, test.condition.deciding) is not None
+
+
+EVENTS = [
+    ToldEvent(0, "store of x", "x = 1", "a", RELAXED, Scope.AGENT, Placement(), writes=True),
+    ToldEvent(0, "load of y", "y = 0", "b", RELAXED, Scope.AGENT, Placement()),
+    ToldEvent(1, "store of y", "y = 1", "c", RELAXED, Scope.AGENT, Placement(1), writes=True),
+    ToldEvent(1, "load of x", "x = 0", "d", RELAXED, Scope.AGENT, Placement(1)),
+]
+BUFFERED = [(0, 1, "po"), (1, 2, "fr"), (2, 3, "po"), (3, 0, "fr")]
+
+
+ONLY, ALSO = (f": {each}a seq_cst fence between the two keeps that order" for each in ("only ", ""))
+
+
+@pytest.mark.parametrize(
+    ("weaker", "strongest", "weaker_everywhere", "says"),
+    [
+        (False, True, False, ONLY),
+        (False, True, True, ALSO),
+        (False, True, None, ALSO),
+        (
+            True,
+            True,
+            True,
+            ": a fence that acquires and releases between the two keeps that order,",
+        ),
+        (False, None, False, ": no seq_cst fence stands between the two."),
+        (None, None, None, ": no seq_cst fence stands between the two."),
+        (False, False, False, "The threads do not agree on an order"),
+    ],
+)
+def test_a_story_says_no_more_of_a_fence_than_the_model_does(
+    weaker: bool | None, strongest: bool | None, weaker_everywhere: bool | None, says: str
+):
+    def fenced(ordering: Ordering, gaps: Sequence[tuple[int, int]] | None) -> bool | None:
+        if gaps is None:
+            assert ordering is Ordering.ACQ_REL
+            return weaker_everywhere
+        assert sorted(gaps) == [(0, 1), (2, 3)]
+        return strongest if ordering is Ordering.SEQ_CST else weaker
+
+    relations = {"po": frozenset({(0, 1), (2, 3)}), "rf": frozenset[tuple[int, int]]()}
+    assert says in told_weak(EVENTS, relations, BUFFERED, fenced)
 
 
 def source(name: str) -> str:
