@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 if TYPE_CHECKING:
     from xdsl.dialects import gpu
@@ -72,8 +73,8 @@ def _told_apart(condition: SSAValue, truth: bool) -> Dimensions:
     dimension, shift = found
     if (predicate, truth) in _EQUAL:
         one = 1 << shift <= WAVE
-    elif (predicate, truth) in _BELOW and other is not None:
-        one = other << shift <= WAVE
+    elif (predicate, truth) in _BELOW and other is not None and other >= 0:
+        one = other << shift <= WAVE  # A negative number is a great one without a sign.
     else:
         return _NONE
     return frozenset({dimension}) if one else _NONE
@@ -108,7 +109,7 @@ _SAME = re.compile(
     r"(?:(?:zext|sext|trunc)\b(?: nneg| nuw| nsw)* i(?:16|32|64) \{0\} to i(?:16|32|64)"
     rf"|{_CALL}i32 @llvm\.amdgcn\.readfirstlane(?:\.i32)?\(i32 (?:noundef )?\{{0\}}\))"
 )
-_SHIFTED = re.compile(r"lshr (?:exact )?i\d+ \{0\}, (\d+)")
+_SHIFTED = re.compile(r"lshr (?:exact )?i(\d+) \{0\}, (\d+)")
 _COMPARED = re.compile(r"icmp (?:samesign )?(\w+) i\d+ \{0\}, (\d+|\{1\})")
 _AND = re.compile(r"and i1 \{0\}, \{1\}|select i1 \{0\}, i1 \{1\}, i1 false")
 _NOT = re.compile(r"xor i1 \{0\}, true")
@@ -134,13 +135,28 @@ def _step(op: Operation) -> tuple[SSAValue, int] | None:
     if op.name in ("arith.index_cast", "arith.extui"):
         return op.operands[0], 0
     if op.name == "arith.shrui":
-        by = constant_of(op.operands[1])
-        return None if by is None else (op.operands[0], by)
+        return _shifted(op, constant_of(op.operands[1]), _bits(op.operands[0].type))
     text = _text(op)
     if _SAME.match(text):
         return op.operands[0], 0
     found = _SHIFTED.fullmatch(text)
-    return None if found is None else (op.operands[0], int(found[1]))
+    return None if found is None else _shifted(op, int(found[2]), int(found[1]))
+
+
+def _bits(type: Attribute) -> int | None:
+    if isinstance(type, IndexType):
+        return 64
+    return type.bitwidth if isa(type, IntegerType) else None
+
+
+def _shifted(op: Operation, by: int | None, bits: int | None) -> tuple[SSAValue, int] | None:
+    """The first operand and by how much it is shifted, if that is known and no poison.
+
+    Source: MLIR arith.shrui and LLVM LangRef lshr, which say what a shift by the width or more is.
+    """
+    if by is None or bits is None or not 0 <= by < bits:
+        return None
+    return op.operands[0], by
 
 
 def constant_of(value: SSAValue) -> int | None:

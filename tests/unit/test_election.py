@@ -68,6 +68,19 @@ COMPARED = {
     "%m = arith.constant 7 : i32\n%w = arith.shrui %t, %m : i32\n"
     "%c = arith.cmpi eq, %w, %zero : i32": None,
     "%w = arith.shrui %t, %n : i32\n%c = arith.cmpi eq, %w, %zero : i32": None,
+    **{
+        f"%m = arith.constant {by} : i32\n%w = arith.shrui %t, %m : i32\n"
+        "%c = arith.cmpi eq, %w, %zero : i32": None
+        for by in (-1, 32, 2147483647)
+    },
+    "%l = arith.extui %t : i32 to i64\n%m = arith.constant 4000000000000 : i64\n"
+    "%w = arith.shrui %l, %m : i64\n%o = arith.constant 0 : i64\n"
+    "%c = arith.cmpi eq, %w, %o : i64": None,
+    **{
+        f"%m = arith.constant {number} : i32\n%c = arith.cmpi {predicate}, %t, %m : i32": None
+        for number in (-1, -2147483648)
+        for predicate in ("ult", "uge", "slt")
+    },
     "%p = arith.cmpi eq, %t, %zero : i32\n%q = arith.cmpi eq, %n, %zero : i32\n"
     "%c = arith.andi %p, %q : i1": 0,
     "%p = arith.cmpi eq, %t, %zero : i32\n%q = arith.constant true\n%c = arith.xori %p, %q : i1": 1,
@@ -119,6 +132,8 @@ IN_LLVM_IR = {
     "%w = lshr i32 %t, 6\n%f = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %w)\n"
     "%c = icmp eq i32 %f, 0": 0,
     "%w = and i32 %t, 63\n%c = icmp eq i32 %w, 0": None,
+    "%w = lshr i32 %t, 32\n%c = icmp eq i32 %w, 0": None,
+    "%w = lshr i32 %t, 2147483647\n%c = icmp eq i32 %w, 0": None,
     "%p = icmp eq i32 %t, 0\n%q = icmp eq i32 %n, 0\n%c = select i1 %p, i1 %q, i1 false": 0,
     "%p = icmp eq i32 %t, 0\n%q = icmp eq i32 %n, 0\n%c = or i1 %p, %q": None,
     "%p = icmp eq i32 %t, 0\n%c = xor i1 %p, true": 1,
