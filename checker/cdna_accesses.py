@@ -55,7 +55,7 @@ def scopes_of(chip: ChipRow) -> tuple[Scope, ...]:
 class Mode:
     """What code is judged for: the chip's name, how many L2s an agent has, in which mode.
 
-    ``tgsplit``: waves of a work-group may sit on different CUs; on gfx10 and gfx11 that is WGP mode.
+    ``tgsplit``: waves of a work-group may sit on different CUs; on gfx10 to gfx12 that is WGP mode.
     """
 
     target: str
@@ -81,16 +81,16 @@ class Mode:
     @property
     def keeps_order(self) -> bool:
         """Whether all waves of a work-group see what one does to memory in its order."""
-        return not self.tgsplit and not self.chip.splits_counters
+        return not self.tgsplit and self.chip.orders_requests
 
     @property
     def passes_on_late(self) -> bool:
         """Whether what a wave invalidates holds for others of its work-group only once that is done.
 
-        Those on its CU come after it in the same queues. Where counters are split, it holds for the
-        wave itself no sooner either.
+        Those on its CU come after it in the same queues. Where requests are not ordered, it holds for
+        the wave itself no sooner either.
         """
-        return self.tgsplit and not self.chip.splits_counters
+        return self.tgsplit and self.chip.orders_requests
 
     def others_caches(self, scope: Scope) -> Caches:
         """Those of ``caches`` that others of the work-group do not invalidate themselves."""

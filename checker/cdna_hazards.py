@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
-from fencewright.checker.cdna_state import ANYTHING, LDS_DATA, Code, State
+from fencewright.checker.cdna_state import ANYTHING, COUNT_INVALIDATES, LDS_DATA, Code, State
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.checker.unknown import after
 from fencewright.lowering.cdna.chips import Counter
@@ -167,7 +167,7 @@ class _Analysis:
     def _report_surplus(self, state: State, step: Step) -> None:
         for name, count in self.code.waits[step.instruction.line].items():
             counter = state.counters.get(Counter(name)) if name in _COUNTERS else None
-            settles = name == Counter.VMCNT and count == 0 and state.waits_for_invalidate
+            settles = name in COUNT_INVALIDATES and count == 0 and state.waits_for_invalidate
             if counter is not None and counter.bounds.satisfied(count) and not settles:
                 text = f"{name}({count}) waits for nothing: no more can be outstanding here"
                 self._add(Rule.SURPLUS_WAIT, step, text, step.instruction.line)

@@ -13,11 +13,13 @@ from types import MappingProxyType
 
 from fencewright.checker import cdna_operands_gfx9 as gfx9
 from fencewright.checker import cdna_operands_gfx10 as gfx10
+from fencewright.checker import cdna_operands_gfx12 as gfx12
 from fencewright.checker import cdna_operands_gfx1250, cdna_vector_names_gfx1250
 from fencewright.checker.cdna_family import FamilyRow, InstructionKind
 from fencewright.checker.cdna_text import NAMED_REGISTERS, first_word, split_at_commas
 from fencewright.checker.cdna_vector_names import VECTOR_NAMES
 from fencewright.checker.cdna_vector_names_gfx10 import VECTOR_NAMES_GFX10, VECTOR_NAMES_GFX11
+from fencewright.checker.cdna_vector_names_gfx12 import VECTOR_NAMES_GFX12
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.scoreboard import CACHE_EVENTS, CounterEvent
 from fencewright.lowering.vocabulary import AddressSpace
@@ -73,6 +75,7 @@ _TABLES: Mapping[Generation, _InstructionTable] = MappingProxyType(
     | {
         Generation.GFX1030: _table(gfx10.FAMILIES_GFX10, VECTOR_NAMES_GFX10),
         Generation.GFX1100: _table(gfx10.FAMILIES_GFX11, VECTOR_NAMES_GFX11),
+        Generation.GFX1200: _table(gfx12.FAMILIES_GFX12, VECTOR_NAMES_GFX12),
         Generation.GFX1250: _table(
             cdna_operands_gfx1250.FAMILIES, cdna_vector_names_gfx1250.VECTOR_NAMES
         ),

@@ -55,8 +55,7 @@ def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) ->
 
 _WAITS = "s_wait_(load|store|ds|km|async|tensor|x)cnt|s_wait_(load|store)cnt_dscnt|s_wait_idle"
 
-_SCALAR_CONTROL = (
-    FamilyRow(_WAITS, _K.WAIT, 0, _COUNTERS),
+BARRIERS = (
     # The signal is where the others may go on; the wait for them orders no memory by itself.
     FamilyRow("s_barrier_signal_isfirst", _K.BARRIER, 0, _COUNTERS, defines=SCC),
     FamilyRow("s_barrier_signal", _K.BARRIER, 0, _COUNTERS),
@@ -64,6 +63,12 @@ _SCALAR_CONTROL = (
     FamilyRow("s_barrier_leave", _K.NOTHING, 0, _OPERANDS, defines=SCC),
     _control("s_barrier_init|s_wakeup_barrier", _K.NOTHING, M0),
     FamilyRow("s_get_barrier_state", _K.NOTHING, 1, _OPERANDS, uses=M0, events=_SCALAR),
+)
+"""What gfx12 calls the same."""
+
+_SCALAR_CONTROL = (
+    FamilyRow(_WAITS, _K.WAIT, 0, _COUNTERS),
+    *BARRIERS,
     _control("s_endpgm|s_endpgm_saved", _K.END),
     _control("s_branch", _K.JUMP),
     _control("s_cbranch_scc[01]", _K.BRANCH, SCC),
@@ -94,14 +99,19 @@ SCALAR_ALU = (
 )
 """What gfx10 and gfx11 call the same."""
 
-_SCALAR_ALU = (
-    *SCALAR_ALU,
+NAMED_BY_CARRY = (
     _salu("s_alloc_vgpr", 0, defines=SCC),
     _salu("s_addk_co_i32", 1, True, defines=SCC),
     _salu("s_(add|sub)_co_ci_u32", 1, defines=SCC, uses=SCC),
     _salu("s_(add|sub)_co_[iu]32|s_lshl[1-4]_add_u32|s_(bcnt[01]|quadmask|wqm|not|abs)_\\w+"
         "|s_(min|max|absdiff|and|or|xor|nand|nor|xnor|and_not1|or_not1|lshl|lshr|ashr|bfe)_"
         "(i32|u32|b32|i64|u64|b64)", 1, defines=SCC),
+)  # fmt: skip
+"""What writes the carry, as gfx12 calls it too."""
+
+_SCALAR_ALU = (
+    *SCALAR_ALU,
+    *NAMED_BY_CARRY,
     _salu("s_(mov|brev|clz|ctz|cls|sext|get_pc|get_shader_cycles|getreg|movk|bitreplicate|bfm|pack"
         "|mul|mul_hi|add_nc|sub_nc|cvt|ceil|floor|trunc|rndne|add|sub|min_num|max_num|minimum"
         "|maximum|fmaak|fmamk)_\\w+", 1),

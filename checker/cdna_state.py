@@ -67,6 +67,9 @@ _DONE: Mapping[Counter, int] = MappingProxyType(
 )
 """The kinds of a load that a wait on a counter sees the end of."""
 
+COUNT_INVALIDATES = (Counter.VMCNT, Counter.LOADCNT)
+"""The counters in which an invalidate is."""
+
 _COUNTS_LDS = (Counter.LGKMCNT, Counter.DSCNT)
 
 ANYTHING = "*"
@@ -219,7 +222,7 @@ def _counts(flow: Flow, step: Step) -> dict[str, int]:
 
 
 _OF_SEVERAL = "s_waitcnt"
-_OF_NO_DATA = "s_waitcnt_expcnt"
+_OF_NO_DATA = ("s_waitcnt_expcnt", "s_wait_expcnt")
 
 
 def _counts_of_one(flow: Flow, step: Step) -> dict[str, int]:
@@ -232,7 +235,7 @@ def _counts_of_one(flow: Flow, step: Step) -> dict[str, int]:
     if instruction.mnemonic == "s_wait_idle":
         return dict.fromkeys(limits, 0)
     *registers, operand = instruction.operands or (0,)
-    if instruction.mnemonic == _OF_NO_DATA:
+    if instruction.mnemonic in _OF_NO_DATA:
         return {}
     found = None
     if isinstance(operand, int) and registers in ([], ["null"]):
@@ -505,7 +508,7 @@ class State:
         before = self.covered.get(number, (0,) * _REACHES)
         covers = range(reach + 1)
         # What may overtake stores that are in flight says nothing of them.
-        left = self._in_memory() if self.chip.splits_counters else 0
+        left = 0 if self.chip.orders_requests else self._in_memory()
         self.covered[number] = tuple(
             before[each] | (self.dirty[each] & ~left if each in covers else 0)
             for each in range(_REACHES)
@@ -529,7 +532,7 @@ class State:
                 reads & ~self.flight if level else 0
                 for reads, level in zip(self.unsettled, levels, strict=True)
             )
-        if self.chip.splits_counters and operation.effect.invalidates & Caches.AGENT:
+        if not self.chip.orders_requests and operation.effect.invalidates & Caches.AGENT:
             # Later accesses may overtake it until it is done; nobody waits for one of the L1 alone.
             self.clearing[operation.number] = tuple(
                 stale & ~self._in_memory() if level else 0
@@ -559,8 +562,8 @@ class State:
         self._deliver(name, counter.wait(count))
         if count > 0:
             return
-        if self.settling and name is Counter.VMCNT:
-            # Whether an invalidate counts is not certain, so that no other count says it is done.
+        if self.settling and name in COUNT_INVALIDATES:
+            # Whether an invalidate counts is not certain everywhere, so that no other count says it is done.
             for settled in self.settling.values():
                 self.unsettled = [a & ~b for a, b in zip(self.unsettled, settled, strict=True)]
             self.settling = {}

@@ -53,6 +53,18 @@ def _before_gfx12(chip: ChipRow) -> bool:
     return not chip.splits_counters
 
 
+def _gfx12(chip: ChipRow) -> bool:
+    return InstructionSet.GFX12 in chip.instruction_sets
+
+
+def _gfx1250(chip: ChipRow) -> bool:
+    return InstructionSet.GFX1250 in chip.instruction_sets
+
+
+def _before_gfx1250(chip: ChipRow) -> bool:
+    return not _gfx1250(chip)
+
+
 def _scope_bits(chip: ChipRow) -> bool:
     return chip.scope_bits and _gfx9(chip)
 
@@ -83,14 +95,16 @@ ROWS = (
         "chips before gfx940", _MODEL),
     ForeignRow("buffer_wbl2", "", _maintains_l2, "gfx90a and later", _MODEL),
     ForeignRow("s_waitcnt_\\w+|buffer_gl[01]_inv", "", _gfx10_or_gfx11, "gfx10 and gfx11", _MODEL),
-    ForeignRow("s_wait_(bvh|sample)cnt", "", lambda _: False, "other chips of gfx12", _MODEL),
+    ForeignRow("s_wait_(bvh|sample|exp)cnt", "", _gfx12, "gfx1200 and gfx1201", _MODEL),
+    ForeignRow("s_wait_(async|tensor|x)cnt|s_set_vgpr_msb|s_(set|swap|get)_pc_i64", "", _gfx1250,
+        "gfx1250 and later", _NAMES),
     ForeignRow("s_wait_\\w*cnt\\w*|s_wait_alu|global_(inv|wb)", "", _splits_counters,
         "gfx12 and later", _MODEL),
     ForeignRow("s_clause|v_\\w+_nc_\\w+", "", _after_gfx9, "gfx10 and later", _NAMES),
     ForeignRow("s_delay_alu|v_dual_\\w+|(global|flat|scratch|ds|s|buffer)_(load|store)_[bui]\\d+.*",
         "", _after_gfx10, "gfx11 and later", _NAMES),
-    ForeignRow("s_waitcnt|s_barrier|s_(set|swap|get)pc_b64", "", _before_gfx12,
-        "chips before gfx12", _NAMES),
+    ForeignRow("s_waitcnt|s_barrier", "", _before_gfx12, "chips before gfx12", _NAMES),
+    ForeignRow("s_(set|swap|get)pc_b64", "", _before_gfx1250, "chips before gfx1250", _NAMES),
     ForeignRow("s_andn2_\\w+|ds_(read|write)_.*|(global|flat|scratch|s|buffer)_(load|store)_dword.*",
         "", _before_gfx11, "chips before gfx11", _NAMES),
     ForeignRow("v_(add|sub|subrev)_u32\\w*|v_(addc|subb|subbrev)_co_u32\\w*|v_(mfma|accvgpr)_\\w+"

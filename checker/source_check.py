@@ -24,7 +24,7 @@ from fencewright.checker.cdna_lift import (
 from fencewright.checker.cdna_state import code_of, solve, wait_for_loads, wait_for_stores
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.checker.obligations import Hierarchy, Obligations, Order, obligations_of
-from fencewright.checker.partner_rows import invalidates_of
+from fencewright.checker.partner_rows import invalidates_of, write_backs_of
 from fencewright.checker.passed_on import passed_on
 from fencewright.checker.source_paths import between, can_hold
 from fencewright.checker.source_program import (
@@ -36,7 +36,6 @@ from fencewright.checker.source_program import (
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.chips import ChipRow
-from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.cdna.waits import wait_text
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Ordering, Scope
@@ -401,16 +400,16 @@ class _Comparer:
             back = each.effect.writes_back
             if operation.kind.writes and back is not None and back >= reach:
                 at_back = self.lifted.places[each.number].flight & operation.bit
-                overtakes = mode.chip.splits_counters and at_back
+                overtakes = not mode.chip.orders_requests and at_back
                 where = f"{'before' if overtakes else 'after'} the write-back of line {each.line}"
                 wait = self._wait(operation) if overtakes else wait_for_stores(mode.chip)
                 missing = f"{wait} {where}"
                 return f"{missing} is missing{fence}"
         stores = operation.effect.stores
         if stores is not None and stores < reach:
-            row = load_chip(mode.chip.name).write_back[scope, mode.tgsplit, mode.l2_per_agent, None]
+            backs = write_backs_of(mode.chip, scope, mode.l2_per_agent, split=mode.tgsplit)
             # Where the wait is not part of the write-back, it comes after it.
-            every = dict.fromkeys((*_texts(row.value, mode.chip), wait_for_stores(mode.chip)))
+            every = dict.fromkeys((*_texts(backs, mode.chip), wait_for_stores(mode.chip)))
             *texts, last = every
             return f"{', '.join(texts)} and {last} are missing{fence}"
         return f"{self._wait(operation)} is missing{fence}"

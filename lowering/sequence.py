@@ -144,6 +144,8 @@ class WaitCounts:
     xcnt: int | None = None
     asynccnt: int | None = None
     tensorcnt: int | None = None
+    samplecnt: int | None = None
+    bvhcnt: int | None = None
 
     @property
     def given(self) -> dict[str, int]:

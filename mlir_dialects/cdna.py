@@ -570,6 +570,8 @@ class WaitOp(InstructionOp):
     xcnt = opt_prop_def(_Number)
     asynccnt = opt_prop_def(_Number)
     tensorcnt = opt_prop_def(_Number)
+    samplecnt = opt_prop_def(_Number)
+    bvhcnt = opt_prop_def(_Number)
     phase = opt_prop_def(PhaseAttr)
     source = opt_prop_def(StringAttr)
 

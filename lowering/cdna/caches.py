@@ -5,7 +5,8 @@ L2s an agent has, holds in all of them): in which caches an access may find some
 how far what it writes gets by itself, and what cache maintenance covers. The simulator has
 rows of its own; that the two agree is for the tests of the passes to find out.
 On gfx10 and gfx11 the L1 is the L0 of a CU, and what stands for the L2s is the read-only L1 of a shader
-array, which loads find stale and nothing ever leaves dirty; their L2 is where all agents meet.
+array, which loads find stale and nothing ever leaves dirty; their L2 is where all agents meet. On gfx12
+the L1 is the L0 of a CU and the L2 the agent's one.
 """
 
 from collections.abc import Iterable
@@ -69,6 +70,7 @@ class Effect:
 _NEW = Generation.GFX942
 _OLD = (Generation.GFX908, Generation.GFX90A)
 _SCOPED = Generation.GFX1250
+_GFX12 = Generation.GFX1200
 _GFX10, _GFX11 = _RDNA = (Generation.GFX1030, Generation.GFX1100)
 _HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC_RETURN"})
 _SC_BITS, _DLC_BITS = ("sc0", "sc1", "sc0 sc1"), ("dlc", "dlc glc")
@@ -85,6 +87,7 @@ _UNSCOPED = (*_GFX9_BITS, *_DLC_BITS)
 _PLAIN = ("", *_SC_BITS, *_SCOPES)
 _MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 _RDNA_MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11"
+_GFX12_MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX12"
 
 _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.ALL), _CONTROL, generation=_NEW, access=_L, bits=("", "sc0")),
@@ -143,6 +146,17 @@ _ACCESS_ROWS: list[Row[Effect]] = [
         "through, and the L2 is coherent with other agents or bypassed", generation=_RDNA, access=_S),
     row(Effect(stores=Reach.SYSTEM), f"{_RDNA_MODEL}: performed in the L2; glc returns the old value",
         generation=_RDNA, access=_A),
+    row(Effect(reads=Caches.L1 | Caches.SYSTEM), f"{_GFX12_MODEL}: may hit the L0",
+        generation=_GFX12, access=_L, bits=_UNSCOPED),
+    row(Effect(reads=Caches.SYSTEM), f"{_GFX12_MODEL}: passes the L0, to the agent's L2",
+        generation=_GFX12, access=_L, bits=(_SE, _DEV)),
+    row(Effect(), f"{_GFX12_MODEL}: passes all caches", generation=_GFX12, access=_L, bits=_SYS),
+    row(Effect(stores=Reach.AGENT), f"{_GFX12_MODEL}: the L0 writes through; global_wb can be left out "
+        "below SCOPE_SYS", generation=_GFX12, access=_S, bits=(*_UNSCOPED, _SE, _DEV)),
+    row(Effect(stores=Reach.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_S, bits=_SYS),
+    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), f"{_GFX12_MODEL}: performed in the L2",
+        generation=_GFX12, access=_A, bits=(*_UNSCOPED, _SE, _DEV)),
+    row(Effect(stores=Reach.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_A, bits=_SYS),
 ]  # fmt: skip
 
 ACCESSES: Table[Effect] = Table(
@@ -198,7 +212,21 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
         generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_DEV),
     row(Effect(invalidates=Caches.ALL), f"{_MODEL}, global_inv",
         generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_SYS),
-    row(Effect(), "not on this chip", generation=(_NEW, *_OLD, _SCOPED), mnemonic=_OF_RDNA),
+    row(Effect(), "not on this chip", generation=_GFX12, mnemonic=_OF_GFX9),
+    row(Effect(), f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
+        generation=_GFX12, mnemonic=_GLOBAL_WB, bits=(*_UNSCOPED, _SE, _DEV)),
+    row(Effect(writes_back=Reach.SYSTEM), f"{_GFX12_MODEL}, global_wb",
+        generation=_GFX12, mnemonic=_GLOBAL_WB, bits=_SYS),
+    row(Effect(), f"{_GFX12_MODEL}, global_inv: SCOPE_CU has nothing below",
+        generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_UNSCOPED),
+    row(Effect(invalidates=Caches.L1), f"{_GFX12_MODEL}, global_inv: the L0 of the CU",
+        generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_SE),
+    row(Effect(invalidates=Caches.L1 | Caches.AGENT), f"{_GFX12_MODEL}, global_inv: the L0; the agent has "
+        "one L2", generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_DEV),
+    row(Effect(invalidates=Caches.ALL), f"{_GFX12_MODEL}, global_inv",
+        generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_SYS),
+    row(Effect(), "not on this chip",
+        generation=(_NEW, *_OLD, _GFX12, _SCOPED), mnemonic=_OF_RDNA),
     row(Effect(), "not on this chip",
         generation=_RDNA, mnemonic=(*_OF_GFX9, _GLOBAL_WB, _GLOBAL_INV)),
     row(Effect(invalidates=Caches.L1), f"{_RDNA_MODEL}: the L0 of the CU",

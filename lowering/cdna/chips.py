@@ -53,6 +53,7 @@ class Generation(Word):
     GFX942 = "gfx942"
     GFX1030 = "gfx1030"
     GFX1100 = "gfx1100"
+    GFX1200 = "gfx1200"
     GFX1250 = "gfx1250"
 
 
@@ -65,6 +66,7 @@ class InstructionSet(Word):
     BEFORE_GFX940 = "not GFX940Insts"
     GFX10 = "GFX10Insts"
     GFX11 = "GFX11Insts"
+    GFX12 = "GFX12Insts"
     GFX1250 = "GFX1250Insts"
 
 
@@ -80,6 +82,8 @@ class Counter(Word):
     VSCNT = "vscnt"
     LOADCNT = "loadcnt"
     STORECNT = "storecnt"
+    SAMPLECNT = "samplecnt"
+    BVHCNT = "bvhcnt"
     DSCNT = "dscnt"
     KMCNT = "kmcnt"
     XCNT = "xcnt"
@@ -177,7 +181,8 @@ class ChipRow:
     ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are in
     registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
     ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls what
-    the tables call L1 and L2.
+    the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache, maintenance included, is
+    done there in its order; else a later access may overtake an invalidate, and a write-back a store.
     """
 
     name: str
@@ -204,6 +209,7 @@ class ChipRow:
     boards: tuple[str, ...] = ()
     lowered: bool = True
     caches: CacheNames = CacheNames()
+    orders_requests: bool = True
 
     @property
     def splits_counters(self) -> bool:
@@ -218,7 +224,7 @@ class ChipRow:
     @property
     def names_bits(self) -> bool:
         """Whether its instructions name an access by bits, ``global_load_b32``, not by words."""
-        return not self.instruction_sets.isdisjoint({InstructionSet.GFX11, InstructionSet.GFX1250})
+        return not self.instruction_sets.isdisjoint(_NAME_BITS)
 
     @property
     def split_name(self) -> str:
@@ -230,6 +236,8 @@ class ChipRow:
         """Every set of features that code for it can have, the largest last."""
         return (frozenset(), frozenset({TGSPLIT})) if self.split_mode else (frozenset(),)
 
+
+_NAME_BITS = frozenset({InstructionSet.GFX11, InstructionSet.GFX12, InstructionSet.GFX1250})
 
 _REGISTERS = "LLVM AMDGPUBaseInfo, getTotalNumVGPRs"
 _SEPARATE = VectorRegisters(256, 4, unified=False, source=f"{_REGISTERS}: apart from AGPRs")
@@ -254,6 +262,14 @@ _GFX9_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 15})  # M
 
 _GFX10_COUNTERS = MappingProxyType({Counter.VMCNT: 63, Counter.LGKMCNT: 63, Counter.VSCNT: 63})
 """LLVM AMDGPUBaseInfo, getVmcntBitWidth, getLgkmcntBitWidth, getVscntBitWidth: gfx10 and gfx11."""
+
+_GFX12_COUNTERS = MappingProxyType(
+    {
+        Counter.LOADCNT: 63, Counter.STORECNT: 63, Counter.SAMPLECNT: 63, Counter.BVHCNT: 7,
+        Counter.DSCNT: 63, Counter.KMCNT: 31,
+    }
+)  # fmt: skip
+"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on: gfx1200, gfx1201."""
 
 _GFX1250_COUNTERS = MappingProxyType(
     {
@@ -324,6 +340,16 @@ GFX1100 = replace(
 )  # fmt: skip
 _GFX1102_REGISTERS = VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx11")
 
+GFX1200 = replace(
+    GFX1100, name="gfx1200", generation=Generation.GFX1200, l2_per_agent=_ONE,
+    source="LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM FeatureISAVersion12; registers: in waves of 32",
+    instruction_sets=frozenset({InstructionSet.GFX12}), scope_bits=True, l2_maintenance=True,
+    counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "agent"),
+)  # fmt: skip
+"""What the tables call the L1 is the L0 of a CU, and the L2 is the agent's: what a shader array has between them
+is a buffer, in which nothing is stale.
+"""
+
 GFX1250 = ChipRow(
     "gfx1250", Generation.GFX1250,
     "LLVM 24 AMDGPUUsage, Memory Model GFX125x; LLVM FeatureISAVersion12_50; registers: LLVM "
@@ -335,7 +361,7 @@ GFX1250 = ChipRow(
     wave_size=32, clusters=True, named_barriers=NamedBarriers(
         16, 4, "LLVM 24 AMDGPUExecutionSynchronization, s_barrier IDs GFX12; LLVM 22 "
         "AMDGPUAsmPrinter: named_barrier_count is in fours"),
-    ready_workgroup_ids=True,
+    ready_workgroup_ids=True, orders_requests=False,
     # As LLVM 22 and 24 have every kernel begin; no public manual says what the bit is.
     first_lines=("s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 25, 1), 1",),
 )  # fmt: skip
@@ -363,6 +389,7 @@ _TWINS: Mapping[str, tuple[ChipRow, Mapping[str, int]]] = MappingProxyType(
         "gfx11": (replace(GFX1100, vector_registers=_GFX1102_REGISTERS), {
             "gfx1102": 0x47, "gfx1103": 0x44, "gfx1150": 0x43, "gfx1152": 0x55, "gfx1153": 0x58,
             "gfx1154": 0x57}),
+        "gfx12": (GFX1200, {"gfx1201": 0x4E}),
     }
 )  # fmt: skip
 """(a chip, its twins with their numbers in code objects) of those that are only read."""
@@ -370,6 +397,7 @@ _TWINS: Mapping[str, tuple[ChipRow, Mapping[str, int]]] = MappingProxyType(
 _READ_ROWS = (
     GFX1030,
     GFX1100,
+    GFX1200,
     *(
         replace(chip, name=name, elf_machine=number, source=f"{_ALIKE} {chip.name}")
         for chip, numbers in _TWINS.values()
@@ -380,7 +408,7 @@ _READ_ROWS = (
             source="LLVM AMDGPUUsage, Generic Processors")
         for chip, name, number in (
             (_TWINS["gfx10.1"][0], "gfx10-1-generic", 0x52), (GFX1030, "gfx10-3-generic", 0x53),
-            (_TWINS["gfx11"][0], "gfx11-generic", 0x54))
+            (_TWINS["gfx11"][0], "gfx11-generic", 0x54), (GFX1200, "gfx12-generic", 0x59))
     ),
 )  # fmt: skip
 """Chips whose code is read and executed, and never made."""

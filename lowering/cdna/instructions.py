@@ -29,6 +29,7 @@ _GFX90A_ON = _chips_with(InstructionSet.GFX90A)
 _GFX942_ON = _chips_with(InstructionSet.GFX940)
 _BEFORE_GFX942 = _chips_with(InstructionSet.BEFORE_GFX940)
 _GFX10, _GFX11 = _chips_with(InstructionSet.GFX10), _chips_with(InstructionSet.GFX11)
+_GFX12 = _chips_with(InstructionSet.GFX12)
 
 _VM = (Counter.VMCNT,)
 _LGKM = (Counter.LGKMCNT,)
@@ -560,24 +561,33 @@ INSTRUCTIONS: dict[tuple[str, bool], InstructionRow] = _unique(
 """Every instruction by its mnemonic and whether it is an atomic that returns the old value."""
 
 
-_READ_AS: Mapping[frozenset[str], frozenset[str]] = {
-    _GFX10: _ALL,
-    _GFX11: _chips_with(InstructionSet.GFX1250),
+_JUMPS = frozenset({"s_endpgm", "s_branch", "s_cbranch_vccnz", "s_cbranch_vccz"})
+_JOINT = _JUMPS | {"s_waitcnt", "s_barrier"}
+_SPLIT = _JUMPS | {
+    "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_loadcnt_dscnt",
+    "s_wait_storecnt_dscnt", "s_barrier_signal", "s_barrier_wait", "global_inv", "global_wb",
+}  # fmt: skip
+_LIKE_GFX1250 = _chips_with(InstructionSet.GFX1250)
+_READ_AS: Mapping[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {
+    _GFX10: (_ALL, _JOINT),
+    _GFX11: (_LIKE_GFX1250, _JOINT),
+    _GFX12: (_LIKE_GFX1250, _SPLIT),
 }
-"""Chips that are only read: those whose accesses of integers and scalar loads they have, so called."""
+"""Chips that are only read: those whose accesses of integers and scalar loads they have, so called, and
+what else.
+"""
 
 _FLOATS = frozenset(_FLOAT_SUFFIX)
 _SHARED_SPACES = (AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.LOCAL)
-_EVERYWHERE = frozenset({"s_waitcnt", "s_barrier", "s_endpgm", "s_branch", "s_cbranch_vccnz",
-                         "s_cbranch_vccz"})  # fmt: skip
 
 
 @cache
 def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
     """What a chip that is only read has of the others' instructions."""
-    like = next((others for chips, others in _READ_AS.items() if chip in chips), None)
-    if like is None:
+    known = next((each for chips, each in _READ_AS.items() if chip in chips), None)
+    if known is None:
         return frozenset()
+    like, more = known
     accesses = {
         (row.mnemonic, row.returns)
         for (_, space, _, kind, _), row in MEMORY_ROWS
@@ -588,7 +598,7 @@ def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
         for key, row in INSTRUCTIONS.items()
         if row.kind is Kind.SCALAR_LOAD and like <= row.chips
     }
-    return frozenset(accesses | scalar | {(mnemonic, False) for mnemonic in _EVERYWHERE})
+    return frozenset(accesses | scalar | {(mnemonic, False) for mnemonic in more})
 
 
 def has_instruction(chip: str, row: InstructionRow) -> bool:

@@ -15,6 +15,8 @@ from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.sequence import Instruction, WaitCounts, operands
 
 _ORDER = (
+    ("s_wait_bvhcnt", ("bvhcnt",), ()),
+    ("s_wait_samplecnt", ("samplecnt",), ()),
     ("s_wait_storecnt_dscnt", ("storecnt", "dscnt"), ("loadcnt",)),
     ("s_wait_loadcnt", ("loadcnt",), ("dscnt",)),
     ("s_wait_storecnt", ("storecnt",), ()),

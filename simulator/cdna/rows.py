@@ -11,9 +11,10 @@ looked up. On gfx1250 the L1 is the WGP$; what is called the L2 is the one cache
 incoherent: with many L2s per agent the L2 of some shader engines (SCOPE_SE), with one the agent's
 (SCOPE_DEV). Waves that share it have one ``Placement.xcd``. On gfx10 and gfx11 the L1 is the L0 of a
 CU, tgsplit is WGP mode, and what is called the L2 is the read-only L1 of a shader array: every write
-is done after it, at the agent's L2, which is the memory of the machine.
+is done after it, at the agent's L2, which is the memory of the machine. On gfx12 the L1 is the L0 of a CU,
+tgsplit is WGP mode, and the L2 is the agent's one.
 Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; GFX125x = the same of LLVM
-24, "Memory Model GFX125x"; GFX10-11 = the same, "Memory Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
+24, "Memory Model GFX125x"; GFX12 = the same, "Memory Model GFX12"; GFX10-11 = the same, "Memory Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
 wave, 01 group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is
 the strongest that it has.
 """
@@ -37,6 +38,7 @@ from fencewright.simulator.core.program import ProgramError
 GFX908, GFX90A, GFX1250 = Generation.GFX908, Generation.GFX90A, Generation.GFX1250
 OLD, NEW = (GFX908, GFX90A), Generation.GFX942
 GFX9 = (*OLD, NEW)
+GFX12, SCOPED = Generation.GFX1200, (Generation.GFX1200, GFX1250)
 GFX10, GFX11 = RDNA = (Generation.GFX1030, Generation.GFX1100)
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 
@@ -165,7 +167,7 @@ READINGS: Table[str] = Table(
             "what the work-group is told", Evidence.INFERRED, reading=Reading.UNCOUNTED_INVALIDATE),
         row("a store updates a line that is in the L0 of its CU, where others see it before it is "
             "anywhere else; else it drops the line",
-            f"{_GFX10_11} has the L0 write through, and does not say what stays in it. LLVM 24 needs it "
+            f"{_GFX10_11} and GFX12 have the L0 write through, and do not say what stays in it. LLVM 24 needs it "
             "not to, in CU mode: a relaxed load of the work-group may find in the L0 what a release "
             "to the agent does not wait for", Evidence.INFERRED, reading=Reading.STORE_STAYS),
     ],
@@ -258,6 +260,7 @@ def _seen(*experiments: int) -> str:
 
 
 _GFX125X = "GFX125x"
+_GFX12 = "GFX12"
 _SERVES = (
     "GFX125x: an access goes past every cache of a lesser scope; a cache of its scope may serve a "
     "read, absorb a write, do a read-modify-write"
@@ -352,6 +355,34 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
             generation=RDNA, bits=("sc0", "sc1", "sc0 sc1")),
         row(Illegal("the chip has no scope and th fields", ("glc", "dlc")), _GFX10_11, DOCUMENTED,
             generation=RDNA, bits=SCOPE_BITS),
+        # gfx12: one L2 per agent; a shader array's buffer before it holds nothing
+        row(AccessEffect(l1=True, past_l2=False), f"{_GFX12}: may hit the L0", DOCUMENTED,
+            generation=GFX12, access=L, bits="", l2=ONE),
+        row(AccessEffect(l1=False, past_l2=False), f"{_GFX12}: passes the L0", DOCUMENTED,
+            generation=GFX12, access=L, bits=(SE, DEV), l2=ONE),
+        row(AccessEffect(False, past_l2=True), f"{_GFX12}: passes all caches", DOCUMENTED,
+            generation=GFX12, access=L, bits=SYS, l2=ONE),
+        row(AccessEffect(l1=True, past_l2=False, stays=True),
+            f"{_GFX12}: the L0 writes through; what stays in it is not said", INFERRED,
+            generation=GFX12, access=S, bits="", l2=ONE),
+        row(AccessEffect(False, past_l2=False), _GFX12, DOCUMENTED, generation=GFX12, access=S,
+            bits=(SE, DEV), l2=ONE),
+        row(AccessEffect(False, past_l2=True), _GFX12, DOCUMENTED, generation=GFX12, access=S,
+            bits=SYS, l2=ONE),
+        row(AccessEffect(False, False), f"{_GFX12}: performed in the L2", DOCUMENTED,
+            generation=GFX12, access=A, bits=("", SE, DEV), l2=ONE),
+        row(AccessEffect(False, True), _GFX12, DOCUMENTED, generation=GFX12, access=A, bits=SYS,
+            l2=ONE),
+        row(AccessEffect(False, False, True), f"{_GFX12}: performed in the L2", DOCUMENTED,
+            generation=GFX12, access=A, bits=(RETURNS, f"{SE} {RETURNS}", f"{DEV} {RETURNS}"),
+            l2=ONE),
+        row(AccessEffect(False, True, True), _GFX12, DOCUMENTED, generation=GFX12, access=A,
+            bits=f"{SYS} {RETURNS}", l2=ONE),
+        row(Illegal("only an atomic returns an old value", SCOPES), _GFX12, DOCUMENTED,
+            generation=GFX12, access=(L, S), bits=_RETURNING, l2=ONE),
+        row(_SCOPE_FIELD, _GFX12, DOCUMENTED, generation=GFX12, bits=(*GFX9_BITS, *DLC_BITS),
+            l2=ONE),
+        row(_ONE_L2, _GFX12, DOCUMENTED, generation=GFX12, l2=MANY),
         # gfx1250: loads
         row(AccessEffect(l1=True, past_l2=False), _SERVES, DOCUMENTED, generation=GFX1250,
             access=L, bits="", tgsplit=False),
@@ -423,7 +454,8 @@ _INVALIDATE = CacheEffect(l1=True, marker=True, invalidate=True, counts=True)
 
 _MAINTAINS = "GFX125x: of caches of a lesser scope, global_wb writes back, global_inv drops lines"
 _NOTHING_BELOW = CacheEffect(counts=True)
-_PUSH = CacheEffect(marker=True, counts=True, as_store=True, overtakes=True)
+_PUSH_IN_ORDER = CacheEffect(marker=True, counts=True, as_store=True)
+_PUSH = replace(_PUSH_IN_ORDER, overtakes=True)
 _PUSH_BACK = replace(_PUSH, write_back=True)
 
 CACHE: Table[CacheEffect | Illegal] = Table(
@@ -498,6 +530,26 @@ CACHE: Table[CacheEffect | Illegal] = Table(
             mnemonic=(*_RDNA_CACHE, _DC), bits=BITS[1:]),
         row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=RDNA,
             mnemonic=(*_GFX9_CACHE[:-1], *_GFX1250_CACHE)),
+        # gfx12
+        row(replace(_NOTHING_BELOW, as_store=True), f"{_GFX12}: SCOPE_CU has nothing below",
+            DOCUMENTED, generation=GFX12, mnemonic=_GWB, bits="", l2=ONE),
+        row(_PUSH_IN_ORDER, f"{_GFX12}: can be left out below SCOPE_SYS", DOCUMENTED,
+            generation=GFX12, mnemonic=_GWB, bits=(SE, DEV), l2=ONE),
+        row(replace(_PUSH_IN_ORDER, write_back=True), _GFX12, DOCUMENTED, generation=GFX12,
+            mnemonic=_GWB, bits=SYS, l2=ONE),
+        row(_NOTHING_BELOW, f"{_GFX12}: SCOPE_CU has nothing below", DOCUMENTED, generation=GFX12,
+            mnemonic=_GINV, bits="", l2=ONE),
+        row(_INVALIDATE_L1, f"{_GFX12}: the L0; it is not reordered with the wave's accesses",
+            DOCUMENTED, generation=GFX12, mnemonic=_GINV, bits=(SE, DEV), l2=ONE),
+        row(_INVALIDATE, f"{_GFX12}: caches of a lesser scope", DOCUMENTED, generation=GFX12,
+            mnemonic=_GINV, bits=SYS, l2=ONE),
+        row(Illegal("cache maintenance returns nothing", SCOPES), _GFX12, DOCUMENTED,
+            generation=GFX12, mnemonic=_GFX1250_CACHE, bits=_RETURNING, l2=ONE),
+        row(_SCOPE_FIELD, _GFX12, DOCUMENTED, generation=GFX12, mnemonic=_GFX1250_CACHE,
+            bits=(*GFX9_BITS, *DLC_BITS), l2=ONE),
+        row(_ONE_L2, _GFX12, DOCUMENTED, generation=GFX12, mnemonic=_GFX1250_CACHE, l2=MANY),
+        row(Illegal("not on this chip"), _ABSENT, DOCUMENTED, generation=GFX12,
+            mnemonic=(*_GFX9_CACHE, *_RDNA_CACHE)),
         # gfx1250
         row(replace(_NOTHING_BELOW, as_store=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
             mnemonic=_GWB, bits="", tgsplit=False),
@@ -565,19 +617,19 @@ COUNTED: Table[Counted] = Table(
         row(Counted(_LGKM, in_order=False), "RDNA2 ISA and RDNA3 ISA, scalar memory", DOCUMENTED,
             generation=RDNA, operation=_O.SCALAR),
         row(Counted((Counter.LOADCNT,), writes_in_order=False),
-            "GFX125x: in order of issue, vector registers out of order", DOCUMENTED,
-            generation=GFX1250, operation=(_O.LOAD, _O.INVALIDATE)),
-        row(Counted((Counter.STORECNT,)), "GFX125x: in order of issue", DOCUMENTED,
-            generation=GFX1250, operation=(_O.STORE, _O.WRITE_BACK)),
-        row(Counted((Counter.DSCNT,), writes_in_order=False), "GFX125x: in order", DOCUMENTED,
-            generation=GFX1250, operation=_O.LDS),
+            "GFX12, GFX125x: in order of issue, vector registers out of order", DOCUMENTED,
+            generation=SCOPED, operation=(_O.LOAD, _O.INVALIDATE)),
+        row(Counted((Counter.STORECNT,)), "GFX12, GFX125x: in order of issue", DOCUMENTED,
+            generation=SCOPED, operation=(_O.STORE, _O.WRITE_BACK)),
+        row(Counted((Counter.DSCNT,), writes_in_order=False), "GFX12, GFX125x: in order", DOCUMENTED,
+            generation=SCOPED, operation=_O.LDS),
         row(Counted((Counter.KMCNT,), in_order=False), "LLVM SIInsertWaitcnts", INFERRED,
-            generation=GFX1250, operation=_O.SCALAR),
+            generation=SCOPED, operation=_O.SCALAR),
     ],
 )  # fmt: skip
 """(generation, operation, flat) -> the counters that it is in; ``CacheEffect.counts`` says whether.
 
-Where a flat access goes decides which operation it is; on gfx10, gfx11 and gfx1250 the counter of the
+Where a flat access goes decides which operation it is; on gfx10 to gfx12 the counter of the
 other space is taken to say nothing of it.
 """
 
@@ -592,6 +644,10 @@ HIERARCHY: Table[Hierarchy] = Table(
                                      Reading.STORE_STAYS})),
             f"{_GFX10_11}: in CU mode nothing is waited for between a work-group's acquire and what comes "
             "after it; a queue from each L0 for each quadrant of the L1", INFERRED, generation=RDNA),
+        row(Hierarchy(requests_in_order=True, dirty_serves_loads=False, memory_kinds=False,
+                left_open=frozenset({Reading.STORE_STAYS})),
+            f"{_GFX12}: in CU mode nothing is waited for between a work-group's acquire and what comes after "
+            "it; global_inv and global_wb are not reordered", INFERRED, generation=GFX12),
         row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False,
                 left_open=frozenset({Reading.LATE_INVALIDATE, Reading.WRITE_BACK_OVERTAKES,
                                      Reading.ACKNOWLEDGED_EARLY})),

@@ -186,14 +186,28 @@ READ = sorted(KNOWN_CHIPS.keys() - CHIPS.keys())
 """Chips whose code is read and executed, and never made."""
 
 
-def of_rdna(row: InstructionRow, access: Access | None) -> list[str]:
-    """As ``texts``, with the bit and the operand that gfx10 and gfx11 have."""
+OF_GFX12 = {
+    "s_wait_loadcnt",
+    "s_wait_storecnt_dscnt",
+    "global_inv",
+    "global_wb",
+    "s_barrier_signal",
+}
+OF_GFX10_AND_GFX11 = {"buffer_gl0_inv", "buffer_gl1_inv", "s_waitcnt_vscnt", "s_barrier"}
+
+
+def of_rdna(chip: str, row: InstructionRow, access: Access | None) -> list[str]:
+    """As ``texts``, with the bit and the operand that the chip has."""
+    splits = KNOWN_CHIPS[chip].splits_counters
     if row.kind is Kind.WAIT and row.mnemonic != "s_waitcnt":
-        return [f"{row.mnemonic} null, 0x0"]
+        return [f"{row.mnemonic} {'' if splits else 'null, '}0x0"]
+    if row.mnemonic in ("s_barrier_signal", "s_barrier_wait"):
+        return [f"{row.mnemonic} -1"]
     returns = row.kind is Kind.ATOMIC_RETURN and row.space is not AddressSpace.LOCAL
     if returns and access is not None:
         places = memory_places(access)
-        return [f"{line.format_map(places)} glc" for line in row.lines]
+        bit = "th:TH_ATOMIC_RETURN" if splits else "glc"
+        return [f"{line.format_map(places)} {bit}" for line in row.lines]
     return list(texts("gfx90a", row, access))
 
 
@@ -203,13 +217,15 @@ def test_a_chip_that_is_only_read_has_what_it_is_said_to_have(chip: str):
     if not is_known(chip):
         pytest.skip(f"llvm-mc does not know {chip}")
     has = [(row, access) for row, access in ROWS if has_instruction(chip, row)]
-    lines = [text for row, access in has for text in of_rdna(row, access)]
+    lines = [text for row, access in has for text in of_rdna(chip, row, access)]
     assert len(lines) > 150
     refused = assemble(chip, "\n".join(lines))
     assert [lines[n - 1] for n in refused] == []
     mnemonics = {row.mnemonic for row, _ in has}
     bits = KNOWN_CHIPS[chip].names_bits
-    assert {"buffer_gl0_inv", "buffer_gl1_inv", "s_waitcnt_vscnt", "s_barrier"} <= mnemonics
+    own = OF_GFX12 if KNOWN_CHIPS[chip].splits_counters else OF_GFX10_AND_GFX11
+    assert own <= mnemonics
+    assert mnemonics.isdisjoint((OF_GFX12 | OF_GFX10_AND_GFX11) - own)
     assert ("global_load_b32" in mnemonics) is bits
     assert ("global_load_dword" in mnemonics) is not bits
 

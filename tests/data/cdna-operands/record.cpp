@@ -4,6 +4,7 @@
 // Run, for llvm22.tsv:         a.out 200000 gfx908 gfx90a gfx942 gfx950 | record.py
 //      for llvm22_gfx1030.tsv: a.out 400000 gfx1030 gfx1030,+wavefrontsize64 | record.py gfx1030
 //      for llvm22_gfx1100.tsv: a.out 400000 gfx1100 gfx1100,+wavefrontsize64 | record.py gfx1100
+//      for llvm22_gfx1200.tsv: a.out 400000 gfx1200 gfx1200,+wavefrontsize64 | record.py gfx1200
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
@@ -31,7 +32,7 @@ static std::mt19937 Random(1);
 static uint32_t bits(unsigned N) { return N ? Random() >> (32 - N) : 0; }
 static uint32_t encoding(uint32_t Prefix, unsigned N) { return Prefix << (32 - N) | bits(32 - N); }
 
-static bool IsGfx9;
+static bool IsGfx9, IsGfx12;
 
 static uint32_t withSource(uint32_t Word) {
   const uint32_t Sources[] = {bits(9), 256 + bits(8), 256 + bits(8), bits(6), 0xf9, 0xfa, 0xff, 0xe9};
@@ -42,8 +43,19 @@ static uint32_t withSource(uint32_t Word) {
 static uint32_t vop3() { return IsGfx9 ? 0x34 : 0x35; }
 static uint32_t smem() { return IsGfx9 ? 0x30 : 0x3d; }
 
+// What gfx12 has of its own: FLAT, GLOBAL and SCRATCH, buffers, images and samples, in three words.
+static uint32_t threeWords() {
+  const uint32_t Prefixes[] = {0xec, 0xed, 0xee, 0xee, 0xc4, 0xc4, 0xd0, 0xe4};
+  uint32_t Prefix = Prefixes[bits(3)];
+  if (Prefix == 0xd0 || Prefix == 0xe4)
+    return Prefix << 24 | bits(2) << 22 | bits(8) << 14 | (bits(1) ? bits(3) : bits(3) | bits(3) << 4);
+  return Prefix << 24 | bits(8) << 14 | (bits(1) ? 0x7c : bits(7));
+}
+
 static uint32_t firstWord() {
-  switch (bits(4)) {
+  unsigned Kind = bits(4);
+  if (IsGfx12 && Kind >= 7 && Kind <= 10) return threeWords();
+  switch (Kind) {
   case 0: return withSource(encoding(0, 1));             // VOP2
   case 1: return withSource(encoding(0x3f, 7));          // VOP1
   case 2: return withSource(encoding(0x3e, 7));          // VOPC
@@ -75,7 +87,7 @@ int main(int Argc, char **Argv) {
   const Target *Amd = TargetRegistry::lookupTarget(T, Error);
   for (int Place = 2; Place < Argc; ++Place) {
     auto [Chip, Feature] = StringRef(Argv[Place]).split(',');
-    IsGfx9 = Chip.starts_with("gfx9");
+    IsGfx9 = Chip.starts_with("gfx9"), IsGfx12 = Chip.starts_with("gfx12");
     const uint32_t NoAddress = (IsGfx9 ? 0x7f : Chip.starts_with("gfx10") ? 0x7d : 0x7c) << 16;
     auto *Info = Amd->createMCInstrInfo();
     auto *Registers = Amd->createMCRegInfo(T);
@@ -109,6 +121,24 @@ int main(int Argc, char **Argv) {
         if (Matrix) Words[0] &= ~0x81u;
         // Integer operations have no modifiers.
         if (!Matrix && bits(1)) Words[0] &= ~0xff00u, Words[1] &= 0x07ffffff;
+      }
+      // A field that a memory instruction of gfx12 does not have is 0, and most have no hint, scope or offset.
+      if (IsGfx12 && Words[0] >> 26 == 0x3b) {
+        Words[1] &= 0x7fffffffu & ~0xff00u & ~(bits(1) ? 0x20000u : 0x30000u) & ~(bits(1) ? 0x7c0000u : 0u);
+        if (bits(1)) Words[1] &= bits(1) ? ~0xffu : bits(1) ? 0xffu : 0xffff80ffu;
+        if (bits(1)) Words[2] &= bits(1) ? 0xffu : 0;
+      }
+      if (IsGfx12 && (Words[0] >> 26 == 0x34 || Words[0] >> 26 == 0x39)) {
+        Words[1] = Words[1] & ~0x3fe00u | bits(3) << 12;
+        if (bits(1)) Words[1] &= ~0x7c0100u;
+        if (Words[0] >> 26 == 0x39) Words[1] = Words[1] & ~0xff800000u | bits(4) << 25;
+        else if (bits(1)) Words[1] &= 0x7fffffu;
+        if (bits(1)) Words[2] &= bits(1) ? 0xffu : 0xffffu;
+      }
+      if (IsGfx12 && Words[0] >> 26 == 0x31) {
+        Words[1] = (Words[1] & 0xc01c00ffu) | bits(5) << 11 | bits(1) << 18 | (bits(2) ? 1u << 23 : bits(7) << 23);
+        if (bits(1)) Words[1] &= ~0x7c0000u;
+        if (bits(1)) Words[2] &= 0xffu;
       }
       if (Words[0] >> 26 == 0x36 && bits(1)) Words[1] &= 0xff0000ff;
       if (Words[0] >> 26 == smem()) Words[1] &= 0x1fffff | (IsGfx9 ? 0 : 0x7fu << 25);

@@ -52,7 +52,7 @@ _MASK = re.compile(r"\bvcc(_lo)?\b")
 def _form(words: list[str], has_both_waves: bool) -> tuple[object, ...]:
     text, name = " ".join(words), words[0]
     mask = _MASK.search(text) if has_both_waves and name.startswith("v_") else None
-    returns = "atomic" in name and bool({"glc", "sc0"} & set(words))
+    returns = "atomic" in name and bool({"glc", "sc0", "th:TH_ATOMIC_RETURN"} & set(words))
     odd = name == "v_cmp_class_f16_sdwa" and "vcc" in text
     return (name, "lds" in words, returns, "gds" in words, "UNUSED_PRESERVE" in text,
         "src_lds_direct" in text, odd, mask and mask[0], "row_en" in words)  # fmt: skip
