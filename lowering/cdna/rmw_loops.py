@@ -43,7 +43,7 @@ OTHER_FORMS = (
         frozenset({RmwKind.FADD}),
         frozenset({ValueType.F32}),
         frozenset({AddressSpace.GENERIC}),
-        frozenset({"gfx90a"}),
+        frozenset({"gfx908", "gfx90a"}),
         "LLVM 22 SITargetLowering, emitExpandAtomicAddrSpacePredicate: it asks which space it is",
     ),
 )
