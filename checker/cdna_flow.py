@@ -190,6 +190,8 @@ def _successors(
             target = target.strip('"')
             if target in of_label:
                 yield of_label[target]
+            elif target == function.name:
+                yield 0
         elif not last.is_return:
             # An address that the block adds to its own: a far branch.
             yield from _named_in(steps, of_label)

@@ -11,13 +11,16 @@ from types import MappingProxyType
 
 from fencewright.checker.cdna_family import InstructionKind
 from fencewright.checker.cdna_flow import Step
+from fencewright.checker.cdna_operands import fault_of
 from fencewright.checker.cdna_state import ANYTHING, COUNT_INVALIDATES, LDS_DATA, Code, State
+from fencewright.checker.cdna_text import AssemblyLabel, Registers
 from fencewright.checker.findings import Finding, Level, Rule
 from fencewright.checker.unknown import after
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.vocabulary import AddressSpace
 
 _NOTHING = (InstructionKind.NOTHING, InstructionKind.END)
+_JUMPS = (InstructionKind.BRANCH, InstructionKind.JUMP)
 
 
 Place = tuple[int, str]
@@ -131,14 +134,26 @@ class _Analysis:
                 if id(step) not in self.after_unknown:
                     self._report_surplus(state, step)
             elif is_unknown(step):
-                text = f"'{step.instruction.mnemonic}' is not known: it may do anything"
+                fault = fault_of(step.instruction.text, self.flow.chip.generation)
+                text = f"{fault}: it may do anything"
                 self._add(Rule.UNKNOWN, step, text, step.instruction.line)
             elif state.loads:
                 self._report_uses(state, step)
 
     def _report_unreached(self) -> None:
-        """Where an indirect jump may lead, and nothing else does: nothing there was checked."""
+        """Jumps to what is no label, and where an indirect jump may lead, and nothing else does."""
         blocks, entries = self.flow.blocks, self.entries
+        function = self.flow.function
+        labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}
+        for number in entries:
+            last = blocks[number].steps[-1] if blocks[number].steps else None
+            if last is None or last.effects.kind not in _JUMPS:
+                continue
+            target = last.instruction.operands[0] if last.instruction.operands else ""
+            name = target.strip('"') if isinstance(target, str) else str(target)
+            if not isinstance(target, Registers) and name not in labels | {function.name}:
+                text = f"'{name}' is no label of this function: what follows there is not checked"
+                self._add(Rule.UNREACHED, last, text, last.instruction.line)
         ends = [block.steps[-1] for n, block in enumerate(blocks) if n in entries and block.steps
                 and not block.successors]  # fmt: skip
         if not any(

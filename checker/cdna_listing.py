@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from fencewright.checker.cdna_text import (
+    INDIRECT,
     Assembly,
+    AssemblyError,
     AssemblyInstruction,
     AssemblyLabel,
     Function,
@@ -53,6 +55,10 @@ def read_disassembly(
     bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
     body: list[AssemblyLabel | AssemblyInstruction] | None = None
     after = _next_addresses(listed, addresses)
+    # By an address that is not known control may get to any label.
+    has_jumps = any(
+        INDIRECT.match(each.text) for each in listed if isinstance(each, AssemblyInstruction)
+    )
     for each in listed:
         if isinstance(each, AssemblyInstruction):
             if body is not None:
@@ -65,11 +71,16 @@ def read_disassembly(
             name = each.name
             leads = _LISTED.fullmatch(name) or name in targets or goes_on(body)
             if symbols:
-                leads = leads or after.get(each.line) in computed or name not in untyped
+                leads = leads or after.get(each.line) in computed
+                leads = leads or (has_jumps and name not in untyped)
             if body is not None and leads and not (symbols and name in symbols):
                 body.append(each)
             else:
-                body = bodies.setdefault((symbols or {}).get(name, name), [])
+                name = (symbols or {}).get(name, name)
+                body = bodies.setdefault(name, [])
+                if body:
+                    problem = f"'{name}' is there twice: give one object at a time"
+                    raise AssemblyError(f"{file}:{each.line}: error: {problem}")
     functions = {
         name: Function(
             name,

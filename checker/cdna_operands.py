@@ -16,7 +16,19 @@ from fencewright.checker import cdna_operands_gfx10 as gfx10
 from fencewright.checker import cdna_operands_gfx12 as gfx12
 from fencewright.checker import cdna_operands_gfx1250, cdna_vector_names_gfx1250
 from fencewright.checker.cdna_family import FamilyRow, InstructionKind
-from fencewright.checker.cdna_text import NAMED_REGISTERS, first_word, split_at_commas
+from fencewright.checker.cdna_instruction_names import (
+    NAMES_GFX9,
+    NAMES_GFX10,
+    NAMES_GFX11,
+    NAMES_GFX12,
+)
+from fencewright.checker.cdna_text import (
+    MOST_REGISTERS,
+    NAMED_REGISTERS,
+    first_word,
+    read_integer,
+    split_at_commas,
+)
 from fencewright.checker.cdna_vector_names import VECTOR_NAMES
 from fencewright.checker.cdna_vector_names_gfx10 import VECTOR_NAMES_GFX10, VECTOR_NAMES_GFX11
 from fencewright.checker.cdna_vector_names_gfx12 import VECTOR_NAMES_GFX12
@@ -49,14 +61,17 @@ _WITH_M0 = ("exec_lo", "exec_hi", "m0")
 
 @dataclass(frozen=True, slots=True)
 class _InstructionTable:
-    """The families of a generation, and the names of its vector instructions."""
+    """The families of a generation, and the names of its vector instructions and of all others."""
 
     families: tuple[tuple[re.Pattern[str], FamilyRow], ...]
     vector_names: frozenset[str]
+    names: frozenset[str]
 
     def row(self, mnemonic: str) -> FamilyRow | None:
         """The row of a mnemonic, if it is an instruction."""
-        if mnemonic.startswith("v_") and not self._is_vector_name(mnemonic):
+        if not (
+            self._is_vector_name(mnemonic) if mnemonic.startswith("v_") else mnemonic in self.names
+        ):
             return None
         return next((row for pattern, row in self.families if pattern.fullmatch(mnemonic)), None)
 
@@ -65,16 +80,21 @@ class _InstructionTable:
         return name in self.vector_names or _COMPARISON.fullmatch(name) is not None
 
 
-def _table(families: tuple[FamilyRow, ...], names: frozenset[str]) -> _InstructionTable:
-    return _InstructionTable(tuple((re.compile(row.pattern), row) for row in families), names)
+def _table(
+    families: tuple[FamilyRow, ...],
+    vector_names: frozenset[str],
+    names: frozenset[str] = NAMES_GFX12,
+) -> _InstructionTable:
+    patterns = tuple((re.compile(row.pattern), row) for row in families)
+    return _InstructionTable(patterns, vector_names, names)
 
 
-_GFX9 = _table(gfx9.FAMILIES, VECTOR_NAMES)
+_GFX9 = _table(gfx9.FAMILIES, VECTOR_NAMES, NAMES_GFX9)
 _TABLES: Mapping[Generation, _InstructionTable] = MappingProxyType(
     dict.fromkeys(Generation, _GFX9)
     | {
-        Generation.GFX1030: _table(gfx10.FAMILIES_GFX10, VECTOR_NAMES_GFX10),
-        Generation.GFX1100: _table(gfx10.FAMILIES_GFX11, VECTOR_NAMES_GFX11),
+        Generation.GFX1030: _table(gfx10.FAMILIES_GFX10, VECTOR_NAMES_GFX10, NAMES_GFX10),
+        Generation.GFX1100: _table(gfx10.FAMILIES_GFX11, VECTOR_NAMES_GFX11, NAMES_GFX11),
         Generation.GFX1200: _table(gfx12.FAMILIES_GFX12, VECTOR_NAMES_GFX12),
         Generation.GFX1250: _table(
             cdna_operands_gfx1250.FAMILIES, cdna_vector_names_gfx1250.VECTOR_NAMES
@@ -108,11 +128,11 @@ def registers_in(text: str) -> tuple[str, ...]:
     for file, one, first, last, named, direct in _REGISTER.findall(text):
         if one:
             names.append(file + one)
-        elif first:
+        elif first and int(last or first) < MOST_REGISTERS:
             names += (f"{file}{n}" for n in range(int(first), int(last or first) + 1))
         elif direct:
             names.append("m0")
-        else:
+        elif named:
             names += NAMED_REGISTERS[named]
     return tuple(names)
 
@@ -121,16 +141,16 @@ def registers_in(text: str) -> tuple[str, ...]:
 def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects:
     """What the instruction ``text``, with single spaces, does.
 
-    One whose mnemonic has no row is ``UNKNOWN`` and has no effects: it may do anything.
+    One that has a ``fault_of`` is ``UNKNOWN`` and has no effects: it may do anything.
     """
     first, dual, second = text.partition(" :: ")
     if dual:
         return _both(effects_of(first, generation), effects_of(second, generation))
     mnemonic, _, rest = text.partition(" ")
     row = family_of(mnemonic, generation)
-    if row is None:
-        return Effects(_K.UNKNOWN)
     operands = split_at_commas(rest)
+    if row is None or _fault_in(row, operands):
+        return Effects(_K.UNKNOWN)
     last = operands[-1].split() if operands else []
     row = _with_modifiers(row, frozenset(last))
     returns = _returns(row, last)
@@ -160,6 +180,55 @@ def results_of(row: FamilyRow, operands: Sequence[str]) -> int:
 
 def _returns(row: FamilyRow, modifiers: Iterable[str]) -> bool:
     return not row.returns or not row.returns.isdisjoint(modifiers)
+
+
+_ACCESSES = (_K.LOAD, _K.STORE, _K.ATOMIC, _K.MEMORY_TO_LDS, _K.CACHE)
+
+_MODIFIER = re.compile(
+    r"sc[01]|nt|glc|slc|dlc|scc|gds|lds|tfe|lwe|offen|idxen|addr64|unorm|da|r128|a16|d16|nv|scale_offset"
+    r"|index_key|row_en|off(set[01]?)?:\S.*|(dmask|dfmt|nfmt):\w+|dim:\w+|format:\S.*|scope:SCOPE_(CU|SE|DEV|SYS)"
+    r"|th:(0x[0-9a-f]+|TH_(DEFAULT|(LOAD|STORE)_\w+|ATOMIC_((RT_|NT_)?RETURN|RT|NT|CASCADE_(RT|NT)|0x[0-9a-f]+)))"
+)
+"""Of accesses to memory; a scope has its name, by which it is read. Source: LLVM AMDGPUModifierSyntax."""
+
+_OPERATORS = frozenset("+-*/&|")
+_ADDRESS_WORDS = frozenset({"off", "null"})
+
+
+def fault_of(text: str, generation: Generation) -> str:
+    """What is not known of an instruction ``text``: its name, a modifier, or operands that are missing."""
+    for each in text.split(" :: "):
+        mnemonic, _, rest = each.partition(" ")
+        row = family_of(mnemonic, generation)
+        if row is None:
+            return f"'{mnemonic}' is not known"
+        if fault := _fault_in(row, split_at_commas(rest)):
+            return f"'{mnemonic}' {fault}"
+    return ""
+
+
+def _fault_in(row: FamilyRow, operands: list[str]) -> str:
+    """What is wrong with the operands of an access to memory; those of others change no synchronisation."""
+    if len(operands) < row.results:
+        return "has too few operands"
+    if row.kind not in _ACCESSES:
+        return ""
+    for place, part in enumerate(operands):
+        first = first_word(part)
+        for word in part[len(first) :].split():
+            if word in _OPERATORS:
+                break
+            if _MODIFIER.fullmatch(word) is None:
+                return f"has '{word}', which is not known"
+        is_address = row.space is AddressSpace.CONSTANT or registers_in(first)
+        if is_address or first in _ADDRESS_WORDS or _MODIFIER.fullmatch(first):
+            continue
+        if read_integer(first) is None and not _IS_VALUE.match(first):
+            return f"has '{first}', which is not known"
+    return ""
+
+
+_IS_VALUE = re.compile(r"lit(64)?\(|src_\w+|-?\d+\.\d|0\.15915494|\(|[a-z]\w*\(")
 
 
 def _unique(*names: tuple[str, ...]) -> tuple[str, ...]:

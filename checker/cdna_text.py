@@ -337,6 +337,9 @@ def _read_tokens(physical: Sequence[str], first: int, lines: list[str], file: st
 _Item = AssemblyLabel | AssemblyInstruction
 
 _LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap|rfe)\w*")
+INDIRECT = re.compile(r"s_(set|swap)_?pc\w*\s+(?!s\[30:31\])|s_call|s_rfe")
+"""Jumps to addresses that are no returns or calls by the ABI."""
+_GLOBAL = re.compile(r"\.(?:globl|global|weak)\s+(.*)")
 _PADDING = ("s_nop", "s_code_end")
 
 
@@ -420,14 +423,33 @@ class _Bodies:
             self._begin(name, number, is_known=True)
         elif not self.is_code:
             return
-        elif known is None or not (
-            goes_on(known.body) or not _has_code(known.body) or name in self._named
-        ):
+        elif known is None or (_has_code(known.body) and self._begins_function(name, known.body)):
             self._begin(name, number, is_known=False)
         else:
             if not known.is_known and not _has_code(known.body):
                 known.name = name
             known.body.append(AssemblyLabel(name, number))
+
+    def _begins_function(self, name: str, before: Sequence[_Item]) -> bool:
+        """Whether nothing leads to a label: no line before it, no name, and no jump to an address."""
+        if goes_on(before) or name in self._named:
+            return False
+        return name in self._seen or not self._has_jumps
+
+    @cached_property
+    def _seen(self) -> frozenset[str]:
+        """What other files see."""
+        return frozenset(
+            name.strip().strip('"')
+            for line in self.lines
+            if (found := _GLOBAL.fullmatch(line))
+            for name in found[1].split(",")
+        )
+
+    @cached_property
+    def _has_jumps(self) -> bool:
+        """Whether control may get to any label by an address that is not known."""
+        return any(INDIRECT.match(line) for line in self.lines)
 
     @cached_property
     def _named(self) -> frozenset[str]:
@@ -472,7 +494,9 @@ class _Bodies:
         elif word in _SECTIONS:
             self._enter(word, word == ".text")
         elif self.is_code and self.section in self.open and not _NO_CODE.match(line):
-            self._add(AssemblyInstruction(word, (), (), number, " ".join(line.split()), self.source))
+            self._add(
+                AssemblyInstruction(word, (), (), number, " ".join(line.split()), self.source)
+            )
 
     def _enter(self, section: str, is_code: bool) -> None:
         if known := self.open.get(self.section):
@@ -504,7 +528,9 @@ def _has_code(body: Sequence[_Item]) -> bool:
     return any(isinstance(each, AssemblyInstruction) for each in body)
 
 
-_NAMES = re.compile(r"\.(?:type|globl|global|weak|hidden|protected|local|size|amdhsa_\w+|loc|file|section)\b")
+_NAMES = re.compile(
+    r"\.(?:type|globl|global|weak|hidden|protected|local|size|amdhsa_\w+|loc|file|section)\b"
+)
 _WORD = re.compile(r'"[^"]+"|[\w.$@?]+')
 
 _INDEXED = re.compile(r"(?<![\w.$@:])(?:[vsa]|ttmp)\s*\[[^\]]*\]?(?:[\w$@]|\.(?![lh]\b))?")

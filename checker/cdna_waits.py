@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from fencewright.checker.cdna_text import read_integer
 from fencewright.lowering.cdna.chips import Generation
 
-_COUNTS = re.compile(r"(\w+)\((\d+)\)")
+_COUNTS = re.compile(r"(\w+)\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def wait_counts(
             counts |= layout.unpacked(word)
             continue
         found = _COUNTS.fullmatch(word)
-        if found is None or found[1] not in layout.parts:
+        count = read_integer(found[2]) if found else None
+        if found is None or count is None or found[1] not in layout.parts:
             raise ValueError(f"unknown wait '{word}'")
-        counts[found[1]] = int(found[2])
+        counts[found[1]] = count
     return {name: n for name, n in counts.items() if n < layout.most(name)}

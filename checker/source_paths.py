@@ -88,7 +88,6 @@ def can_hold(
         return True
     of_step = _operations(code)
 
-
     def follow(state: State | None, steps: Iterable[Step]) -> State | None:
         after = State(code) if state is None else state.copy()
         for step in steps:
