@@ -31,6 +31,7 @@ _ZEROS = "..."
 """Stands for zeros that fill what is left."""
 _LISTED = re.compile(r"L\d+")
 _BRANCH = re.compile(r"^[ \t]+s_c?branch\w*[ \t]+(\S+)", re.M)
+_ENCODED_BRANCH = re.compile(r"^\s+s_c?branch\w*\s.*// [0-9A-F]{12}: ([0-9A-F]{8})$")
 _ADDRESS = re.compile(r"// ([0-9A-F]{12}):")
 
 
@@ -50,7 +51,7 @@ def read_disassembly(
     """
     # Hand-written assembly has labels that are symbols, too: what is branched to, or run into.
     targets = set(_BRANCH.findall(text))
-    listed, addresses = _listed(text)
+    listed, addresses, branches = _listed(text)
     computed = {address for _, address in _computed(listed, addresses)}
     bodies: dict[str, list[AssemblyLabel | AssemblyInstruction]] = {}
     body: list[AssemblyLabel | AssemblyInstruction] | None = None
@@ -84,7 +85,7 @@ def read_disassembly(
     functions = {
         name: Function(
             name,
-            _with_labels(body, addresses),
+            _with_labels(_to_its_begin(name, body, addresses, branches), addresses),
             MappingProxyType(dict(descriptors.get(name, {}))),
             (),
             file,
@@ -97,13 +98,15 @@ def read_disassembly(
 
 def _listed(
     text: str,
-) -> tuple[list[AssemblyLabel | AssemblyInstruction], dict[int, int]]:
-    """Symbols, sections and instructions in their order, and the addresses of instructions by line.
+) -> tuple[list[AssemblyLabel | AssemblyInstruction], dict[int, int], dict[int, int]]:
+    """Symbols, sections and instructions in their order; the addresses of instructions by line, and of branches
+    where they lead.
 
     What is no instruction is one that is not known (``.long``).
     """
     listed: list[AssemblyLabel | AssemblyInstruction] = []
     addresses: dict[int, int] = {}
+    branches: dict[int, int] = {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = without_comment(raw)
         if found := _SYMBOL.fullmatch(line):
@@ -113,8 +116,32 @@ def _listed(
         elif line and raw[0].isspace() and line != _ZEROS:
             listed.append(read_instruction(line, number))
             if address := _ADDRESS.search(raw):
-                addresses[number] = int(address[1], 16)
-    return listed, addresses
+                addresses[number] = at = int(address[1], 16)
+                if found := _ENCODED_BRANCH.search(raw):
+                    distance = int(found[1], 16) & 0xFFFF
+                    branches[number] = at + 4 + 4 * (distance - (distance >> 15 << 16))
+    return listed, addresses, branches
+
+
+def _to_its_begin(
+    name: str,
+    body: Sequence[AssemblyLabel | AssemblyInstruction],
+    addresses: Mapping[int, int],
+    branches: Mapping[int, int],
+) -> list[AssemblyLabel | AssemblyInstruction]:
+    """``body`` with the function's name in branches to its begin, for which llvm-objdump prints no label."""
+    first = next((each for each in body if isinstance(each, AssemblyInstruction)), None)
+    begin = None if first is None else addresses.get(first.line)
+    labels = {each.name for each in body if isinstance(each, AssemblyLabel)}
+    return [
+        replace(each, operands=(name,))
+        if isinstance(each, AssemblyInstruction)
+        and begin is not None
+        and branches.get(each.line) == begin
+        and labels.isdisjoint(map(str, each.operands))
+        else each
+        for each in body
+    ]
 
 
 def _next_addresses(

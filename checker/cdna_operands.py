@@ -209,16 +209,23 @@ def fault_of(text: str, generation: Generation) -> str:
 
 def _fault_in(row: FamilyRow, operands: list[str]) -> str:
     """What is wrong with the operands of an access to memory; those of others change no synchronisation."""
-    if len(operands) < row.results:
-        return "has too few operands"
     if row.kind not in _ACCESSES:
-        return ""
-    for place, part in enumerate(operands):
+        return "has too few operands" if len(operands) < row.results else ""
+    least = row.results if row.space is AddressSpace.LOCAL or row.kind is _K.CACHE else 2
+    if len(operands) < least:
+        return "has too few operands"
+    has_modifiers = False
+    for part in operands:
         first = first_word(part)
+        if has_modifiers:
+            return f"has '{first}' after a comma, which is not known"
+        has_modifiers = bool(part[len(first) :].strip())
         for word in part[len(first) :].split():
             if word in _OPERATORS:
                 break
-            if _MODIFIER.fullmatch(word) is None:
+            # A load to LDS has no register for what it loads.
+            has_result = word == "lds" and len(operands) > (3 if row.space is None else 2)
+            if _MODIFIER.fullmatch(word) is None or has_result:
                 return f"has '{word}', which is not known"
         is_address = row.space is AddressSpace.CONSTANT or registers_in(first)
         if is_address or first in _ADDRESS_WORDS or _MODIFIER.fullmatch(first):

@@ -211,6 +211,8 @@ def _counts(flow: Flow, step: Step) -> dict[str, int]:
     words = (*instruction.operands, *instruction.modifiers)
     if instruction.mnemonic != _OF_SEVERAL:
         return _counts_of_one(flow, step)
+    if not words or words[-1] == "&":
+        raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
     try:
         return wait_counts(
             (each for each in words if not isinstance(each, Registers) and each != "&"),

@@ -535,7 +535,7 @@ _WORD = re.compile(r'"[^"]+"|[\w.$@?]+')
 
 _INDEXED = re.compile(r"(?<![\w.$@:])(?:[vsa]|ttmp)\s*\[[^\]]*\]?(?:[\w$@]|\.(?![lh]\b))?")
 _PLAIN = re.compile(r"(?:[vsa]|ttmp)\[(0|[1-9]\d*)(?::(0|[1-9]\d*))?\]")
-_ODD = re.compile(r'(?<![\w.$@:])(?:(?:[vsa]|ttmp)0\d+\b|"(?:[vsa]|ttmp)\d+")')
+_ODD = re.compile(r'(?<![\w.$@:])(?:(?:[vsa]|ttmp)(?:0\d+|\d{5,})\b|"(?:[vsa]|ttmp)\d+")')
 
 
 @lru_cache(maxsize=1 << 16)

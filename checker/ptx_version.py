@@ -8,4 +8,4 @@ def is_ptx(text: str) -> bool:
     return _VERSION_LINE.search(text) is not None
 
 
-_VERSION_LINE = re.compile(r"^\s*\.version\s+\d+\.\d+\s*(?://.*)?$", re.M)
+_VERSION_LINE = re.compile(r"^[^\S\n]*\.version\s+\d+\.\d+\s*(?://.*)?$", re.M)

@@ -22,7 +22,7 @@ from fencewright.lowering.vocabulary import L2PerAgent
 
 AnyFunction = TypeVar("AnyFunction")
 
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
 
 
 def files_in(text: str) -> Mapping[int, str]:

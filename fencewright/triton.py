@@ -110,7 +110,7 @@ def _scopes_of_waits(target: str, features: tuple[str, ...]) -> frozenset[str | 
     )
 
 
-_MNEMONIC = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)", re.MULTILINE)
+_MNEMONIC = re.compile(r"^[^\S\n]*(?:@!?%\w+\s+)?([a-z][\w.:]*)", re.MULTILINE)
 _CDNA = re.compile(
     r"buffer_(?:wbl2|inv|invl2|wbinvl1\w*)|global_(?:wb|inv|wbinv)|s_wait\w+|s_barrier\w*"
 )
