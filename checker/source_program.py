@@ -5,7 +5,7 @@ space is known.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
@@ -144,3 +144,32 @@ class SourceModule:
     file: str
     functions: Mapping[str, SourceFunction] = field(default_factory=dict[str, SourceFunction])
     architecture: str = "cdna"
+
+
+_UPDATES = (SourceKind.RMW, SourceKind.CMPXCHG)
+
+
+def with_cuda_atomics(module: SourceModule) -> SourceModule:
+    """A module whose seq_cst updates at system scope are CUDA's: relaxed, at the scope of the device.
+
+    Source: CUDA C++ Programming Guide, Atomic Functions; as ``relax-cuda-atomics`` lowers them.
+    """
+    functions = {
+        name: replace(
+            function,
+            blocks=tuple(
+                replace(block, operations=tuple(map(_as_cuda_atomic, block.operations)))
+                for block in function.blocks
+            ),
+        )
+        for name, function in module.functions.items()
+    }
+    return replace(module, functions=functions)
+
+
+def _as_cuda_atomic(operation: SourceOperation) -> SourceOperation:
+    asked = (operation.ordering, operation.scope, operation.volatile)
+    if operation.kind not in _UPDATES or asked != (Ordering.SEQ_CST, Scope.SYSTEM, False):
+        return operation
+    failure = None if operation.failure is None else Ordering.RELAXED
+    return replace(operation, ordering=Ordering.RELAXED, scope=Scope.AGENT, failure=failure)

@@ -32,6 +32,7 @@ from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.compare_source import (
     CodeAndSource,
     PtxAndSource,
+    assuming,
     compile_and_read,
     merged,
     read_beside,
@@ -98,6 +99,12 @@ def read_beside_source(
     path: str, content: bytes, file: str, arguments: Namespace
 ) -> CodeAndSource | PtxAndSource:
     """The code in a file of that content, or made of it, with its source if there is one."""
+    return assuming(_read_beside_source(path, content, file, arguments), arguments.facts)
+
+
+def _read_beside_source(
+    path: str, content: bytes, file: str, arguments: Namespace
+) -> CodeAndSource | PtxAndSource:
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
     if ptx_check.takes(path, content):

@@ -1,8 +1,9 @@
 """What ``fence-check --source`` and ``--run`` do: code beside the source that it was made of."""
 
-from argparse import ArgumentParser, Namespace
+import os
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fencewright.checker.cdna_text import Assembly, read_assembly
@@ -15,10 +16,10 @@ from fencewright.checker.source_compare import (
     with_lines,
     with_places,
 )
-from fencewright.checker.source_program import SourceModule
+from fencewright.checker.source_program import SourceModule, with_cuda_atomics
 from fencewright.checker.source_text import read_source
 from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (
     ToolError,
     as_text,
@@ -59,6 +60,30 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="FOLDER",
         help="write a litmus test and a picture of each error against the source",
     )
+    parser.add_argument(
+        "--assume",
+        dest="facts",
+        metavar="FACTS",
+        type=facts_in,
+        default=(),
+        help="with --source or --run: what is promised of the source: "
+        + "; ".join(f"{each}: {FACT_TEXT[each]}" for each in _FACTS),
+    )
+
+
+def facts_in(text: str) -> tuple[Fact, ...]:
+    """The facts of a comma-separated list. Raises ``ArgumentTypeError`` for one without an effect here."""
+    names = [each.strip() for each in text.split(",")]
+    for name in names:
+        if name not in _FACTS:
+            raise ArgumentTypeError(
+                f"'{name}' says nothing of a source; accepted: {', '.join(_FACTS)}"
+            )
+    return tuple(map(Fact, names))
+
+
+_FACTS = (Fact.CUDA_ATOMICS,)
+"""What may be promised of the source that code is compared with."""
 
 
 _NAMES = ("run", "source", "code", "counterexamples", "baseline", "write_baseline", "output")
@@ -77,6 +102,9 @@ def check_options(arguments: Namespace, name: str) -> None:
         raise _usage(f"{one_only} is for one input", name)
     if arguments.source and arguments.run:
         raise _usage("--run takes its inputs for the source; --source has no effect", name)
+    in_folder = any(map(os.path.isdir, arguments.inputs))
+    if arguments.facts and not (arguments.source or arguments.run or in_folder):
+        raise _usage("--assume is about the source: it needs --source or --run", name)
     if arguments.code and not arguments.run:
         raise _usage("--code needs --run", name)
 
@@ -137,6 +165,17 @@ class PtxAndSource:
         from fencewright.checker.ptx_source import compare_ptx
 
         return list(compare_ptx(self.source, self.module, self.files, self.apart))
+
+
+def assuming(
+    beside: CodeAndSource | PtxAndSource, facts: Sequence[Fact]
+) -> CodeAndSource | PtxAndSource:
+    """Code and source where ``facts`` hold. Raises ``ToolError`` for one that a target has no use for."""
+    if not facts or beside.source is None:
+        return beside
+    if isinstance(beside, CodeAndSource):
+        raise error(f"fact '{facts[0]}': code for AMD's GPUs has no use for it", beside.file)
+    return replace(beside, source=with_cuda_atomics(beside.source))
 
 
 def _check_architecture(source: SourceModule, architecture: Architecture, name: str) -> None:
