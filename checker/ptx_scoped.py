@@ -256,7 +256,8 @@ class _Writer:
         """Which registers hold what an instruction has read."""
         statement, label = each.statement, self.labels[each.number]
         if statement.operation in MBARRIER_WAITS:
-            self.loaded[statement.defines[0]] = (f"%v{label}", "i1")
+            for register in statement.defines[:1]:
+                self.loaded[register] = (f"%v{label}", "i1")
         elif statement.operation in _READS and self._is_seen(statement):
             for name, register in zip(self._results(each), statement.defines, strict=False):
                 self.loaded[register] = (name, f"i{statement.opcode.width}")

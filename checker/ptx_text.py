@@ -140,8 +140,8 @@ _REFERENCE = re.compile(r"[%$]?[A-Za-z_$][\w$]*")
 def read_ptx(text: str, file: str = "<string>") -> PtxFile:
     """The functions of ``text``. Raises ``PtxError`` for what is no whole file of PTX.
 
-    The runtime compiler and those who keep its PTX end a text with NULs, which belong to it no more. Texts of several
-    modules may follow each other, as long as all are for one chip and no name is defined twice.
+    NULs at the end, where NVRTC writes one, are no part of the text. Several modules may follow each
+    other, as long as all are for one chip and no name is defined twice.
     """
     text = text.rstrip("\0")
     if (at := text.find("\0")) >= 0:
@@ -425,14 +425,7 @@ class _Reader:
             variable.space,
             variable.size,
         ):
-            raise self.twice(variable.name, known.line, start)
-
-    def twice(self, name: str, line: int, at: int | None = None) -> PtxError:
-        """An error where a name is defined again that is defined at a line."""
-        return self.error(
-            f"'{name}' is defined twice, first in line {line}: give each module a file of its own",
-            at,
-        )
+            raise self.error(_twice(variable.name, known.line), start)
 
     def declare_registers(self, type: str, names: str) -> None:
         body = self.body
@@ -494,8 +487,7 @@ class _Reader:
         if found is None:
             raise self.error("this function has no name")
         if (known := self.functions.get(found["name"])) is not None:
-            problem = self.twice(known.name, known.line)
-            raise PtxError(re.sub(r":\d+: error", f":{body.line}: error", str(problem), count=1))
+            raise known.error(body.line, _twice(known.name, known.line))
         parameters = body.header[found.end() :]
         blocks = _blocks(body)
         function = PtxFunction(
@@ -512,6 +504,10 @@ class _Reader:
         )
         _connect(function, body)
         self.functions[function.name] = function
+
+
+def _twice(name: str, line: int) -> str:
+    return f"'{name}' is defined twice, first in line {line}: give each module a file of its own"
 
 
 _HEAD = re.compile(r"(@\s*!?\s*[%$\w]+\s+)?([a-z]\w*(?:\.[\w:]+)*)(.*)", re.DOTALL)

@@ -54,9 +54,11 @@ class Address:
         of, by = inner.arguments
         if not _is_first_dimension(of) or not isinstance(by, Const):
             return None
-        if not isinstance(by.constant, int) or not 0 <= by.constant < _WIDEST:
+        if not isinstance(by.constant, int):
             return None
-        return {"shl": 1 << by.constant, "mul": by.constant}.get(inner.operation)
+        if inner.operation == "shl":
+            return 1 << by.constant if 0 <= by.constant < _WIDEST else None
+        return by.constant if inner.operation == "mul" else None
 
 
 _WIDEST = 64

@@ -40,14 +40,14 @@ SLOTS: Mapping[str, str] = MappingProxyType(
         "MODE": "tile|tile::gather4|tile::scatter4|im2col|im2col::w|im2col::w::128|im2col_no_offs",
         "MULTICAST": r"multicast::cluster(::\w+)?",
         "GROUP": "cta_group::1|cta_group::2",
-        "SHAPE": r"m\d+n\d+(k\d+)?|\d+x\d+b?|x\d+",
+        "SHAPE": r"m\d+n\d+(k\d+)?|\d+x\d+b?(x2)?|x\d+",
         "LAYOUT": "row|col|trans",
         "KIND": r"kind::\w+",
         "FIELD": "global_address|rank|box_dim|global_dim|global_stride|element_stride|elemtype|"
         "interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode",
         "TENSOR_WORD": r"kind::\w+|sp|sp::ordered_metadata|ws|ashift|block_scale|scale_vec::\w+|block\d+|"
         r"collector::\w+(::\w+)?|pack::16b|unpack::16b|num|red|min|max|abs|NaN|spcompress|warpx\d(::\w+)*|"
-        r"down|mbarrier::arrive::one|shared::cluster|multicast::cluster|sync|aligned",
+        r"down|mbarrier::arrive::one|satfinite|xor|and|popc|shared::cluster|multicast::cluster|sync|aligned",
         "TEXTURE": r"\d+d|a1d|a2d|2dms|a2dms|cube|acube|base|level|grad|r|g|b|a|trap|clamp|zero|ca|cg|cs|cv|wb|wt|"
         r"unified|p|add|min|max|and|or|v2|v4",
         "ARITHMETIC": r"rn|rz|rm|rp|rna|rs|rni|rzi|rmi|rpi|sat|ftz|approx|full|relu|satfinite|oob|noftz|"
@@ -60,7 +60,7 @@ SLOTS: Mapping[str, str] = MappingProxyType(
         r"channel_data_type|channel_order|normalized_coords|force_unnormalized_coords|filter_mode|"
         r"addr_mode_[012]|memory_layout|array_size|num_mipmap_levels|num_samples|texref|samplerref|"
         r"surfref|inc|dec|is_canceled|get_first_ctaid(::[xyz])?|tile|tile::gather4|im2col|im2col::w|"
-        r"im2col::w::128|[1-5]d|v[24]|BoolOp|volatile|any|match|b128",
+        r"im2col::w::128|[1-5]d|v[24]|BoolOp|volatile|match|b128|cvt|level|mask",
     }
 )
 """The slots that have a name: the words that fill them, as a regular expression."""
@@ -70,6 +70,20 @@ _LD = ("global? EVICT1? HINT? PREFETCH? VEC? TYPE", *_WIDE)
 _ST = ("global? EVICT1? HINT? VEC? TYPE", *_WIDE)
 _STRONG_LD = ("GENERIC? VEC? TYPE", *_LD)
 _STRONG_ST = ("GENERIC? VEC? TYPE", *_ST)
+_INTEGER = "[us](16|32|64)"
+_BITS = "b(16|32|64)"
+_SUMS = (
+    _INTEGER,
+    "sat s32",
+    "cc [us]32",
+    "cc [us]64",
+    "ROUND? ftz? sat? f32",
+    "ROUND? ftz? f32x2",
+    "ROUND? f64",
+    "rn? ftz? sat? f16|f16x2",
+    "rn? bf16|bf16x2",
+    "ROUND? sat? f32 f16|bf16",
+)
 _SATURATING = tuple(
     f"sat {to}{bits} {of}{wide}"
     for to in "us"
@@ -97,14 +111,11 @@ _MMA = "sync aligned SHAPE* LAYOUT* ANY* TENSOR_WORD*"
 _ARRIVE = "release|relaxed? cta|cluster? SHARED? noComplete? b64"
 _WAIT = "parity? acquire|relaxed? cta|cluster? SHARED? phaseParity? b64"
 _ARITHMETIC = "ANY* ARITHMETIC*"
-_INTEGER = "[us](16|32|64)"
-_BITS = "b(16|32|64)"
 
 _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     # Computing: those that the ptx dialect has, exactly.
-    ("add|sub", (_INTEGER, "sat s32", "cc [us]32", "cc [us]64", "ROUND? ftz? sat? f32",
-                 "ROUND? ftz? f32x2", "ROUND? f64", "rn? ftz? sat? f16|f16x2", "rn? bf16|bf16x2",
-                 "ROUND? sat? f32 f16|bf16")),
+    ("add", (*_SUMS, "u16x2|s16x2")),
+    ("sub", _SUMS),
     ("mul", (f"hi|lo {_INTEGER}", "wide [us](16|32)", "ROUND? ftz? sat? f32", "ROUND? ftz? f32x2", "ROUND? f64",
              "rn? ftz? sat? f16|f16x2", "rn? bf16|bf16x2")),
     ("min|max", (_INTEGER, "u16x2|s16x2", "relu s32|s16x2", "ftz? NaN? f32", "ftz? NaN? xorsign abs f32", "f64",
@@ -127,6 +138,7 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
              "ROUND sat? f(16|32|64) [us](8|16|32|64)", "ROUND bf16 [us](8|16|32|64)",
              "ftz? sat? f32 f16", "ftz? f32 bf16", "sat? f64 f16", "f64 bf16", "ftz? sat? f64 f32",
              "ROUND ftz? sat? f32 f64", "ROUND sat? f16 f64", "ROUND ftz? sat? f16 f32", "rn|rz relu? satfinite? f16|bf16 f32",
+             "ROUND bf16 f16|f32|f64", "ROUND f16 bf16",
              "TO_INTEGER? sat? f16 f16", "TO_INTEGER? ftz? sat? f32 f32", "TO_INTEGER? sat? f64 f64",
              "TO_INTEGER? bf16 bf16", "CONVERTED ARITHMETIC* ANY*", "pack sat? ANY*")),
     # Memory
@@ -144,7 +156,7 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
             *(f"relaxed|release SCOPE {each}" for each in _STRONG_ST),
             "mmio relaxed|release sys global? TYPE")),
     ("st bulk", ("weak? shared::cta?",)),
-    ("discard", ("global? EVICT2",)),
+    ("discard", ("global? L2",)),
     ("atom", tuple(f"relaxed|acquire|release|acq_rel? SCOPE? {each}" for each in (
         "GENERIC? cas b(16|32|64|128)", "GENERIC? exch b(32|64|128)", "global? exch HINT b(32|64|128)",
         *_UPDATES))),
@@ -257,7 +269,13 @@ class Slot:
     is_repeated: bool
 
 
-_NOUNS = {"SCOPE": "a scope", "TYPE": "a type", "ANY": "a type", "HALF": "a type"}
+_NOUNS = {
+    "SCOPE": "a scope",
+    "TYPE": "a type",
+    "ANY": "a type",
+    "HALF": "a type",
+    "ROUND": "a rounding",
+}
 """Words for the slots that every reader of PTX has one for."""
 
 
@@ -330,7 +348,8 @@ def fit(operation: str, name: str) -> Fit:
     for each in operation.split():
         words.remove(each)
     forms = FORMS.get(operation, (_ARITHMETIC,))
-    found = min((_fit(slots_of(each), words) for each in forms), key=lambda each: each.faults)
+    fits = (_fit(slots_of(each), words) for each in forms)
+    found = min(fits, key=lambda each: (each.faults, len(each.unread)))
     return replace(found, unread=(*found.unread, *misplaced)) if misplaced else found
 
 

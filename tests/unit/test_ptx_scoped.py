@@ -123,6 +123,11 @@ def test_an_atomic_is_waited_for_by_one_thread_alone() -> None:
     assert "%t11 = arith.cmpi ne, %b11, %zero" in lines(body, ".reqntid 32")
 
 
+def test_a_question_whose_answer_nobody_takes() -> None:
+    text = text_of("mbarrier.try_wait.parity.shared::cta.b64 _, [bar], 0;")
+    assert "try_wait" in text or "test" in text
+
+
 def test_a_guarded_access_is_branched_around() -> None:
     assert lines("@!p0 st.global.b32 [d1], r1;") == [
         "%t8 = arith.cmpi ne, %b7_3, %zero",

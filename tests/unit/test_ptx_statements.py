@@ -304,3 +304,74 @@ def test_a_word_left_out_changes_what_is_read() -> None:
         less = re.sub(rf"\.{word}(?=\.|$)", "", text, count=1)
         before, after = read_opcode(text).row, read_opcode(less).row
         assert before != after, word
+
+
+RIGHT = """
+mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32.ue8m0
+wmma.load.a.sync.aligned.row.m16n16k16.global.f16 ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8.satfinite tcgen05.ld.sync.aligned.16x32bx2.x1.b32
+tcgen05.mma.cta_group::2.kind::f16.collector::a::fill tcgen05.cp.cta_group::1.64x128b.warpx2::02_13
+tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64
+cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint
+cp.async.bulk.tensor.3d.global.shared::cta.bulk_group cp.async.bulk.wait_group.read
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 cp.async.ca.shared.global.L2::128B
+mbarrier.arrive.noComplete.release.cta.shared::cta.b64 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64
+st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u64 st.async.mmio.release.sys.global.u32
+multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 multimem.red.relaxed.gpu.global.add.v4.f16x2
+tensormap.replace.tile.box_dim.global.b1024.b32 fence.proxy.tensormap::generic.acquire.gpu
+fence.acquire.sync_restrict::shared::cluster.cluster barrier.cta.sync.aligned barrier.cluster.arrive.relaxed
+clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128
+ld.global.nc.L1::no_allocate.L2::128B.v4.u32 ld.global.L1::no_allocate.L2::evict_first.v8.f32 ld.f32
+ld.mmio.relaxed.sys.global.b32 ld.param::func.b32 st.global.cs.v2.f32 st.bulk.weak.shared::cta
+atom.global.v4.f32.add atom.global.gpu.acq_rel.max.u32 red.global.v2.bf16x2.add.noftz atom.cas.b128
+tex.level.2d.v4.f32.f32 suld.b.2d.v4.b32.trap sured.b.add.2d.u32.trap createpolicy.fractional.L2::evict_first.b64
+shfl.sync.bfly.b32 redux.sync.min.abs.NaN.f32 vote.sync.ballot.b32 match.any.sync.b32 setmaxnreg.inc.sync.aligned.u32
+cvt.rn.satfinite.e4m3x2.f32 cvt.pack.sat.u8.s32.b32 cvt.rzi.ftz.s64.f32 lop3.and.b32 shf.l.wrap.b32 vmad.s32.u32.s32.shr7
+""".split()
+"""Names as libraries of kernels write them."""
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_names_that_kernels_have_fit_a_form(name: str) -> None:
+    assert read_opcode(name).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("ld.nonsense.global.b32", "is no form of ld (.nonsense does not belong)"),
+        ("ld.global.global.b32", "is no form of ld (a second .global)"),
+        ("ld.relaxed.global.b32", "is no form of ld (a scope is missing)"),
+        ("st.global", "is no form of st (a type is missing)"),
+        (
+            "fence.acq_rel.galaxy",
+            "is no form of fence (.galaxy does not belong, a scope is missing)",
+        ),
+        (
+            "fence.mbarrier_init.release.cta",
+            "is no form of fence (.cta does not belong, .cluster is missing)",
+        ),
+        ("barrier.sync.cta", "is no form of barrier (.cta does not belong)"),
+        ("cvt.f16.f32", "is no form of cvt (a rounding is missing)"),
+        ("frobnicate.b32", "is not known"),
+    ],
+)
+def test_what_is_wrong_with_a_name(name: str, problem: str) -> None:
+    assert read_opcode(name).problem == problem
+
+
+def test_what_is_no_form_may_do_anything() -> None:
+    found = statement("ld.acqire.gpu.b32 r1, [d1]")
+    assert (found.kind, found.ordering, found.scope, found.accesses) == (
+        EffectKind.OPAQUE,
+        None,
+        None,
+        (),
+    )
+    assert statement("fence").operation not in {row.name for row in ROWS}
+
+
+def test_of_two_rows_that_a_name_has_the_words_of_it_is_the_one_that_it_fits() -> None:
+    row = read_opcode("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group").row
+    assert row is not None
+    assert row.name == "cp reduce async bulk tensor"
