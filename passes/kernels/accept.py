@@ -36,7 +36,7 @@ from fencewright.mlir_dialects.attributes import (
     ScopeAttr,
 )
 from fencewright.mlir_dialects.scoped import float_type, width_of
-from fencewright.passes.analysis.control_flow import is_mlir_function
+from fencewright.passes.analysis.control_flow import is_mlir_function, top_level
 
 if TYPE_CHECKING:
     from xdsl.dialects import func, gpu
@@ -74,6 +74,30 @@ def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticExc
     if any(is_mlir_function(op) or isinstance(op, scoped.ScopedOperation) for op in module.walk()):
         return DiagnosticException(f"there is no {kernels}; run {conversions} first")
     return DiagnosticException(f"there is no {kernels}, nor any function to make one of")
+
+
+_CODE = frozenset({"func.func", "gpu.func", "llvm.func", "builtin.module"})
+"""What has code in a module or a ``gpu.module`` besides lowered kernels."""
+
+
+def check_top_level(module: ModuleOp, path: str) -> None:
+    """Raise an error at what synchronises in a function or module that the ``path`` passes over."""
+    for each in top_level(module):
+        if each.name in _CODE and not is_mlir_function(each):
+            for op in each.walk():
+                if isinstance(op, scoped.ScopedOperation):
+                    what = f"the {path} path lowers func.func and gpu.func of one module, no {each.name}"
+                    unsupported(op, what)
+
+
+def check_printed(module: ModuleOp) -> None:
+    """Raise an error at code beside kernels, which assembly would leave out."""
+    for each in top_level(module):
+        if each.name in _CODE and any(
+            block.ops for region in each.regions for block in region.blocks
+        ):
+            message = f"this {each.name} is no kernel, and assembly has kernels alone: lower it or leave it out"
+            each.emit_error(message, DiagnosticException(message))
 
 
 def check_kernel(function: Function, path: str) -> None:

@@ -27,7 +27,7 @@ from fencewright.lowering.sequence import Line, Operand, Placeholder, WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
 from fencewright.passes.analysis.control_flow import top_level
-from fencewright.passes.kernels.accept import no_kernel
+from fencewright.passes.kernels.accept import check_printed, no_kernel
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class CDNAAssemblyTarget(Target):
         ops = [op for op in top_level(module) if isinstance(op, cdna.KernelOp)]
         if not ops:
             raise no_kernel(module, "cdna.kernel", "convert-scoped-to-cdna")
+        check_printed(module)
         targets = {(op.target_id or op.chip).data for op in ops}
         if len(targets) > 1:
             raise DiagnosticException(

@@ -16,7 +16,7 @@ from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text, pa
 from fencewright.lowering.ptx.text import words_of
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.analysis.control_flow import top_level
-from fencewright.passes.kernels.accept import no_kernel
+from fencewright.passes.kernels.accept import check_printed, no_kernel
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class PTXTarget(Target):
         kernels = [op for op in top_level(module) if isinstance(op, ptx.KernelOp)]
         if not kernels:
             raise no_kernel(module, "ptx.kernel", "convert-scoped-to-ptx")
+        check_printed(module)
         targets = {(op.target.data, op.version.data) for op in kernels}
         if len(targets) > 1:
             listed = ", ".join(sorted(f"{name} with PTX {version}" for name, version in targets))

@@ -101,6 +101,7 @@ class ConvertScopedToCDNAPass(ModulePass):
         self._check_target()
         lds = _LDS(self._chip().lds_bytes)
         functions: list[accept.Function] = []
+        accept.check_top_level(op, _PATH)
         variables: list[llvm.GlobalOp] = []
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):

@@ -86,6 +86,7 @@ class ConvertScopedToPTXPass(ModulePass):
         target = self._target()
         shared = accept.SharedVariables(bits_of, PATH)
         functions: list[accept.Function] = []
+        accept.check_top_level(op, PATH)
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
                 shared.add(each)

@@ -39,3 +39,26 @@ llvm.mlir.global external @shared() {addr_space = 3 : i32} : i32
 // PTX: LLVM IR has no ptx.kernel; write it with -t llvm, and compile that with LLVM
 // ASM: LLVM IR has no cdna.kernel and no ptx.kernel; write it with -t llvm, and compile that with LLVM
 llvm_ir.top_level "declare void @g()"
+
+// -----
+
+// PTX: error: this llvm.func is no kernel, and assembly has kernels alone: lower it or leave it out
+// ASM: error: this llvm.func is no kernel, and assembly has kernels alone: lower it or leave it out
+ptx.kernel @a attributes {target = "sm_90", version = "8.0", parameters = array<i64>} {
+  ptx.ret
+}
+llvm.func @host() {
+  llvm.return
+}
+
+// -----
+
+// ASM: error: this builtin.module is no kernel, and assembly has kernels alone: lower it or leave it out
+cdna.kernel @b attributes {chip = "gfx942", arguments = [], group_segment_size = 0 : i64, private_segment_size = 0 : i64, workgroup_ids = 0 : i64, workitem_ids = 0 : i64, max_workgroup_size = 64 : i64} {
+  cdna.end s_endpgm
+}
+builtin.module @inner {
+  func.func @lost() {
+    func.return
+  }
+}

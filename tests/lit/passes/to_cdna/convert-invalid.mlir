@@ -50,3 +50,26 @@ llvm.mlir.global internal @g() {addr_space = 1 : i32} : i32
 func.func @tensor_memory(%t: !llvm.ptr<6>) attributes {gpu.kernel} {
   func.return
 }
+
+// -----
+
+func.func @kernel() {
+  func.return
+}
+llvm.func @other(%p: !llvm.ptr<1>, %v: i32) {
+  // expected-error @below {{the CDNA path lowers func.func and gpu.func of one module, no llvm.func; LLVM IR has no such limit}}
+  scoped.store release agent %v, %p : i32, !llvm.ptr<1>
+  llvm.return
+}
+
+// -----
+
+builtin.module {
+  builtin.module @inner {
+    func.func @kernel() {
+      // expected-error @below {{the CDNA path lowers func.func and gpu.func of one module, no builtin.module}}
+      scoped.fence release agent
+      func.return
+    }
+  }
+}

@@ -106,3 +106,26 @@ func.func @variable_size(%n: i32) {
 func.func @"a.b"() {
   func.return
 }
+
+// -----
+
+func.func @kernel() {
+  func.return
+}
+llvm.func @other(%p: !llvm.ptr<1>, %v: i32) {
+  // expected-error @below {{the PTX path lowers func.func and gpu.func of one module, no llvm.func; LLVM IR has no such limit}}
+  scoped.store release agent %v, %p : i32, !llvm.ptr<1>
+  llvm.return
+}
+
+// -----
+
+builtin.module {
+  builtin.module @inner {
+    func.func @kernel() {
+      // expected-error @below {{the PTX path lowers func.func and gpu.func of one module, no builtin.module}}
+      scoped.fence release agent
+      func.return
+    }
+  }
+}
