@@ -322,11 +322,14 @@ def _take_references(
 def _with_nodes(text: str, given: str, nodes: Mapping[str, str]) -> str:
     """Metadata that LLVM gave what it read for a call: the call's own, and its nodes in their places.
 
+    A node that refers to others, whose numbers are LLVM's, is left out.
     Source: LLVM 22 AutoUpgrade.cpp, upgradeAMDGCNIntrinsicCall: the nodes are empty.
     """
     said = dict(_ATTACHED.findall(given))
     found = ((kind, said.get(kind) or nodes[node]) for kind, node in _ATTACHED.findall(text))
-    return ", ".join(f"!{kind} {node}" for kind, node in found)
+    return ", ".join(
+        f"!{kind} {node}" for kind, node in found if kind in said or not _references(node)
+    )
 
 
 def _with_references(text: str, printed: str, given: str) -> str:
