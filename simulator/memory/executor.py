@@ -76,15 +76,17 @@ def execute(
     *,
     limit: int = LIMIT,
     resident: int | None = None,
+    in_place: bool = False,
 ) -> Memory:
     """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
 
     ``observe`` is called with every memory instruction and fence, in the order of execution.
     ``limit``: instructions that each wave may execute. ``resident``: work-groups that run at once
-    (None: as many as any chip has room for); the next begins where one has ended. Raises
-    ``LaunchError``, also where an address comes of data that was not given.
+    (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
+    in ``memory`` itself, not in a copy. Raises ``LaunchError``, also where an address comes of data
+    that was not given.
     """
-    found = memory.copy()
+    found = memory if in_place else memory.copy()
     with np.errstate(all="ignore"):
         _Execution(program, launch, found, observe, limit, resident).run()
     return found
@@ -301,9 +303,35 @@ class _Execution:
         )
 
 
+class _Unknown:
+    """Which bytes of a memory are not data that was given or written.
+
+    What is written is noted byte by byte, in an array of zeros that takes room only where it is.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._starts: Numbers = np.array([each.start for each in memory.buffers], dtype=np.int64)
+        self._given: LaneFlags = np.array([each.is_known for each in memory.buffers])
+        self._written: LaneFlags = np.zeros(len(memory.bytes), dtype=np.bool_)
+
+    def write(self, places: Numbers, width: int) -> None:
+        """Note what is written from each place on."""
+        for n in range(width):
+            self._written[places + n] = True
+
+    def write_all(self, first: int, count: int) -> None:
+        """Note that so many bytes are written."""
+        self._written[first : first + count] = True
+
+    def at(self, places: Numbers) -> LaneFlags:
+        """Whether the bytes at some places are unknown."""
+        buffer = np.searchsorted(self._starts, places, side="right") - 1
+        return ~(self._given[buffer] | self._written[places])
+
+
 def _unknown(
     program: LaneProgram, memory: Memory, addressing: frozenset[Register]
-) -> LaneFlags | None:
+) -> _Unknown | None:
     """Which bytes are not data that was given; None if no address comes of what is loaded."""
     loaded = (
         step.result
@@ -315,10 +343,7 @@ def _unknown(
         each for each in loaded if each is not None
     ):
         return None
-    found = np.zeros(len(memory.bytes), dtype=np.bool_)
-    for each in memory.buffers:
-        found[each.start : each.start + each.size] = not each.is_known
-    return found
+    return _Unknown(memory)
 
 
 def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
@@ -454,15 +479,14 @@ class _Run:
         step: MemoryStep,
         instruction: MemoryInstruction,
         located: Located,
-        unknown: LaneFlags,
+        unknown: _Unknown,
         addresses: Numbers,
     ) -> None:
         """What is written is known; addresses are not computed from what is not."""
         if instruction.kind is not MemoryAccessKind.LOAD:
-            for n in range(instruction.width):
-                unknown[located.at[self.active] + n] = False
+            unknown.write(located.at[self.active], instruction.width)
         elif step.result in self.execution.addressing:
-            wrong = self.active & unknown[located.at]
+            wrong = self.active & unknown.at(located.at)
             if wrong.any():
                 raise self._refused(
                     instruction, addresses, instruction.width, wrong, self._not_given
@@ -506,7 +530,7 @@ class _Run:
         for at, to, length in places:
             target.bytes[to : to + length] = source.bytes[at : at + length]
             if unknown is not None:
-                unknown[to : to + length] = False
+                unknown.write_all(to, length)
 
     # Addresses
 

@@ -107,13 +107,26 @@ class Memory:
     arguments: int
 
     def copy(self) -> "Memory":
-        """The same bytes in an array of their own."""
-        return Memory(self.buffers, self.bytes.copy(), self.values, self.arguments)
+        """The same bytes in an array of their own, which takes no room for zeros."""
+        found = np.zeros(len(self.bytes), dtype=np.uint8)
+        _fill(found, self.bytes)
+        return Memory(self.buffers, found, self.values, self.arguments)
 
     def contents(self, name: str, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """What is in the buffer of the parameter ``name``."""
         found = next(each for each in self.buffers if each.name == name)
         return self.bytes[found.start : found.start + found.size].view(dtype)
+
+
+_CHUNK = 1 << 20
+
+
+def _fill(zeros: NDArray[np.uint8], data: NDArray[np.uint8]) -> None:
+    """Copy ``data`` to as many zeros. What is 0 is not written: pages of zeros take no memory."""
+    for first in range(0, len(data), _CHUNK):
+        chunk = data[first : first + _CHUNK]
+        if chunk.any():
+            zeros[first : first + len(chunk)] = chunk
 
 
 def allocate(program: LaneProgram, launch: Launch) -> Memory:
@@ -167,7 +180,7 @@ def _laid_out(contents: Mapping[str, _Contents], values: tuple[int, ...], last: 
     for name, each in contents.items():
         buffers.append(Buffer(name, address, each.size, start, each.data is not None))
         if each.data is not None:
-            memory[start : start + each.size] = each.data
+            _fill(memory[start : start + each.size], each.data)
         start += _padded(each.size)
         address += max(-(-each.size // BASE), 1) * BASE
     return Memory(tuple(buffers), memory, values, last)

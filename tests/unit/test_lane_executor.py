@@ -1,5 +1,7 @@
 """Kernels run lane by lane: what they compute, how often they execute, and what is refused."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +34,68 @@ def test_a_copy() -> None:
     assert (memory.contents("argument 1", np.uint32) == words[::2]).all()
     assert executions(program, found) == {"ld.weak.global.b32": 64, "st.weak.global.b32": 64}
     assert [each.addresses.shape for each in found] == [(64, 32), (64, 32)]
+
+
+def test_an_execution_leaves_the_memory_that_it_is_given() -> None:
+    program = example("memory/copy")
+    words = RANDOM.integers(1, 1 << 32, 4096, dtype=np.uint32)
+    launch = Launch((8, 1, 1), (256, 1, 1), (words, BufferOfSize(8 * 256 * 4), 2))
+    memory = allocate(program, launch)
+    left = execute(program, launch, memory, lambda _: None)
+    assert not memory.contents("argument 1").any()
+    assert (left.contents("argument 1", np.uint32) == words[::2]).all()
+    assert (left.copy().bytes == left.bytes).all()
+    assert execute(program, launch, memory, lambda _: None, in_place=True) is memory
+    assert (memory.bytes == left.bytes).all()
+
+
+def test_data_between_zeros_is_copied() -> None:
+    """Memory is filled in pieces, and pieces of zeros are left out."""
+    words = zeros(1 << 20)
+    words[[0, 300_000, 600_001, -1]] = 1, 2, 3, 4
+    program = example("memory/copy")
+    launch = Launch((1, 1, 1), (256, 1, 1), (words, BufferOfSize(1024), 1))
+    memory = allocate(program, launch)
+    assert (memory.contents("argument 0", np.uint32) == words).all()
+    assert (memory.copy().bytes == memory.bytes).all()
+
+
+BEHIND = """
+func.func @k(%i: !llvm.ptr<1>, %x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %z: !llvm.ptr<1>)
+    attributes {gpu.kernel} {
+  %id = "gpu.thread_id"() {dimension = #gpu<dim x>} : () -> index
+  %t = arith.index_cast %id : index to i32
+  %p = llvm.getelementptr %i[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  %v = scoped.load weak %p : !llvm.ptr<1> -> i32
+  %q = llvm.getelementptr %x[%v] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  %w = scoped.load weak %q : !llvm.ptr<1> -> i32
+  scoped.store weak %w, %p : i32, !llvm.ptr<1>
+  func.return
+}
+"""
+PEAK = """
+import resource, sys
+from fencewright.tools import fence_sim
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert fence_sim.main(sys.argv[1:]) == 0
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, file=sys.stderr)
+"""
+
+
+def test_arguments_that_nobody_reads_take_no_memory(tmp_path: Path) -> None:
+    """3 GiB of zeros, some known and some not, of which a sample of the work-groups reads one KiB."""
+    path = tmp_path / "k.mlir"
+    path.write_text(BEHIND)
+    gib = 1 << 30
+    values = ["iota:i32:1024", f"i32:{gib // 4}", f"i32:{gib // 4}", f"bytes:{gib}"]
+    words = ["--grid", "16384", "--block", "256", "--sample", "4"]
+    command = ["traffic", str(path), "--mcpu", "sm_90", *words]
+    command += [word for value in values for word in ("--arg", value)]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *command], capture_output=True, text=True, check=True
+    )
+    assert "4 of 16,384 work-groups" in done.stdout
+    assert int(done.stderr) < 200
 
 
 # The kernels of the examples

@@ -23,6 +23,7 @@ from fencewright.tools.statuses import HOLDS
 from fencewright.tools.traffic_report import Launched
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
 
@@ -187,16 +188,36 @@ def _made(how: str, type: str, numbers: list[int], text: str) -> "ArgumentValue"
     if how == "zeros":
         return np.zeros(count, dtype=kind)
     if how == "iota":
-        return np.arange(count).astype(kind)
+        return _in_pieces(count, kind, lambda first, last: np.arange(first, last))
     seed = more[0] if more else 0
     below = more[1] if len(more) > 1 else 0
     random = np.random.default_rng(seed)
     if kind.kind == "f":
-        return (random.random(count) * (below or 1)).astype(kind)
+        return _in_pieces(
+            count, kind, lambda first, last: random.random(last - first) * (below or 1)
+        )
     most = int(np.iinfo(kind).max)
     if below > most:
         raise error(f"--arg {text}: {type} has no numbers up to {below}", NAME)
-    return random.integers(0, below or most, count).astype(kind)
+    return _in_pieces(
+        count, kind, lambda first, last: random.integers(0, below or most, last - first)
+    )
+
+
+_PIECE = 1 << 20
+
+
+def _in_pieces(
+    count: int, kind: "np.dtype[Any]", numbers: "Callable[[int, int], NDArray[Any]]"
+) -> "NDArray[Any]":
+    """An array of numbers from ``first`` up to ``last``, made in pieces: they are wider than its own."""
+    import numpy as np
+
+    found = np.empty(count, dtype=kind)
+    for first in range(0, count, _PIECE):
+        last = min(first + _PIECE, count)
+        found[first:last] = numbers(first, last).astype(kind)
+    return found
 
 
 def _array_of(path: str) -> "ArgumentValue":
@@ -295,7 +316,7 @@ def _run(arguments: Namespace, file: str) -> Launched:
     remote = _remote(arguments.arguments, memory)
     observer = TrafficObserver(program, machine, launch.groups, group_waves, resident, remote)
     limit = arguments.limit or LIMIT
-    execute(program, launch, memory, observer, limit=limit, resident=resident)
+    execute(program, launch, memory, observer, limit=limit, resident=resident, in_place=True)
     return Launched(program, launch, machine, held, observer.traffic())
 
 
