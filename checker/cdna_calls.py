@@ -44,6 +44,8 @@ class Call:
 
 def calls_of(flow: Flow) -> dict[int, Call]:
     """The calls of a function by line, and the jumps to functions that are known."""
+    if not flow.blocks:
+        return {}
     entries: dict[int, Symbols] = {0: {}}
     work = [0]
     while work:

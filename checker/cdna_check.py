@@ -16,6 +16,7 @@ from fencewright.checker.cdna_state import State, code_of, solve
 from fencewright.checker.cdna_text import Assembly, Function
 from fencewright.checker.cdna_translations import find_untranslated
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.scoped_text import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
 
 
@@ -106,4 +107,6 @@ def scoped_with_calls(
 
     Raises ``UnliftableError`` for what ``scoped`` cannot say, and calls of what is not there.
     """
+    if not function.instructions:
+        raise UnliftableError(0, "it has no instructions")
     return check(assembly, inlined(assembly, function), l2_per_agent).scoped()

@@ -196,7 +196,8 @@ def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Writ
         function = each.lifted.code.flow.function
         if function.name not in called or function.descriptor:
             write = partial(scoped_with_calls, assembly, function, many)
-            found.append((function.name, function.instructions[0].line, write))
+            line = next((each.line for each in function.instructions), 1)
+            found.append((function.name, line, write))
     return beside.file, found
 
 

@@ -397,8 +397,14 @@ def _written_columns(test: "PtxLitmusTest", path: str, for_dat3m: bool) -> str:
     With ``for_dat3m`` what Dat3M has not is an error.
     """
     from fencewright.simulator.ptx.columns import write_litmus
+    from fencewright.simulator.core.program import ProgramError
     from fencewright.simulator.ptx.dat3m import check_grammar, portable
+    from fencewright.simulator.ptx.events import check
 
+    try:
+        check(test.program)
+    except ProgramError as problem:
+        raise error(f"'{test.name}': {problem}", name_of(path)) from problem
     written = write_litmus(portable(test))
     if for_dat3m and (found := check_grammar(written)) is not None:
         raise error(f"'{test.name}': {found}", name_of(path))

@@ -59,6 +59,25 @@ def test_statuses(
     assert out.splitlines()[-1] == f"k.s: gfx942: functions k: {counts}"
 
 
+EMPTY = "\t.type\te,@function\ne:\n"
+
+
+def test_an_empty_function_has_nothing_in_scoped(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kernel = GOOD.replace("\tv_mov", ".Lend:\n\t.size k, .Lend-k\n\tv_mov")
+    status, out, err = run(capsys, tmp_path, kernel + EMPTY, "--to", "scoped")
+    assert (status, err) == (
+        3,
+        "k.s:1:1: error: e cannot be said in 'scoped': it has no instructions\n",
+    )
+    assert "func.func @k" in out
+    alone = GOOD.partition("\t.type")[0] + EMPTY
+    status, out, err = run(capsys, tmp_path, alone, "--to", "scoped")
+    assert (status, out) == (2, "")
+    assert err == "k.s:1:1: error: there is no function with instructions in it\n"
+
+
 def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
     head = b"\x7fELF" + bytes([kind]) + bytes(13) + machine.to_bytes(2, "little")
     return head + bytes(28) + flags.to_bytes(4, "little") + bytes(12)

@@ -143,6 +143,19 @@ REFUSED = {
 """What Dat3M's grammar does not have of our own tests in columns."""
 
 
+def test_a_jump_to_a_label_that_is_not_there_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = tmp_path / "x.litmus"
+    columns.write_text(
+        "PTX lost\n{ x=0; }\n P0@cta 0,gpu 0 ;\n ld.relaxed.gpu r0, x ;\n bne r0, 1, LC00 ;\n"
+        " st.relaxed.gpu x, 1 ;\nexists (P0:r0 == 1)\n"
+    )
+    assert fence_sim.main(["convert", str(columns), "--dat3m"]) == 2
+    error = f"{columns}: error: 'lost': thread 0 jumps to LC00, which is not there\n"
+    assert capsys.readouterr().err == error
+
+
 def test_what_cannot_be_converted_is_known_and_stands_in_the_docs() -> None:
     refused = Counter[str]()
     for path in LITMUS:
