@@ -396,8 +396,8 @@ def _written_columns(test: "PtxLitmusTest", path: str, for_dat3m: bool) -> str:
 
     With ``for_dat3m`` what Dat3M has not is an error.
     """
-    from fencewright.simulator.ptx.columns import write_litmus
     from fencewright.simulator.core.program import ProgramError
+    from fencewright.simulator.ptx.columns import write_litmus
     from fencewright.simulator.ptx.dat3m import check_grammar, portable
     from fencewright.simulator.ptx.events import check
 

@@ -930,7 +930,12 @@ def varied_program(
     ``random_program``.
     """
     program = random_program(seed, lds=lds, split=split, mates=mates)
-    return _Variation(Random(f"varied {seed}"), program, lds).program()
+    return vary(program, Random(f"varied {seed}"), lds=lds)
+
+
+def vary(program: SmallProgram, random: Random, *, lds: bool) -> SmallProgram:
+    """A program with such changes, as ``random`` draws them; ``lds``: some of them with LDS."""
+    return _Variation(random, program, lds).program()
 
 
 _RUNS = (1, 2, 3, 62, 63, 64, 66)

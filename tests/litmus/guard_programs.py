@@ -131,6 +131,14 @@ PROGRAMS: dict[str, SmallProgram] = {
                Maybe("r0", 1, (raised(RELAXED, AGENT, "g"),)), Load("r2", "h", ACQUIRE, SYSTEM)),
         LAST,
     ),
+    "an invalidate that a release behind a store waits for": program(
+        thread(ABROAD, data(), raised(RELEASE, SYSTEM)),
+        thread(HERE, looked(ACQUIRE, SYSTEM),
+               Maybe("r0", 1, (OWN, Fence(RELEASE, AGENT),
+                               Maybe("r0", 1, (raised(RELAXED, AGENT, "g"),)))),
+               Load("r2", "h", ACQUIRE, SYSTEM)),
+        LAST,
+    ),
     "another kernel's stores taken in behind the back of a write-back": program(
         WRITER,
         thread(THIRD, looked(RELAXED), Fence(RELEASE, SYSTEM), raised(RELAXED, SYSTEM, "h"),

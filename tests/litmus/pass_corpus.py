@@ -32,6 +32,7 @@ from select_requests import RequestTrial, StagedRequest
 from wait_kernels import StagedWaits, WaitTrial
 
 from fencewright.lowering.vocabulary import AddressSpace, Fact
+from fencewright.simulator.random.across import across_program
 from fencewright.simulator.random.programs import (
     SmallProgram,
     electing_program,
@@ -264,6 +265,20 @@ def drawn(view: View, first: int, count: int, *, elects: bool = False) -> Iterat
         yield _trial(f"{made.__name__} {seed}", program, view)
 
 
+def across(file: str, first: int, count: int) -> Iterator[Trial]:
+    """Random programs over two agents or three, one view of each in turn."""
+    for seed, view in zip(range(first, first + count), cycle(VIEWS.get(file, ())), strict=False):
+        yield across_agents(view, seed)
+
+
+def across_agents(view: View, seed: int) -> Trial:
+    """The program of a seed over two agents or three in a view."""
+    split = bool(view.options.tgsplit)
+    mates = Fact.SINGLE_WAVE_WORKGROUP not in view.facts
+    program = across_program(seed, lds=not split, split=split, mates=mates)
+    return _trial(f"across_program {seed}", program, view)
+
+
 def named(file: str, names: Iterable[str]) -> Iterator[Trial]:
     """The programs among the trials of a file that are called so, as far as there still are any."""
     for said in names:
@@ -288,6 +303,8 @@ def find(file: str, said: str) -> AnyTrial:
             return each
     name, view = said[:-1].rsplit(" (", 1)
     (of,) = [each for each in (*VIEWS[file], *_of_strings(file)) if each.name == view]
+    if seed := re.fullmatch(r"across_program (\d+)", name):
+        return across_agents(of, int(seed[1]))
     seed = re.fullmatch(r"(random|varied|electing)_program (\d+)", name)
     trials = drawn(of, int(seed[2]), 1, elects=seed[1] == "electing") if seed else written_down(of)
     if of in _of_strings(file):

@@ -30,6 +30,7 @@ from fencewright.passes.cdna.elect_release import Moved
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.core.campaign import CampaignError
 from fencewright.simulator.core.program import Placement
+from fencewright.simulator.random.across import across_program
 from fencewright.simulator.random.programs import (
     FENCES,
     Attempt,
@@ -42,6 +43,7 @@ from fencewright.simulator.random.programs import (
     Step,
     Steps,
     When,
+    accesses,
     is_defined,
     located,
     operations,
@@ -241,6 +243,34 @@ def test_programs_keep_to_what_a_setting_has() -> None:
         split = random_program(seed, split=False)
         cus = {(thread.placement.workgroup, thread.placement.cu) for thread in split.threads}
         assert len(cus) == len({workgroup for workgroup, _ in cus})
+
+
+def test_programs_over_agents_have_two_scopes_and_keep_to_what_a_setting_has() -> None:
+    agents: set[int] = set()
+    whole = 0
+    for seed in range(200):
+        program = across_program(seed, lds=False, mates=False)
+        assert all(each.space is AddressSpace.GLOBAL for each in program.locations)
+        places = [thread.placement for thread in program.threads]
+        assert len({each.workgroup for each in places}) == 3
+        agents.add(program.agents)
+        first, last = (
+            {
+                each.scope
+                for each in accesses(program.threads[n].steps)
+                if each.location == flag and each.scope is not None
+            }
+            for n, flag in ((0, "f"), (2, "g"))
+        )
+        legs = [Scope.SYSTEM if a.agent != b.agent else Scope.AGENT for a, b in pairwise(places)]
+        assert first <= {legs[0]}
+        assert last <= {legs[1]}
+        whole += bool(first and last)
+        split = across_program(seed, split=False)
+        cus = {(thread.placement.workgroup, thread.placement.cu) for thread in split.threads}
+        assert len(cus) == len({workgroup for workgroup, _ in cus})
+    assert agents == {2, 3}
+    assert whole > 180
 
 
 def test_settings_are_taken_in_turn() -> None:

@@ -72,6 +72,12 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         ON_ONE_L2,
     ),
     (
+        "passes/cdna/sink_invalidates.py Sinking.__init__: any(map(is_release_wait, steps)) -> "
+        "all(map(is_release_wait, steps))",
+        "an invalidate that a release behind a store waits for",
+        ON_ONE_L2,
+    ),
+    (
         "passes/cdna/sink_invalidates.py Sinking._leaving: if is_release_wait(step) -> if False",
         "an invalidate that a release in its block waits for",
         ON_ONE_L2,
@@ -306,6 +312,52 @@ def test_what_passes_on_fences_decide_by_is_missed(guard: str, said: str) -> Non
     assert not shown.problem()
     with limited(SECONDS), applied(mutant):
         assert shown.problem()
+
+
+SINK = "passes/cdna/sink_invalidates.py "
+ACROSS_AGENTS: tuple[tuple[str, str], ...] = (
+    (
+        SINK + "Sinking._leaving: not caches & (must | waited) -> caches & (must | waited)",
+        "across_program 0 (gfx942)",
+    ),
+    (
+        SINK + "_before: must & ~meaning.invalidates | needed_at(meaning, needs) -> "
+        "needed_at(meaning, needs)",
+        "across_program 3 (gfx942-tgsplit)",
+    ),
+    (
+        SINK + "_before: ~meaning.invalidates -> meaning.invalidates",
+        "across_program 3 (gfx942-tgsplit)",
+    ),
+    (
+        MERGE + "_merge_into_earlier: continue -> (nothing)",
+        "across_program 51 (folded-sm_70-newest)",
+    ),
+    (
+        MERGE + "_merge_into_later: continue -> (nothing)",
+        "across_program 50 (folded-sm_90-8.0)",
+    ),
+    (MERGE + "_weaken: True -> False", "across_program 50 (folded-sm_90-8.0)"),
+)
+"""Changes that only programs over several agents, with another scope on each leg, show wrong."""
+
+
+@pytest.mark.parametrize(("change", "said"), ACROSS_AGENTS, ids=lambda each: str(each)[:60])
+def test_programs_over_agents_miss_what_others_do_not(change: str, said: str) -> None:
+    mutant = named(change)
+    shown = pass_corpus.find(mutant.file, said)
+    assert shown.is_fit
+    assert not shown.problem()
+    with limited(SECONDS), applied(mutant):
+        assert shown.problem()
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_programs_over_agents_are_right(seed: int) -> None:
+    views = (*pass_trials.ON_CDNA, *pass_trials.ON_PTX, pass_trials.SCOPED)
+    drawn = pass_corpus.across_agents(views[seed % len(views)], seed)
+    assert drawn.is_fit
+    assert not drawn.problem()
 
 
 KEPT = [each for file in FILES for each in guard_texts.kept(file)]

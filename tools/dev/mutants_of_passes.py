@@ -127,13 +127,20 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
     drawn = random.Random(f"{options.seed} {file}")
     chosen = [each for each in mutants_of(file) if each.guard in options.kinds]
     chosen = [each for each in chosen if drawn.random() < options.share]
+    if options.further:
+        listed_ones = from_lists(file)
+        chosen = [each for each in chosen if str(each) in listed_ones]
     yield from (known[str(each)] for each in chosen if str(each) in known)
     chosen = [each for each in chosen if str(each) not in known]
-    trials = [
-        *corpus.named(file, trials_listed(file)),
-        *corpus.of_tests(file),
-        *corpus.at_random(file, options.seed, options.programs),
-    ]
+    if options.further:
+        trials = [*corpus.across(file, options.seed, options.across)]
+    else:
+        trials = [
+            *corpus.named(file, trials_listed(file)),
+            *corpus.of_tests(file),
+            *corpus.at_random(file, options.seed, options.programs),
+            *corpus.across(file, options.seed, options.across),
+        ]
     staged = corpus.staged(file, trials)
     _TRIALS[:] = ((each, lines_run(file, each.again)) for each in staged)
     judge = partial(_judged, enough=options.enough)
@@ -146,6 +153,32 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
 
 CAUGHT = frozenset({Outcome.WRONG, Outcome.FAILS, Outcome.HANGS})
 """What a test sees."""
+
+_FINDS_MORE = (
+    Outcome.SAME,
+    Outcome.MORE,
+    Outcome.OTHER,
+    Outcome.HANGS,
+    Outcome.FAILS,
+    Outcome.WRONG,
+)
+"""The outcomes in the order in which more programs may change them."""
+
+
+def known_further(before: Result, found: Result) -> Result:
+    """What is known of a mutant after more programs have been tried."""
+    if _FINDS_MORE.index(found.outcome) > _FINDS_MORE.index(before.outcome):
+        return found
+    return replace(before, seconds=found.seconds)
+
+
+def from_lists(file: str) -> dict[str, Result]:
+    """The results that are listed, without what the lists do not say."""
+    return {
+        name: Result(name, guards, Outcome(outcome), trial)
+        for guards in (True, False)
+        for outcome, name, trial in listed(file, guards)
+    }
 
 
 def read(stream: Path) -> dict[str, Result]:
@@ -170,6 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants, 0 to 1")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
     parser.add_argument("--programs", type=int, default=120, help="random ones, for each file")
+    parser.add_argument("--across", type=int, default=60, help="more of them over agents")
     parser.add_argument("--enough", type=int, default=ENOUGH, help="that differ are looked at")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
@@ -185,22 +219,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--others", dest="kinds", action="store_const", const=(False,), help="all but these"
     )
     parser.add_argument("--again", action="store_true", help="only what was not caught before")
+    parser.add_argument(
+        "--further",
+        action="store_true",
+        help="only what the lists know to be caught by no test, on programs over agents alone",
+    )
     options = parser.parse_args(arguments)
     sys.path[:0] = [str(ROOT / "tests" / name) for name in ("litmus", "unit", "differential")]
     options.results.mkdir(parents=True, exist_ok=True)
     for file in options.files:
         stream = stream_of(options.results, file)
-        before = read(stream) if options.again else {}
+        before = from_lists(file) if options.further else read(stream) if options.again else {}
         known = {name: each for name, each in before.items() if each.outcome in CAUGHT}
         found: list[Result] = []
         with stream.open("w", encoding="utf-8") as out:
-            for each in run(file, options, known):
+            for tried in run(file, options, known):
+                each = known_further(before[tried.mutant], tried) if options.further else tried
                 found.append(each)
                 print(json.dumps(asdict(each)), file=out, flush=True)
         counts = Counter(each.outcome for each in found)
         said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
         print(f"{file}: {len(found)} mutants, {len(_TRIALS)} programs: {said}", flush=True)
-    write(options.results)
+    write(options.results, further=options.further)
     return 0
 
 
@@ -229,6 +269,8 @@ chip, until a model finds code that does what its source forbids. Two kinds of f
 Those that decide where code waits run on kernels with accesses of every kind on any control-flow
 graph, judged by every order in which the accesses complete. Those that select instructions run on
 requests that are listed with the code that they need. A program is tried if it runs the statement that is changed.
+Some of the random programs hand data over two agents or three, at another scope on each leg
+(`simulator/random/across.py`): `--further` tries those that no test sees on more of them.
 
 - **wrong**: it does;
 - **fails**, **hangs**: it raises an error, or does not end;
@@ -280,11 +322,15 @@ def list_of(file: str, guards: bool = True) -> Path:
     return GUARDS / (f"{name}.tsv" if guards else f"{name}.others.tsv")
 
 
-def write(results: Path) -> None:
-    """The lists of the files that there are results of, and the page of all lists."""
+def write(results: Path, *, further: bool = False) -> None:
+    """The lists of the files that there are results of, and the page of all lists.
+
+    ``further``: the results are of some mutants only, and say nothing of what all of them cost.
+    """
     costs = costs_of_files()
     for file in FILES:
-        found = read(stream_of(results, file)).values()
+        results_of = read(stream_of(results, file))
+        found = [results_of[str(each)] for each in mutants_of(file) if str(each) in results_of]
         for guards in (True, False):
             lines = [
                 "\t".join((each.outcome, each.mutant, each.trial))
@@ -294,7 +340,7 @@ def write(results: Path) -> None:
             if lines:
                 list_of(file, guards).write_text("\n".join([*lines, ""]), encoding="utf-8")
         others = [each.seconds for each in found if not each.guard]
-        if others:
+        if others and not further:
             costs[file] = round(sum(others))
     lines = [f"{file}\t{costs[file]}" for file in FILES if file in costs]
     COSTS.write_text("\n".join([*lines, ""]), encoding="utf-8")
