@@ -306,7 +306,7 @@ _MEMORY = r"(global|flat|buffer)_.*"
 _ANY = r".*"
 _GFX9 = r"gfx9.*"
 _GFX125X = r"gfx125\d"
-_RDNA = r"gfx1[01]\d\d.*"
+_RDNA = r"gfx1([01]\d|20)\d.*"
 
 
 @dataclass(frozen=True, slots=True)
