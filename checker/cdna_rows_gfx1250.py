@@ -32,7 +32,7 @@ from fencewright.checker.cdna_rows import (
     unique,
     vector,
 )
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS, InstructionSet
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.simulator.core.program import ArithmeticKind
 
 _ADD, _SUB = ArithmeticKind.ADD, ArithmeticKind.SUB
@@ -96,7 +96,7 @@ def _valu() -> Iterator[MnemonicRow]:
 def _control() -> Iterator[MnemonicRow]:
     for words in (1, 2, 3, 4, 8, 16):
         yield scalar(f"s_load_b{32 * words}", f"d{words} u2 u1", LoadScalar(words))
-    for counter in ("load", "store", "ds", "km", "x", "async", "tensor"):
+    for counter in ("load", "store", "sample", "bvh", "ds", "km", "x", "async", "tensor"):
         yield MnemonicRow(f"s_wait_{counter}cnt", Await())
     for both in ("load", "store"):
         yield MnemonicRow(f"s_wait_{both}cnt_dscnt", Await())
@@ -114,7 +114,7 @@ _OTHERWISE = unique((*_salu(), *_valu(), *_control()))
 def rows_for(chip: str) -> Mapping[str, MnemonicRow]:
     """The instructions that are executed on a chip, by their mnemonics."""
     known = KNOWN_CHIPS.get(chip)
-    return ROWS if known is None else _ROWS[InstructionSet.GFX1250 in known.instruction_sets]
+    return ROWS if known is None else _ROWS[known.splits_counters]
 
 
 _ROWS = {False: ROWS, True: {**ROWS, **_OTHERWISE}}

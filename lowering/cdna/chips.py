@@ -344,7 +344,7 @@ GFX1200 = replace(
     GFX1100, name="gfx1200", generation=Generation.GFX1200, l2_per_agent=_ONE,
     source="LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM FeatureISAVersion12; registers: in waves of 32",
     instruction_sets=frozenset({InstructionSet.GFX12}), scope_bits=True, l2_maintenance=True,
-    counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "agent"),
+    counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "shader array"),
 )  # fmt: skip
 """What the tables call the L1 is the L0 of a CU, and the L2 is the agent's: what a shader array has between them
 is a buffer, in which nothing is stale.

@@ -324,3 +324,31 @@ RDNA_RULES = (
 Not in the machine are the MALL, which is coherent, scratch, and waves that share a scalar cache with
 others.
 """
+
+_GFX12 = "LLVM 24 AMDGPUUsage, Memory Model GFX12"
+
+GFX12_RULES = (
+    MachineRule(
+        1, "Loads, atomics that return and global_inv count in loadcnt, stores, other atomics and "
+        "global_wb in storecnt, LDS operations in dscnt, scalar loads in kmcnt. Those of the first three "
+        "count down in the order of issue, but registers are written in any order.", DOCUMENTED,
+        f"{_GFX12}; llvm/llvm-project#105549",
+        "Image instructions, which count in samplecnt and bvhcnt, are not in the machine.",
+    ),
+    MachineRule(
+        2, "The L1 is the L0 of a CU, which handles what its waves issue in order, and writes through. In "
+        "CU mode a work-group is on one CU, in WGP mode on one or on two. SCOPE_SE and wider miss it.",
+        DOCUMENTED, _GFX12,
+    ),
+    MachineRule(
+        4, "The L2 is the agent's one; a shader array's L1 before it is a buffer, and holds nothing. "
+        "SCOPE_SYS passes it. What it has of other agents' memory may be old.", INFERRED,
+        f"{_GFX12}: a release to the system has a global_wb, an acquire a global_inv of SCOPE_SYS",
+        "Pages that the L2 keeps coherent, or out, would need neither.",
+    ),
+    MachineRule(
+        5, "global_inv is not reordered with the wave's accesses, nor is global_wb. Below SCOPE_SYS a "
+        "global_wb writes nothing back.", DOCUMENTED, _GFX12,
+    ),
+)  # fmt: skip
+"""What is otherwise on gfx12: gfx1200 and gfx1201."""

@@ -6,6 +6,7 @@ from fencewright.lowering.table import Illegal, Table
 from fencewright.simulator.cdna.evidence import (
     EXPERIMENTS,
     EXPERIMENTS_SOURCE,
+    GFX12_RULES,
     GFX1250_RULES,
     RDNA_RULES,
     RULES,
@@ -74,6 +75,11 @@ def cdna_machine_page() -> str:
             "the agent that a work-group propagates is right only by the `vmcnt(0)` of the release after "
             "it, which LLVM 22 and 24 delete at -O2.\n",
             _rules(RDNA_RULES),
+            "## The rules of gfx12, where they are others\n",
+            "gfx1200 and gfx1201 are only read and executed too. LLVM 22's sequences at -O0 are right on "
+            "the machine in both modes, and each instruction of them is necessary but the wait for loads of a "
+            "release (`tests/unit/test_gfx12_machine.py`).\n",
+            _rules(GFX12_RULES),
             "## What bits do on an access\n",
             "A blank cell covers every value of its column. *L1*: a load may hit it, a store updates "
             "it. *past the L2*: rule 4. `nt` and `slc` are left out: they are hints.\n",
@@ -86,7 +92,7 @@ def cdna_machine_page() -> str:
             "reading, and on those by default. Requests of a wave to different lines come to the WGP$, "
             "which is the L1 above, in any order; what is called an L2 is the one cache below it that may "
             "be incoherent: with many, of some shader engines (SCOPE_SE), with one, the agent's. Those of "
-            "the L0 and of `buffer_gl1_inv` are of gfx10 and gfx11, the others of gfx1250.\n",
+            "the L0 and of `buffer_gl1_inv` are of gfx10 and gfx11, that of the L0 also of gfx12, the others of gfx1250.\n",
             markdown_table(
                 ("reading", "what is taken to happen", "by default", "known", "from"),
                 [
