@@ -335,8 +335,8 @@ def test_placement_errors(
 
 
 def test_configuration_errors():
-    with pytest.raises(ProgramError, match="unknown chip 'gfx1201'; known are gfx908"):
-        CdnaConfiguration("gfx1201")
+    with pytest.raises(ProgramError, match="unknown chip 'gfx1310'; known are gfx908"):
+        CdnaConfiguration("gfx1310")
     many = CdnaConfiguration("gfx90a", l2_per_agent=L2PerAgent.MANY)
     with pytest.raises(ProgramError, match="one L2 per agent"):
         CdnaMachine(program((HERE, (VectorStore("x", 1),))), many)

@@ -93,7 +93,7 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         ("\t/*0000*/ MOV R1, c[0x0][0x28] ;\n", "k.s: error: code of NVIDIA's GPUs, not AMD"),
         ("BC\xc0\xde".encode("latin-1"), "k.s: error: LLVM bitcode, not AMD assembly"),
         ("\tmovl $1, %eax\n", "k.s:1:1: error: no .amdgcn_target line says which chip it is for"),
-        (GOOD.replace("gfx942", "gfx1200"), "k.s:1:1: error: gfx1200 is not known; known are"),
+        (GOOD.replace("gfx942", "gfx1310"), "k.s:1:1: error: gfx1310 is not known; known are"),
         (GOOD + GOOD.replace("gfx942", "gfx90a"), "k.s:8:1: error: the assembly is for gfx942 and"),
         (GOOD[:-12], "k.s:6:1: error: the file is cut short: its last line has no end"),
         (GOOD + "\t.amdhsa_kernel k\n", "k.s:8:1: error: the file is cut short: '.amdhsa_kernel'"),
@@ -105,7 +105,7 @@ def elf(machine: int = 224, flags: int = 0x54C, kind: int = 2) -> bytes:
         ),
         (elf()[:20], "k.s:1:1: error: not a whole 64-bit ELF file"),
         (elf(machine=62), "k.s:1:1: error: an object for another machine than AMD's GPUs"),
-        (elf(flags=0x48), "k.s:1:1: error: a code object for a chip that is none of gfx908"),
+        (elf(flags=0x2C), "k.s:1:1: error: a code object for a chip that is none of gfx908"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(
