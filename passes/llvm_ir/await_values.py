@@ -25,12 +25,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.rmw_loops import is_loop
 from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.vocabulary import Ordering, Phase, RmwKind, ValueType
 from fencewright.mlir_dialects import scoped
-from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp
+from fencewright.mlir_dialects.cdna import PHASES, CacheOp, WaitOp, count_attr
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.llvm_ir import dialect as llvm_ir
 from fencewright.passes.analysis.caches import (
@@ -98,6 +98,8 @@ class AwaitValuesPass(ModulePass):
             if any(type(each) is WaitOp for each in _all_ops(blocks)):
                 await_values(function, blocks, target.chip)
                 drop_waits(function, blocks)
+                if CHIPS[target.chip].splits_counters:
+                    join_waits(blocks)
 
 
 # By data
@@ -399,6 +401,17 @@ def drop_waits(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
             before, outstanding = outstanding, issued(op, outstanding)
             if type(op) is WaitOp:
                 _narrow(op, before.all_counters)
+
+
+def join_waits(blocks: Sequence[Block]) -> None:
+    """Make one of waits that stand next to each other: an instruction may wait for two counters."""
+    for op in list(_all_ops(blocks)):
+        previous = op.prev_op
+        if type(op) is not WaitOp or type(previous) is not WaitOp:
+            continue
+        for name, count in (previous.counts | op.counts).given.items():
+            previous.properties[name] = count_attr(count)
+        Rewriter.erase_op(op)
 
 
 def issued(op: Operation, outstanding: Outstanding) -> Outstanding:

@@ -55,6 +55,7 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
     "passes/to_ptx/merge_ptx_fences.py": ON_PTX,
     "passes/to_ptx/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
     "passes/cdna/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/drop_last_waits.py": (*ON_CDNA, *ON_LLVM_IR),
     "passes/cdna/drop_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
     "passes/cdna/elect_release.py": ON_CDNA,
     "passes/cdna/hoist_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
@@ -91,6 +92,7 @@ _CACHE_PASSES = frozenset(
     for name in (
         "clamp_caches",
         "drop_invalidates",
+        "drop_last_waits",
         "drop_write_backs",
         "elect_release",
         "hoist_write_backs",

@@ -29,6 +29,7 @@ FILES = (
     "passes/to_ptx/merge_ptx_fences.py",
     "passes/to_ptx/fold_fences.py",
     "passes/cdna/drop_invalidates.py",
+    "passes/cdna/drop_last_waits.py",
     "passes/cdna/drop_write_backs.py",
     "passes/cdna/elect_release.py",
     "passes/cdna/hoist_write_backs.py",
