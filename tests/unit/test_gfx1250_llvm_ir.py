@@ -63,11 +63,14 @@ def test_waits_for_translation_are_left_to_llvm() -> None:
 def test_an_atomic_is_waited_for_whether_its_result_is_read_or_not() -> None:
     """LLVM makes one that returns nothing of it, which counts in storecnt."""
     rmw = '  %o = atomicrmw add ptr addrspace(1) %p, i32 1 syncscope("agent") acquire, align 4'
-    (acquire,) = assembly_in(lowered(rmw))
+    after = "\n  store i32 2, ptr addrspace(1) %p, align 4"
+    (acquire,) = assembly_in(lowered(rmw + after))
     assert {"s_wait_loadcnt 0x0", "s_wait_storecnt 0x0"} <= set(acquire[:2])
     load = '  %o = load atomic i32, ptr addrspace(1) %p syncscope("agent") acquire, align 4'
-    (acquire,) = assembly_in(lowered(load))
+    (acquire,) = assembly_in(lowered(load + after, opt_level=0))
     assert "s_wait_storecnt 0x0" not in acquire
+    (acquire,) = assembly_in(lowered(load + after))
+    assert acquire == [""], "LLVM waits for what it reads"
 
 
 def test_a_cluster_is_its_own_scope() -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -18,6 +19,9 @@ import pytest
 from scripts import load_script
 
 from fencewright import triton as hook
+from fencewright.checker.cdna_check import check
+from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.findings import Rule
 from fencewright.passes import pipelines
 from fencewright.tools import fence_check
 
@@ -101,6 +105,35 @@ def test_fence_check_is_content(kernels: Any, name: str, chip: str, tmp_path: Pa
     file.write_text(compiled.asm["amdgcn"])
     assert fence_check.main([str(file)]) == 0
     assert not [each for each in lowers.reports[0].findings() if ": error: " in each]
+
+
+LEFT: dict[str, dict[Rule, int]] = {
+    "split_k": {
+        Rule.SURPLUS_WRITE_BACK: 1,
+        Rule.SURPLUS_INVALIDATE: 1,
+        Rule.SURPLUS_WAIT: 2,
+    },
+    "stream_k": {},
+    "layer_norm_backward": {Rule.SURPLUS_INVALIDATE: 1, Rule.SURPLUS_WAIT: 2},
+    "look_back": {},
+    "histogram": {},
+    "softmax_in_one_grid": {Rule.SURPLUS_WAIT: 1},
+}
+"""What ``fence-check --surplus`` would take out of lowered kernels, barriers aside (docs/triton.md)."""
+
+
+@pytest.mark.parametrize("name", LEFT if THOROUGH else ["split_k", "softmax_in_one_grid"])
+def test_what_is_left_that_can_go_is_known(kernels: Any, name: str) -> None:
+    with hook.enabled("lower", strict=True):
+        compiled = kernels.compiled(name, "gfx942")
+    assembly = read_assembly(compiled.asm["amdgcn"])
+    found = Counter(
+        each.rule
+        for function in assembly.functions.values()
+        for each in check(assembly, function).surplus()
+        if each.rule is not Rule.SURPLUS_BARRIER
+    )
+    assert found == LEFT[name]
 
 
 def test_every_line_of_an_assembly_text_is_counted(kernels: Any) -> None:
