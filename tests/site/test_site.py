@@ -93,6 +93,16 @@ def test_llms_txt_leads_to_pages_as_markdown(html: Path) -> None:
         assert (html / link).with_suffix(".html").is_file()
 
 
+def test_the_button_of_every_session_copies_what_one_types(html: Path) -> None:
+    blocks = [
+        block
+        for page in html.rglob("*.html")
+        for block in re.findall(r'<div class="language-console highlight"[^>]*>', page.read_text())
+    ]
+    assert len(blocks) > 50
+    assert [block for block in blocks if 'data-copy="' not in block or "$ " in block] == []
+
+
 def test_a_link_that_leads_nowhere_is_an_error(
     html: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,13 +1,16 @@
 """How pages are staged for the site, and how programs run for a page; tests/site builds it."""
 
+import html
 import importlib.util
 import json
 import re
 from pathlib import Path, PurePosixPath
 
+import markdown
 import pytest
 
 from fencewright.tools.dev import in_browser
+from fencewright.tools.dev.copied import typed_in, with_copies
 from fencewright.tools.dev.site import (
     HOME,
     INDEX,
@@ -149,3 +152,40 @@ def test_an_example_that_fails_is_an_error_of_the_site() -> None:
     rows = '[[example]]\ntitle = "x"\nfile = "LICENSE"\ncommand = "fence-sim run {file}"\n'
     with pytest.raises(SiteError, match="'fence-sim run LICENSE' ends with status 2: LICENSE"):
         examples(rows)
+
+
+# Copy buttons
+
+CONSOLE = "$ fence-opt x \\\n    -t asm | head -2\nout <put> & \"x\"\n$ echo 'a'\na\n"
+PYTHON = ">>> for x in range(2):\n...     print(x)\n0\n1\n>>> x\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "typed"),
+    [
+        ("console", CONSOLE, "fence-opt x \\\n    -t asm | head -2\necho 'a'"),
+        ("python", PYTHON, "for x in range(2):\n    print(x)\nx"),
+        ("python", "print(1)\n", None),
+        ("sh", "make demo     # see\n", None),
+        ("mlir", "func.func @f()\n", None),
+    ],
+)
+def test_what_is_copied_is_what_one_types(language: str, text: str, typed: str | None) -> None:
+    assert typed_in(language, text) == typed
+
+
+def test_the_buttons_of_a_page_copy_what_one_types() -> None:
+    options = {"pymdownx.highlight": {"pygments_lang_class": True}}
+    sections = [
+        f"```{name}\n{text}```" for name, text in (("console", CONSOLE), ("python", PYTHON))
+    ]
+    text = "\n\n".join([*sections, "```sh\nmake demo\n```"])
+    plugins = ["pymdownx.highlight", "pymdownx.superfences"]
+    page = markdown.markdown(text, extensions=plugins, extension_configs=options)
+    copied = re.findall(
+        r'<div class="language-(\w+) highlight"(?: data-copy="([^"]*)")?>', with_copies(page)
+    )
+    found = [(language, html.unescape(typed)) for language, typed in copied]
+    console, python = (typed_in(*each) for each in (("console", CONSOLE), ("python", PYTHON)))
+    assert found == [("console", console), ("python", python), ("sh", "")]
+    assert "pygments_lang_class: true" in (ROOT / "mkdocs.yml").read_text()

@@ -24,6 +24,7 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from fencewright.tools.dev.copied import with_copies
 from fencewright.tools.dev.in_browser import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -359,6 +360,8 @@ def build(staged: Path, html: Path) -> None:
     finally:
         config.plugins.on_shutdown()
         log.removeHandler(said)
+    for page in html.rglob("*.html"):
+        page.write_text(with_copies(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def write_llms(pages: dict[PurePosixPath, str], html: Path) -> None:
