@@ -212,8 +212,10 @@ def _check_facts(mcpu: str, opt_level: OptLevel, facts: tuple[str, ...]) -> None
 
 
 def _check_stores(mcpu: str, stores: StorePolicy | None) -> None:
-    """Raise ``UnsupportedError`` for a policy of stores on a chip whose passes ask for none."""
-    if stores is not None and (mcpu not in CHIPS or _splits_counters(mcpu)):
+    """Raise ``UnsupportedError`` for a policy that is not that of the chip, whose passes ask for none."""
+    is_asked = mcpu in CHIPS and not _splits_counters(mcpu)
+    is_its_own = stores is None or (stores == "back" and mcpu in CHIPS)
+    if not (is_asked or is_its_own):
         accepted = tuple(chip for chip in CHIPS if not _splits_counters(chip))
         raise UnsupportedError(f"stores={stores} on {mcpu}", "it has no effect there", accepted)
 
@@ -511,8 +513,8 @@ def lower_llvm_ir(
     result wants to be compiled for no lower one. ``opt_level``: 2 with the passes that take away
     synchronisation which nothing needs; ``facts``: what is promised of every launch. ``stores``:
     on CDNA, whether plain stores leave dirty lines that releases write ``back``, or go ``through``
-    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores, and
-    the only one on chips whose passes do not ask.
+    to the agent; auto: whichever costs less; None: back, or auto under the fact coherent-stores;
+    gfx1250 has back alone.
     ``edit``: give back ``text`` itself, changed only where synchronisation has changed, and not
     what LLVM 22 prints of it, which other versions may not read; the same string if nothing has.
     ``gains``: with ``edit``, give back ``text`` also where, on CDNA, nothing but waits would change.
