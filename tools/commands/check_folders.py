@@ -4,7 +4,6 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from fencewright.checker.cdna_objects import MAGIC, is_amd_object
@@ -137,14 +136,18 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
 
 def check_one(path: str, source: str, arguments: Namespace, folder: str) -> FileReport:
     """The report of one file of ``folder``: whatever is wrong with it leaves the others alone."""
-    if os.getcwd() != folder:
-        os.chdir(folder)  # A worker of a cluster was started elsewhere.
-    if not source:
-        return report_or_problem(path, arguments, report_on)
-    return report_or_problem(path, arguments, partial(_beside_source, source=source))
+
+    def read(path: str, arguments: Namespace) -> FileReport:
+        if os.getcwd() != folder:
+            os.chdir(folder)  # A worker of a cluster was started elsewhere.
+        if not source:
+            return report_on(path, arguments)
+        return _beside_source(path, source, arguments)
+
+    return report_or_problem(path, arguments, read)
 
 
-def _beside_source(path: str, arguments: Namespace, *, source: str) -> FileReport:
+def _beside_source(path: str, source: str, arguments: Namespace) -> FileReport:
     """The report of a file with its source; without, and why, where that cannot be used."""
     try:
         return report_on(path, Namespace(**{**vars(arguments), "source": source}))
