@@ -268,7 +268,8 @@ class WaitAnalysis:
         }
         for row, block, each in self._counted():
             left = number(each.statement.operands[0]) or 0
-            if (table := tables.get(block)) is not None:
+            if (table := tables.pop(block, None)) is not None:
+                # The first one of an entry: those after it are reached with it.
                 found.setdefault((row, "", table), []).append(_Choice(each.number, left, None))
             for name, condition in _by_register(self.conditions.at(each)).items():
                 key = (row, name, condition.width)

@@ -177,6 +177,7 @@ WARP = 32
 _TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}
 """How many types a name has; one where nothing is said."""
 _POLICY = "L2::cache_hint"
+_TYPE = re.compile(r"(?:[busf]|bf)(\d+)(x2)?")
 _BOOLEANS = frozenset({"and", "or", "xor"})
 
 
@@ -224,6 +225,3 @@ def _register_of(type_: str) -> RegisterClass | None:
         return None
     # An 8-bit value is in a 16-bit register: PTX has none that is smaller.
     return register_for(max(int(found[1]) * (2 if found[2] else 1), 16))
-
-
-_TYPE = re.compile(r"(?:[busf]|bf)(\d+)(x2)?")

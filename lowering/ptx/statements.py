@@ -373,6 +373,7 @@ class Opcode:
     ``ordering`` and ``scope`` are None where they mean nothing. ``spaces`` in their order: a
     copy's destination is first. ``width`` of one element in bits, 0 if the name does not say.
     ``modifiers``: the words that say nothing of this. ``fit``: how the name fits a form of the manual.
+    ``known``: its row if it fits; without, ``operation`` is a name that no row has, and opaque.
     """
 
     name: str
@@ -386,6 +387,9 @@ class Opcode:
     volatile: bool
     modifiers: frozenset[str]
     fit: Fit
+    known: OperationRow | None
+    operation: str
+    kind: EffectKind
 
     @property
     def type(self) -> str:
@@ -421,6 +425,8 @@ def read_opcode(name: str) -> Opcode:
     types = [word for word in rest if _TYPE.fullmatch(word)]
     vectors = [int(found[1]) for word in rest if (found := _VECTOR.fullmatch(word))]
     said = {*ORDERINGS, *SCOPES, *SPACES}
+    fits = Fit() if row is None else fit(row.name, name)
+    known = None if fits.faults else row
     modifiers = frozenset(w for w in rest if w not in said and w not in types)
     return Opcode(
         name,
@@ -433,7 +439,10 @@ def read_opcode(name: str) -> Opcode:
         vectors[0] if vectors else 1,
         volatile,
         modifiers - {f"v{vectors[0]}"} if vectors else modifiers,
-        Fit() if row is None else fit(row.name, name),
+        fits,
+        known,
+        known.name if known is not None else name if row is None else f"?{name}",
+        EffectKind.OPAQUE if known is None else known.kind,
     )
 
 
@@ -510,29 +519,27 @@ class Statement:
     @property
     def row(self) -> OperationRow | None:
         """The row of its operation; None for what is not known, or is no form of it."""
-        return None if self.opcode.fit.faults else self.opcode.row
+        return self.opcode.known
 
     @property
     def operation(self) -> str:
         """The words of its row, as ``mbarrier try_wait``; without one its name, which is no row's."""
-        if self.row is not None:
-            return self.row.name
-        return f"?{self.opcode.name}" if self.opcode.row is not None else self.opcode.name
+        return self.opcode.operation
 
     @property
     def kind(self) -> EffectKind:
         """The kind of its operation; opaque without a row."""
-        return EffectKind.OPAQUE if self.row is None else self.row.kind
+        return self.opcode.kind
 
     @property
     def ordering(self) -> Ordering | None:
         """Its ordering; None where it has none to have."""
-        return None if self.row is None else self.opcode.ordering
+        return None if self.opcode.known is None else self.opcode.ordering
 
     @property
     def scope(self) -> Scope | None:
         """The scope of a strong access, fence or barrier."""
-        return None if self.row is None else self.opcode.scope
+        return None if self.opcode.known is None else self.opcode.scope
 
     @property
     def is_strong(self) -> bool:
@@ -541,7 +548,7 @@ class Statement:
 
     def with_roles(self) -> Iterator[tuple[OperandRole, str]]:
         """Its operands with what it does with them; without a row they are all used."""
-        row = self.row
+        row = self.opcode.known
         roles = row.roles if row is not None else ()
         at = 0
         for operand in self.operands:
@@ -584,7 +591,7 @@ class Statement:
     @property
     def accesses(self) -> tuple[Access, ...]:
         """What it accesses in memory; of an operand that is a descriptor, its name."""
-        row = self.row
+        row = self.opcode.known
         if row is None:
             return ()
         return tuple(self._accesses(row))
@@ -613,7 +620,7 @@ class Statement:
 
     def _size(self) -> int | None:
         """How many bytes one of its accesses has."""
-        opcode, row = self.opcode, self.row
+        opcode, row = self.opcode, self.opcode.known
         if row is None or row.kind is EffectKind.TENSOR:
             return None
         if row.name in ("ldmatrix", "stmatrix"):
