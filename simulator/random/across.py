@@ -125,9 +125,8 @@ class _Across:
         register, looks = self.look("f", first)
         steps = [*self.noise(0.4, "own1"), *self.passed_on(second)]
         # Each way is inside the one before, and begins later.
-        for place in sorted(self.random.sample(range(len(steps)), min(len(steps), self.ways())))[
-            ::-1
-        ]:
+        ways = self.random.sample(range(len(steps)), min(len(steps), self.ways()))
+        for place in sorted(ways, reverse=True):
             steps[place:] = [Maybe(register, 1, tuple(steps[place:])), *self.noise(0.1, "own1")]
         return (*looks, *steps, *self.afterwards())
 
@@ -172,7 +171,7 @@ class _Across:
         return register, (Load(register, flag, ordering, scope), *after)
 
     def waited(self, flag: str, scope: Scope) -> Steps:
-        """What goes on only if a flag is up: a look at it, a loop, or an exchange."""
+        """A look at a flag, a loop or an exchange, after which the thread goes on only if it is up."""
         drawn = self.random.random()
         register, (look, *after) = self.look(flag, scope)
         if drawn < 0.12 and isinstance(look, Load):
