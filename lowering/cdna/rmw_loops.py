@@ -30,6 +30,8 @@ class OtherForm:
 
 
 _ALL_SPACES = frozenset({AddressSpace.GENERIC, AddressSpace.GLOBAL, AddressSpace.LOCAL})
+_BEFORE_SCOPE_BITS = frozenset(name for name, chip in CHIPS.items() if not chip.scope_bits)
+"""The generations before gfx940, whose flat atomics have no addition of floats."""
 
 OTHER_FORMS = (
     OtherForm(
@@ -43,7 +45,7 @@ OTHER_FORMS = (
         frozenset({RmwKind.FADD}),
         frozenset({ValueType.F32}),
         frozenset({AddressSpace.GENERIC}),
-        frozenset({"gfx908", "gfx90a"}),
+        _BEFORE_SCOPE_BITS,
         "LLVM 22 SITargetLowering, emitExpandAtomicAddrSpacePredicate: it asks which space it is",
     ),
 )
