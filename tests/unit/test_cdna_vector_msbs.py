@@ -141,6 +141,12 @@ def test_bits_that_depend_on_the_path_are_an_error_where_a_register_needs_them()
         flow(*body, "v_mov_b32_e32 v1, v2")
 
 
+@pytest.mark.parametrize("text", ["s_set_vgpr_msb", "s_set_vgpr_msb upper"])
+def test_bits_that_are_no_number_are_an_error(text: str) -> None:
+    with pytest.raises(AssemblyError, match=rf"f\.s:4:.* are no number: {text}$"):
+        flow(text)
+
+
 def test_a_called_function_starts_with_none_and_leaves_none() -> None:
     call = ("s_set_vgpr_msb 1", "s_swap_pc_i64 s[30:31], s[0:1]", "v_mov_b32_e32 v1, v2")
     assert texts(*call)[2] == "v_mov_b32_e32 v1, v2"
