@@ -105,5 +105,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %p) {
 
 @pytest.mark.parametrize("chip", ["sm_90", "gfx1250"])
 def test_a_policy_of_stores_on_a_chip_without_one(chip: str) -> None:
-    with pytest.raises(fencewright.UnsupportedError, match=r"stores=through on .*: it has no effect there"):
+    with pytest.raises(
+        fencewright.UnsupportedError, match=r"stores=through on .*: it has no effect there"
+    ):
         fencewright.lower_llvm_ir("define void @f() {\n  ret void\n}\n", chip, stores="through")
