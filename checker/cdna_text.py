@@ -266,6 +266,8 @@ _TOKEN = re.compile(
 )
 """What a line may have in which other characters mean nothing."""
 _OPENS = MappingProxyType({'"': "string", "/*": "comment"})
+_ENDS = MappingProxyType({'"': re.compile(r'(?:[^"\\]|\\.)*"'), "/*": re.compile(r".*?\*/", re.S)})
+"""A line that ends what an earlier one began."""
 
 
 def code_lines(text: str, file: str) -> list[str]:
@@ -309,8 +311,8 @@ def _read_tokens(physical: Sequence[str], first: int, lines: list[str], file: st
         if found["open"]:
             # It ends on a later line, which becomes one with this one.
             parts.append(text[at : found.start()])
-            end = found["open"][-1] if found["open"] == '"' else "*/"
-            while (last := last + 1) < len(physical) and end not in physical[last]:
+            ends = _ENDS[found["open"]]
+            while (last := last + 1) < len(physical) and not ends.match(physical[last]):
                 text += f"\n{physical[last]}"
             if last == len(physical):
                 problem = f"the {_OPENS[found['open']]} that begins here has no end"
@@ -387,7 +389,8 @@ class _Bodies:
         self.done: list[_Open] = []
         self.open: dict[str, _Open] = {}
         self.section, self.is_code = ".text", True
-        self.before: list[tuple[str, bool]] = []
+        self.previous = self.section, self.is_code
+        self.pushed: list[tuple[str, bool]] = []
         self.labels: dict[str, int] = {}
         self.source: SourceLine | None = None
         self.clause = self.untold = 0
@@ -482,14 +485,15 @@ class _Bodies:
             self.clause = self.untold
             return
         word = line.split(maxsplit=1)[0]
-        if word in (".popsection", ".previous"):
-            self._enter(*(self.before.pop() if self.before else (".text", True)))
+        if word == ".popsection" and self.pushed:
+            self._enter(*self.pushed.pop())
+        elif word == ".previous":
+            self._enter(*self.previous)
         elif found := _SECTION.match(line):
             name = found[1].strip('"')
             is_code = name.startswith(".text") or "x" in (found[2] or "")
-            if word == ".section":
-                self.before = self.before[:-1]
-            self.before.append((self.section, self.is_code))
+            if word == ".pushsection":
+                self.pushed.append((self.section, self.is_code))
             self._enter(name, is_code)
         elif word in _SECTIONS:
             self._enter(word, word == ".text")
@@ -501,6 +505,7 @@ class _Bodies:
     def _enter(self, section: str, is_code: bool) -> None:
         if known := self.open.get(self.section):
             known.is_whole = True
+        self.previous = self.section, self.is_code
         self.section, self.is_code, self.source = section, is_code, None
 
     def _instruction(self, text: str, number: int) -> None:

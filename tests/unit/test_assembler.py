@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -304,6 +305,32 @@ def test_a_section_goes_on_where_it_was_left(
     assert (found.status, "k.s:8:1: error: v0 is used" in found.said) == (1, True)
     found = check(capsys, tmp_path, kernel(LOAD, "\t.pushsection .data", "\t.popsection", USE))
     assert (found.status, "k.s:7:1: error: v0 is used" in found.said) == (1, True)
+
+
+def test_sections_are_left_as_they_were_entered(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    away = ("\t.pushsection .data", "\t.section .rodata", "\t.long 1", "\t.popsection")
+    found = check(capsys, tmp_path, kernel(LOAD, *away, USE))
+    assert (found.status, "k.s:9:1: error: v0 is used" in found.said) == (1, True)
+    away = ("\t.section .rodata", "\t.long 1", "\t.previous")
+    found = check(capsys, tmp_path, kernel(LOAD, *away, USE))
+    assert (found.status, "k.s:8:1: error: v0 is used" in found.said) == (1, True)
+
+
+def test_lines_are_read_in_linear_time() -> None:
+    """Thirty thousand of each: what is quadratic takes minutes."""
+    many = 30_000
+    for filling in (
+        "\n" * many,
+        ' .ident "' + '\\"\n' * many + '"\n',
+        "/*" + "\n" * many + "*/\n",
+        " " * many + "\n",
+    ):
+        text = kernel(LOAD, filling, USE)
+        begin = time.process_time()
+        assert len(read_assembly(text).functions["k"].instructions) == 3
+        assert time.process_time() - begin < 5
 
 
 def test_a_function_without_an_instruction_at_the_end_is_cut_short(
