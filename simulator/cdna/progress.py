@@ -6,13 +6,13 @@ hitting a stale line, goes on for ever; with spontaneous activity both would loo
 be there from before the first instruction, so that a load may hit a stale one that nobody fetched.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 
-from fencewright.simulator.cdna.instructions import CdnaProgram
+from fencewright.simulator.cdna.instructions import BarrierUnit, CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
-from fencewright.simulator.cdna.wave import WaveRules
+from fencewright.simulator.cdna.wave import CompiledProgram, Op, StepKind, WaveRules
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Component, stuck_components
 from fencewright.simulator.core.program import Label, Place, place_at
 from fencewright.simulator.core.progress import Hang, WaitingThread
@@ -30,14 +30,60 @@ def stuck(
     Raises ``LimitReached`` when ``limit`` states are not enough to know.
     """
     machine = CdnaMachine(program, configuration, False, line_rules, wave_rules)
+    if is_straight(machine.compiled):
+        return ()
     found: dict[tuple[WaitingThread, ...], Hang] = {}
-    for each in stuck_components(machine, _process, limit):
+    for each in stuck_components(machine, event_process, limit):
         hang = _explained(machine, each)
         found[hang.threads] = min(hang, found.get(hang.threads, hang), key=str)
     return tuple(found.values())
 
 
-def _process(event: MachineEvent) -> Hashable:
+def is_straight(compiled: CompiledProgram) -> bool:
+    """True if no wave can repeat anything, or wait but for a counter or where all its mates come or end.
+
+    Then every fair execution ends: each access is performed some time, so that every counter comes down,
+    and at the one barrier that there may be, a wave that has ended is not waited for.
+    """
+    barriers: set[StepKind] = set()
+    for ops in compiled.ops:
+        if any(op.code is StepKind.BRANCH and op.target <= op.pc for op in ops):
+            return False
+        at_barriers = [op for op in ops if op.code in _AT_BARRIERS]
+        if not _waits_where_it_signals(compiled, ops, at_barriers):
+            return False
+        barriers.update(op.code for op in at_barriers if op.code is not StepKind.SIGNAL)
+    return len(barriers) <= 1
+
+
+_AT_BARRIERS = range(StepKind.BARRIER, StepKind.BARRIER_LEAVE + 1)
+
+
+def _waits_where_it_signals(
+    compiled: CompiledProgram, ops: Sequence[Op], at_barriers: Iterable[Op]
+) -> bool:
+    """Whether each of ``at_barriers`` is an s_barrier, or a half of one: signal and wait with nothing between.
+
+    Of the split ones only that of a work-group's waves, where each signals for itself alone.
+    """
+    targets = {op.target for op in ops if op.code is StepKind.BRANCH}
+    for op in at_barriers:
+        if op.code is StepKind.BARRIER:
+            continue
+        first = op.pc if op.code is StepKind.SIGNAL else op.pc - 1
+        if first < 0 or first + 1 in targets:
+            return False
+        halves = ops[first], ops[first + 1]
+        codes = tuple(half.code for half in halves)
+        if codes != (StepKind.SIGNAL, StepKind.BARRIER_WAIT):
+            return False
+        if {compiled.barriers[half.barrier].unit for half in halves} != {BarrierUnit.WAVE}:
+            return False
+    return True
+
+
+def event_process(event: MachineEvent) -> Hashable:
+    """The process that takes a step, for fairness: a wave, a line in one place, a barrier."""
     if event.kind in (
         MachineEventKind.ISSUE,
         MachineEventKind.HIT,

@@ -22,14 +22,22 @@ from cdna_cases import (
     store,
 )
 
-from fencewright.simulator.cdna.instructions import CompareSwap, WorkgroupBarrier
+from fencewright.simulator.cdna.instructions import (
+    BarrierSignal,
+    BarrierUnit,
+    BarrierWait,
+    CdnaInstruction,
+    CompareSwap,
+    WorkgroupBarrier,
+)
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.progress import stuck
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.exploration import LimitReached
-from fencewright.simulator.core.program import Branch, Label
+from fencewright.simulator.core.program import Branch, Label, Placement
 
 ANY = "exists (true)"
+CLUSTERED = Placement(cluster=0)
 
 
 def spin(*bits: str) -> Code:
@@ -175,6 +183,46 @@ def test_barrier_that_a_spinning_wave_never_reaches():
 def test_limit_is_an_error_that_says_where_it_stopped():
     with pytest.raises(LimitReached, match=r"limit reached after \d+ states"):
         stuck(waiting(GOOD, spin("sc1")).test.program, limit=5)
+
+
+ARRIVE, MEET = BarrierSignal(BarrierUnit.WAVE), BarrierWait(BarrierUnit.WAVE)
+GFX1250 = CdnaConfiguration("gfx1250")
+
+
+@pytest.mark.parametrize(
+    ("code", "configuration"),
+    [
+        ((store("x", 1), VM, store("f", 1), load("r0", "x")), None),
+        ((Branch("on", "r0"), WorkgroupBarrier(), Label("on"), WorkgroupBarrier()), None),
+        ((store("x", 1), ARRIVE, MEET, load("r0", "x")), GFX1250),
+    ],
+    ids=["accesses", "barriers and a branch ahead", "a split barrier"],
+)
+def test_straight_line_code_ends_without_a_look_at_its_states(
+    code: Code, configuration: CdnaConfiguration | None
+):
+    program = case("straight", ANY, *((CU0, code),) * 6).test.program
+    assert stuck(program, configuration, limit=1) == ()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        (ARRIVE, store("x", 1), MEET),
+        (Branch("on", "r0"), ARRIVE, Label("on"), MEET),
+        (BarrierSignal(BarrierUnit.WORKGROUP), BarrierWait(BarrierUnit.WORKGROUP)),
+    ],
+    ids=["something between", "a signal left out", "a cluster's"],
+)
+def test_a_split_barrier_needs_a_look_at_its_states(code: tuple[CdnaInstruction, ...]):
+    """Straight-line code is not enough where signals and waits need not go together."""
+    program = case("split", ANY, *((CLUSTERED, code),) * 2).test.program
+    with pytest.raises(LimitReached):
+        stuck(program, GFX1250, limit=1)
+
+
+def test_a_wait_that_nobody_signals_for_is_for_ever():
+    assert stuck(case("split", ANY, (CU0, (MEET,))).test.program, GFX1250)
 
 
 def test_spontaneous_activity_would_hide_it():

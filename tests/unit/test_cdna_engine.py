@@ -1,6 +1,7 @@
 """The engine computes exactly the outcomes of the plain machine, with far fewer states."""
 
 import os
+from contextlib import suppress
 
 import pytest
 from campaigns import Share, shares
@@ -27,11 +28,12 @@ from fencewright.simulator.cdna.instructions import (
     WorkgroupBarrier,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
+from fencewright.simulator.cdna.progress import event_process, is_straight
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, State
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.cdna.wave import StepKind, WaveRules
-from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.exploration import LimitReached, explore, stuck_components
 from fencewright.simulator.core.program import (
     Branch,
     Label,
@@ -199,6 +201,18 @@ def test_plain_machine_follows_the_engine(example: tuple[CdnaProgram, CdnaConfig
     program, configuration = example
     for outcome in sorted(explore(CdnaEngine(program, configuration)).outcomes.states)[:4]:
         assert find_execution(program, outcome.__eq__, configuration) is not None
+
+
+@settings(RANDOM, max_examples=EXAMPLES // 6, derandomize=True)
+@given(programs())
+def test_straight_line_code_never_stays_anywhere(
+    example: tuple[CdnaProgram, CdnaConfiguration],
+) -> None:
+    """What ``is_straight`` says without a look holds where all states are looked at."""
+    machine = CdnaMachine(*example, spontaneous=False)
+    assert is_straight(machine.compiled)
+    with suppress(LimitReached):
+        assert not stuck_components(machine, event_process, PLAIN_LIMIT)
 
 
 class ForgetsCounters(CdnaEngine):
