@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 
 from fencewright.extras import how_to_get
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.simulator.core.memory_limit import VARIABLE, memory_limit, parse_size
 from fencewright.tools.streams import (
     CLOSED_PIPE,
     check_stdout,
@@ -93,6 +94,23 @@ class _VersionAction(Action):
         parser.exit()
 
 
+def _check_memory_limit() -> None:
+    """Raises :class:`ToolError` where the environment has no size for the memory of explorations."""
+    try:
+        memory_limit()
+    except ValueError as problem:
+        raise ToolError((Diagnostic(str(problem), VARIABLE),), status=2) from None
+
+
+def memory_size(text: str) -> str:
+    """A size of memory on the command line, as 2G. Raises ``ArgumentTypeError``."""
+    try:
+        parse_size(text)
+    except ValueError as problem:
+        raise ArgumentTypeError(str(problem)) from None
+    return text
+
+
 def positive(text: str) -> int:
     """A number on the command line that is at least 1. Raises ``ArgumentTypeError``."""
     number = int(text) if text.isascii() and text.isdigit() else 0
@@ -136,6 +154,8 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             return Diagnostic(exception.strerror or str(exception), exception.filename or file)
         case RecursionError():
             return Diagnostic("nested too deeply", file)
+        case MemoryError():
+            return Diagnostic("out of memory", file)
         case ValueError() if is_long_number(exception):
             return Diagnostic(LONG_NUMBER, file)
         case ModuleNotFoundError():
@@ -174,6 +194,8 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
     """
     try:
         check_stdout()
+        if VARIABLE in os.environ:
+            _check_memory_limit()
         with _ended_in_order():
             status = _status_of(body)
         flush_stdout()

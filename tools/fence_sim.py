@@ -15,6 +15,7 @@ from fencewright.extras import how_to_get
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.core.exploration import LimitReached, Meter
+from fencewright.simulator.core.memory_limit import limited_to
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.progress import Ending, Progress
 from fencewright.simulator.litmus_run import (
@@ -45,6 +46,7 @@ from fencewright.tools.diagnostics import (
     error,
     internal_error,
     interruption,
+    memory_size,
     output_file,
     positive,
     run_tool,
@@ -235,6 +237,11 @@ def run_tests(arguments: Namespace) -> int:
     lowering_of(arguments)
     if arguments.seed is not None and arguments.random is None:
         raise error("--seed has no effect without --random", NAME)
+    with limited_to(arguments.memory_limit):
+        return _run_tests(arguments)
+
+
+def _run_tests(arguments: Namespace) -> int:
     told: set[Diagnostic] = set()
 
     def tell(diagnostics: Sequence[Diagnostic]) -> None:
@@ -283,8 +290,9 @@ def run_file(path: str, text: str, arguments: Namespace) -> dict[str, Any]:
     done: list[tuple[str, int]] = []
     told: tuple[Diagnostic, ...] = ()
     try:
-        for each in _tests(path, text, arguments):
-            done.append(each)
+        with limited_to(arguments.memory_limit):
+            for each in _tests(path, text, arguments):
+                done.append(each)
     except Exception as problem:
         failure = _failure(problem, name_of(path))
         told = failure.diagnostics
@@ -451,6 +459,12 @@ def _parser() -> ArgumentParser:
         help="machine states, or steps of a model by axioms",
     )
     runner.add_argument(
+        "--memory-limit",
+        metavar="SIZE",
+        type=memory_size,
+        help="memory that explorations may hold, as 2G; by default a quarter of the machine's",
+    )
+    runner.add_argument(
         "--bound", metavar="N", type=positive, default=Limits().bound, help="passes of a loop"
     )
     runner.add_argument(
@@ -550,7 +564,10 @@ def _failure(problem: BaseException, file: str) -> ToolError:
                 raise problem
             said, status = remedy, USAGE
         case MemoryError():
-            said, status = "out of memory; lower --state-limit, or sample with --random", INCOMPLETE
+            said, status = (
+                "out of memory; lower --memory-limit, or sample with --random",
+                INCOMPLETE,
+            )
         case ProgramError():
             said, status = str(problem), USAGE
         case _:

@@ -73,7 +73,7 @@ class Chip:
     ``invalidate``: (scope, tgsplit) -> instructions.
     ``wait``: (space, scope, tgsplit, compat, covers) -> counters to bring to zero.
     ``before``: (operation, atomic, volatile, space) -> waits right before an access.
-    ``policy``: (operation, hint, scope, tgsplit) -> modifiers of a vector-memory access.
+    ``policy``: (operation, hint, scope, tgsplit, compat) -> modifiers of a vector-memory access.
     ``returning``: (returns,) -> further modifiers of an atomic that returns the old value.
     ``barrier``: (scope,) -> waits and instructions, or why there is no such barrier.
     ``legal``: (operation, atomic, space, tgsplit) -> None, or why there is no such access.

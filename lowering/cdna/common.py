@@ -44,6 +44,12 @@ _TRANSITIVE = (
     "memory are separate pipes, so a flag in one orders data in the other only by a wait"
 )
 
+MATES_STORES = (
+    "stores carry no scope: one of a mate to the agent is in the L1 before it is in L2, and a wider "
+    "release by the wave that reads it there waits for its own stores alone; glc reads it in L2"
+)
+"""Why a load of the work-group misses the L1 on chips whose stores do not drop the line."""
+
 WAIT_ROWS: tuple[Row[WaitCounts], ...] = (
     row(NOTHING, f"{_MODEL}: a wave issues in order", scope=NARROW,
         space=(AddressSpace.GENERIC, AddressSpace.GLOBAL, AddressSpace.LOCAL)),
@@ -181,7 +187,7 @@ def load_chip(name: str) -> Chip:
         Table(f"{name} invalidate", mode, rows.INVALIDATE_ROWS),
         Table(f"{name} wait", wait, ours("WAIT_ROWS")),
         Table(f"{name} wait before an access", before, ours("BEFORE_ROWS")),
-        Table(f"{name} cache policy", {**access, "hint": Hint, **mode}, rows.POLICY_ROWS),
+        Table(f"{name} cache policy", {**access, "hint": Hint, **mode, **compat}, rows.POLICY_ROWS),
         Table(f"{name} returned value", {"returns": (False, True)}, rows.RETURNING_ROWS),
         Table(f"{name} barrier", {"scope": Scope}, rows.BARRIERS),
         Table(f"{name} legal accesses", legal, LEGAL_ROWS),

@@ -37,6 +37,7 @@ class LlvmDifference:
 
 
 _ACCESSES = tuple(op for op in Operation if op.is_access)
+_IN_MEMORY = ("global", "flat")
 
 DIFFERENCES: tuple[LlvmDifference, ...] = (
     LlvmDifference(
@@ -62,6 +63,21 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
             "compat": (None,),
         },
         added=frozenset({"vmcnt(0)"}),
+    ),
+    LlvmDifference(
+        "mates-wider-stores",
+        "where stores carry no scope, one of another wave of the work-group to the agent is in the L1 "
+        "that the two share before it is in L2, and the release of a wave that has read it there waits "
+        "for its own stores only: so a load of the work-group reads in L2. What the documents say of it "
+        "is in cdna-machine.md; gfx942's wider stores drop the line.",
+        where={
+            "op": (Operation.LOAD,),
+            "scope": (Scope.WORKGROUP,),
+            "tgsplit": (False,),
+            "compat": (None,),
+        },
+        added=frozenset(f"{each}_load_dword glc" for each in _IN_MEMORY),
+        removed=frozenset(f"{each}_load_dword" for each in _IN_MEMORY),
     ),
     LlvmDifference(
         "one-as-flat",

@@ -1,9 +1,9 @@
 """gfx908 (MI100): one L2 per agent without any maintenance instruction, no tgsplit."""
 
 from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
-from fencewright.lowering.cdna.common import BARRIER_ROWS, LDS, MEMORY, NARROW, WIDE
+from fencewright.lowering.cdna.common import BARRIER_ROWS, LDS, MATES_STORES, MEMORY, NARROW, WIDE
 from fencewright.lowering.table import row
-from fencewright.lowering.vocabulary import Operation, Scope
+from fencewright.lowering.vocabulary import Compat, Operation, Scope
 
 _MODEL = "LLVM AMDGPUUsage, Memory Model GFX6-GFX9"
 _ISA = "MI100 ISA, vector memory"
@@ -20,8 +20,11 @@ INVALIDATE_ROWS = (
 )
 
 POLICY_ROWS = (
-    row((), f"{_MODEL}: may hit L1",
-        operation=Operation.LOAD, hint=Hint.NONE, scope=(*NARROW, Scope.WORKGROUP)),
+    row((), f"{_MODEL}: may hit L1", operation=Operation.LOAD, hint=Hint.NONE, scope=NARROW),
+    row(("glc",), MATES_STORES,
+        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, compat=None),
+    row((), f"{_MODEL}: the work-group shares one L1",
+        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, compat=Compat.LLVM),
     row(("glc",), f"{_ISA}: glc misses L1",
         operation=Operation.LOAD, hint=Hint.NONE, scope=WIDE),
     row((), f"{_MODEL}: stores write through L1", operation=Operation.STORE, hint=Hint.NONE),

@@ -1,9 +1,9 @@
 """gfx90a (MI200): one L2 per agent, glc bypasses L1, L2 maintenance at system scope only."""
 
 from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
-from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, NARROW, WIDE
+from fencewright.lowering.cdna.common import AGENT, BARRIER_ROWS, MATES_STORES, NARROW, WIDE
 from fencewright.lowering.table import row
-from fencewright.lowering.vocabulary import Operation, Scope
+from fencewright.lowering.vocabulary import Compat, Operation, Scope
 
 _MODEL = "LLVM AMDGPUUsage, Memory Model GFX90A"
 _ISA = "MI200 ISA, vector memory"
@@ -29,8 +29,11 @@ INVALIDATE_ROWS = (
 
 POLICY_ROWS = (
     row((), f"{_MODEL}: may hit L1", operation=Operation.LOAD, hint=Hint.NONE, scope=NARROW),
+    row(("glc",), MATES_STORES,
+        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=False, compat=None),
     row((), f"{_MODEL}: the work-group shares one L1",
-        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=False),
+        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=False,
+        compat=Compat.LLVM),
     row(("glc",), f"{_ISA}: glc misses L1, tgsplit",
         operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=True),
     row(("glc",), f"{_ISA}: glc misses L1",

@@ -309,7 +309,8 @@ def _nearest(chip: Chip, request: Request) -> tuple[str, ...]:
 def _policy(chip: Chip, request: Request) -> tuple[tuple[str, ...], str]:
     if request.space is AddressSpace.LOCAL:
         return (), "LDS has no caches"
-    found = chip.policy[request.op, _hint(request), request.scope, request.target.tgsplit]
+    target = request.target
+    found = chip.policy[request.op, _hint(request), request.scope, target.tgsplit, target.compat]
     if request.op in (Operation.LOAD, Operation.STORE):
         return found.value, found.source
     returning = chip.returning[request.returns,]

@@ -8,6 +8,7 @@ LLVM moves no access past it.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
@@ -30,7 +31,7 @@ from fencewright.lowering.costs import cost_of
 from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target
-from fencewright.lowering.vocabulary import Ordering, Phase, Scope
+from fencewright.lowering.vocabulary import Compat, Ordering, Phase, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS, SCOPES
 from fencewright.mlir_dialects.cdna import PLAIN, BarrierOp, CacheOp, WaitOp
@@ -146,7 +147,8 @@ class LLVMIRCode(CacheCode):
         if not isinstance(op, scoped.StoreOp) or not _may_be_atomic(op):
             return None
         scopes = (_scope_of(op), _SCOPES[reach])
-        now, then = (_access_of("store", op, scope, self.target) for scope in scopes)
+        target = _as_llvm(self.target)
+        now, then = (_access_of("store", op, scope, target) for scope in scopes)
         before, got = self._stores(now.modifiers), self._stores(then.modifiers)
         if not before < reach <= got:
             return None
@@ -381,8 +383,29 @@ def _effect(op: scoped.AccessOperation, target: Target) -> Effect:
 
 
 def bits_of_access(operation: str, op: scoped.AccessOperation, target: Target) -> tuple[str, ...]:
-    """The cache policy bits of ``operation``, a load or a store, with the scope of ``op``."""
-    return _access_of(operation, op, _scope_of(op), target).modifiers
+    """The cache policy bits that LLVM gives ``operation``, a load or a store, with the scope of ``op``."""
+    return _access_of(operation, op, _scope_of(op), _as_llvm(target)).modifiers
+
+
+def scope_of_read(op: scoped.AccessOperation, target: Target) -> Scope:
+    """The scope at which LLVM gives what ``op`` reads the policy bits of the target's own row.
+
+    Wider than its own where LLVM's load would hit a cache that it must not. A read-modify-write that
+    does no more is a load to LLVM. Source: LLVM SIISelLowering, lowerIdempotentRMWIntoFencedLoad.
+    """
+    own = _scope_of(op)
+    assert own is not None
+    needed = _access_of("load", op, own, target).modifiers
+    scopes = (own, *(each for each in _SCOPES.values() if each.rank > own.rank))
+    return next(
+        each
+        for each in scopes
+        if _access_of("load", op, each, _as_llvm(target)).modifiers == needed
+    )
+
+
+def _as_llvm(target: Target) -> Target:
+    return replace(target, compat=Compat.LLVM)
 
 
 def _scope_of(op: Operation) -> Scope | None:

@@ -1,7 +1,8 @@
 """lower-scoped-llvm-ir: ordered accesses in LLVM IR to explicit synchronisation.
 
 On CDNA each ordered ``scoped`` operation becomes the instructions of its release, the access as
-relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of the scope, and nothing else),
+relaxed (LLVM's ``monotonic``: LLVM sets the cache policy bits of the scope, and nothing else; what
+reads has a wider scope where it needs that scope's bits),
 and the instructions of its wait and acquire: operations of ``cdna``, which LLVM gets as inline
 assembly. LLVM's own wait insertion knows nothing of the assembly, so it takes nothing away;
 it waits for the operands of assembly, though, which may be all the wait that an acquire needs.
@@ -47,7 +48,13 @@ from fencewright.mlir_dialects.llvm_ir.dialect import (
     text_of,
 )
 from fencewright.mlir_dialects.llvm_ir.text import groups_in, with_group
-from fencewright.mlir_dialects.scoped import AccessOperation, CmpxchgOp, ScopedOperation
+from fencewright.mlir_dialects.scoped import (
+    AccessOperation,
+    AtomicRmwOp,
+    CmpxchgOp,
+    LoadOp,
+    ScopedOperation,
+)
 from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
 from fencewright.passes.llvm_ir.data_layout import pointer_widths
 from fencewright.passes.llvm_ir.optimiser import compiler_fence
@@ -266,6 +273,7 @@ class _Lowering:
 
     def _surround(self, op: ScopedOperation, target: Target, request: dict[str, Any]) -> None:
         """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
+        from fencewright.passes.llvm_ir.caches import scope_of_read
         from fencewright.passes.llvm_ir.cdna import WITHIN, cdna_operations
         from fencewright.passes.llvm_ir.optimiser import clobber
         from fencewright.passes.llvm_ir.split_counters import also_for_scalar_loads
@@ -293,6 +301,8 @@ class _Lowering:
         if not op.OPERATION.is_access:
             Rewriter.erase_op(op)
             return
+        if isinstance(op, (LoadOp, AtomicRmwOp)):
+            op.properties["scope"] = SCOPES[scope_of_read(op, target)]
         op.properties["ordering"] = _RELAXED
         if isinstance(op, CmpxchgOp):
             op.properties["failure_ordering"] = _RELAXED

@@ -6,7 +6,8 @@ two equal on random programs. Two reductions:
 Sets. A line's fills, fetches and evictions are not steps. For each L2 the versions that its
 line has had or may have had are listed, oldest first, with a bit set of those it may hold now;
 for each L1 and scalar cache there is a bit set over the list of its L2. Reading picks a version
-and drops what that contradicts: an L2 never goes back to an older version than it held.
+and drops what that contradicts: an L2 never goes back to an older version than it held. Versions
+that make no difference are dropped or made one (``SetLine.reduced``).
 
 Order. A step that can only enable more by coming early is taken at once, alone: waits and
 register arithmetic, LDS and scalar issues, barriers, and what a wave issues to a line that no
@@ -14,6 +15,7 @@ other wave of its CU will touch. Where no wave will issue anything to a line any
 queued for it is performed before anything else.
 """
 
+from itertools import pairwise
 from typing import Any, cast
 
 from fencewright.simulator.cdna.instructions import CdnaProgram, NamedBarrier
@@ -89,6 +91,9 @@ class SetLine:
         self.l2_of_l1 = [self._l2_of(cu) for cu in topology.l1s]
         self.l2_of_scalar = [self._l2_of(cu) for cu in topology.scalars]
         self.queue_of_l1 = [topology.queue_of_cu[cu] for cu in topology.l1s]
+        places = range(len(topology.l2s))
+        self.l1s_of_l2 = [_places(self.l2_of_l1, l2) for l2 in places]
+        self.scalars_of_l2 = [_places(self.l2_of_scalar, l2) for l2 in places]
 
     def _l2_of(self, cu: int) -> int:
         return self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]
@@ -120,7 +125,7 @@ class SetLine:
         if l1 is not None:
             if op.code is StepKind.LOAD and op.l1:
                 result = self.hits(state, l1)
-            updates = op.code is StepKind.STORE and op.l1 and l1s[l1]
+            updates = op.code is StepKind.STORE and op.l1 and (l1s[l1] or op.brings_in)
             l1s = replaced(l1s, l1, OWN if updates else 0)
         queues = replaced(queues, at, (*queues[at], entry))
         missed = self.tidied((memory, l2s, l1s, queues, scalars, pending))
@@ -359,7 +364,7 @@ class SetLine:
         return after, completions, event
 
     def tidied(self, state: SetState) -> SetState:
-        """Caches fetch what they may; versions that no set mentions are dropped."""
+        """Caches fetch what they may; versions that make no difference are dropped."""
         memory, l2s, l1s, queues, scalars, pending = state
         filled = list(l1s)
         for at, held in enumerate(l1s):
@@ -367,28 +372,79 @@ class SetLine:
                 filled[at] = held | l2s[self.l2_of_l1[at]][1]
         served = [held | l2s[self.l2_of_scalar[at]][1] for at, held in enumerate(scalars)]
         kept: list[Versions] = []
-        for l2, (versions, may, dirty) in enumerate(l2s):
-            used = may
-            for at, held in enumerate(filled):
-                if self.l2_of_l1[at] == l2 and held != OWN:
-                    used |= held
-            for at, held in enumerate(served):
-                if self.l2_of_scalar[at] == l2:
-                    used |= held
-            if not dirty:
-                used |= 1 << (len(versions) - 1)
-            if used == (1 << len(versions)) - 1:
-                kept.append((versions, may, dirty))
-                continue
-            order = bits_of(used)
-            kept.append((tuple(versions[i] for i in order), _compact(may, order), dirty))
-            for at, held in enumerate(filled):
-                if self.l2_of_l1[at] == l2 and held != OWN:
-                    filled[at] = _compact(held, order)
-            for at, held in enumerate(served):
-                if self.l2_of_scalar[at] == l2:
-                    served[at] = _compact(held, order)
+        for l2, line in enumerate(l2s):
+            owned = [at for at in self.l1s_of_l2[l2] if filled[at] != OWN]
+            below = [filled[at] for at in owned] + [served[at] for at in self.scalars_of_l2[l2]]
+            line, below = self.reduced(l2, line, below)
+            kept.append(line)
+            masks = iter(below)
+            for at in owned:
+                filled[at] = next(masks)
+            for at in self.scalars_of_l2[l2]:
+                served[at] = next(masks)
         return memory, tuple(kept), tuple(filled), queues, tuple(served), pending
+
+    def reduced(self, l2: int, line: Versions, below: list[int]) -> tuple[Versions, list[int]]:
+        """A line and the masks ``below`` it with as few versions as say the same.
+
+        What they say is which values the caches may hold together: version a in the L2 and b in one
+        below it wherever b is not newer than a. Where nobody reads the line, only its last version
+        counts. Of versions with one value
+
+        - in the L2 the newest may stand for all: it goes with whatever they go with;
+        - in a cache below the oldest may, for the same reason;
+        - and two with none between them are one, unless that would put together what was apart: the
+          older in the L2 alone, the newer in a cache below alone.
+
+        So there are no more versions than values in each cache, however often a loop writes them.
+        """
+        versions, may, dirty = line
+        if not self.topology.read_l2s[l2]:
+            may = 1 << (len(versions) - 1)
+        if len(set(versions)) < len(versions):
+            may = self.newest(versions, may)
+            below = [self.oldest(versions, held) for held in below]
+        used = may | (0 if dirty else 1 << (len(versions) - 1))
+        for held in below:
+            used |= held
+        if used == (1 << len(versions)) - 1 and not self.repeats(versions):
+            return (versions, may, dirty), below
+        order = bits_of(used)
+        values = tuple(versions[i] for i in order)
+        may, *below = (_compact(mask, order) for mask in (may, *below))
+        return self.merged((values, may, dirty), below)
+
+    def newest(self, versions: tuple[int, ...], mask: int) -> int:
+        """The last of the versions in ``mask`` that have one value, for each value."""
+        last = {versions[i]: i for i in bits_of(mask)}
+        return sum(1 << i for i in last.values())
+
+    def oldest(self, versions: tuple[int, ...], mask: int) -> int:
+        """The first of the versions in ``mask`` that have one value, for each value."""
+        first = {versions[i]: i for i in reversed(bits_of(mask))}
+        return sum(1 << i for i in first.values())
+
+    def repeats(self, versions: tuple[int, ...]) -> bool:
+        """Whether a value comes twice with nothing between."""
+        return any(a == b for a, b in pairwise(versions))
+
+    def merged(self, line: Versions, below: list[int]) -> tuple[Versions, list[int]]:
+        """Neighbouring versions of one value made one where that changes nothing."""
+        versions, may, dirty = line
+        i = 1
+        while i < len(versions):
+            if versions[i - 1] == versions[i] and not self.are_apart(i, may, below):
+                versions = (*versions[:i], *versions[i + 1 :])
+                may, *below = (_joined(mask, i) for mask in (may, *below))
+            else:
+                i += 1
+        return (versions, may, dirty), below
+
+    def are_apart(self, newer: int, may: int, below: list[int]) -> bool:
+        """Whether an L2 may hold only the version before ``newer``, and a cache below only that one."""
+        if may >> (newer - 1) & 3 != 1:
+            return False
+        return any(held >> (newer - 1) & 3 == 2 for held in below)
 
     def blocked(self, queue: tuple[Entry, ...]) -> bool:
         """Whether the L1 may not take the line in."""
@@ -409,6 +465,16 @@ def _compact(mask: int, order: list[int]) -> int:
     for position, i in enumerate(order):
         result |= (mask >> i & 1) << position
     return result
+
+
+def _joined(mask: int, newer: int) -> int:
+    """``mask`` with version ``newer`` and the one before it made one."""
+    older = mask & ((1 << newer) - 1)
+    return older | (mask >> newer & 1) << (newer - 1) | mask >> (newer + 1) << newer
+
+
+def _places(items: list[int], wanted: int) -> list[int]:
+    return [at for at, item in enumerate(items) if item == wanted]
 
 
 class CdnaEngine(WaveMachine[SetState]):

@@ -8,7 +8,8 @@ rules that comments refer to:
    performed in order and increment lgkmcnt. A counter that is full holds up the next operation
    that it counts. (``cdna_wave``)
 2. L1 stage. A load that may hit (``AccessEffect.l1``) and finds its line present is bound at
-   once, else it queues. A store updates a present line, or with wider bits drops it; it queues.
+   once, else it queues. A store updates a present line, or with wider bits drops it, or on chips where
+   it may (``AccessEffect.brings_in``) leaves a line where none was; it queues.
    Other loads and atomics drop the line and queue. An L1 invalidate empties the L1 now.
 3. From each CU to its L2 there is one FIFO for each line; FIFOs of different lines drain in any
    order. The L1 fetches a line only while the CU has no store, atomic or L2 invalidate queued
@@ -118,14 +119,22 @@ class PlainLine:
                 known = (memory, l2s, replaced(l1s, l1, held), queues, scalars, pending)
                 found += self.issue(known, op, entry)
             return found
-        if l1 is not None and l1s[l1] != ABSENT:
-            if op.code is StepKind.LOAD and op.l1:
-                return [(state, l1s[l1])]
-            updates = op.code is StepKind.STORE and op.l1
-            l1s = replaced(l1s, l1, self.stored(op, entry) if updates else ABSENT)
+        if l1 is not None and l1s[l1] != ABSENT and op.code is StepKind.LOAD and op.l1:
+            return [(state, l1s[l1])]
         at = self.topology.queue_of_cu[cu]
         queues = replaced(queues, at, (*queues[at], entry))
-        return [((memory, l2s, l1s, queues, scalars, pending), None)]
+        left = [l1s]
+        if l1 is not None:
+            left = [replaced(l1s, l1, each) for each in self.left(l1s[l1], op, entry)]
+        return [((memory, l2s, each, queues, scalars, pending), None) for each in left]
+
+    def left(self, held: int, op: Op, entry: Entry) -> tuple[int, ...]:
+        """What an L1 may hold after an access that queues, which held ``held`` before it."""
+        if op.code is not StepKind.STORE or not op.l1:
+            return (ABSENT,)
+        if held != ABSENT:
+            return (self.stored(op, entry),)
+        return (ABSENT, self.stored(op, entry)) if op.brings_in else (ABSENT,)
 
     def stored(self, op: Op, entry: Entry) -> int:
         """The value that a store writes."""

@@ -78,7 +78,8 @@ class VectorAccessKind(Word):
 class AccessEffect:
     """What an access does to the caches.
 
-    ``l1``: a load may hit the L1, a store updates a line present in it (else: drops it).
+    ``l1``: a load may hit the L1, a store updates a line present in it (else: drops it), or with
+    ``brings_in`` may leave one there where none was.
     ``past_l2``: served by memory; the L2's line is written back if dirty, and dropped.
     ``returns``: an atomic with these bits returns the old value. ``acknowledged_early``: a store
     is done when the L1 has it, ``stays``: it updates a line of the L1, under the readings
@@ -90,6 +91,7 @@ class AccessEffect:
     returns: bool = False
     acknowledged_early: bool = False
     stays: bool = False
+    brings_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +245,7 @@ _MODES = {"tgsplit": (False, True), "l2": (ONE, MANY)}
 
 _CDNA4 = "CDNA4 ISA load/store scope tables; AMDGPUUsage gfx942; MI300 ISA 4.4"
 _LLVM_OLD = "AMDGPUUsage gfx6-gfx9 and gfx90a: glc=1 on a load misses the L1 and evicts the line"
+_STAYS = "AMDGPUUsage gfx90a: stores carry no scope bit; Vega ISA 8.1.10, GLC bit"
 _NO_SC = Illegal("the chip has no sc0 and sc1 bits", ("glc",))
 _NO_GLC = Illegal("the chip has no glc bit", ("sc0", "sc1"))
 _NO_SCOPE = Illegal("the chip has no scope and th fields", GFX9_BITS)
@@ -317,8 +320,11 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
             l2=ONE),
         row(AccessEffect(False, False), _LLVM_OLD, DOCUMENTED, generation=OLD, access=L,
             bits="glc", l2=ONE),
-        row(AccessEffect(True, False), "AMDGPUUsage gfx90a: stores carry no scope bit", DOCUMENTED,
-            generation=OLD, access=S, bits=("", "glc"), l2=ONE),
+        row(AccessEffect(True, False, brings_in=True), f"{_STAYS}, which a store that writes all of a "
+            "line leaves in the L1", DOCUMENTED, generation=OLD, access=S, bits="", l2=ONE),
+        row(AccessEffect(True, False), f"{_STAYS}; with glc a store leaves no line of its own in the L1. "
+            "That it drops one that is there is not said", DOCUMENTED, generation=OLD, access=S,
+            bits="glc", l2=ONE),
         row(AccessEffect(False, False), "AMDGPUUsage gfx90a: atomics are performed at the L2",
             DOCUMENTED, generation=OLD, access=A, bits="", l2=ONE),
         row(AccessEffect(False, False, True),

@@ -86,7 +86,7 @@ class LineTopology:
     """Which L2s, queues, L1s and scalar caches can matter for one location.
 
     Left out is what nothing can observe: L2s below which no wave accesses the location, and
-    L1s below which no load of it may hit.
+    L1s below which no load of it may hit. ``read_l2s``: whether anything reads a clean line of an L2.
     """
 
     def __init__(self, compiled: CompiledProgram, line: int):
@@ -106,7 +106,14 @@ class LineTopology:
         self.queue_of_cu = {cu: i for i, cu in enumerate(self.cus)}
         self.l1_of_cu = {cu: i for i, cu in enumerate(self.l1s)}
         self.scalar_of_cu = {cu: i for i, cu in enumerate(self.scalars)}
+        reads = {compiled.l2[compiled.cu[op.wave]] for op in uses if _reads_clean(op)}
+        self.read_l2s = [l2 in reads for l2 in self.l2s]
         self.blocking = {op.number for op in compiled.by_number if _blocks_fill(op)}
+
+
+def _reads_clean(op: Op) -> bool:
+    """Whether ``op`` can read what its L2 has of a line that is not dirty, or what an L1 has from there."""
+    return op.code is not StepKind.STORE and (op.l1 or not op.past_l2)
 
 
 def _blocks_fill(op: Op) -> bool:

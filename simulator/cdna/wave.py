@@ -121,7 +121,8 @@ class Op:
     those in memory or (``in_lds``) in LDS; ``b`` of a compare-exchange is the value compared
     with. ``reads`` are the registers read. ``queues`` are the counters that it is in, ``counts`` what
     a wait asks of each counter, by their places in a ``Wave``; ``barrier`` the number of a split
-    barrier, and ``signals`` how many a named one now counts. ``acknowledged_early``: a store that is done when the L1 has it.
+    barrier, and ``signals`` how many a named one now counts. ``acknowledged_early``: a store that is done when
+    the L1 has it; ``brings_in``: one that may leave a line in the L1 where none was.
     """
 
     number: int
@@ -144,6 +145,7 @@ class Op:
     counts: tuple[int | None, ...] = ()
     flat: bool = False
     acknowledged_early: bool = False
+    brings_in: bool = False
     barrier: int = -1
     signals: int | None = None
     target: int = -1
@@ -407,6 +409,7 @@ class CompiledProgram:
         op.l1 = effect.l1
         op.past_l2 = effect.past_l2 or self.lines[op.line].kind is MemoryKind.UNCACHED
         op.acknowledged_early = effect.acknowledged_early
+        op.brings_in = effect.brings_in
 
     def _note_counters(self, op: Op, operation: CountedOperation) -> None:
         """Note the counters that ``op`` is in."""

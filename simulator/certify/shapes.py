@@ -449,6 +449,8 @@ def _shape_tests(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
                 yield from _coherence(roles, writer, distance, tag)
         if here and (roles.releases or roles.acquires):
             yield from _chains(roles, mode, writer, flag_name, in_lds)
+        if here and not in_lds:
+            yield from _mixed_scopes(roles, mode, writer, flag_name)
 
 
 _Flag = tuple[str, dict[str, AddressSpace], frozenset[str]]
@@ -930,6 +932,153 @@ def _relay(
     """Read a flag, fence before its value is there, write the other flag if it was set."""
     signal = data.guarded("r0", Store(signals[0], 1, RELAXED, signals[1]))
     return (Load("r0", learns[0], RELAXED, learns[1]), roles.fence(), *signal)
+
+
+# Two scopes at one location
+
+
+def _mixed_scopes(
+    roles: _Roles, mode: Target, writer: _ShapeWriter, flag_name: str
+) -> Iterator[ShapeTest]:
+    """WRC, RWC, ISA2 and IRIW where a thread reads narrowly what one near it has written widely.
+
+    What the two share may have the value before anybody farther away can see it. The focus is the
+    narrow read, or at the wide scope the write, the release, the acquire or the fence.
+    """
+    for narrow, wide in _scope_pairs(mode):
+        if roles.scope not in (narrow, wide):
+            continue
+        (far, *_) = distances(mode, wide)
+        near = distances(mode, narrow)
+        for distance in dict.fromkeys((near[0], near[-1])):
+            tag = f"{flag_name}, {narrow} {distance} of {wide} {far}"
+            mixed = _MixedScopes(writer, tag, narrow, wide, distance, far)
+            yield from mixed.at_narrow(roles) if roles.scope is narrow else mixed.at_wide(roles)
+
+
+def _scope_pairs(mode: Target) -> Iterator[tuple[Scope, Scope]]:
+    """A scope and a wider one, where the wider one reaches farther."""
+    scopes = [scope for scope in Scope if distances(mode, scope)]
+    for narrow in scopes:
+        for wide in scopes:
+            if (
+                wide.rank > narrow.rank
+                and distances(mode, wide)[0] is not distances(mode, narrow)[0]
+            ):
+                yield narrow, wide
+
+
+@dataclass(frozen=True, slots=True)
+class _MixedScopes:
+    """A writer at ``wide``, a reader at ``narrow`` beside it, and others that are ``far`` away."""
+
+    writer: _ShapeWriter
+    tag: str
+    narrow: Scope
+    wide: Scope
+    near: Distance
+    far: Distance
+
+    def at_narrow(self, roles: _Roles) -> Iterator[ShapeTest]:
+        """The focus is the read."""
+        if not roles.reads:
+            return
+        (how, compare), *_ = roles.reading() or [("", 1)]
+        read = roles.read("f", "r0", compare)
+        write = (Store("f", 1, RELAXED, self.wide),)
+        last = self.load("f")
+        for word, release in self.releases():
+            yield self.wrc(f"read{how}{word}", write, (*read, *release), self.acquire("g"), last)
+        fence = Fence(SEQ_CST, self.wide)
+        yield self.rwc(
+            f"read{how}", "f", (*read, fence, Load("r1", "g", RELAXED, self.wide)), fence
+        )
+        if roles.op is Operation.LOAD:
+            yield self.isa2(read)
+            yield self.iriw(read, fence)
+
+    def at_wide(self, roles: _Roles) -> Iterator[ShapeTest]:
+        """The focus is the write, or what orders it."""
+        read = Load("r0", "x", RELAXED, self.narrow)
+        write, last = (Store("x", 1, RELAXED, self.wide),), self.load("x")
+        if roles.writes:
+            first: Steps = (Load("r0", "f", RELAXED, self.narrow), *_publish("g", self.wide))
+            yield self.wrc("write", roles.write("f", 1), first, self.acquire("g"), self.load("f"))
+        if roles.releases and roles.op is not Operation.LOAD:
+            release = (read, *roles.write("f", 1))
+            yield self.wrc("release", write, release, self.acquire("f"), last)
+        if roles.acquires and (roles.reads or roles.op is Operation.FENCE):
+            (how, compare), *_ = roles.reading() or [("", 1)]
+            acquire = roles.read("f", "r1", compare)
+            release = (read, *_publish("f", self.wide))
+            yield self.wrc(f"acquire{how}", write, release, acquire, last)
+        if roles.op is Operation.FENCE and roles.is_seq_cst:
+            there = Load("r1", "g", RELAXED, self.wide)
+            fence = Fence(SEQ_CST, self.wide)
+            yield self.rwc("first", "x", (read, roles.fence(), there), fence)
+            yield self.rwc("second", "x", (read, fence, there), roles.fence())
+
+    def releases(self) -> Iterator[tuple[str, Steps]]:
+        """The ways to release to ``g``."""
+        wide = self.wide
+        yield "", _publish("g", wide)
+        yield ", fence", (Fence(RELEASE, wide), Store("g", 1, RELAXED, wide))
+        yield ", rmw", (AtomicRmw(RmwKind.XCHG, "g", 1, RELEASE, wide),)
+
+    def acquire(self, flag: str) -> Steps:
+        return _observe(flag, "r1", self.wide)
+
+    def load(self, location: str) -> Load:
+        return Load("r2", location, RELAXED, self.wide)
+
+    def wrc(self, what: str, write: Steps, relay: Steps, acquire: Steps, last: Load) -> ShapeTest:
+        return self.placed().test(
+            f"WRC mixed {what} {self.tag}",
+            "1:r0 2:r1 2:r2",
+            (_PLACE[self.near](1), write),
+            (_PLACE[self.near](0), relay),
+            (_PLACE[self.far](2), (*acquire, last)),
+        )
+
+    def rwc(self, what: str, written: str, relay: Steps, fence: Step) -> ShapeTest:
+        third: Steps = (Store("g", 1, RELAXED, self.wide), fence, self.load(written))
+        return self.placed().test(
+            f"RWC mixed {what} {self.tag}",
+            "1:r0 1:r1 2:r2",
+            (_PLACE[self.near](1), (Store(written, 1, RELAXED, self.wide),)),
+            (_PLACE[self.near](0), relay),
+            (_PLACE[self.far](2), third),
+        )
+
+    def isa2(self, read: Steps) -> ShapeTest:
+        """The reader tells another one near it, who releases widely."""
+        relay: Steps = (*_observe("g", "r0", self.narrow), *_publish("h", self.wide))
+        return _with(self.placed(), h=GLOBAL).test(
+            f"ISA2 mixed read {self.tag}",
+            "1:r0 2:r0 3:r1 3:r2",
+            (_PLACE[self.near](1), (Store("f", 1, RELAXED, self.wide),)),
+            (_PLACE[self.near](0), (*read, *_publish("g", self.narrow))),
+            (_PLACE[self.near](1), relay),
+            (_PLACE[self.far](2), (*self.acquire("h"), self.load("f"))),
+        )
+
+    def iriw(self, read: Steps, fence: Fence) -> ShapeTest:
+        """Each reader is beside the writer of what it reads first, narrowly."""
+        wide, narrow = self.wide, self.narrow
+        there = _PLACE[self.far](2)
+        other: Steps = (Load("r0", "g", RELAXED, narrow), fence, Load("r1", "f", RELAXED, wide))
+        return self.placed().test(
+            f"IRIW mixed read {self.tag}",
+            "2:r0 2:r1 3:r0 3:r1",
+            (_PLACE[self.near](1), (Store("f", 1, RELAXED, wide),)),
+            (there, (Store("g", 1, RELAXED, wide),)),
+            (_PLACE[self.near](0), (*read, fence, Load("r1", "g", RELAXED, wide))),
+            (there, other),
+        )
+
+    def placed(self) -> _ShapeWriter:
+        """The writer with the other locations in memory."""
+        return _with(self.writer, g=GLOBAL, x=GLOBAL)
 
 
 # Barriers

@@ -32,6 +32,7 @@ from threading import current_thread, main_thread
 from typing import Any, BinaryIO
 
 from fencewright.simulator.core.children import end_with_parent
+from fencewright.simulator.core.memory_limit import share_among
 
 FORMAT = "fencewright-campaign"
 FORMAT_VERSION = 1
@@ -114,7 +115,7 @@ def _open_threads(workers: int) -> Generator[Executor]:
 @contextmanager
 def _open_processes(workers: int) -> Generator[Executor]:
     others = set(active_children())
-    executor = ProcessPoolExecutor(workers, initializer=_begin_worker)
+    executor = ProcessPoolExecutor(workers, initializer=_begin, initargs=(workers,))
     try:
         yield executor
     except BaseException:
@@ -125,12 +126,13 @@ def _open_processes(workers: int) -> Generator[Executor]:
     executor.shutdown()
 
 
-def _begin_worker() -> None:
-    """Leave signals to the parent, which ends its workers by SIGTERM, and end when it ends.
+def _begin(workers: int) -> None:
+    """Share the memory with the other ``workers``, leave signals to the parent, and end when it ends.
 
-    It may have made something else of SIGTERM and SIGHUP for itself.
+    The parent ends its workers by SIGTERM; it may have handlers of its own for SIGTERM and SIGHUP.
     """
     end_with_parent()
+    share_among(workers)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

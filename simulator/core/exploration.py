@@ -1,7 +1,8 @@
 """Exploring a transition system: every outcome, a shortest trace, random walks, progress.
 
 A system is anything with an initial state, successors with the event that leads there, and
-final outcomes. States are hashable; every exploration is bounded by a number of states.
+final outcomes. States are hashable; every exploration is bounded by a number of states, and by the
+memory that its process may hold (``memory_limit``).
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -10,13 +11,14 @@ from random import Random
 from typing import Generic, Protocol, TypeVar
 
 from fencewright.simulator.core.condition import Observable, Outcomes
+from fencewright.simulator.core.memory_limit import MemoryWatch
 
 State = TypeVar("State", bound=Hashable)
 Event = TypeVar("Event")
 EventCo = TypeVar("EventCo", covariant=True)
 
 DEFAULT_LIMIT = 1_000_000
-"""The number of states after which an exploration gives up, about half a gigabyte of them."""
+"""The number of states after which an exploration gives up."""
 
 
 class System(Protocol[State, EventCo]):
@@ -68,11 +70,14 @@ class Trace(Generic[State, Event]):
 
 
 class LimitReached(Exception):
-    """An exploration gave up before it could answer; says after how many states (or ``what``)."""
+    """An exploration gave up before it could answer; says after how many states (or ``what``).
 
-    def __init__(self, states: int, what: str = "states"):
+    ``why`` is what else there is to say: that memory was full.
+    """
+
+    def __init__(self, states: int, what: str = "states", why: str = ""):
         self.states = states
-        super().__init__(f"limit reached after {states} {what}")
+        super().__init__(why or f"limit reached after {states} {what}")
 
 
 class Meter:
@@ -95,12 +100,13 @@ class WorkBudget:
     """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
 
     A step is about as much as a machine state: an event of a thread's run, a combination of
-    runs, a reads-from relation, an order.
+    runs, a reads-from relation, an order. All parts of a budget share one ``memory``, which ends it too.
     """
 
-    def __init__(self, limit: int | None = None):
+    def __init__(self, limit: int | None = None, memory: MemoryWatch | None = None):
         self.limit = limit
         self.done = 0
+        self.memory = MemoryWatch() if memory is None else memory
         self._before = 0
         self._parts: list[WorkBudget] = []
 
@@ -114,6 +120,7 @@ class WorkBudget:
         if self.is_spent:
             return False
         self.done += steps
+        self.memory.count(steps)
         return not self.is_spent
 
     def part(self, most: int | None = None) -> "WorkBudget":
@@ -121,7 +128,7 @@ class WorkBudget:
         if self.limit is not None:
             left = max(self.limit - self.done, 0)
             most = left if most is None else min(left, most)
-        part = WorkBudget(most)
+        part = WorkBudget(most, self.memory)
         self._before = self._before if self._parts else self.done
         self._parts.append(part)
         return part
@@ -129,18 +136,24 @@ class WorkBudget:
     @property
     def is_spent(self) -> bool:
         """Whether the enumeration had to stop."""
-        return self.limit is not None and self.done > self.limit
+        return self.memory.is_full or (self.limit is not None and self.done > self.limit)
 
     def note(self) -> str:
         """Why it had to stop; empty if it did not."""
+        if self.memory.is_full:
+            return self.memory.note(self.done, "steps")
         return str(LimitReached(self.limit or 0, "steps")) if self.is_spent else ""
 
 
 def explore(
     system: System[State, Event], limit: int = DEFAULT_LIMIT, meter: Meter | None = None
 ) -> Exploration:
-    """Every outcome of ``system``; incomplete, with a note, when ``limit`` states are not enough."""
+    """Every outcome of ``system``; incomplete, with a note, when ``limit`` states are not enough.
+
+    Or when memory is full.
+    """
     initial = system.initial()
+    memory = MemoryWatch()
     seen = {initial}
     if meter is not None:
         meter.measure(seen.__len__)
@@ -158,12 +171,16 @@ def explore(
             if after not in seen:
                 seen.add(after)
                 open_states.append(after)
-        if len(seen) > limit:
+        if len(seen) > limit or memory.count():
             break
     complete = not open_states
-    note = "" if complete else str(LimitReached(len(seen)))
+    note = "" if complete else str(_given_up(len(seen), memory))
     found = Outcomes(system.observables, frozenset(outcomes), complete)
     return Exploration(found, frozenset(errors), len(seen), note)
+
+
+def _given_up(states: int, memory: MemoryWatch) -> LimitReached:
+    return LimitReached(states, why=memory.note(states) if memory.is_full else "")
 
 
 def shortest_trace(
@@ -173,9 +190,10 @@ def shortest_trace(
 ) -> Trace[State, Event] | None:
     """The fewest steps to an outcome that is ``wanted``; None if there is none.
 
-    Raises ``LimitReached`` when ``limit`` states were not enough to know.
+    Raises ``LimitReached`` when ``limit`` states, or memory, were not enough to know.
     """
     initial = system.initial()
+    memory = MemoryWatch()
     parent: dict[State, tuple[State, Event] | None] = {initial: None}
     level = [initial]
     while level:
@@ -191,8 +209,10 @@ def shortest_trace(
                 if after not in parent:
                     parent[after] = (state, event)
                     following.append(after)
-        if len(parent) > limit:
-            raise LimitReached(len(parent))
+            if memory.count():
+                break
+        if len(parent) > limit or memory.is_full:
+            raise _given_up(len(parent), memory)
         level = following
     return None
 
@@ -255,6 +275,7 @@ def stuck_components(
     ``process`` says whose step an event is. An execution is fair if no process can always
     step from some time on, but never does (weak fairness). Raises ``LimitReached``.
     """
+    memory = MemoryWatch()
     edges: dict[State, Sequence[tuple[State, Event]]] = {}
     open_states = [system.initial()]
     while open_states:
@@ -263,8 +284,8 @@ def stuck_components(
             continue
         edges[state] = () if system.final(state) else system.successors(state)
         open_states += [after for after, _ in edges[state] if after not in edges]
-        if len(edges) > limit:
-            raise LimitReached(len(edges))
+        if len(edges) > limit or memory.count():
+            raise _given_up(len(edges), memory)
     result: list[Component[State, Event]] = []
     for component in _strongly_connected(edges):
         found = _fair(system, component, edges, process)

@@ -125,8 +125,12 @@ def memory_instructions(
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
-    """Two or three short waves that load, store, wait and maintain caches at random."""
+    """Two or three short waves that load, store, wait and maintain caches at random.
+
+    Every write has a value of its own, or all of them have one of two, one of which memory begins with.
+    """
     configuration = draw(st.sampled_from(CONFIGURATIONS))
+    few_values = draw(st.booleans())
     waves = draw(st.sampled_from((2, 2, 3)))
     places = draw(placements(waves, configuration))
     locations = [Location(name, 0, draw(st.sampled_from(KINDS))) for name in "xy"]
@@ -137,7 +141,7 @@ def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
     for wave, place in enumerate(places):
         code: list[CdnaInstruction] = []
         for i in range(draw(st.integers(1, 5 if waves == 2 else 3))):
-            value = 10 * wave + i + 1
+            value = draw(st.integers(0, 1)) if few_values else 10 * wave + i + 1
             local = lds and place.workgroup == 0
             code.append(draw(memory_instructions(configuration.chip, f"r{i}", value, local)))
         loaded = [dst for each in code if (dst := getattr(each, "dst", None))]

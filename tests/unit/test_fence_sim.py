@@ -355,7 +355,7 @@ def test_a_counting_loop_reaches_a_limit_or_is_sampled(
     ("failure", "message"),
     [
         (KeyboardInterrupt(), "interrupted"),
-        (MemoryError(), "out of memory; lower --state-limit"),
+        (MemoryError(), "out of memory; lower --memory-limit"),
     ],
 )
 def test_what_was_interrupted_is_incomplete(

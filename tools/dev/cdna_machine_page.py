@@ -159,6 +159,7 @@ def _effect(value: "AccessEffect | CacheEffect | Illegal") -> str:
             parts = [
                 "L1" if value.l1 else "misses the L1",
                 "by the reading `store-stays` alone" if value.stays else "",
+                "may bring its line in" if value.brings_in else "",
                 "past the L2" if value.past_l2 else "at the L2",
                 "returns the old value" if value.returns else "",
             ]
