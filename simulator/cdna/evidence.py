@@ -201,6 +201,28 @@ RULES = (
 )  # fmt: skip
 """By number; 7 is what the machine's text has outside the numbered rules."""
 
+OLDER_RULES = (
+    MachineRule(
+        2, "A store, whatever its scope, updates a line that is in the L1, and may leave one there where "
+        "none was.", DOCUMENTED, "AMDGPUUsage gfx6-gfx9 and gfx90a: stores carry no scope bit; Vega ISA "
+        "8.1.10, GLC bit: a store that writes all of a line leaves it valid in the L1",
+        "With glc=1 a store leaves nothing of its own, says the same section; the machine has it update "
+        "a line that is there.",
+    ),
+    MachineRule(
+        2, "A mate's load may find it there before the store is in the L2.", INFERRED, "AMDGPUUsage "
+        "gfx6-gfx9 and gfx90a: the waves of a work-group share the L1, and need nothing for coherence. On "
+        "gfx10 in CU mode, of which the manual says the same, it was seen to fail: another wave saw a store "
+        "that its own release could not wait for (llvm/llvm-project#160501, #161638)",
+    ),
+    MachineRule(
+        3, "What the mate stores after that to another line may be in the L2 first.", DOCUMENTED,
+        "AMDGPUUsage gfx6-gfx9 and gfx90a: the L2 has independent channels, each CU a request queue for "
+        "each of them; vmcnt counts the stores of its own wave alone",
+    ),
+)  # fmt: skip
+"""What is otherwise, or of more weight, on gfx908 and gfx90a."""
+
 _GFX125X = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 
 GFX1250_RULES = (

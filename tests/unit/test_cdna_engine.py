@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from itertools import product
 
 import pytest
 from campaigns import Share, shares
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
-from fencewright.simulator.cdna.engine import CdnaEngine, bits_of
+from fencewright.simulator.cdna.engine import CdnaEngine, SetLine, Versions, bits_of
 from fencewright.simulator.cdna.instructions import (
     Atomic,
     CacheInstruction,
@@ -30,11 +31,13 @@ from fencewright.simulator.cdna.instructions import (
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.progress import event_process, is_straight
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.cdna.system import MachineEvent, State
+from fencewright.simulator.cdna.system import LineTopology, MachineEvent, State
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.cdna.wave import StepKind, WaveRules
+from fencewright.simulator.cdna.wave import CompiledProgram, StepKind, WaveRules
 from fencewright.simulator.core.exploration import LimitReached, explore, stuck_components
 from fencewright.simulator.core.program import (
+    Arithmetic,
+    ArithmeticKind,
     Branch,
     Label,
     Location,
@@ -303,3 +306,107 @@ def test_wave_that_loops_without_memory_never_ends():
 def test_bits_of():
     assert bits_of(0) == []
     assert bits_of(0b10110) == [1, 2, 4]
+
+
+def poll(kind: RmwKind, value: int, leaves_at: int) -> tuple[CdnaInstruction, ...]:
+    """A read-modify-write that is repeated until it finds a value."""
+    return (
+        Label("again"),
+        Atomic(kind, "x", value, "r0", ("sc0",)),
+        Wait(0),
+        Arithmetic(ArithmeticKind.SUB, "r1", "r0", leaves_at),
+        Branch("again", "r1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "leaves_at"),
+    [(RmwKind.ADD, 0, 1), (RmwKind.OR, 0, 1), (RmwKind.XCHG, 2, 1), (RmwKind.XOR, 3, 1)],
+)
+@pytest.mark.parametrize("writer", [VectorStore("x", 1, ("sc1",)), VectorStore("x", 1)])
+def test_a_loop_of_read_modify_writes_has_few_states(
+    kind: RmwKind, value: int, leaves_at: int, writer: CdnaInstruction
+) -> None:
+    """Versions are as many as values, not as many as writes; a third wave may hit any of them."""
+    threads = (
+        Thread(Placement(0), (writer,)),
+        Thread(Placement(1, xcd=1), poll(kind, value, leaves_at)),
+        Thread(Placement(2, cu=1), (VectorLoad("r0", "x"), VectorLoad("r1", "x"))),
+    )
+    program = Program((Location("x"),), threads)
+    engine, plain = explore(CdnaEngine(program), 1_000), explore(CdnaMachine(program), 100_000)
+    assert engine.complete
+    assert plain.complete
+    assert engine.outcomes == plain.outcomes
+
+
+def test_stores_that_nobody_reads_have_no_order() -> None:
+    """Of n stores there are as many states as sets of them, and the last one: not n!."""
+    wave = [Thread(Placement(n, xcd=n), (VectorStore("x", n + 1, ("sc1",)),)) for n in range(6)]
+    found = explore(CdnaEngine(Program((Location("x"),), tuple(wave))))
+    assert found.states < 6 << 6
+
+
+class OldestInL2(SetLine):
+    """Forgets the newest of the equal versions of an L2, with what goes with it alone."""
+
+    def newest(self, versions: tuple[int, ...], mask: int) -> int:
+        return self.oldest(versions, mask)
+
+
+class NewestBelow(SetLine):
+    """Forgets the oldest of the equal versions of an L1, with what goes with it alone."""
+
+    def oldest(self, versions: tuple[int, ...], mask: int) -> int:
+        return self.newest(versions, mask)
+
+
+@pytest.mark.parametrize("broken", [OldestInL2, NewestBelow])
+def test_a_wrong_version_kept_shows(broken: type[SetLine]) -> None:
+    """x becomes 1 and 0 again; what an L2 or an L1 keeps of the two zeros decides what goes with it."""
+    line = broken(LineTopology(CompiledProgram(SEES_ZERO_AGAIN, CdnaConfiguration()), 0))
+    right = SetLine(line.topology)
+    versions = (0, 1, 0)
+    kept = [
+        joint(rules.reduced(0, (versions, may, False), [held]))
+        for rules in (right, line)
+        for may, held in ((0b111, 0b111),)
+    ]
+    assert kept[0] == joint(((versions, 0b111, False), [0b111]))
+    assert kept[1] != kept[0]
+
+
+SEES_ZERO_AGAIN = Program(
+    (Location("x"),),
+    (Thread(Placement(0), (VectorLoad("r0", "x"), VectorLoad("r1", "x"))),),
+)
+
+
+def joint(state: tuple[Versions, list[int]]) -> set[tuple[int, ...]]:
+    """The values that an L2 and the caches below it may hold together, by versions in order."""
+    (versions, may, _), below = state
+    return {
+        (versions[a], *(versions[b] for b in held))
+        for a in bits_of(may)
+        for held in product(*map(bits_of, below))
+        if all(b <= a for b in held)
+    }
+
+
+@settings(RANDOM, max_examples=EXAMPLES, derandomize=True)
+@given(st.data())
+def test_what_is_dropped_makes_no_difference(data: st.DataObject) -> None:
+    """The definition of ``reduced``: the same values together, for any masks of any versions."""
+    count = data.draw(st.integers(1, 7))
+    versions = tuple(data.draw(st.integers(0, 2)) for _ in range(count))
+    last = 1 << (count - 1)
+    mask = st.integers(0, (1 << count) - 1)
+    may, below = (
+        data.draw(mask) | last,
+        [data.draw(mask) for _ in range(data.draw(st.integers(0, 3)))],
+    )
+    rules = SetLine(LineTopology(CompiledProgram(SEES_ZERO_AGAIN, CdnaConfiguration()), 0))
+    reduced = rules.reduced(0, (versions, may, False), below)
+    assert joint(reduced) == joint(((versions, may, False), below))
+    assert len(reduced[0][0]) <= 3 * (1 + len(below)) + 1
+    assert reduced[0][0][-1] == versions[-1]

@@ -56,7 +56,7 @@ BOTH = """litmus.test @both {
 MODELS = (None, "gfx942", "gfx1250", "sm_90")
 
 
-def tested(chip: str | None) -> RunnableTest:
+def of_chip(chip: str | None) -> RunnableTest:
     (found,) = programs(BOTH, None if chip is None else Lowering(chip)).values()
     return found
 
@@ -70,7 +70,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("chip", MODELS)
 def test_a_run_ends_incomplete(chip: str | None, full: None) -> None:
-    found = run(tested(chip))
+    found = run(of_chip(chip))
     assert found.incomplete.startswith("memory limit of 1 MiB reached after ")
 
 
@@ -81,7 +81,7 @@ def test_a_run_is_complete_where_memory_is_enough(
     """The looks alone change nothing."""
     monkeypatch.setenv(VARIABLE, "1T")
     monkeypatch.setattr(memory_limit, "_EVERY", 1)
-    found = run(tested(chip))
+    found = run(of_chip(chip))
     assert not found.incomplete
     assert found.outcomes is not None
 
@@ -89,12 +89,12 @@ def test_a_run_is_complete_where_memory_is_enough(
 @pytest.mark.parametrize("chip", MODELS)
 def test_whether_it_ends_is_not_decided(chip: str | None, full: None) -> None:
     with limited_to("1T"):
-        found = run(tested(chip))
-    assert "memory limit of 1 MiB" in progress(tested(chip), found, Limits()).why
+        found = run(of_chip(chip))
+    assert "memory limit of 1 MiB" in progress(of_chip(chip), found, Limits()).why
 
 
 def test_the_search_for_an_execution_gives_up(full: None) -> None:
-    test = tested("gfx942")
+    test = of_chip("gfx942")
     with pytest.raises(LimitReached, match="memory limit of 1 MiB reached after"):
         test.execution(test.condition.formula, Limits())
 

@@ -8,6 +8,7 @@ from fencewright.simulator.cdna.evidence import (
     EXPERIMENTS_SOURCE,
     GFX12_RULES,
     GFX1250_RULES,
+    OLDER_RULES,
     RDNA_RULES,
     RULES,
     MachineRule,
@@ -60,6 +61,18 @@ def cdna_machine_page() -> str:
             "## The rules\n",
             _rules(RULES),
             "Rule 7 is what the machine's text has outside the numbered rules.\n",
+            "## The rules of gfx908 and gfx90a, where they are others\n",
+            _rules(OLDER_RULES),
+            "**Is the L1 too hard on these chips?** A wave stores x at agent scope; a mate loads it relaxed at "
+            "work-group scope, finds it in the L1, and releases to the agent; a wave on another CU acquires "
+            "that, and reads the older x. The source forbids it. By the three rules above the chips may do "
+            "it: documents have stores stay in the L1, and queues of different channels in no order; that a "
+            "mate's load comes in between is inferred, and was seen on the next generation alone. No document "
+            "that we know of has one queue for all of a CU's stores, or an L1 that shows a store only once "
+            "the L2 has it. So the rules stay, and the lowering gives a load of the work-group `glc`, "
+            "where LLVM has none: it reads in the L2, behind the mate's store to the same line. On gfx942 "
+            "a store to the agent or the system drops the line, and nothing is to be done; on gfx10 and "
+            "gfx11 it is the reading `store-stays`.\n",
             "## The rules of gfx1250, where they are others\n",
             "Its rules come from LLVM 24's manual alone; nothing here was measured. Two rules go on from "
             "those above (`simulator/cdna/requests.py`): requests of a wave wait for the WGP$, which is "
