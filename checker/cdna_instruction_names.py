@@ -381,6 +381,7 @@ NAMES_GFX12 = _OF_ALL | frozenset(
     ds_store_b8_d16_hi ds_store_b96 ds_storexchg_2addr_rtn_b32 ds_storexchg_2addr_rtn_b64
     ds_storexchg_2addr_stride64_rtn_b32 ds_storexchg_2addr_stride64_rtn_b64
     ds_storexchg_rtn_b32 ds_storexchg_rtn_b64 ds_sub_clamp_rtn_u32 ds_sub_clamp_u32
+    export
     flat_atomic_add_f32 flat_atomic_add_f64 flat_atomic_add_u32 flat_atomic_add_u64
     flat_atomic_and_b32 flat_atomic_and_b64 flat_atomic_cmpswap_b32 flat_atomic_cmpswap_b64
     flat_atomic_cond_sub_u32 flat_atomic_dec_u32 flat_atomic_dec_u64 flat_atomic_fmax

@@ -216,7 +216,7 @@ def _fault_in(row: FamilyRow, operands: list[str]) -> str:
         return "has too few operands"
     has_modifiers = False
     for part in operands:
-        first = first_word(part)
+        first = _operand_in(part)
         if has_modifiers:
             return f"has '{first}' after a comma, which is not known"
         has_modifiers = bool(part[len(first) :].strip())
@@ -233,6 +233,12 @@ def _fault_in(row: FamilyRow, operands: list[str]) -> str:
         if read_integer(first) is None and not _IS_VALUE.match(first):
             return f"has '{first}', which is not known"
     return ""
+
+
+def _operand_in(part: str) -> str:
+    """The operand without its modifiers; the registers of an image's address are one operand."""
+    end = part.rfind("]") + 1 if part.startswith("[") else 0
+    return part[:end] or first_word(part)
 
 
 _IS_VALUE = re.compile(r"lit(64)?\(|src_\w+|-?\d+\.\d|0\.15915494|\(|[a-z]\w*\(")

@@ -401,7 +401,7 @@ def test_lines_keep_their_numbers() -> None:
         'a\r\nb ; c\rd // e\n/* f\n g */ h\ni /* j */ k\n.ident "l\nm" // n\n# o\np v0 /*v256*/, v1'
     )
     assert code_lines(text, "k.s") == [
-        "a", "b", "d", "", "h", "i   k", '.ident "l\nm"', "", "", "p v256, v1"
+        "a", "b", "d", "", "h", "i   k", '.ident "l\nm"', "", "", "p v0  , v1"
     ]  # fmt: skip
 
 

@@ -265,8 +265,8 @@ def without_a_wait(function: Function) -> Iterator[tuple[AssemblyInstruction, Fu
             continue
         for field in _FIELD.finditer(each.text):
             left = tuple(word for word in each.modifiers if word != field[0])
-            changed = replace(each, modifiers=left)
-            body = (*function.body[:number], changed, *function.body[number + 1 :])
+            changed = (replace(each, modifiers=left),) if left else ()
+            body = (*function.body[:number], *changed, *function.body[number + 1 :])
             yield each, replace(function, body=body)
 
 

@@ -59,7 +59,7 @@ def test_statuses(
     assert out.splitlines()[-1] == f"k.s: gfx942: functions k: {counts}"
 
 
-EMPTY = "\t.type\te,@function\ne:\n"
+EMPTY = "\t.type\te,@function\ne:\n.Lfunc_end1:\n"
 
 
 def test_an_empty_function_has_nothing_in_scoped(
