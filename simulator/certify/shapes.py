@@ -980,22 +980,19 @@ class _MixedScopes:
     far: Distance
 
     def at_narrow(self, roles: _Roles) -> Iterator[ShapeTest]:
-        """The focus is the read."""
-        if not roles.reads:
+        """The focus is the read, which is a load: a narrow write would race with the far read."""
+        if roles.op is not Operation.LOAD:
             return
-        (how, compare), *_ = roles.reading() or [("", 1)]
-        read = roles.read("f", "r0", compare)
+        read = roles.read("f", "r0", 1)
         write = (Store("f", 1, RELAXED, self.wide),)
         last = self.load("f")
         for word, release in self.releases():
-            yield self.wrc(f"read{how}{word}", write, (*read, *release), self.acquire("g"), last)
+            yield self.wrc(f"read{word}", write, (*read, *release), self.acquire("g"), last)
         fence = Fence(SEQ_CST, self.wide)
-        yield self.rwc(
-            f"read{how}", "f", (*read, fence, Load("r1", "g", RELAXED, self.wide)), fence
-        )
-        if roles.op is Operation.LOAD:
-            yield self.isa2(read)
-            yield self.iriw(read, fence)
+        there = Load("r1", "g", RELAXED, self.wide)
+        yield self.rwc("read", "f", (*read, fence, there), fence)
+        yield self.isa2(read)
+        yield self.iriw(read, fence)
 
     def at_wide(self, roles: _Roles) -> Iterator[ShapeTest]:
         """The focus is the write, or what orders it."""
