@@ -12,15 +12,12 @@
 func.func @generic_workgroup_relaxed_load(%p: !llvm.ptr, %out: !llvm.ptr<1>) attributes {gpu.kernel} {
 // CHECK-LABEL: {{^}}generic_workgroup_relaxed_load:
 // CHECK-NOT: {{(;|//) (release|access|wait|acquire):}}
-// GFX90X-NOTTGSPLIT: flat_load_dword v0, v[0:1] ; access
-// GFX90X-NOTTGSPLIT-NEXT: s_waitcnt vmcnt(0) lgkmcnt(0){{$}}
-// GFX90X-NOTTGSPLIT-NEXT: global_store_dword v[2:3], v0, off{{$}}
+// GFX90X: flat_load_dword v0, v[0:1] glc ; access
+// GFX90X-NEXT: s_waitcnt vmcnt(0) lgkmcnt(0){{$}}
+// GFX90X-NEXT: global_store_dword v[2:3], v0, off{{$}}
 // GFX94X: flat_load_dword v0, v[0:1] sc0 ; access
 // GFX94X-NEXT: s_waitcnt vmcnt(0) lgkmcnt(0){{$}}
 // GFX94X-NEXT: global_store_dword v[2:3], v0, off{{$}}
-// GFX90A-TGSPLIT: flat_load_dword v0, v[0:1] glc ; access
-// GFX90A-TGSPLIT-NEXT: s_waitcnt vmcnt(0) lgkmcnt(0){{$}}
-// GFX90A-TGSPLIT-NEXT: global_store_dword v[2:3], v0, off{{$}}
 // CHECK-NOT: {{(;|//) (release|access|wait|acquire):}}
   %v = scoped.load relaxed workgroup %p : !llvm.ptr -> i32
   scoped.store weak %v, %out : i32, !llvm.ptr<1>
@@ -30,7 +27,7 @@ func.func @generic_workgroup_relaxed_load(%p: !llvm.ptr, %out: !llvm.ptr<1>) att
 func.func @generic_workgroup_acquire_load(%p: !llvm.ptr, %out: !llvm.ptr<1>) attributes {gpu.kernel} {
 // CHECK-LABEL: {{^}}generic_workgroup_acquire_load:
 // CHECK-NOT: {{(;|//) (release|access|wait|acquire):}}
-// GFX90X-NOTTGSPLIT: flat_load_dword v0, v[0:1] ; access
+// GFX90X-NOTTGSPLIT: flat_load_dword v0, v[0:1] glc ; access
 // GFX90X-NOTTGSPLIT-NEXT: s_waitcnt vmcnt(0) lgkmcnt(0) ; wait
 // GFX90X-NOTTGSPLIT-NEXT: global_store_dword v[2:3], v0, off{{$}}
 // GFX94X-NOTTGSPLIT: flat_load_dword v0, v[0:1] sc0 ; access
@@ -55,7 +52,7 @@ func.func @generic_workgroup_acquire_load(%p: !llvm.ptr, %out: !llvm.ptr<1>) att
 func.func @generic_workgroup_seq_cst_load(%p: !llvm.ptr, %out: !llvm.ptr<1>) attributes {gpu.kernel} {
 // CHECK-LABEL: {{^}}generic_workgroup_seq_cst_load:
 // CHECK-NOT: {{(;|//) (release|access|wait|acquire):}}
-// GFX90X-NOTTGSPLIT: flat_load_dword v0, v[0:1] ; access
+// GFX90X-NOTTGSPLIT: flat_load_dword v0, v[0:1] glc ; access
 // GFX90X-NOTTGSPLIT-NEXT: s_waitcnt vmcnt(0) lgkmcnt(0) ; wait
 // GFX90X-NOTTGSPLIT-NEXT: global_store_dword v[2:3], v0, off{{$}}
 // GFX94X-NOTTGSPLIT: flat_load_dword v0, v[0:1] sc0 ; access
