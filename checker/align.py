@@ -8,6 +8,7 @@ not certain is said as the function's ``problem``, and nothing is judged then. A
 aligned, not fences: a fence may leave no instruction.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -232,7 +233,8 @@ class _Places:
         together: defaultdict[tuple[int, ...], list[Found]] = defaultdict(list)
         known: dict[tuple[_Key, InstructionKind, AddressSpace | None], list[SourceOperation]] = {}
         unplaced = 0
-        for each in self.found:
+        untold: list[int] = []
+        for position, each in enumerate(self.found):
             key = self._key_of(each.instruction.source)
             # Many instructions of one place are alike.
             alike = (key, each.kind, each.space)
@@ -245,7 +247,10 @@ class _Places:
                     return self._failed(each, "comes from another function, inlined here")
                 if each.kind in (InstructionKind.ATOMIC, InstructionKind.BARRIER):
                     return self._failed(each, "comes from no operation of the source that is known")
-                unplaced += 1
+                if each.instruction.source is None:
+                    untold.append(position)
+                else:
+                    unplaced += 1
                 continue
             together[tuple(op.number for op in operations)].append(each)
         for numbers, instructions in together.items():
@@ -256,7 +261,54 @@ class _Places:
                 continue
             for each in chosen:
                 asked[each.key] = numbers
+        without_place = self._in_their_place(untold, asked)
+        unplaced += len(untold) - len(without_place)
+        asked.update(without_place)
         return Alignment(Method.PLACES, asked, self._problem(asked), unplaced)
+
+    def _in_their_place(
+        self, untold: Sequence[int], asked: Mapping[int, tuple[int, ...]]
+    ) -> dict[int, tuple[int, ...]]:
+        """Accesses without a place, each with the one operation that is left between its neighbours.
+
+        LLVM says where the first of a clause comes from, and of the others nothing.
+        """
+        if not untold:
+            return {}
+        aligned = {number for numbers in asked.values() for number in numbers}
+        left = [op for op in self.source.operations if op.number not in aligned]
+        numbers = [op.number for op in left]
+        lowest, highest = self._last_before(asked), self._first_after(asked)
+        may_be: dict[int, list[int]] = {}
+        for position in untold:
+            first = bisect_right(numbers, lowest[position])
+            end = bisect_left(numbers, highest[position])
+            found = self.found[position]
+            may_be[position] = [op.number for op in left[first:end] if found.may_be(op)]
+        often = Counter(number for each in may_be.values() for number in each)
+        return {
+            self.found[position].key: (each[0],)
+            for position, each in may_be.items()
+            if len(each) == 1 and often[each[0]] == 1
+        }
+
+    def _last_before(self, asked: Mapping[int, tuple[int, ...]]) -> list[int]:
+        """For each instruction, the last operation of those before it in its block."""
+        last: defaultdict[int, int] = defaultdict(lambda: -1)
+        bounds: list[int] = []
+        for each in self.found:
+            bounds.append(last[each.block])
+            last[each.block] = max((last[each.block], *asked.get(each.key, ())))
+        return bounds
+
+    def _first_after(self, asked: Mapping[int, tuple[int, ...]]) -> list[int]:
+        """For each instruction, the first operation of those after it in its block."""
+        first: defaultdict[int, int] = defaultdict(lambda: len(self.source.operations))
+        bounds: list[int] = []
+        for each in reversed(self.found):
+            bounds.append(first[each.block])
+            first[each.block] = min((first[each.block], *asked.get(each.key, ())))
+        return bounds[::-1]
 
     def _key_of(self, place: SourceLine | None) -> _Key:
         if place is None:

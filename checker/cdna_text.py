@@ -429,13 +429,13 @@ class _Bodies:
         elif known is None or (_has_code(known.body) and self._begins_function(name, known.body)):
             self._begin(name, number, is_known=False)
         else:
-            if not known.is_known and not _has_code(known.body):
+            if not (known.is_known or _has_code(known.body) or name.startswith(".L")):
                 known.name = name
             known.body.append(AssemblyLabel(name, number))
 
     def _begins_function(self, name: str, before: Sequence[_Item]) -> bool:
         """Whether nothing leads to a label: no line before it, no name, and no jump to an address."""
-        if goes_on(before) or name in self._named:
+        if goes_on(before) or name in self._named or name in self._beside_named:
             return False
         return name in self._seen or not self._has_jumps
 
@@ -463,6 +463,23 @@ class _Bodies:
             if line and not _NAMES.match(line)
             for word in _WORD.findall(_LABEL.sub(r"\2", line))
         )
+
+    @cached_property
+    def _beside_named(self) -> frozenset[str]:
+        """Labels of the compiler, as debug information has them, at the place of one that is named."""
+        found: set[str] = set()
+        here: list[str] = []
+        for line in self.lines:
+            rest = line
+            while ":" in rest and (label := _LABEL.fullmatch(rest)):
+                here.append(label[1].strip('"'))
+                rest = label[2]
+            if not rest or _NO_CODE.match(rest):
+                continue
+            if not self._named.isdisjoint(here):
+                found.update(each for each in here if each.startswith(".L"))
+            here.clear()
+        return frozenset(found)
 
     def _close(self) -> None:
         known = self.open.pop(self.section, None)

@@ -1,5 +1,7 @@
 """Which operation of the source each instruction comes from, and when that is not certain."""
 
+import pytest
+
 from fencewright.checker.align import Alignment, Method, align
 from fencewright.checker.cdna_flow import flow_of
 from fencewright.checker.cdna_text import read_assembly
@@ -57,6 +59,32 @@ def test_by_line() -> None:
     )
     assert (alignment.method, alignment.problem) == (Method.PLACES, "")
     assert found(alignment) == {0: (1,), 1: (0,), 3: (3,)}
+
+
+IN_CLAUSE = [(1, "s_clause 0x1"), (1, STORE), (0, LOAD), (3, STORE)]
+"""LLVM says where the first of a clause comes from, and of the others nothing."""
+
+
+def test_what_a_clause_holds_is_the_one_operation_that_is_left_there() -> None:
+    read = f'%v = load atomic i32, {FLAG} syncscope("agent") seq_cst, align 4'
+    alignment = aligned([(1, SET), (2, read), (3, SET)], IN_CLAUSE)
+    assert not alignment.problem
+    assert found(alignment) == {1: (0,), 2: (1,), 3: (2,)}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param([(1, SET), (3, SET), (4, "READ")], id="after its neighbour"),
+        pytest.param([(1, SET), (2, "READ"), (2, GET), (3, SET)], id="two are left"),
+        pytest.param([(1, SET), (2, RAISE), (3, SET)], id="it does something else"),
+    ],
+)
+def test_what_a_clause_holds_is_not_guessed(source: list[tuple[int, str]]) -> None:
+    read = f'%a = load atomic i32, {FLAG} syncscope("agent") seq_cst, align 4'
+    alignment = aligned([(line, text.replace("READ", read)) for line, text in source], IN_CLAUSE)
+    assert "is not found in the code" in alignment.problem
+    assert alignment.unplaced == 1
 
 
 def test_what_is_done_must_fit() -> None:

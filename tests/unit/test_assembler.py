@@ -290,6 +290,23 @@ def test_a_function_is_one_however_it_is_declared(
         assert (its.status, "functions k, k2: 1 error" in its.said) == (1, True)
 
 
+@pytest.mark.parametrize("beside", [(".Ltmp0:", "\t.p2align 8", ".LBB0_0:"), (".LBB0_0: .Ltmp0:",)])
+def test_a_label_of_debug_information_ends_no_function(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    """As behind the branch over the preloading of arguments."""
+    found = check(capsys, tmp_path, kernel(LOAD, "s_branch .LBB0_0", *beside, USE))
+    assert (found.status, "functions k: 1 error" in found.said) == (1, True)
+
+
+def test_a_loop_begins_a_function_that_nothing_leads_to(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    loop = ("k2:", ".LBB1_0:", LOAD, USE, "s_cbranch_scc1 .LBB1_0", "s_endpgm", "")
+    found = check(capsys, tmp_path, kernel(LOAD, WAIT, USE) + "\n".join(loop))
+    assert (found.status, "functions k, k2: 1 error" in found.said) == (1, True)
+
+
 def test_code_before_any_label_is_a_function_of_its_section(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
