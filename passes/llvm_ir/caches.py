@@ -393,8 +393,8 @@ def scope_of_read(op: scoped.AccessOperation, target: Target) -> Scope:
     Wider than its own where LLVM's load would hit a cache that it must not. A read-modify-write that
     does no more is a load to LLVM. Source: LLVM SIISelLowering, lowerIdempotentRMWIntoFencedLoad.
     """
-    own = _scope_of(op)
-    assert own is not None
+    assert op.scope is not None
+    own = op.scope.data
     needed = _access_of("load", op, own, target).modifiers
     scopes = (own, *(each for each in _SCOPES.values() if each.rank > own.rank))
     return next(

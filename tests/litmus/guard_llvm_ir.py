@@ -200,9 +200,13 @@ KEPT: dict[str, Kept] = {
         body(READ, "%c = icmp eq i32 %v, 1", "call void @llvm.assume(i1 %c)", ACQUIRED, DATA),
         "load atomic %q; call @llvm.assume; vmcnt(0); buffer_inv sc1; fence acquire; load %p",
     ),
+    "8 bits": Kept(
+        body('%v = load atomic i8, ptr addrspace(1) %q syncscope("agent") acquire, align 1', DATA),
+        "load atomic %q; vmcnt(0); buffer_inv sc1; fence acquire; load %p",
+    ),
     "16 bits": Kept(
         body('%v = load atomic i16, ptr addrspace(1) %q syncscope("agent") acquire, align 2', DATA),
-        "load atomic %q; vmcnt(0); buffer_inv sc1; fence acquire; load %p",
+        "load atomic %q; await %v; buffer_inv sc1; fence acquire; load %p",
     ),
     "volatile": Kept(
         body("%v = load volatile i32, ptr addrspace(1) %q, align 4", ACQUIRED, DATA),
@@ -463,8 +467,8 @@ KEPT: dict[str, Kept] = {
         "load atomic %q; await %v; buffer_inv sc1; fence acquire; load %p",
     ),
     "an invariant load": Kept(
-        body(ACQUIRE, f"{DATA}, !invariant.load !{{}}"),
-        "load atomic %q; await %v; clobber; fence acquire; load %p",
+        body(ACQUIRE, f"{DATA}, !invariant.load !{{}}", PLAIN),
+        "load atomic %q; await %v; clobber; fence acquire; load %p; store %p",
     ),
     "indirectbr": Kept(
         body(

@@ -521,7 +521,7 @@ def test_what_a_branch_looks_at_is_awaited_before_its_first_use() -> None:
 
 OTHER_READS = {
     "a value that LLVM knows": f"{ACQUIRE}, !range !{{i32 1, i32 2}}",
-    "a value of 16 bits": ACQUIRE.replace("i32", "i16").replace("align 4", "align 2"),
+    "a value of 8 bits": ACQUIRE.replace("i32", "i8").replace("align 4", "align 1"),
     "nothing that anyone uses": '%v = atomicrmw add ptr addrspace(1) %q, i32 1 syncscope("agent") acquire',
 }
 
