@@ -980,27 +980,32 @@ class _MixedScopes:
     far: Distance
 
     def at_narrow(self, roles: _Roles) -> Iterator[ShapeTest]:
-        """The focus is the read, which is a load: a narrow write would race with the far read."""
-        if roles.op is not Operation.LOAD:
+        """The focus is the read."""
+        if not roles.reads:
             return
-        read = roles.read("f", "r0", 1)
+        (how, compare), *_ = roles.reading() or [("", 1)]
+        read = roles.read("f", "r0", compare)
         write = (Store("f", 1, RELAXED, self.wide),)
-        last = self.load("f")
+        # A narrow write races with a far read that nothing orders after it.
+        last = self.load_if_seen("f") if roles.writes else (self.load("f"),)
         for word, release in self.releases():
-            yield self.wrc(f"read{word}", write, (*read, *release), self.acquire("g"), last)
+            yield self.wrc(f"read{how}{word}", write, (*read, *release), self.acquire("g"), last)
+        if roles.writes:
+            return
         fence = Fence(SEQ_CST, self.wide)
-        there = Load("r1", "g", RELAXED, self.wide)
-        yield self.rwc("read", "f", (*read, fence, there), fence)
+        yield self.rwc("read", "f", (*read, fence, Load("r1", "g", RELAXED, self.wide)), fence)
         yield self.isa2(read)
         yield self.iriw(read, fence)
 
     def at_wide(self, roles: _Roles) -> Iterator[ShapeTest]:
         """The focus is the write, or what orders it."""
         read = Load("r0", "x", RELAXED, self.narrow)
-        write, last = (Store("x", 1, RELAXED, self.wide),), self.load("x")
+        write, last = (Store("x", 1, RELAXED, self.wide),), (self.load("x"),)
         if roles.writes:
             first: Steps = (Load("r0", "f", RELAXED, self.narrow), *_publish("g", self.wide))
-            yield self.wrc("write", roles.write("f", 1), first, self.acquire("g"), self.load("f"))
+            yield self.wrc(
+                "write", roles.write("f", 1), first, self.acquire("g"), (self.load("f"),)
+            )
         if roles.releases and roles.op is not Operation.LOAD:
             release = (read, *roles.write("f", 1))
             yield self.wrc("release", write, release, self.acquire("f"), last)
@@ -1028,13 +1033,17 @@ class _MixedScopes:
     def load(self, location: str) -> Load:
         return Load("r2", location, RELAXED, self.wide)
 
-    def wrc(self, what: str, write: Steps, relay: Steps, acquire: Steps, last: Load) -> ShapeTest:
+    def load_if_seen(self, location: str) -> Steps:
+        """A load that only an acquire which has seen the flag leads to."""
+        return Branch("end", "r1", unless=True), self.load(location), Label("end")
+
+    def wrc(self, what: str, write: Steps, relay: Steps, acquire: Steps, last: Steps) -> ShapeTest:
         return self.placed().test(
             f"WRC mixed {what} {self.tag}",
             "1:r0 2:r1 2:r2",
             (_PLACE[self.near](1), write),
             (_PLACE[self.near](0), relay),
-            (_PLACE[self.far](2), (*acquire, last)),
+            (_PLACE[self.far](2), (*acquire, *last)),
         )
 
     def rwc(self, what: str, written: str, relay: Steps, fence: Step) -> ShapeTest:
