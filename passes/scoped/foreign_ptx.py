@@ -26,7 +26,7 @@ Integer: TypeAlias = IntegerAttr[IntegerType | IndexType]
 SEGMENTS = "operandSegmentSizes"
 CONSTANTS = frozenset({"llvm.mlir.constant", "arith.constant"})
 
-_FIELD = re.compile(r"<([@,]?)(\w+)(?:\|([\w:.]*))?>")
+_FIELD = re.compile(r"<([@,#]?)(\w+)(?:\|([\w:.]*))?>")
 _LAST_WORD = re.compile(r"[\w.:]+$")
 _EMPTY = re.compile(r"(?:\.|::)+(?=[.\s]|$)")
 
@@ -106,7 +106,10 @@ def ptx_of(op: ForeignOp, row: PTXRow) -> str:
         places = [f"${number + len(op.results)}" for number in operands.get(name, ())]
         if mark == "@":
             types = {TYPE_WORDS.get(given_of(op.operands[n])[0]) for n in operands[name]}
-            return types.pop() or ""
+            word = types.pop() or ""
+            return row.words.get(word, word)
+        if mark == "#":
+            return str(len(places))
         if name in operands:
             return f", {places[0]}" if mark and places else ", ".join(places) or default or ""
         word = word_of(name, op.properties.get(name)) or default

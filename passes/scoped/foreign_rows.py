@@ -116,9 +116,10 @@ class PTXRow:
 
     ``operands``: their names in order; ``?`` after one that may be left out, ``*`` after any number
     of them. In ``text``, ``<addr>`` is the place of an operand, ``<,count>`` the same after a comma or
-    nothing, ``<id|0>`` one or what it is without; ``<@addr>`` the word of ``TYPE_WORDS`` for its type;
-    ``<result>`` the place of the result or ``_``; ``<scope|cta>`` the word of a property, or what it
-    is without (a flag's word is its name). ``words``: others for the words of properties.
+    nothing, ``<id|0>`` one or what it is without; ``<@addr>`` the word of ``TYPE_WORDS`` for its type,
+    ``<#addr>`` how many of it there are; ``<result>`` the place of the result or ``_``; ``<scope|cta>``
+    the word of a property, or what it is without (a flag's word is its name). ``words``: others for
+    the words of properties and types.
     ``kept``: properties and operands that say nothing of synchronisation, not in the text.
     """
 
@@ -210,10 +211,10 @@ PTX_FOREIGN = (
            "cp.async.bulk.global.shared::cta.bulk_group [<dst>], [<src>], <size>"),
     PTXRow("nvvm.cp.async.bulk.tensor.shared.cluster.global",
            "dst map coordinates* mbar offsets* mask? hint? predicate?", kept=frozenset({"isCTAOnly"}),
-           text="cp.async.bulk.tensor.<mode|tile>.<@dst>.global.mbarrier::complete_tx::bytes "
+           text="cp.async.bulk.tensor.<#coordinates>d.<@dst>.global.<mode|tile>.mbarrier::complete_tx::bytes "
                 "[<dst>], [<map>, {<coordinates>}], [<mbar>]"),
     PTXRow("nvvm.cp.async.bulk.tensor.global.shared.cta", "map src coordinates* hint? predicate?",
-           "cp.async.bulk.tensor.<mode|tile>.global.shared::cta.bulk_group "
+           "cp.async.bulk.tensor.<#coordinates>d.global.shared::cta.<mode|tile>.bulk_group "
            "[<map>, {<coordinates>}], [<src>]"),
     PTXRow("nvvm.wgmma.fence.aligned", "", "wgmma.fence.sync.aligned"),
     PTXRow("nvvm.wgmma.commit.group.sync.aligned", "", "wgmma.commit_group.sync.aligned"),
@@ -223,7 +224,8 @@ PTX_FOREIGN = (
            words={"load": "ld", "store": "st"}),
     PTXRow("nvvm.tcgen05.commit", "addr mask?",
            "tcgen05.commit.<group|cta_1>.mbarrier::arrive::one.<@addr>.b64 [<addr>]",
-           words={"cta_1": "cta_group::1", "cta_2": "cta_group::2"}),
+           words={"cta_1": "cta_group::1", "cta_2": "cta_group::2", "shared::cta": "shared::cluster"},
+           source="MLIR 22 NVVMOps.td; PTX ISA, tcgen05.commit: an address in shared memory is .shared::cluster"),
     PTXRow("nvvm.griddepcontrol", "", "griddepcontrol.<kind|>"),
 )  # fmt: skip
 PTX_ROWS: Mapping[str, PTXRow] = MappingProxyType({row.name: row for row in PTX_FOREIGN})
