@@ -534,7 +534,7 @@ def _to_data(each: OperationCertificate) -> dict[str, Any]:
     return {
         "operation": each.operation,
         "request": _request_data(each.request),
-        "sequence": each.sequence,
+        "sequence": list(each.sequence),
         "tests": each.tests,
         "void": each.void,
         "failures": [_witness_data(witness) for witness in each.failures],
