@@ -307,6 +307,20 @@ def test_a_loop_begins_a_function_that_nothing_leads_to(
     assert (found.status, "functions k, k2: 1 error" in found.said) == (1, True)
 
 
+def test_a_label_of_debug_information_is_no_function(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Kernels whose arguments are preloaded begin with a branch over such labels to an aligned block."""
+    found = check(
+        capsys,
+        tmp_path,
+        kernel("s_branch .LBB0_0", ".Ltmp0:", "\t.p2align 8", ".LBB0_0:", LOAD, ".Ltmp1:", USE),
+    )
+    assert "functions k: 1 error" in found.said
+    assert "is no label" not in found.said
+    assert found.status == 1
+
+
 def test_code_before_any_label_is_a_function_of_its_section(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
