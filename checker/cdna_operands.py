@@ -8,7 +8,7 @@ stands for all of it.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 from fencewright.checker import cdna_operands_gfx9 as gfx9
@@ -63,9 +63,9 @@ _WITH_M0 = ("exec_lo", "exec_hi", "m0")
 class _InstructionTable:
     """The families of a generation, and the names of its vector instructions and of all others."""
 
-    families: tuple[tuple[re.Pattern[str], FamilyRow], ...]
+    families: tuple[FamilyRow, ...]
     vector_names: frozenset[str]
-    names: frozenset[str]
+    names: frozenset[str] = NAMES_GFX12
 
     def row(self, mnemonic: str) -> FamilyRow | None:
         """The row of a mnemonic, if it is an instruction."""
@@ -73,30 +73,33 @@ class _InstructionTable:
             self._is_vector_name(mnemonic) if mnemonic.startswith("v_") else mnemonic in self.names
         ):
             return None
-        return next((row for pattern, row in self.families if pattern.fullmatch(mnemonic)), None)
+        return next(
+            (each for each in self.families if _compiled(each.pattern).fullmatch(mnemonic)), None
+        )
 
     def _is_vector_name(self, mnemonic: str) -> bool:
         name = _ENCODING.sub("", mnemonic.removeprefix("v_"))
         return name in self.vector_names or _COMPARISON.fullmatch(name) is not None
 
 
-def _table(
-    families: tuple[FamilyRow, ...],
-    vector_names: frozenset[str],
-    names: frozenset[str] = NAMES_GFX12,
-) -> _InstructionTable:
-    patterns = tuple((re.compile(row.pattern), row) for row in families)
-    return _InstructionTable(patterns, vector_names, names)
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern that is compiled when the first file of its generation is read: starting is to cost nothing."""
+    return re.compile(pattern)
 
 
-_GFX9 = _table(gfx9.FAMILIES, VECTOR_NAMES, NAMES_GFX9)
+_GFX9 = _InstructionTable(gfx9.FAMILIES, VECTOR_NAMES, NAMES_GFX9)
 _TABLES: Mapping[Generation, _InstructionTable] = MappingProxyType(
     dict.fromkeys(Generation, _GFX9)
     | {
-        Generation.GFX1030: _table(gfx10.FAMILIES_GFX10, VECTOR_NAMES_GFX10, NAMES_GFX10),
-        Generation.GFX1100: _table(gfx10.FAMILIES_GFX11, VECTOR_NAMES_GFX11, NAMES_GFX11),
-        Generation.GFX1200: _table(gfx12.FAMILIES_GFX12, VECTOR_NAMES_GFX12),
-        Generation.GFX1250: _table(
+        Generation.GFX1030: _InstructionTable(
+            gfx10.FAMILIES_GFX10, VECTOR_NAMES_GFX10, NAMES_GFX10
+        ),
+        Generation.GFX1100: _InstructionTable(
+            gfx10.FAMILIES_GFX11, VECTOR_NAMES_GFX11, NAMES_GFX11
+        ),
+        Generation.GFX1200: _InstructionTable(gfx12.FAMILIES_GFX12, VECTOR_NAMES_GFX12),
+        Generation.GFX1250: _InstructionTable(
             cdna_operands_gfx1250.FAMILIES, cdna_vector_names_gfx1250.VECTOR_NAMES
         ),
     }

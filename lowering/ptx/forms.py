@@ -31,7 +31,7 @@ SLOTS: Mapping[str, str] = MappingProxyType(
         "ANY": r"[busf]\d+(x\d+)?|bf16(x2)?|tf32|u?e\d+m\d+(x\d+)?|b\d+x\d+_p64|b6p2x16|b6x16_p32|b4x16|b4x16_p64|s2f6x2|pred",
         "BOOLEAN": "and|or|xor",
         "REDUCES": "and|or|xor|add|inc|dec|min|max",
-        "CONVERTED": r"b?f16x2|tf32|u?e\d+m\d+(x\d+)?|s2f6x2",
+        "SMALL": r"u?e\d+m\d+(x\d+)?|s2f6x2",
         "ROUND": "rn|rz|rm|rp",
         "TO_INTEGER": "rni|rzi|rmi|rpi",
         "COMPARE": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan",
@@ -84,6 +84,8 @@ _SUMS = (
     "rn? bf16|bf16x2",
     "ROUND? sat? f32 f16|bf16",
 )
+_PACKED_SUMS = ("sat? u8x4|s8x4", "sat u16x2|s16x2|u32")
+"""Of PTX 9.2, on sm_120 and its family. Source: PTX ISA, Integer Arithmetic Instructions: add, sub, min."""
 _SATURATING = tuple(
     f"sat {to}{bits} {of}{wide}"
     for to in "us"
@@ -114,11 +116,11 @@ _ARITHMETIC = "ANY* ARITHMETIC*"
 
 _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     # Computing: those that the ptx dialect has, exactly.
-    ("add", (*_SUMS, "u16x2|s16x2")),
-    ("sub", _SUMS),
+    ("add", (*_SUMS, *_PACKED_SUMS, "u16x2|s16x2")),
+    ("sub", (*_SUMS, "sat? u8x4|s8x4")),
     ("mul", (f"hi|lo {_INTEGER}", "wide [us](16|32)", "ROUND? ftz? sat? f32", "ROUND? ftz? f32x2", "ROUND? f64",
              "rn? ftz? sat? f16|f16x2", "rn? bf16|bf16x2")),
-    ("min|max", (_INTEGER, "u16x2|s16x2", "relu s32|s16x2", "ftz? NaN? f32", "ftz? NaN? xorsign abs f32", "f64",
+    ("min|max", (_INTEGER, "u16x2|s16x2|u8x4|s8x4", "relu s32|s16x2|s8x4", "ftz? NaN? f32", "ftz? NaN? xorsign abs f32", "f64",
                  "ftz? NaN? f16|f16x2", "ftz? NaN? xorsign abs f16|f16x2", "NaN? bf16|bf16x2",
                  "NaN? xorsign abs bf16|bf16x2")),
     ("fma", ("ROUND ftz? sat? f32", "ROUND ftz? f32x2", "ROUND f64", "rn ftz? sat? f16|f16x2",
@@ -140,11 +142,14 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
              "ROUND ftz? sat? f32 f64", "ROUND sat? f16 f64", "ROUND ftz? sat? f16 f32", "rn|rz relu? satfinite? f16|bf16 f32",
              "ROUND bf16 f16|f32|f64", "ROUND f16 bf16",
              "TO_INTEGER? sat? f16 f16", "TO_INTEGER? ftz? sat? f32 f32", "TO_INTEGER? sat? f64 f64",
-             "TO_INTEGER? bf16 bf16", "CONVERTED ARITHMETIC* ANY*", "pack sat? ANY*")),
+             "TO_INTEGER? bf16 bf16", "rn|rz|rs relu? satfinite? f16x2|bf16x2 f32",
+             "ROUND relu? satfinite? scaled::n2::ue8m0? f16x2|bf16x2 SMALL", "rn|rz|rna relu? satfinite? tf32 f32",
+             "ROUND|rs relu? satfinite? scaled::n2::ue8m0? SMALL f32|f16x2|bf16x2", "pack sat? ANY*")),
     # Memory
     ("ld", ("weak? SPACE? COP? VEC? TYPE", "weak? global? COP? HINT? PREFETCH? VEC? TYPE",
             *(f"weak? {each}" for each in _LD),
-            "volatile GENERIC? VEC? TYPE", "volatile global? PREFETCH VEC? TYPE",
+            "volatile STORED? VEC? TYPE", "volatile global? PREFETCH VEC? TYPE",
+            *(f"volatile {each}" for each in _WIDE),
             *(f"relaxed|acquire SCOPE {each}" for each in _STRONG_LD),
             "mmio relaxed|acquire sys global? TYPE")),
     ("ld nc", ("global ca|cg|cs? HINT? PREFETCH? VEC? TYPE", "global EVICT1? HINT? PREFETCH? VEC? TYPE", *_WIDE)),
@@ -152,7 +157,8 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("st param|st param::func", ("weak? STORE_COP? VEC? TYPE",)),
     ("ldu", ("global? VEC? TYPE",)),
     ("st", ("weak? STORED? STORE_COP? VEC? TYPE", "weak? global? STORE_COP? HINT? VEC? TYPE",
-            *(f"weak? {each}" for each in _ST), "volatile GENERIC? VEC? TYPE",
+            *(f"weak? {each}" for each in _ST), "volatile STORED? VEC? TYPE",
+            *(f"volatile {each}" for each in _WIDE),
             *(f"relaxed|release SCOPE {each}" for each in _STRONG_ST),
             "mmio relaxed|release sys global? TYPE")),
     ("st bulk", ("weak? shared::cta?",)),
@@ -260,13 +266,18 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot of a form: the ``words`` that fill it, as many as there are if ``is_repeated``."""
+    """A slot of a form: the ``words`` and ``patterns`` that fill it, as many as there are if ``is_repeated``."""
 
-    words: re.Pattern[str]
+    words: frozenset[str]
+    patterns: str
     name: str
     is_type: bool
     is_required: bool
     is_repeated: bool
+
+    def takes(self, word: str) -> bool:
+        """Whether a word fills it."""
+        return word in self.words or bool(self.patterns and re.fullmatch(self.patterns, word))
 
 
 _NOUNS = {
@@ -305,17 +316,20 @@ class Fit:
         return ", ".join(said)
 
 
-_TYPES = [
-    *(f"{each}{bits}" for each in "bus" for bits in (8, 16, 32, 64)),
-    "b128",
-    "f16",
-    "bf16",
-    "f32",
-    "f64",
-]
-_IS_TYPE = re.compile(SLOTS["ANY"])
-_NAMED = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
-"""A name of ``SLOTS``: words of PTX in capitals are shorter."""
+_TYPES = frozenset(
+    (
+        *(f"{each}{bits}" for each in "bus" for bits in (8, 16, 32, 64)),
+        "b128",
+        "f16",
+        "bf16",
+        "f32",
+        "f64",
+    )
+)
+_PART = re.compile(r"(?:\[(\w+)\]|\(([\w|]+)\)|(\w|:))(\??)")
+_PARTS = re.compile(rf"(?:{_PART.pattern})+")
+"""A spelling of finitely many words: letters, one of ``[us]``, one of ``(16|32)``, and ``?``."""
+_ALTERNATIVE = re.compile(r"(?:\((?:[^()]|\([^()]*\))*\)|[^|()])+")
 
 
 @cache
@@ -324,13 +338,40 @@ def slots_of(form: str) -> tuple[Slot, ...]:
     return tuple(map(_slot, form.split()))
 
 
+@cache
 def _slot(text: str) -> Slot:
     name = text.rstrip("?*")
-    words = _NAMED.sub(lambda found: f"(?:{SLOTS[found[0]]})", name)
-    pattern = re.compile(words)
+    words, patterns = _words(name)
     is_repeated = text.endswith("*")
-    is_type = not is_repeated and any(map(pattern.fullmatch, _TYPES))
-    return Slot(pattern, name, is_type, text == name, is_repeated)
+    is_type = not is_repeated and not words.isdisjoint(_TYPES)
+    return Slot(words, patterns, name, is_type, text == name, is_repeated)
+
+
+@cache
+def _words(text: str) -> tuple[frozenset[str], str]:
+    """The words of the alternatives that can be listed, and the others as one regular expression."""
+    words: set[str] = set()
+    patterns: list[str] = []
+    for each in _ALTERNATIVE.findall(text) if "(" in text else text.split("|"):
+        if each in SLOTS:
+            listed, pattern = _words(SLOTS[each])
+            words |= listed
+            patterns += [pattern] if pattern else []
+        elif each.replace(":", "").isalnum():
+            words.add(each)
+        elif _PARTS.fullmatch(each):
+            words |= _listed(each)
+        else:
+            patterns.append(each)
+    return frozenset(words), "|".join(patterns)
+
+
+def _listed(text: str) -> set[str]:
+    found = {""}
+    for letters, group, letter, optional in _PART.findall(text):
+        given = [*letters] or (group.split("|") if group else [letter])
+        found = {f"{a}{b}" for a in found for b in (given if not optional else [*given, ""])}
+    return found
 
 
 _IN_FRONT = {"bar": "cta", "barrier": "cta"}
@@ -348,8 +389,14 @@ def fit(operation: str, name: str) -> Fit:
     for each in operation.split():
         words.remove(each)
     forms = FORMS.get(operation, (_ARITHMETIC,))
-    fits = (_fit(slots_of(each), words) for each in forms)
-    found = min(fits, key=lambda each: (each.faults, len(each.unread)))
+    found: Fit | None = None
+    for each in forms:
+        tried = _fit(slots_of(each), words)
+        if found is None or (tried.faults, len(tried.unread)) < (found.faults, len(found.unread)):
+            found = tried
+        if not found.faults:
+            break
+    assert found is not None, operation
     return replace(found, unread=(*found.unread, *misplaced)) if misplaced else found
 
 
@@ -359,15 +406,13 @@ def _fit(slots: Sequence[Slot], words: Sequence[str]) -> Fit:
     taken: list[Slot] = []
     for slot in slots:
         # Types mean something by their order, as in cvt.f64.f32: the next one is for the next slot.
-        given = [each for each in left if not slot.is_type or _IS_TYPE.fullmatch(each)]
-        if slot.is_type:
-            given = given[:1]
-        found = [each for each in given if slot.words.fullmatch(each)]
+        given = [next(filter(_slot("ANY").takes, left), "")] if slot.is_type else left
+        found = [each for each in given if slot.takes(each)]
         for each in found if slot.is_repeated else found[:1]:
             left.remove(each)
         if found:
             taken.append(slot)
         elif slot.is_required:
             missing.append(slot.name)
-    repeated = [each for each in left if any(slot.words.fullmatch(each) for slot in taken)]
+    repeated = [each for each in left if any(slot.takes(each) for slot in taken)]
     return Fit(tuple(left), tuple(repeated), tuple(missing))

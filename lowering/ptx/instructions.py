@@ -213,7 +213,9 @@ def _added(opcode: Opcode) -> tuple[str, ...]:
     first = opcode.name.partition(".")[0]
     compared = (_LAST,) if first == "atom" and "cas" in opcode.modifiers else ()
     combined = (_PRED,) if first == "setp" and _BOOLEANS & opcode.modifiers else ()
-    return (*compared, *combined, *((_B64,) if _POLICY in opcode.modifiers else ()))
+    packed = first == "cvt" and opcode.type == "f32" and opcode.types[0].endswith("x2")
+    packing = (_LAST, *((_B32,) if "rs" in opcode.modifiers else ())) if packed else ()
+    return (*compared, *combined, *packing, *((_B64,) if _POLICY in opcode.modifiers else ()))
 
 
 @cache

@@ -9,7 +9,7 @@ its operation (``forms``), which an assembler refuses.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import MappingProxyType
 
@@ -511,6 +511,11 @@ class Statement:
     operands: tuple[str, ...]
     guard: str = ""
     loops: bool = False
+    roles: tuple[tuple[OperandRole, str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Analyses ask for them at every visit of a loop.
+        object.__setattr__(self, "roles", tuple(self._roles()))
 
     def __str__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
@@ -546,8 +551,11 @@ class Statement:
         """Whether it is an access or fence with an ordering other than weak."""
         return self.ordering not in (None, Ordering.WEAK)
 
-    def with_roles(self) -> Iterator[tuple[OperandRole, str]]:
+    def with_roles(self) -> tuple[tuple[OperandRole, str], ...]:
         """Its operands with what it does with them; without a row they are all used."""
+        return self.roles
+
+    def _roles(self) -> Iterator[tuple[OperandRole, str]]:
         row = self.opcode.known
         roles = row.roles if row is not None else ()
         at = 0

@@ -25,8 +25,11 @@ from fencewright.mlir_dialects import ptx
 
 ASSEMBLERS = find_assemblers()
 CHIP, VERSION = "sm_100a", "9.0"
-NEWER = re.compile(r"\.mmio\.(acquire|release)|\.(acquire|release)\.mmio|mmio.*\.(acquire|release)")
-"""Forms of PTX 9.3, which ptxas 13.0 does not know yet."""
+NEWER = re.compile(
+    r"\.mmio\.(acquire|release)|\.(acquire|release)\.mmio|mmio.*\.(acquire|release)"
+    r"|\.[us]8x4|add.*\.sat.*\.([us]16x2|u32)|add.*\.([us]16x2|u32).*\.sat"
+)
+"""Forms of PTX 9.2 and 9.3, which ptxas 13.0 does not know yet, or only on sm_120."""
 OPERATION = {
     PtxInstructionKind.LOAD: ptx.LoadOp,
     PtxInstructionKind.STORE: ptx.StoreOp,
@@ -67,7 +70,7 @@ def drawn(operation: str, number: int) -> Iterator[str]:
         words = [
             generator.choice(given)
             for slot in slots_of(form)
-            if (given := [each for each in COMMON if slot.words.fullmatch(each)])
+            if (given := [each for each in COMMON if slot.takes(each)])
             if slot.is_required or generator.random() < 0.4
         ]
         chance = generator.random()

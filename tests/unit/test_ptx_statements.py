@@ -326,6 +326,9 @@ ld.mmio.relaxed.sys.global.b32 ld.param::func.b32 st.global.cs.v2.f32 st.bulk.we
 atom.global.v4.f32.add atom.global.gpu.acq_rel.max.u32 red.global.v2.bf16x2.add.noftz atom.cas.b128
 tex.level.2d.v4.f32.f32 suld.b.2d.v4.b32.trap sured.b.add.2d.u32.trap createpolicy.fractional.L2::evict_first.b64
 shfl.sync.bfly.b32 redux.sync.min.abs.NaN.f32 vote.sync.ballot.b32 match.any.sync.b32 setmaxnreg.inc.sync.aligned.u32
+ld.volatile.local.v2.b64 st.volatile.local.u8 ld.volatile.global.L2::evict_last.v8.f32 st.volatile.L2::evict_first.v4.b64
+add.sat.u8x4 sub.s8x4 add.sat.s16x2 add.sat.u32 min.relu.s8x4 max.u8x4 cvt.rna.satfinite.tf32.f32 cvt.rs.f16x2.f32
+cvt.rn.satfinite.relu.e5m2x2.f16x2 cvt.rn.f16x2.e4m3x2 cvt.rp.satfinite.ue8m0x2.bf16x2 cvt.rs.satfinite.e2m1x4.f32
 cvt.rn.satfinite.e4m3x2.f32 cvt.pack.sat.u8.s32.b32 cvt.rzi.ftz.s64.f32 lop3.and.b32 shf.l.wrap.b32 vmad.s32.u32.s32.shr7
 """.split()
 """Names as libraries of kernels write them."""
@@ -353,6 +356,9 @@ def test_names_that_kernels_have_fit_a_form(name: str) -> None:
         ),
         ("barrier.sync.cta", "is no form of barrier (.cta does not belong)"),
         ("cvt.f16.f32", "is no form of cvt (a rounding is missing)"),
+        ("sub.sat.u32", "is no form of sub (.sat does not belong)"),
+        ("ld.volatile.const.b32", "is no form of ld (.volatile does not belong)"),
+        ("cvt.rn.bf16x2.f32.L2::128B", "is no form of cvt (.L2::128B does not belong)"),
         ("frobnicate.b32", "is not known"),
     ],
 )
