@@ -201,9 +201,12 @@ class _Teller:
             return self.of_stale_read(access, missed)
         return (
             self.of_copy_under_way()
+            or self.of_early_hit(seen_elsewhere=True)
             or self.of_order()
             or self.of_late_write()
             or self.of_dirty_lines()
+            or self.of_early_hit(seen_elsewhere=False)
+            or self.of_other_value()
             or "Every load finds what was written last, and no wave's accesses are performed out of "
             "order: an interleaving ends so."
         )
@@ -220,6 +223,83 @@ class _Teller:
                         f"before the copy to it that P{owner} has issued is done: nothing that P{owner} "
                         "has waited for says so."
                     )
+        return ""
+
+    def of_early_hit(self, seen_elsewhere: bool) -> str:
+        """A load that hits what a store of its CU has put into the L1 before it is performed.
+
+        ``seen_elsewhere``: only one before a load on another CU that still finds another value.
+        """
+        for access in self.accesses:
+            store = self.early_store(access)
+            if store is None:
+                continue
+            other = self.reader_elsewhere(access, store)
+            if seen_elsewhere and other is None:
+                continue
+            whose = "its own" if store.op.wave == access.op.wave else f"P{store.op.wave}'s"
+            where = (
+                ""
+                if other is None
+                else (
+                    f", where P{other.op.wave} still reads {self.name(other)} = "
+                    f"{other.read}{self.at(other)}"
+                )
+            )
+            return (
+                f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)} from "
+                f"its {self.machine.caches.l1}, which {whose} {self.noun(store)}{self.at(store)} "
+                f"has updated before it reaches the {self.machine.caches.l2}{where}."
+            )
+        return ""
+
+    def early_store(self, access: _Access) -> _Access | None:
+        """The last store of the same CU, not performed yet, whose value a load hits in the L1."""
+        if not access.hit or access.read == self.last_value(access):
+            return None
+        cu = self.compiled.cu
+        stores = (
+            each
+            for each in self.accesses
+            if each.place == access.place
+            and each.op.code is StepKind.STORE
+            and cu[each.op.wave] == cu[access.op.wave]
+            and each.issued < access.done < each.done < _NEVER
+            and each.written == access.read
+        )
+        return max(stores, key=lambda each: each.issued, default=None)
+
+    def reader_elsewhere(self, access: _Access, store: _Access) -> _Access | None:
+        """A later read on another CU, before ``store`` is performed, that finds another value."""
+        cu = self.compiled.cu
+        return next(
+            (
+                each
+                for each in self.accesses
+                if each.place == access.place
+                and cu[each.op.wave] != cu[access.op.wave]
+                and each.read not in (None, access.read)
+                and access.done < each.done < store.done
+            ),
+            None,
+        )
+
+    def last_value(self, access: _Access) -> int:
+        """What the last write performed before an access has left in its location."""
+        writes = self.written(access, access.done)
+        where = self.compiled.lds if access.op.in_lds else self.compiled.lines
+        value = writes[-1].written if writes else None
+        return where[access.op.line].initial if value is None else value
+
+    def of_other_value(self) -> str:
+        """A read whose value is not what was written last, so that this is no interleaving."""
+        for access in self.accesses:
+            if access.read is None or access.read == self.last_value(access):
+                continue
+            return (
+                f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)}, "
+                f"though {self.last_value(access)} is what was written last."
+            )
         return ""
 
     def of_stale_read(self, access: _Access, missed: _Access) -> str:

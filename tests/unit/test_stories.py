@@ -11,8 +11,11 @@ import pytest
 import source_cases
 
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.cdna.trace import Counterexample, find_counterexample
+from fencewright.simulator.cdna.engine import CdnaEngine
+from fencewright.simulator.cdna.system import MachineEventKind
+from fencewright.simulator.cdna.trace import Counterexample, find_counterexample, find_execution
 from fencewright.simulator.core.condition import Quantifier
+from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Place, Placement, Program, Thread
 from fencewright.simulator.litmus_run import Limits, execution
 from fencewright.simulator.pictures.execution_graph import ptx_graph, source_graph
@@ -311,3 +314,33 @@ def test_sentences_of_the_source_model():
     assert "only a seq_cst fence" not in source("exchange")
     assert source("weak-flag").startswith("Data race on f: ")
     assert source("CoWW") == "An interleaving of the threads ends so."
+
+
+def is_interleaving(found: Counterexample) -> bool:
+    """Whether every read takes what the last write that was performed has left."""
+    compiled = found.machine.compiled
+    memory = {(False, n): each.initial for n, each in enumerate(compiled.lines)}
+    memory |= {(True, n): each.initial for n, each in enumerate(compiled.lds)}
+    for event in found.trace.events:
+        if event.read is not None and memory[event.in_lds, event.line] != event.read:
+            return False
+        if event.kind is MachineEventKind.PERFORM and event.written is not None:
+            memory[event.in_lds, event.line] = event.written
+    return True
+
+
+@pytest.mark.parametrize(
+    "name", ["mp-agent", "mp-agent-one-xcd-without-invalidate", "mp-workgroup", "corr-one-cu"]
+)
+def test_only_an_interleaving_is_called_one(name: str):
+    """Of every outcome of a program, weak or not."""
+    case = cdna_cases.BY_NAME[name]
+    outcomes = explore(CdnaEngine(case.test.program, case.configuration)).outcomes.states
+    told_so = 0
+    for outcome in outcomes:
+        found = find_execution(case.test.program, outcome.__eq__, case.configuration)
+        assert found is not None
+        if "interleaving" in found.story:
+            told_so += 1
+            assert is_interleaving(found), found
+    assert told_so
