@@ -43,6 +43,7 @@ from fencewright.simulator.certify.certificate import (
     Trial,
     Verdict,
     Witness,
+    certify_mode,
     certify_operation,
     certify_rows,
     covers,
@@ -808,3 +809,14 @@ def test_certificates_are_the_same_on_any_executor():
     here = certify_operation(request, GFX942)
     with open_executor(TaskRunner.PROCESSES, workers=1) as executor:
         assert executor.submit(certify_operation, request, GFX942).result() == here
+
+
+def test_a_mode_is_certified_without_a_file_between(monkeypatch: pytest.MonkeyPatch):
+    """The results of the tasks are read as they are, with no JSON text between."""
+    wanted = operations(GFX942)[:2]
+    monkeypatch.setattr(
+        "fencewright.simulator.certify.certificate.requests_of", lambda mode: wanted
+    )
+    made = certify_mode(GFX942)
+    assert [each.request for each in made.operations] == list(wanted)
+    assert Certificate.from_json(made.to_json()) == made
