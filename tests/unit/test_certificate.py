@@ -814,9 +814,11 @@ def test_certificates_are_the_same_on_any_executor():
 def test_a_mode_is_certified_without_a_file_between(monkeypatch: pytest.MonkeyPatch):
     """The results of the tasks are read as they are, with no JSON text between."""
     wanted = operations(GFX942)[:2]
-    monkeypatch.setattr(
-        "fencewright.simulator.certify.certificate.requests_of", lambda mode: wanted
-    )
+
+    def requested(mode: Target) -> tuple[Request, ...]:
+        return wanted
+
+    monkeypatch.setattr("fencewright.simulator.certify.certificate.requests_of", requested)
     made = certify_mode(GFX942)
     assert [each.request for each in made.operations] == list(wanted)
     assert Certificate.from_json(made.to_json()) == made
