@@ -16,7 +16,12 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 
 from fencewright.extras import how_to_get
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.core.memory_limit import VARIABLE, memory_limit, parse_size
+from fencewright.simulator.core.memory_limit import (
+    VARIABLE,
+    limit_process,
+    memory_limit,
+    parse_size,
+)
 from fencewright.tools.streams import (
     CLOSED_PIPE,
     check_stdout,
@@ -196,6 +201,7 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
         check_stdout()
         if VARIABLE in os.environ:
             _check_memory_limit()
+        limit_process()
         with _ended_in_order():
             status = _status_of(body)
         flush_stdout()

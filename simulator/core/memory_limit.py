@@ -77,12 +77,38 @@ _WORKERS = [1]
 @cache
 def default_limit() -> int | None:
     """A quarter of the memory of the machine, or of its container or process limit if that is less."""
-    known = [
+    known = [*_machine(), *(each for each in _process() if each != process_limit())]
+    return min(known) // SHARE if known else None
+
+
+@cache
+def process_limit() -> int | None:
+    """Bytes that a whole program may take: three quarters of what the machine or its container has."""
+    known = _machine()
+    return min(known) * 3 // 4 if known else None
+
+
+def limit_process() -> None:
+    """Have the system refuse this process, and those that it starts, more than ``process_limit``.
+
+    A request for more is a ``MemoryError`` then. A lower limit that is there stays; elsewhere than on
+    Linux nothing is done. Source: Linux manual, getrlimit(2), RLIMIT_DATA.
+    """
+    most = process_limit()
+    if most is None or sys.platform != "linux":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    lower = [each for each in (most, soft, hard) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(lower), hard))
+
+
+def _machine() -> list[int]:
+    return [
         *_physical(),
         *cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")),
-        *_process(),
     ]
-    return min(known) // SHARE if known else None
 
 
 def _physical() -> Iterator[int]:

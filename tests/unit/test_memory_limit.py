@@ -1,6 +1,8 @@
 """Explorations end incomplete when their process holds too much, and never with the process."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,6 +197,29 @@ def test_workers_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "4M")
     share_among(4)
     assert memory_limit.memory_limit() == 1 << 20
+
+
+GREEDY = """
+from fencewright.simulator.core import memory_limit
+from fencewright.tools.diagnostics import run_tool
+
+memory_limit._physical = lambda: iter([1 << 29])
+raise SystemExit(run_tool("greedy", lambda: len(bytearray({size})), failed=3))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_DATA of Linux")
+def test_no_program_takes_the_whole_machine() -> None:
+    """Whatever it does; three quarters of 512 MiB hold a small array and no large one."""
+
+    def run_with(size: int) -> tuple[int, str]:
+        command = [sys.executable, "-c", GREEDY.format(size=size)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    assert run_with(1 << 30) == (3, "greedy: error: out of memory\n")
+    status, errors = run_with(1 << 20)
+    assert (status, errors) == ((1 << 20) % 256, "")
 
 
 def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
