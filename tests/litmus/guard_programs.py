@@ -92,6 +92,11 @@ PROGRAMS: dict[str, SmallProgram] = {
                Load("r2", "h", ACQUIRE, SYSTEM)),
         LAST,
     ),
+    "a release before one of two ways, of which the other ends": program(
+        thread(HERE, Load("r2", "h", RELAXED, AGENT), data(), Fence(RELEASE, AGENT),
+               When("r2", 0), raised(RELAXED)),
+        READER,
+    ),
     "release, acquire, release": program(
         WRITER,
         thread(FAR, looked(RELAXED), Fence(RELEASE, AGENT), Fence(ACQUIRE, AGENT),
