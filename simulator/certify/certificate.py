@@ -142,9 +142,9 @@ class Machine(ABC):
         return False
 
     def waiting(self, code: Code) -> str:
-        """Where executions stay for ever."""
+        """Where executions stay for ever; of a model of executions that end, that none does."""
         del code
-        return ""
+        return "no execution ends"
 
 
 def machines_of(mode: Target) -> tuple["Machine", ...]:
@@ -935,7 +935,10 @@ class Trial:
         if allowed is None:
             raise RacyTestError(test.name)
         for machine in self.machines_for(test):
-            found = forbidden(allowed, machine.outcomes(code))
+            outcomes = machine.outcomes(code)
+            if allowed.states and not outcomes.states:
+                return Witness(test.name, machine.name)  # No execution ends.
+            found = forbidden(allowed, outcomes)
             if found:
                 first = min(_state_text(allowed.observables, each) for each in found)
                 return Witness(test.name, machine.name, first)
@@ -1274,7 +1277,7 @@ def _shown(
     if part.witness is None or trial.judge(test, code) != part.witness:
         raise _outdated(certificate, part)
     (machine,) = (each for each in trial.machines if each.name == part.witness.machine)
-    if test.progress:
+    if not part.witness.outcome:
         return machine.waiting(code)
     allowed = source_outcomes(test.program)
     if allowed is None:

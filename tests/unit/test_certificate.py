@@ -23,6 +23,7 @@ from fencewright.lowering.cdna.common import load_chip
 from fencewright.lowering.lower import check, lower_request
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, WaitCounts
 from fencewright.lowering.table import Illegal, Row, Table
+from fencewright.lowering.targets import parse_target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Compat,
@@ -702,6 +703,16 @@ def test_a_certificate_is_shipped_for_every_mode(mode: Target):
 @pytest.mark.parametrize("mode", SHIPPED, ids=str)
 def test_shipped_certificates_still_hold(mode: Target):
     assert recheck(shipped(mode), None if THOROUGH else 4) == ()
+
+
+def test_a_barrier_that_nobody_arrives_at_is_noticed_for_it_never_ends() -> None:
+    """Without the arrival no execution ends: there is no outcome that could be forbidden."""
+    mode = parse_target("sm_90")
+    request = Request(Operation.BARRIER, Ordering.ACQ_REL, Scope.CLUSTER, None, target=mode)
+    arrival, *_ = certify_operation(request, mode).parts
+    assert (arrival.change, arrival.verdict) == ("dropped", Verdict.NEEDED)
+    assert arrival.witness is not None
+    assert arrival.witness.outcome == ""
 
 
 @pytest.mark.parametrize("mode", SHIPPED, ids=str)
