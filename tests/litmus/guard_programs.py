@@ -92,6 +92,11 @@ PROGRAMS: dict[str, SmallProgram] = {
                Load("r2", "h", ACQUIRE, SYSTEM)),
         LAST,
     ),
+    "a mate reads narrowly what was stored widely, and raises a flag": program(
+        thread(HERE, Store("x", 1, RELAXED, AGENT)),
+        thread(HERE, Load("r0", "x", RELAXED, WORKGROUP), raised()),
+        thread(FAR, looked(), Load("r1", "x", RELAXED, AGENT)),
+    ),
     "a release before one of two ways, of which the other ends": program(
         thread(HERE, Load("r2", "h", RELAXED, AGENT), data(), Fence(RELEASE, AGENT),
                When("r2", 0), raised(RELAXED)),
