@@ -44,7 +44,8 @@ def words(command: str, folder: Path) -> list[str]:
     mlir.write_text("".join(f"func.func private @f{number}()\n" for number in range(4000)))
     ll.write_text(LL)
     ptx.write_text(".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n  ret;\n}\n")
-    program, *arguments = command.format(mlir=mlir, ll=ll, ptx=ptx, litmus=LITMUS).split()
+    filled = (word.format(mlir=mlir, ll=ll, ptx=ptx, litmus=LITMUS) for word in command.split())
+    program, *arguments = filled
     start = f"import sys; {ENTRIES[program]}; sys.argv[0] = {program!r}; sys.exit(run())"
     return [sys.executable, "-c", start, *arguments]
 
