@@ -449,7 +449,7 @@ def test_metadata_are_no_code() -> None:
         read_assembly(kernel("s_nop 0") + '\n\n"', "k.s")
 
 
-NAMES = {
+NAMES: dict[tuple[str, ...], frozenset[str]] = {
     ("gfx908", "gfx90a", "gfx942", "gfx950"): NAMES_GFX9,
     ("gfx1010", "gfx1030"): NAMES_GFX10,
     ("gfx1100", "gfx1150"): NAMES_GFX11,
@@ -460,7 +460,7 @@ NAMES = {
 @needs_llvm_mc
 @pytest.mark.parametrize("chips", NAMES)
 def test_names_are_those_of_the_assembler(chips: tuple[str, ...]) -> None:
-    every = sorted(frozenset().union(*NAMES.values()))
+    every = sorted({name for names in NAMES.values() for name in names})
     known: set[str] = set()
     for chip in chips:
         done = assembled("\n".join((*every, "")), chip=chip)
