@@ -328,7 +328,7 @@ def test_a_loop_of_read_modify_writes_has_few_states(
     kind: RmwKind, value: int, leaves_at: int, writer: CdnaInstruction
 ) -> None:
     """Versions are as many as values, not as many as writes; a third wave may hit any of them."""
-    threads = (
+    threads: tuple[CdnaThread, ...] = (
         Thread(Placement(0), (writer,)),
         Thread(Placement(1, xcd=1), poll(kind, value, leaves_at)),
         Thread(Placement(2, cu=1), (VectorLoad("r0", "x"), VectorLoad("r1", "x"))),
@@ -342,8 +342,10 @@ def test_a_loop_of_read_modify_writes_has_few_states(
 
 def test_stores_that_nobody_reads_have_no_order() -> None:
     """Of n stores there are as many states as sets of them, and the last one: not n!."""
-    wave = [Thread(Placement(n, xcd=n), (VectorStore("x", n + 1, ("sc1",)),)) for n in range(6)]
-    found = explore(CdnaEngine(Program((Location("x"),), tuple(wave))))
+    waves: list[CdnaThread] = [
+        Thread(Placement(n, xcd=n), (VectorStore("x", n + 1, ("sc1",)),)) for n in range(6)
+    ]
+    found = explore(CdnaEngine(Program((Location("x"),), tuple(waves))))
     assert found.states < 6 << 6
 
 
@@ -376,7 +378,7 @@ def test_a_wrong_version_kept_shows(broken: type[SetLine]) -> None:
     assert kept[1] != kept[0]
 
 
-SEES_ZERO_AGAIN = Program(
+SEES_ZERO_AGAIN: CdnaProgram = Program(
     (Location("x"),),
     (Thread(Placement(0), (VectorLoad("r0", "x"), VectorLoad("r1", "x"))),),
 )

@@ -65,7 +65,10 @@ def is_surplus(finding: Finding | PtxFinding) -> bool:
 
 _FORMATS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
-    (re.compile(r"^[^\S\n]*\.target\s+sm_|^[^\S\n]*/\*[0-9a-f]{4}\*/", re.M), "code of NVIDIA's GPUs"),
+    (
+        re.compile(r"^[^\S\n]*\.target\s+sm_|^[^\S\n]*/\*[0-9a-f]{4}\*/", re.M),
+        "code of NVIDIA's GPUs",
+    ),
 )
 """What else may be given by mistake, by what it has in it."""
 
