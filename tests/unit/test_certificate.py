@@ -626,21 +626,17 @@ def test_recheck_notices_a_false_witness(message: str, changes: dict[str, str]):
     assert recheck(real, sample=1, seed=seed) == ()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tests": 0}, "has 227 tests now, the certificate says "),
-        ({"tests": 1_000}, "has 227 tests now, the certificate says "),
-    ],
-)
-def test_recheck_counts_the_tests(changes: dict[str, int], message: str):
+@pytest.mark.parametrize("said", [0, 1_000])
+def test_recheck_counts_the_tests(said: int):
     real = shipped(GFX942)
     name = "atomic_rmw acq_rel agent generic"
+    (right,) = (each for each in real.operations if each.operation == name)
+    tests = len(list(shape_tests(right.request, GFX942)))
     changed = [
-        replace(each, **changes) if each.operation == name else each for each in real.operations
+        replace(each, tests=said) if each.operation == name else each for each in real.operations
     ]
     (problem,) = recheck(replace(real, operations=tuple(changed)))
-    assert problem.startswith(f"{name}: {message}")
+    assert problem == f"{name}: has {tests} tests now, the certificate says {said}"
 
 
 def of_store(changes: Callable[[OperationCertificate], OperationCertificate]) -> tuple[str, ...]:
