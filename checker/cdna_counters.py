@@ -1,4 +1,4 @@
-"""What may be outstanding on a counter of a wave, with its tokens as bits of one number.
+"""The operations that may be outstanding on a counter of a wave, as bits of one number.
 
 As ``lowering.cdna.scoreboard`` has it for passes, in less space: code of thousands of blocks may have every load
 of it in flight in each. ``tests/unit/test_cdna_counters.py`` holds the two equal.
@@ -59,7 +59,7 @@ class Tokens:
 
 
 class OutstandingTokens:
-    """What may be outstanding on one counter at one place: see ``CounterState``.
+    """The operations that may be outstanding on one counter at one point: see ``CounterState``.
 
     ``issued``: the tokens by the clock after their issue, oldest first; ``tokens``: all of them.
     """
@@ -128,7 +128,7 @@ class OutstandingTokens:
         return self._issued_until(self.bounds.clock - count)
 
     def overflow(self) -> int:
-        """Which tokens are here because the counter has no room for them beside the younger ones."""
+        """The tokens that have arrived because the counter has no room for them beside younger ones."""
         return self._issued_until(self.bounds.clock - self.bounds.limit)
 
     def _issued_until(self, newest: int) -> int:

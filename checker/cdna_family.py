@@ -1,6 +1,7 @@
 """The rows of ``cdna_operands``: families of instructions by their mnemonics."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.scoreboard import CounterEvent
 from fencewright.lowering.vocabulary import AddressSpace, Word
@@ -59,3 +60,68 @@ class FamilyRow:
     events: tuple[CounterEvent, ...] = ()
     returns: frozenset[str] = frozenset()
     untold: tuple[CounterEvent, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRows:
+    """Makes rows of one generation, whose operands are known from ``source``."""
+
+    source: str
+
+    def here(self, rows: Iterable[FamilyRow]) -> tuple[FamilyRow, ...]:
+        """Rows of another generation, which LLVM's operands of these chips agree with."""
+        return tuple(replace(each, source=self.source) for each in rows)
+
+    def control(self, pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) -> FamilyRow:
+        """Instructions without results."""
+        return FamilyRow(pattern, kind, 0, self.source, uses=uses)
+
+    def salu(
+        self,
+        pattern: str,
+        accumulates: bool = False,
+        *,
+        results: int = 1,
+        defines: tuple[str, ...] = (),
+        uses: tuple[str, ...] = (),
+    ) -> FamilyRow:
+        """Scalar arithmetic."""
+        kind = InstructionKind.SALU
+        return FamilyRow(pattern, kind, results, self.source, accumulates, defines, uses)
+
+    def valu(
+        self,
+        pattern: str,
+        results: int,
+        accumulates: bool = False,
+        *,
+        defines: tuple[str, ...] = (),
+        uses: tuple[str, ...] = EXEC,
+    ) -> FamilyRow:
+        """Vector arithmetic."""
+        kind = InstructionKind.VALU
+        return FamilyRow(pattern, kind, results, self.source, accumulates, defines, uses)
+
+    def image(
+        self,
+        pattern: str,
+        kind: InstructionKind,
+        results: int,
+        events: tuple[CounterEvent, ...],
+        returns: frozenset[str] = frozenset(),
+        untold: tuple[CounterEvent, ...] | None = None,
+    ) -> FamilyRow:
+        """Accesses to images; of atomics, ``returns`` and ``untold`` as ``FamilyRow`` has them."""
+        is_atomic = kind is InstructionKind.ATOMIC
+        return FamilyRow(
+            pattern,
+            kind,
+            results,
+            self.source,
+            accumulates=is_atomic,
+            uses=EXEC,
+            space=AddressSpace.GLOBAL,
+            events=events,
+            returns=returns,
+            untold=untold,
+        )

@@ -213,12 +213,12 @@ class _Modes:
     found: frozenset[int]
 
     def join(self, other: "_Modes") -> "_Modes":
-        """What may be on either path."""
+        """The modes of either path."""
         return _Modes(self.found | other.found)
 
 
 _NO_UPPER_BITS = _Modes(frozenset({0}))
-"""What holds where functions begin, and where they return (LLVM AMDGPULowerVGPREncoding)."""
+"""The mode at the begin and at the return of a function (LLVM AMDGPULowerVGPREncoding)."""
 
 
 def _with_whole_numbers(

@@ -96,7 +96,7 @@ def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
 
 
 def is_unknown(step: Step) -> bool:
-    """Whether an instruction has no row: it may do anything."""
+    """True of an instruction without a row: it may do anything."""
     return step.effects.kind is InstructionKind.UNKNOWN
 
 

@@ -100,7 +100,7 @@ def untyped_functions(content: bytes) -> frozenset[str]:
 
 
 def _is_outside(symbol: _Symbol, symbols: Sequence[_Symbol]) -> bool:
-    """Whether other files see a symbol, or it lies where the last function before it has ended."""
+    """True of a symbol that other files see, or that lies after the end of the function before it."""
     if symbol.is_seen:
         return True
     section, address = symbol.place

@@ -176,7 +176,7 @@ def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects
 
 
 def results_of(row: FamilyRow, operands: Sequence[str]) -> int:
-    """How many of the operands of an instruction of ``row`` are results, which come first."""
+    """The number of operands of an instruction of ``row`` that are results; they come first."""
     last = operands[-1].split() if operands else []
     return row.results if _returns(row, last) else 0
 
@@ -192,14 +192,14 @@ _MODIFIER = re.compile(
     r"|index_key|row_en|off(set[01]?)?:\S.*|(dmask|dfmt|nfmt):\w+|dim:\w+|format:\S.*|scope:SCOPE_(CU|SE|DEV|SYS)"
     r"|th:(0x[0-9a-f]+|TH_(DEFAULT|(LOAD|STORE)_\w+|ATOMIC_((RT_|NT_)?RETURN|RT|NT|CASCADE_(RT|NT)|0x[0-9a-f]+)))"
 )
-"""Of accesses to memory; a scope has its name, by which it is read. Source: LLVM AMDGPUModifierSyntax."""
+"""The modifiers of accesses to memory; a scope is read by its name. Source: LLVM AMDGPUModifierSyntax."""
 
 _OPERATORS = frozenset("+-*/&|")
 _ADDRESS_WORDS = frozenset({"off", "null"})
 
 
 def fault_of(text: str, generation: Generation) -> str:
-    """What is not known of an instruction ``text``: its name, a modifier, or operands that are missing."""
+    """The unknown part of an instruction ``text``: its name, a modifier, or operands that are missing."""
     for each in text.split(" :: "):
         mnemonic, _, rest = each.partition(" ")
         row = family_of(mnemonic, generation)
@@ -211,7 +211,7 @@ def fault_of(text: str, generation: Generation) -> str:
 
 
 def _fault_in(row: FamilyRow, operands: list[str]) -> str:
-    """What is wrong with the operands of an access to memory; those of others change no synchronisation."""
+    """The fault in the operands of an access to memory; those of others change no synchronisation."""
     if row.kind not in _ACCESSES:
         return "has too few operands" if len(operands) < row.results else ""
     least = row.results if row.space is AddressSpace.LOCAL or row.kind is _K.CACHE else 2

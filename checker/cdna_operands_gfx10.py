@@ -8,9 +8,6 @@ end expcnt sees, have no row: they may do anything.
 Sources: RDNA2 and RDNA3 ISA; LLVM 22's operand tables of gfx1010, gfx1030, gfx1100 and gfx1150.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 from fencewright.checker import cdna_operands_gfx9 as gfx9
 from fencewright.checker import cdna_operands_gfx1250 as gfx12
 from fencewright.checker.cdna_family import (
@@ -19,6 +16,7 @@ from fencewright.checker.cdna_family import (
     M0,
     SCC,
     FamilyRow,
+    FamilyRows,
     InstructionKind,
 )
 from fencewright.lowering.cdna.chips import Counter
@@ -32,6 +30,10 @@ _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, Addr
 
 _OPERANDS = "LLVM 22, operands of gfx10 and gfx11"
 _COUNTERS = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; RDNA2 ISA 4.4, RDNA3 ISA 5.6"
+_ROWS, _MEMORY = FamilyRows(_OPERANDS), FamilyRows(_COUNTERS)
+_here, _control, _salu, _valu, _image = (
+    _ROWS.here, _ROWS.control, _ROWS.salu, _ROWS.valu, _MEMORY.image
+)  # fmt: skip
 
 _LOADS = (CounterEvent(Counter.VMCNT, _E.VECTOR),)
 _STORES = (CounterEvent(Counter.VSCNT, _E.VECTOR),)
@@ -40,15 +42,6 @@ _SCALAR = (CounterEvent(Counter.LGKMCNT, _E.SCALAR),)
 # Flat accesses count in order with others (LLVM GCNSubtarget.h, hasFlatLgkmVMemCountInOrder).
 _FLAT_LOADS, _FLAT_STORES = (*_LOADS, *_IN_LGKMCNT), (*_STORES, *_IN_LGKMCNT)
 _RETURNS = frozenset({"glc"})
-
-
-def _here(rows: Iterable[FamilyRow]) -> tuple[FamilyRow, ...]:
-    """Rows of another generation, which LLVM's operands of these chips agree with."""
-    return tuple(replace(each, source=_OPERANDS) for each in rows)
-
-
-def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) -> FamilyRow:
-    return FamilyRow(pattern, kind, 0, _OPERANDS, uses=uses)
 
 
 _SCALAR_CONTROL = (
@@ -68,11 +61,6 @@ _SCALAR_CONTROL = (
 """``s_waitcnt_depctr`` is about registers that the wave's own instructions read and write."""
 
 
-def _salu(pattern: str, accumulates: bool = False, *, defines: tuple[str, ...] = (),
-    uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, _K.SALU, 1, _OPERANDS, accumulates, defines, uses)
-
-
 _SCALAR_ALU = (
     *_here(gfx12.SCALAR_ALU),
     _salu("s_addk_i32", True, defines=SCC),
@@ -85,43 +73,20 @@ _SCALAR_ALU = (
 )  # fmt: skip
 
 
-def _valu(pattern: str, results: int, accumulates: bool = False,
-    uses: tuple[str, ...] = EXEC) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, _K.VALU, results, _OPERANDS, accumulates, uses=uses)
-
-
 _VECTOR_ALU = (
     _valu("v_clrexcp(_e32|_e64)?", 0, uses=()),
     _valu("v_(add|sub|subrev)_co_ci_u32_sdwa|v_mad_(u64_u32|i64_i32)", 2),
     _valu("v_(mac|dot\\d+c|dot2acc)_\\w+", 1, True),
-    _valu("v_movrels_b32_(dpp|sdwa)", 1, True, (*EXEC, *M0)),
-    _valu("v_interp_p2_f32(_e32|_e64)?", 1, True, (*EXEC, *M0)),
+    _valu("v_movrels_b32_(dpp|sdwa)", 1, True, uses=(*EXEC, *M0)),
+    _valu("v_interp_p2_f32(_e32|_e64)?", 1, True, uses=(*EXEC, *M0)),
     _valu("v_interp_\\w+", 1, uses=(*EXEC, *M0)),
     *_here(gfx12.VECTOR_ALU),
 )
 
 
-def _image(
-    pattern: str, kind: InstructionKind, results: int, events: tuple[CounterEvent, ...]
-) -> FamilyRow:
-    is_atomic = kind is _K.ATOMIC
-    return FamilyRow(
-        pattern,
-        kind,
-        results,
-        _COUNTERS,
-        accumulates=is_atomic,
-        uses=EXEC,
-        space=_GLOBAL,
-        events=events,
-        returns=_RETURNS if is_atomic else frozenset(),
-        untold=_STORES if is_atomic else None,
-    )
-
-
 _OTHER_MEMORY = (
     FamilyRow("buffer_gl[01]_inv", _K.CACHE, 0, _COUNTERS, uses=EXEC),
-    _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS),
+    _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS, _RETURNS, _STORES),
     _image("image_store\\w*", _K.STORE, 0, _STORES),
     _image("image_\\w+", _K.LOAD, 1, _LOADS),
     FamilyRow("exp", _K.NOTHING, 0, _OPERANDS, uses=EXEC),

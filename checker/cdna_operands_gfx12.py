@@ -1,4 +1,4 @@
-"""What instructions of gfx1200 and gfx1201 define and use, as rows by families of mnemonics.
+"""The registers that instructions of gfx1200 and gfx1201 define and use, by families of mnemonics.
 
 Most are called as on gfx1250, and are its rows. Loads and atomics that return the old value count in
 loadcnt, stores and other atomics in storecnt, image instructions that sample in samplecnt and those that
@@ -8,9 +8,6 @@ compiler emits, and ``s_waitcnt``, which waits for everything here, have no row:
 Sources: LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM 22's operand tables of gfx1200.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 from fencewright.checker import cdna_operands_gfx9 as gfx9
 from fencewright.checker import cdna_operands_gfx1250 as gfx1250
 from fencewright.checker.cdna_family import (
@@ -18,6 +15,7 @@ from fencewright.checker.cdna_family import (
     FLAT_SCRATCH,
     M0,
     FamilyRow,
+    FamilyRows,
     InstructionKind,
 )
 from fencewright.lowering.cdna.chips import Counter
@@ -31,6 +29,10 @@ _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, Addr
 
 _OPERANDS = "LLVM 22, operands of gfx1200"
 _COUNTERS = "LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM SIInsertWaitcnts, getVmemType"
+_ROWS, _MEMORY = FamilyRows(_OPERANDS), FamilyRows(_COUNTERS)
+_here, _control, _salu, _valu, _image = (
+    _ROWS.here, _ROWS.control, _ROWS.salu, _ROWS.valu, _MEMORY.image
+)  # fmt: skip
 
 _LOADS = (CounterEvent(Counter.LOADCNT, _E.VECTOR),)
 _STORES = (CounterEvent(Counter.STORECNT, _E.VECTOR),)
@@ -43,15 +45,6 @@ _FLAT_LOADS, _FLAT_STORES = (*_LOADS, *_IN_DSCNT), (*_STORES, *_IN_DSCNT)
 _RETURNS = frozenset(
     {"th:TH_ATOMIC_RETURN", "th:TH_ATOMIC_NT_RETURN", "th:TH_ATOMIC_CASCADE_RETURN"}
 )
-
-
-def _here(rows: Iterable[FamilyRow]) -> tuple[FamilyRow, ...]:
-    """Rows of another generation, which LLVM's operands of these chips agree with."""
-    return tuple(replace(each, source=_OPERANDS) for each in rows)
-
-
-def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) -> FamilyRow:
-    return FamilyRow(pattern, kind, 0, _OPERANDS, uses=uses)
 
 
 _WAITS = "s_wait_(load|store|sample|bvh|ds|km|exp)cnt|s_wait_(load|store)cnt_dscnt|s_wait_idle"
@@ -72,11 +65,6 @@ _SCALAR_CONTROL = (
 )  # fmt: skip
 
 
-def _salu(pattern: str, accumulates: bool = False, *, defines: tuple[str, ...] = (),
-    uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, _K.SALU, 1, _OPERANDS, accumulates, defines, uses)
-
-
 _SCALAR_ALU = (
     *_here(gfx1250.SCALAR_ALU),
     *_here(gfx1250.NAMED_BY_CARRY),
@@ -86,40 +74,17 @@ _SCALAR_ALU = (
 )  # fmt: skip
 
 
-def _valu(pattern: str, results: int, accumulates: bool = False,
-    uses: tuple[str, ...] = EXEC) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, _K.VALU, results, _OPERANDS, accumulates, uses=uses)
-
-
 _VECTOR_ALU = (
-    _valu("v_movrels_b32_dpp", 1, True, (*EXEC, *M0)),
+    _valu("v_movrels_b32_dpp", 1, True, uses=(*EXEC, *M0)),
     _valu("v_interp_\\w+", 1, uses=(*EXEC, *M0)),
     *_here(gfx1250.VECTOR_ALU),
 )
 
 
-def _image(
-    pattern: str, kind: InstructionKind, results: int, events: tuple[CounterEvent, ...]
-) -> FamilyRow:
-    is_atomic = kind is _K.ATOMIC
-    return FamilyRow(
-        pattern,
-        kind,
-        results,
-        _COUNTERS,
-        accumulates=is_atomic,
-        uses=EXEC,
-        space=_GLOBAL,
-        events=events,
-        returns=_RETURNS if is_atomic else frozenset(),
-        untold=_STORES if is_atomic else None,
-    )
-
-
 _IMAGES = (
     _image("image_(sample|gather4)\\w*|image_msaa_load|image_get_lod", _K.LOAD, 1, _SAMPLES),
     _image("image_bvh\\w+", _K.LOAD, 1, _RAYS),
-    _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS),
+    _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS, _RETURNS, _STORES),
     _image("image_store\\w*", _K.STORE, 0, _STORES),
     _image("image_\\w+", _K.LOAD, 1, _LOADS),
     FamilyRow("export", _K.NOTHING, 0, _OPERANDS, uses=EXEC),

@@ -13,6 +13,7 @@ from fencewright.checker.cdna_family import (
     SCC,
     VCC,
     FamilyRow,
+    FamilyRows,
     InstructionKind,
 )
 from fencewright.lowering.cdna.chips import Counter
@@ -39,18 +40,13 @@ _FLAT_LOADS, _FLAT_STORES = (*_LOADS, *_IN_DSCNT), (*_STORES, *_IN_DSCNT)
 _RETURNS = frozenset({"th:TH_ATOMIC_RETURN", "th:TH_ATOMIC_NT_RETURN", "th:TH_ATOMIC_RT_RETURN"})
 
 
+_ROWS = FamilyRows(_OPERANDS)
+_control, _valu = _ROWS.control, _ROWS.valu
+
+
 def _salu(pattern: str, results: int, accumulates: bool = False, *, defines: tuple[str, ...] = (),
     uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, _K.SALU, results, _OPERANDS, accumulates, defines, uses)
-
-
-def _valu(pattern: str, results: int, accumulates: bool = False, *, defines: tuple[str, ...] = (),
-    uses: tuple[str, ...] = EXEC) -> FamilyRow:  # fmt: skip
-    return FamilyRow(pattern, _K.VALU, results, _OPERANDS, accumulates, defines, uses)
-
-
-def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) -> FamilyRow:
-    return FamilyRow(pattern, kind, 0, _OPERANDS, uses=uses)
+    return _ROWS.salu(pattern, accumulates, results=results, defines=defines, uses=uses)
 
 
 _WAITS = "s_wait_(load|store|ds|km|async|tensor|x)cnt|s_wait_(load|store)cnt_dscnt|s_wait_idle"
@@ -64,7 +60,7 @@ BARRIERS = (
     _control("s_barrier_init|s_wakeup_barrier", _K.NOTHING, M0),
     FamilyRow("s_get_barrier_state", _K.NOTHING, 1, _OPERANDS, uses=M0, events=_SCALAR),
 )
-"""What gfx12 calls the same."""
+"""Barriers, with the names that gfx12 has too."""
 
 _SCALAR_CONTROL = (
     FamilyRow(_WAITS, _K.WAIT, 0, _COUNTERS),
@@ -107,7 +103,7 @@ NAMED_BY_CARRY = (
         "|s_(min|max|absdiff|and|or|xor|nand|nor|xnor|and_not1|or_not1|lshl|lshr|ashr|bfe)_"
         "(i32|u32|b32|i64|u64|b64)", 1, defines=SCC),
 )  # fmt: skip
-"""What writes the carry, as gfx12 calls it too."""
+"""Arithmetic that writes the carry, with the names that gfx12 has too."""
 
 _SCALAR_ALU = (
     *SCALAR_ALU,

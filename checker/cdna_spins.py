@@ -68,7 +68,7 @@ class _Summary:
 
 
 class _MayWait:
-    """Whether a loop may wait, as its blocks are found: it reads from what none of them changes."""
+    """A test of a loop, block by block: it may wait if it reads from an address that no block changes."""
 
     def __init__(self, summary: _Summary):
         self._summary = summary

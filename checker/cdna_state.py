@@ -118,7 +118,7 @@ class Code:
     coherent: tuple[int, ...]
     """By the place in ``Mode.scopes``, the reads that may be atomics of that scope."""
     tokens: Tokens
-    """What counters see the end of."""
+    """The registers and operations whose end counters see."""
 
     @property
     def accesses(self) -> int:

@@ -125,7 +125,7 @@ NAMED_REGISTERS = MappingProxyType(
 """Registers with names of their own, as their 32-bit registers."""
 
 MOST_REGISTERS = 1024
-"""Of one file; no chip has more."""
+"""The registers of one file: no chip has more."""
 
 _ONE = re.compile(r"([vsa])(\d+)")
 _RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
@@ -195,7 +195,7 @@ _FOR_ASSEMBLER = re.compile(
 """Directives that change which lines there are, and where they lie."""
 _NUMBERED_LABEL = re.compile(r"\d+\s*:")
 _LIKE_INSTRUCTION = re.compile(r"(s|v|ds|global|flat|scratch|t?buffer|image|tensor|cluster)_")
-"""What a macro is called that stands for an instruction of that name; another name is not known anyway."""
+"""The beginning of a macro's name that could be an instruction's; another name is unknown anyway."""
 _MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
 
 
@@ -264,7 +264,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _TOKEN = re.compile(
     r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)'|/\*.*?\*/|(?P<rest>;|//)|(?P<open>"|/\*)""", re.S
 )
-"""What a line may have in which other characters mean nothing."""
+"""Strings and comments, in which other characters mean nothing."""
 _OPENS = MappingProxyType({'"': "string", "/*": "comment"})
 _ENDS = MappingProxyType({'"': re.compile(r'(?:[^"\\]|\\.)*"'), "/*": re.compile(r".*?\*/", re.S)})
 """A line that ends what an earlier one began."""
@@ -336,6 +336,15 @@ def _read_tokens(physical: Sequence[str], first: int, lines: list[str], file: st
     return last + 1
 
 
+def labels_of(line: str) -> tuple[list[str], str]:
+    """The labels that a line of code begins with, and the rest of the line."""
+    labels: list[str] = []
+    while ":" in line and (found := _LABEL.fullmatch(line)):
+        labels.append(found[1].strip('"'))
+        line = found[2]
+    return labels, line
+
+
 _Item = AssemblyLabel | AssemblyInstruction
 
 _LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap|rfe)\w*")
@@ -346,7 +355,7 @@ _PADDING = ("s_nop", "s_code_end")
 
 
 def goes_on(body: Sequence[_Item] | None) -> bool:
-    """Whether control runs out of the end of what has been read."""
+    """True where control runs out of the end of the code so far."""
     code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
     last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
     return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
@@ -398,10 +407,9 @@ class _Bodies:
     def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
         """Name, body, and whether the text says where it ends."""
         for number, line in enumerate(self.lines, 1):
-            rest = line
-            while ":" in rest and (found := _LABEL.fullmatch(rest)):
-                self._label(found[1].strip('"'), number)
-                rest = found[2]
+            labels, rest = labels_of(line)
+            for label in labels:
+                self._label(label, number)
             if rest.startswith("."):
                 self._directive(rest, number)
             elif rest and self.is_code:
@@ -434,14 +442,14 @@ class _Bodies:
             known.body.append(AssemblyLabel(name, number))
 
     def _begins_function(self, name: str, before: Sequence[_Item]) -> bool:
-        """Whether nothing leads to a label: no line before it, no name, and no jump to an address."""
+        """True where nothing leads to a label: no line before it, no name, and no jump to an address."""
         if goes_on(before) or name in self._named or name in self._beside_named:
             return False
         return name in self._seen or not self._has_jumps
 
     @cached_property
     def _seen(self) -> frozenset[str]:
-        """What other files see."""
+        """The symbols that other files see."""
         return frozenset(
             name.strip().strip('"')
             for line in self.lines
@@ -451,12 +459,12 @@ class _Bodies:
 
     @cached_property
     def _has_jumps(self) -> bool:
-        """Whether control may get to any label by an address that is not known."""
+        """True where control may reach any label by an address that is not known."""
         return any(INDIRECT.match(line) for line in self.lines)
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        """What instructions and data name: where control may go other than from the line before."""
+        """The labels that instructions and data name: control may reach them other than from the line before."""
         return frozenset(
             word.strip('"')
             for line in self.lines
@@ -470,10 +478,8 @@ class _Bodies:
         found: set[str] = set()
         here: list[str] = []
         for line in self.lines:
-            rest = line
-            while ":" in rest and (label := _LABEL.fullmatch(rest)):
-                here.append(label[1].strip('"'))
-                rest = label[2]
+            labels, rest = labels_of(line)
+            here += labels
             if not rest or _NO_CODE.match(rest):
                 continue
             if not self._named.isdisjoint(here):

@@ -23,9 +23,9 @@ _LOW_BITS = 8
 _MODE = (1 << (_SOURCES + 1) * _BITS) - 1
 _VECTOR = re.compile(r"(?<![\w.$@:])v(?:(\d+)|\[(\d+)(?::(\d+))?\])")
 _HAS_DATA_FIRST = re.compile(r"t?buffer_\w+|(global|cluster)_load_async_to_lds_\w+")
-"""What names first an operand in the place of a result, whether it is one or not."""
+"""Instructions whose first operand is in the place of a result without being one."""
 _HAS_NO_ADDRESS = "global_store_addtid_b32"
-"""What stores the second source."""
+"""The instruction that stores its second source."""
 
 
 def mode_of(operand: int) -> int:
@@ -54,7 +54,7 @@ def with_whole_numbers(text: str, mode: int, generation: Generation) -> str:
 
 
 def _places(mnemonic: str, row: FamilyRow, operands: Sequence[str]) -> list[int | None]:
-    """Which of the four kinds each operand is; None for one that has no upper bits."""
+    """The kind of each operand, of four; None for one that has no upper bits."""
     results = results_of(row, operands)
     has_result = results > 0 or _HAS_DATA_FIRST.fullmatch(mnemonic) is not None
     places: list[int | None] = [_RESULT] if has_result else []

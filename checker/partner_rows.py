@@ -171,7 +171,7 @@ def invalidates_of(chip: ChipRow, scope: Scope, *, split: bool) -> Code:
 
 
 def write_backs_of(chip: ChipRow, scope: Scope, l2_per_agent: L2PerAgent, *, split: bool) -> Code:
-    """What a release writes back on any chip; ``split`` as ``invalidates_of`` has it."""
+    """The write-backs of a release on any chip; ``split`` as ``invalidates_of`` has it."""
     if chip.lowered:
         return load_chip(chip.name).write_back[scope, split, l2_per_agent, None].value
     steps = WRITE_BACKS[chip.generation, scope].value

@@ -16,7 +16,7 @@ from fencewright.lowering.ptx.statements import Statement, number
 _MOST = 32
 """Conditions that are kept at a point, of the last branches before it: code of thousands of branches has more."""
 _ATOMS = 16
-"""How many predicates one is a conjunction of, at most."""
+"""The most predicates in one conjunction."""
 
 _Ranges = tuple[tuple[int, int], ...]
 
@@ -34,12 +34,12 @@ class Condition:
     since: int = -1
 
     def contradicts(self, other: "Condition") -> bool:
-        """Whether both cannot be true of one value of the register."""
+        """True where no value of the register satisfies both."""
         same = (self.register, self.width) == (other.register, other.width)
         return same and not self.both(other).ranges
 
     def both(self, other: "Condition") -> "Condition":
-        """What is true where two conditions on one register are."""
+        """The conjunction of two conditions on one register."""
         common = tuple(
             (max(a, c), min(b, d))
             for a, b in self.ranges
@@ -51,13 +51,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What holds at a point. ``current``: the predicates whose operands have not been written since."""
+    """The conditions that hold at a point. ``current``: the predicates whose operands have not been written since."""
 
     conditions: frozenset[Condition] = frozenset()
     current: frozenset[str] = frozenset()
 
     def join(self, other: "Known") -> "Known":
-        """What holds on both ways."""
+        """The conditions that hold on both paths."""
         return Known(self.conditions & other.conditions, self.current & other.current)
 
 
@@ -75,13 +75,13 @@ class Conditions:
         self._at: Mapping[int, Known] = {each.number: known for each, known in found}
 
     def at(self, each: PtxInstruction) -> tuple[Condition, ...]:
-        """What holds where an instruction is executed, its guard among it."""
+        """The conditions under which an instruction is executed, its guard among them."""
         known = self._at.get(each.number, Known())
         own = self._of_guard(each.statement.guard, True, known, -1)
         return (*known.conditions, *own)
 
     def on_edge(self, block: PtxBlock, following: int) -> tuple[Condition, ...]:
-        """What the branch at the end of a block says on the way to a block after it."""
+        """The condition that the branch at the end of a block adds on the edge to a successor."""
         last = block.instructions[-1] if block.instructions else None
         if last is None or last.statement.operation != "bra" or len(block.successors) < 2:
             return ()
@@ -141,7 +141,7 @@ class Conditions:
 
 
 def _compared(statement: Statement, value: bool, since: int) -> Condition | None:
-    """What a comparison of a register with a constant says if it is, or is not, true."""
+    """The condition on a register that a comparison with a constant states, if it is true or false."""
     opcode = statement.opcode
     if statement.operation != "setp" or len(statement.operands) != 3 or not opcode.types:
         return None

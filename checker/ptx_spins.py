@@ -141,7 +141,7 @@ class SpinAnalysis:
         return False
 
     def _uses(self) -> Mapping[str, Sequence[PtxInstruction]]:
-        """What computes with a register, and the branches that it decides."""
+        """The instructions that compute with a register, and the branches that it decides."""
         found: dict[str, list[PtxInstruction]] = {}
         for each in self.instructions:
             if each.statement.kind is EffectKind.NONE or each.statement.operation == "bra":

@@ -15,7 +15,7 @@ from fencewright.lowering.ptx.statements import EffectKind, Statement, names_in,
 from fencewright.simulator.core.relation import bits
 
 _DEPTH = 24
-"""How deep an expression may be that is looked into."""
+"""The depth beyond which an expression is opaque."""
 _MOST_TERMS = 32
 """The different values that an address is a sum of, at most."""
 _OF_THREADS = ("%tid.", "%laneid", "%warpid")
@@ -106,7 +106,7 @@ class Values:
         return self._known[operand]
 
     def _statement(self, name: str) -> Statement | None:
-        """What a register is computed by; None for anything else, and for what is opaque."""
+        """The instruction that computes a register; None for anything else, and for opaque values."""
         if name in self.places.variables or [*names_in(name)] != [name]:
             return None
         made = self.places.written.get(name)
@@ -121,7 +121,7 @@ class Values:
         return None if statement.operation in ("shfl", "mapa") else statement
 
     def _operands(self, name: str) -> tuple[str, ...]:
-        """What a register is computed from."""
+        """The registers that a register is computed from."""
         statement = self._statement(name)
         if statement is None or _is_parameter(statement) or statement.operation == "elect":
             return ()

@@ -249,12 +249,12 @@ class WaitAnalysis:
 
     @cached_property
     def conditions(self) -> Conditions:
-        """What holds at each instruction."""
+        """The conditions that hold at each instruction."""
         return Conditions(self.places)
 
     @cached_property
     def _chosen(self) -> Mapping[int, int]:
-        """Of waits for groups among which a switch chooses, the fewest groups that one leaves.
+        """The fewest groups that one of the waits leaves among which a switch chooses.
 
         Which is chosen is known at run time, as how many groups are in flight is: the choice is taken
         to be right. Two alternatives are no switch, but the last turn of a loop.
@@ -509,7 +509,7 @@ def _by_register(conditions: Sequence[Condition]) -> Mapping[str, Condition]:
 
 
 def _exclude_each_other(choices: Sequence[_Choice]) -> bool:
-    """Whether only one of some waits is reached at a time: each by its own entry of a table, or value."""
+    """True where one of some waits is reached at a time: each by its own entry of a table, or value."""
     return all(
         a.condition is None or b.condition is None or a.condition.contradicts(b.condition)
         for a, b in combinations(choices, 2)

@@ -1,14 +1,11 @@
 """The ``expected-error {{...}}`` annotations of ``--verify-diagnostics``, as in mlir-opt."""
 
 import re
-import signal
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import current_thread, main_thread
-from typing import NoReturn, Self
+from typing import Self
 
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
+from fencewright.tools.time_limit import TooLong, limited
 
 _ANNOTATION = re.compile(
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*"
@@ -101,9 +98,9 @@ class Expectations:
 
     def _matches(self, wanted: Expectation, found: Diagnostic) -> bool:
         try:
-            with _time_limit():
+            with limited(SECONDS):
                 return wanted.matches(found)
-        except TimeoutError:
+        except TooLong:
             message = (
                 f"this regular expression takes more than {SECONDS:g} s to match: write one in "
                 "which no repetition is inside another"
@@ -112,26 +109,7 @@ class Expectations:
 
 
 SECONDS = 2.0
-"""Of this process what matching one message may take: that (a+)+b does not match may take for ever."""
-
-
-@contextmanager
-def _time_limit() -> Generator[None]:
-    """Raise ``TimeoutError`` after ``SECONDS``; only the main thread can be told."""
-    if current_thread() is not main_thread():
-        yield
-        return
-
-    def end(_number: int, _frame: object) -> NoReturn:
-        raise TimeoutError
-
-    usual = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, usual)
+"""The time of this process to match one message; to see that (a+)+b does not match may take for ever."""
 
 
 def _line_meant(where: str | None, number: int, annotated: set[int]) -> int:

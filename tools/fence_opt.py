@@ -373,7 +373,7 @@ class FenceOptMain(xDSLOptMain):
 
     @property
     def _frontend(self) -> str | None:
-        """What reads the input, as far as flags say it: ``mlir``, ``ll`` or ``MLIR``."""
+        """The reader of the input, as far as flags name it: ``mlir``, ``ll`` or ``MLIR``."""
         return self.args.imports or self.args.frontend
 
     def _check_frontend(self) -> None:

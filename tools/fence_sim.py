@@ -525,7 +525,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 _INPUTS = ("input", "litmus", "certificate", "recheck", "json")
 _OUTPUTS = {"output": "-o", "stream": "--stream", "page": "--page"}
-"""What commands call the files that they read and write, these with their flags."""
+"""The names of files that commands read and write; those written with their flags."""
 
 
 def _check_outputs(arguments: Namespace) -> None:

@@ -29,7 +29,7 @@ def check_outputs(
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path names a regular file, or nothing yet."""
+    """True of a path that names a regular file, or nothing yet."""
     return os.fspath(path) != "-" and (os.path.isfile(path) or not os.path.exists(path))
 
 

@@ -46,7 +46,7 @@ def print_or_fail(name: str, text: Callable[[], str], unwritable: int = 1) -> in
 
 
 def ends_silently(failure: BaseException) -> bool:
-    """Whether ``failure`` comes of a stream whose reader is gone; nothing is written to any then."""
+    """True where ``failure`` comes from a stream whose reader is gone; nothing is written to any then."""
     if not isinstance(failure, BrokenPipeError) or not _is_abandoned():
         return False
     forget_streams()
@@ -80,7 +80,7 @@ def _fails(stream: IO[str]) -> bool:
 
 
 def _is_abandoned() -> bool:
-    """Whether stdout or stderr is a pipe that nobody reads any more."""
+    """True where stdout or stderr is a pipe that nobody reads any more."""
     poll = select.poll()
     for stream in _streams():
         poll.register(stream.fileno(), 0)

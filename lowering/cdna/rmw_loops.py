@@ -52,7 +52,7 @@ OTHER_FORMS = (
 
 
 def is_loop(chip: str, space: AddressSpace, kind: RmwKind, type_: ValueType) -> bool:
-    """Whether LLVM makes a loop of compare-exchanges of an update on ``chip``, whatever it is promised.
+    """True where LLVM expands an update on ``chip`` to a compare-exchange loop, whatever it is promised.
 
     Source: LLVM 22 SITargetLowering, shouldExpandAtomicRMWInIR; held against what LLVM makes by
     tests/unit/test_rmw_loops.py.

@@ -5,11 +5,8 @@ comparing two is comparing objects, and time and memory are linear in the code, 
 expressions would be written out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
-_SHOWN = 24
-"""How many nodes of an expression are written before the rest is an ellipsis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +32,7 @@ class Const(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thread(Value):
-    """Of which thread it is: a special register, or an election."""
+    """A value that tells threads apart: a special register, or an election."""
 
     name: str
 
@@ -49,7 +46,7 @@ class Param(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque(Value):
-    """What is loaded, written more than once, or not known: of a register or a text."""
+    """A value that is loaded, written more than once, or not known, of a register or a text."""
 
     name: str
 
@@ -74,71 +71,41 @@ class ValueTable:
         return len(self._made)
 
     def constant(self, constant: int | str) -> Value:
-        """A constant, or what is one for all threads of a work-group."""
-        key = (Const, constant)
-        if key not in self._made:
-            made = Const(len(self._made), constant, varies=False, is_opaque=False)
-            self._made[key] = made
-        return self._made[key]
+        """A constant, or a value that is one for all threads of a work-group."""
+        return self._once(
+            (Const, constant), lambda n: Const(n, constant, varies=False, is_opaque=False)
+        )
 
     def thread(self, name: str) -> Value:
         """A value that depends on the thread."""
-        key = (Thread, name)
-        if key not in self._made:
-            self._made[key] = Thread(len(self._made), name, varies=True, is_opaque=False)
-        return self._made[key]
+        return self._once((Thread, name), lambda n: Thread(n, name, varies=True, is_opaque=False))
 
     def param(self, name: str) -> Value:
         """A parameter or variable."""
-        key = (Param, name)
-        if key not in self._made:
-            self._made[key] = Param(len(self._made), name, varies=False, is_opaque=False)
-        return self._made[key]
+        return self._once((Param, name), lambda n: Param(n, name, varies=False, is_opaque=False))
 
     def opaque(self, name: str) -> Value:
-        """What is not known of a register."""
-        key = (Opaque, name)
-        if key not in self._made:
-            self._made[key] = Opaque(len(self._made), name, varies=False, is_opaque=True)
-        return self._made[key]
+        """A value that is not known, of a register."""
+        return self._once((Opaque, name), lambda n: Opaque(n, name, varies=False, is_opaque=True))
 
     def apply(self, operation: str, arguments: Sequence[Value]) -> Value:
         """An operation on values of this table."""
-        key = (Apply, operation, *(each.number for each in arguments))
-        if key not in self._made:
-            depth = 1 + max((each.depth for each in arguments), default=0)
-            self._made[key] = Apply(
-                len(self._made),
+        depth = 1 + max((each.depth for each in arguments), default=0)
+        return self._once(
+            (Apply, operation, *(each.number for each in arguments)),
+            lambda n: Apply(
+                n,
                 operation,
                 tuple(arguments),
                 varies=any(each.varies for each in arguments),
                 is_opaque=depth > self._most or any(each.is_opaque for each in arguments),
                 depth=depth,
-            )
-        return self._made[key]
+            ),
+        )
 
-
-def text_of(value: Value) -> str:
-    """An expression, cut after some operands: what is shared is written each time."""
-    parts: list[str] = []
-    work: list[Value | str] = [value]
-    while work and len(parts) < 2 * _SHOWN:
-        each = work.pop()
-        match each:
-            case str():
-                parts.append(each)
-            case Apply():
-                parts.append(f"{each.operation}(")
-                inner: list[Value | str] = []
-                for argument in each.arguments:
-                    inner += [", ", argument] if inner else [argument]
-                work += [")", *reversed(inner)]
-            case Const():
-                parts.append(str(each.constant))
-            case Opaque():
-                parts.append(f"?{each.name}")
-            case Thread() | Param():
-                parts.append(each.name)
-            case _:
-                raise AssertionError(each)
-    return "".join(parts) + ("..." if work else "")
+    def _once(self, key: tuple[object, ...], make: Callable[[int], Value]) -> Value:
+        """The value of a key, made with its number if there is none yet."""
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make(len(self._made))
+        return found

@@ -85,7 +85,7 @@ _SUMS = (
     "ROUND? sat? f32 f16|bf16",
 )
 _PACKED_SUMS = ("sat? u8x4|s8x4", "sat u16x2|s16x2|u32")
-"""Of PTX 9.2, on sm_120 and its family. Source: PTX ISA, Integer Arithmetic Instructions: add, sub, min."""
+"""Forms of PTX 9.2, on sm_120 and its family. Source: PTX ISA, Integer Arithmetic Instructions: add, sub, min."""
 _SATURATING = tuple(
     f"sat {to}{bits} {of}{wide}"
     for to in "us"
@@ -276,7 +276,7 @@ class Slot:
     is_repeated: bool
 
     def takes(self, word: str) -> bool:
-        """Whether a word fills it."""
+        """True of a word that fills it."""
         return word in self.words or bool(self.patterns and re.fullmatch(self.patterns, word))
 
 
@@ -292,7 +292,7 @@ _NOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a name fits the nearest form of its operation.
+    """The fit of a name to the nearest form of its operation.
 
     ``unread``: the words that no slot takes. ``repeated``: those of them whose slot has another word
     already. ``missing``: the slots that must be filled and are not.
@@ -383,7 +383,7 @@ FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def fit(operation: str, name: str) -> Fit:
-    """How a name, which has the words of the operation, fits the nearest form of it."""
+    """The fit of a name that has the words of an operation to the nearest form of it."""
     words = name.split(".")
     misplaced = [each for each in words[2:] if each == _IN_FRONT.get(words[0])]
     for each in operation.split():

@@ -169,13 +169,13 @@ IMMEDIATES: Mapping[str, tuple[int, int]] = MappingProxyType(
         "barrier cluster wait": (0, 0),
     }
 )
-"""How many constants a barrier has at least and at most. Source: PTX ISA, bar; barrier.cluster."""
+"""The least and the greatest number of constants of a barrier. Source: PTX ISA, bar; barrier.cluster."""
 BARRIERS = 16
 """The named barriers of a work-group. Source: PTX ISA, bar."""
 WARP = 32
 """The threads of a warp, of which those at a barrier are a multiple. Source: PTX ISA, WARP_SZ; bar."""
 _TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}
-"""How many types a name has; one where nothing is said."""
+"""The number of types in a name; one where nothing is listed."""
 _POLICY = "L2::cache_hint"
 _TYPE = re.compile(r"(?:[busf]|bf)(\d+)(x2)?")
 _BOOLEANS = frozenset({"and", "or", "xor"})

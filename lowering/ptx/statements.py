@@ -692,7 +692,7 @@ def read_statement(text: str) -> Statement | None:
 
 
 def _is_whole(statement: Statement) -> bool:
-    """Whether a statement has the operands that its operation needs, and addresses in brackets."""
+    """True of a statement with the operands that its operation needs, and addresses in brackets."""
     row, operands = statement.opcode.row, statement.operands
     if not all(map(_is_closed, operands)):
         return False
@@ -711,7 +711,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def _is_closed(operand: str) -> bool:
-    """Whether an operand has something in it, and every bracket its counterpart."""
+    """True of an operand with something in it, in which every bracket has its counterpart."""
     if not any(each in operand for each in _OPENING + _CLOSING):
         return bool(operand)
     opened: list[str] = []

@@ -177,7 +177,7 @@ class CacheCode(ABC):
 
     @property
     def ends_its_waves(self) -> bool:
-        """Whether a wave that leaves the code ends, with nothing in flight that must not outlive it."""
+        """True where a wave that leaves the code ends, with nothing in flight that must not outlive it."""
         return True
 
     @property

@@ -60,7 +60,7 @@ def last_waits(code: CacheCode) -> list[Operation]:
 
 
 def acts(meaning: Meaning) -> bool:
-    """Whether an operation does more than wait."""
+    """True of an operation that does more than wait."""
     return meaning._replace(waits=0) != _NOTHING
 
 
@@ -81,7 +81,7 @@ def _meanings(code: CacheCode, block: Block) -> dict[Operation, list[Meaning]]:
 
 
 def _followed(code: CacheCode) -> dict[Block, bool]:
-    """Where each block begins: whether anything is done from there on."""
+    """For the begin of each block: True where anything is done from there on."""
     steps = code.steps
     begin = {block: any(acts(step.meaning) for step in steps[block]) for block in code.blocks}
     changed = True
@@ -94,7 +94,7 @@ def _followed(code: CacheCode) -> dict[Block, bool]:
 
 
 def _writing_back(code: CacheCode) -> dict[Block, bool]:
-    """Where each block begins: whether a write-back may be in flight."""
+    """For the begin of each block: True where a write-back may be in flight."""
     steps = code.steps
 
     def carry(block: Block, written: bool) -> bool:
@@ -106,5 +106,5 @@ def _writing_back(code: CacheCode) -> dict[Block, bool]:
 
 
 def _is_writing_back(meaning: Meaning, written: bool) -> bool:
-    """Whether a write-back may be in flight after an operation."""
+    """True where a write-back may be in flight after an operation."""
     return meaning.writes_back is not None or (written and not meaning.waits & VMCNT)

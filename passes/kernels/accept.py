@@ -77,7 +77,7 @@ def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticExc
 
 
 _CODE = frozenset({"func.func", "gpu.func", "llvm.func", "builtin.module"})
-"""What has code in a module or a ``gpu.module`` besides lowered kernels."""
+"""Operations with code in a module or a ``gpu.module`` that are no lowered kernels."""
 
 
 def check_top_level(module: ModuleOp, path: str) -> None:

@@ -70,7 +70,7 @@ _COUNTED: Mapping[str, int] = MappingProxyType(
         Counter.KMCNT: _SCALAR,
     }
 )
-"""What each counter counts."""
+"""The accesses that each counter counts."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class _AwaitPoint(NamedTuple):
 
 
 class _OperationPlaces:
-    """Where the operations of a function for ``chip`` stand, ``place``, before anything is awaited."""
+    """The ``place`` of each operation of a function for ``chip``, before anything is awaited."""
 
     def __init__(self, blocks: Sequence[Block], chip: str):
         self.chip = chip
@@ -324,7 +324,7 @@ _ALONE = frozenset({ValueType.F32, ValueType.F64})
 
 
 def _gives_a_value_anyway(flag: Operation, chip: str) -> bool:
-    """Whether LLVM makes a loop of an update, and no other code where something uses its value.
+    """True where LLVM makes a loop of an update, and no other code where something uses its value.
 
     Of the lanes that update one place LLVM lets one do it for all, and would then make a value for each
     lane. Source: LLVM 22 AMDGPUAtomicOptimizer.
@@ -467,7 +467,7 @@ def _is_zero(count: Attribute | None) -> bool:
 
 
 def _counters(op: scoped.AccessOperation) -> int:
-    """What an access may count as, and whether LLVM may make a scalar load of it.
+    """The counters of an access, and the mark of one that LLVM may make a scalar load of.
 
     An update counts as a read where it gives its value, and else as a write, which is LLVM's to decide.
     """

@@ -65,7 +65,7 @@ _ORDERING_PROPERTIES = ("spaces", "availability")
 """What says how an operation orders others, which a relaxed one does not."""
 
 _IN_MEMORY = frozenset({AddressSpace.GENERIC, AddressSpace.GLOBAL})
-"""Where scalar loads read what others may write."""
+"""The address spaces in which scalar loads read memory that others may write."""
 
 _GROUP = re.compile(r"attributes (#[0-9]+) = ")
 _CPU = re.compile(r'"target-cpu"="([^"]*)"')

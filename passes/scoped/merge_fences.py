@@ -422,7 +422,7 @@ _UNORDERED = "llvm_ir.unordered"
 
 
 def _is_weak(op: Operation) -> bool:
-    """Whether fences meet through no such access: it is neither an atomic nor volatile."""
+    """True of an access through which no fences synchronise: it is neither an atomic nor volatile."""
     properties = op.properties
     plain = "volatile" not in properties and _UNORDERED not in op.attributes
     return properties["ordering"] == _WEAK and plain

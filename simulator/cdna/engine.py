@@ -425,7 +425,7 @@ class SetLine:
         return sum(1 << i for i in first.values())
 
     def repeats(self, versions: tuple[int, ...]) -> bool:
-        """Whether a value comes twice with nothing between."""
+        """True where a value comes twice with nothing between."""
         return any(a == b for a, b in pairwise(versions))
 
     def merged(self, line: Versions, below: list[int]) -> tuple[Versions, list[int]]:
@@ -441,7 +441,7 @@ class SetLine:
         return (versions, may, dirty), below
 
     def are_apart(self, newer: int, may: int, below: list[int]) -> bool:
-        """Whether an L2 may hold only the version before ``newer``, and a cache below only that one."""
+        """True where an L2 may hold only the version before ``newer``, and a cache below only that one."""
         if may >> (newer - 1) & 3 != 1:
             return False
         return any(held >> (newer - 1) & 3 == 2 for held in below)

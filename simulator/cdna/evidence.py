@@ -221,7 +221,7 @@ OLDER_RULES = (
         "each of them; vmcnt counts the stores of its own wave alone",
     ),
 )  # fmt: skip
-"""What is otherwise, or of more weight, on gfx908 and gfx90a."""
+"""The rules that differ, or weigh more, on gfx908 and gfx90a."""
 
 _GFX125X = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 
@@ -373,4 +373,4 @@ GFX12_RULES = (
         "global_wb writes nothing back.", DOCUMENTED, _GFX12,
     ),
 )  # fmt: skip
-"""What is otherwise on gfx12: gfx1200 and gfx1201."""
+"""The rules that differ on gfx12: gfx1200 and gfx1201."""

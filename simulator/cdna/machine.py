@@ -129,7 +129,7 @@ class PlainLine:
         return [((memory, l2s, each, queues, scalars, pending), None) for each in left]
 
     def left(self, held: int, op: Op, entry: Entry) -> tuple[int, ...]:
-        """What an L1 may hold after an access that queues, which held ``held`` before it."""
+        """The values that an L1 may hold after an access that queues; it held ``held`` before."""
         if op.code is not StepKind.STORE or not op.l1:
             return (ABSENT,)
         if held != ABSENT:

@@ -62,7 +62,7 @@ _AT_BARRIERS = range(StepKind.BARRIER, StepKind.BARRIER_LEAVE + 1)
 def _waits_where_it_signals(
     compiled: CompiledProgram, ops: Sequence[Op], at_barriers: Iterable[Op]
 ) -> bool:
-    """Whether each of ``at_barriers`` is an s_barrier, or a half of one: signal and wait with nothing between.
+    """True where each of ``at_barriers`` is an s_barrier, or a half of one: signal and wait with nothing between.
 
     Of the split ones only that of a work-group's waves, where each signals for itself alone.
     """

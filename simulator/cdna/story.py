@@ -285,7 +285,7 @@ class _Teller:
         )
 
     def last_value(self, access: _Access) -> int:
-        """What the last write performed before an access has left in its location."""
+        """The value that the last write performed before an access has left in its location."""
         writes = self.written(access, access.done)
         where = self.compiled.lds if access.op.in_lds else self.compiled.lines
         value = writes[-1].written if writes else None

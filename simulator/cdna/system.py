@@ -112,7 +112,7 @@ class LineTopology:
 
 
 def _reads_clean(op: Op) -> bool:
-    """Whether ``op`` can read what its L2 has of a line that is not dirty, or what an L1 has from there."""
+    """True where ``op`` can read a clean line of its L2, or of an L1 filled from there."""
     return op.code is not StepKind.STORE and (op.l1 or not op.past_l2)
 
 

@@ -142,7 +142,7 @@ class Machine(ABC):
         return False
 
     def waiting(self, code: Code) -> str:
-        """Where executions stay for ever; of a model of executions that end, that none does."""
+        """The places where executions stay for ever; a model of executions that end has none that does."""
         del code
         return "no execution ends"
 
@@ -1140,7 +1140,7 @@ def _recounted(certificate: OperationCertificate, mode: Target) -> Iterator[str]
 
 
 def _is_void(test: ShapeTest) -> bool:
-    """Whether the source has a data race, so that the test says nothing (``Trial.judge``)."""
+    """True where the source has a data race, so that the test says nothing (``Trial.judge``)."""
     return not test.progress and source_outcomes(test.program) is None
 
 

@@ -99,7 +99,7 @@ class JsonValue:
         return words(self.value)
 
     def or_none(self, read: "Callable[[JsonValue], _Read]") -> _Read | None:
-        """What ``read`` makes of the value; None of a null."""
+        """The result of ``read`` on the value; None for a null."""
         return None if self.value is None else read(self)
 
     def _members(self) -> dict[str, object]:

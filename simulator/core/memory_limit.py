@@ -20,7 +20,7 @@ SHARE = 4
 """The part of the machine's memory that is the limit where nobody says another: a quarter."""
 
 _EVERY = 1024
-"""How many states or steps there are between two looks; a look costs about as much as one of them."""
+"""The states or steps between two looks; a look costs about as much as one of them."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)

@@ -304,7 +304,7 @@ class _Execution:
 
 
 class _Unknown:
-    """Which bytes of a memory are not data that was given or written.
+    """The bytes of a memory that are no data given or written.
 
     What is written is noted byte by byte, in an array of zeros that takes room only where it is.
     """
@@ -324,7 +324,7 @@ class _Unknown:
         self._written[first : first + count] = True
 
     def at(self, places: Numbers) -> LaneFlags:
-        """Whether the bytes at some places are unknown."""
+        """True of places whose bytes are unknown."""
         buffer = np.searchsorted(self._starts, places, side="right") - 1
         return ~(self._given[buffer] | self._written[places])
 

@@ -194,7 +194,7 @@ def _source_fenced(program: ScopedProgram, witness: SourceWitness) -> Fenced:
 
 
 _BOUND = 2
-"""How often a loop runs in the models' executions, as in ``litmus_run``."""
+"""The rounds of a loop in the models' executions, as in ``litmus_run``."""
 
 
 _AnyProgram = TypeVar("_AnyProgram", bound=Program[Any])

@@ -126,7 +126,7 @@ def told_weak(
 
 
 def _lacking(gaps: Sequence[Pair], fenced: Fenced) -> str:
-    """What fence the threads lack, by what the model says with it; empty if none helps."""
+    """The fence that the threads lack, confirmed by the model; empty if none helps."""
     weaker = fenced(Ordering.ACQ_REL, gaps)
     if weaker:
         return (

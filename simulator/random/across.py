@@ -48,7 +48,7 @@ _PLACES: tuple[tuple[Placement, Placement, Placement], ...] = (
     (_HERE, _MATE, _ABROAD),
     (_HERE, _ABROAD, _NEAR),
 )
-"""Of the writer, of the thread in the middle, and of the reader."""
+"""The places of the writer, of the thread in the middle, and of the reader."""
 
 
 def across_program(

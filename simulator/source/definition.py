@@ -103,7 +103,7 @@ class Candidate:
     def orders_through(
         self, flag: AddressSpace, spaces: Collection[AddressSpace], event: Event
     ) -> bool:
-        """Whether an operation orders all of ``spaces`` through a flag in ``flag``."""
+        """True of an operation that orders all of ``spaces`` through a flag in ``flag``."""
         if not self.orders_all(spaces, event) or event.operation is None:
             return False
         if event.kind is EventKind.FENCE and not self.orders(flag, event):
@@ -111,7 +111,7 @@ class Candidate:
         return not event.operation.one_as or all(space is flag for space in spaces)
 
     def orders_all(self, spaces: Collection[AddressSpace], event: Event) -> bool:
-        """Whether an operation orders each of ``spaces``."""
+        """True of an operation that orders each of ``spaces``."""
         return all(self.orders(space, event) for space in spaces)
 
     def synchronises_with(self, spaces: Collection[AddressSpace]) -> Pairs:

@@ -493,7 +493,7 @@ at a barrier and a wait there."""
 
 
 class SeqCst:
-    """What the seq_cst order of an execution is made of, for some groups, before coherence order.
+    """The parts of the seq_cst order of an execution, for some groups, before coherence order.
 
     ``groups``: those that its operations all order, by the happens-before of what orders all of
     them. An access to another group has only its place in program order: what synchronises for

@@ -60,7 +60,8 @@ from fencewright.simulator.source.events import (
     Store,
 )
 from fencewright.tools.dev.mutants_of_passes import FENCE_STRINGS, PAGE, page
-from fencewright.tools.dev.pass_mutants import ROOT, applied, limited, mutants_of
+from fencewright.tools.dev.pass_mutants import ROOT, applied, mutants_of
+from fencewright.tools.time_limit import limited
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SLICE = 40

@@ -31,12 +31,12 @@ from fencewright.tools.dev.pass_mutants import (
     FILES,
     PassMutant,
     applied,
-    limited,
     lines_of,
     lines_run,
     makes_tables,
     mutants_of,
 )
+from fencewright.tools.time_limit import limited
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 

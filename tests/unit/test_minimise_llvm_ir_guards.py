@@ -11,7 +11,8 @@ from xdsl.context import Context
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.tools.dev.mutants_of_passes import Outcome, list_of
-from fencewright.tools.dev.pass_mutants import FILES, applied, limited, mutants_of
+from fencewright.tools.dev.pass_mutants import FILES, applied, mutants_of
+from fencewright.tools.time_limit import limited
 
 MODULE = """target triple = "amdgcn-amd-amdhsa"
 @flag = internal addrspace(3) global i32 poison

@@ -176,7 +176,7 @@ def _certificate_of(mode: Target, path: Path) -> "Certificate":
 
 
 def _words_of(mode: Target) -> str:
-    """How the command line names a mode."""
+    """The words of the command line for a mode."""
     words = [mode.chip]
     if mode.features:
         words.append("--mattr " + ",".join(f"+{each}" for each in sorted(mode.features)))

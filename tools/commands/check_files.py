@@ -200,7 +200,7 @@ def unreadable(path: str, problem: Exception) -> FileReport:
 def report_or_problem(
     path: str, arguments: Namespace, read: Callable[[str, Namespace], FileReport]
 ) -> FileReport:
-    """What ``read``, as ``report_on``, makes of one file: whatever is wrong with it leaves the others alone."""
+    """The report that ``read``, as ``report_on``, makes of one file: no fault of it affects the others."""
     try:
         return read(path, arguments)
     except Exception as problem:

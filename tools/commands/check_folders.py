@@ -88,7 +88,7 @@ def _add(found: Inputs, path: str) -> None:
 
 
 def _is_code(path: str) -> bool:
-    """Whether a file has AMD assembly, a code object or PTX in it; raises ``OSError``.
+    """True of a file with AMD assembly, a code object or PTX in it; raises ``OSError``.
 
     Of a text all is looked at, of what begins as other files do its begin alone.
     """

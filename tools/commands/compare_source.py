@@ -83,7 +83,7 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 
 
 _FACTS = (Fact.CUDA_ATOMICS,)
-"""What may be promised of the source that code is compared with."""
+"""Facts that may be assumed of the source that code is compared with."""
 
 
 _NAMES = ("run", "source", "code", "counterexamples", "baseline", "write_baseline", "output")

@@ -29,7 +29,7 @@ def with_copies(page: str) -> str:
 
 
 def typed_in(language: str, text: str) -> str | None:
-    """What one types in the session ``text``; None where it is no session.
+    """The commands that a reader types in the session ``text``; None where it is no session.
 
     A ``console`` has commands after ``$``, which go on after a backslash; ``python`` statements
     after ``>>>``.

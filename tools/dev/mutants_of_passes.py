@@ -25,14 +25,13 @@ from fencewright.tools.dev.pass_mutants import (
     FILES,
     ROOT,
     PassMutant,
-    TooLong,
     applied,
-    limited,
     lines_of,
     lines_run,
     makes_tables,
     mutants_of,
 )
+from fencewright.tools.time_limit import TooLong, limited
 
 SECONDS = 5.0
 """How long one program may take with a mutant; what takes longer loops."""
@@ -166,7 +165,7 @@ _FINDS_MORE = (
 
 
 def known_further(before: Result, found: Result) -> Result:
-    """What is known of a mutant after more programs have been tried."""
+    """The outcome of a mutant after more programs have been tried."""
     if _FINDS_MORE.index(found.outcome) > _FINDS_MORE.index(before.outcome):
         return found
     return replace(before, seconds=found.seconds)

@@ -11,7 +11,6 @@ import ast
 import copy
 import functools
 import importlib
-import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -316,29 +315,6 @@ def makes_tables(mutant: PassMutant) -> bool:
 
 
 # In place
-
-
-class TooLong(Exception):
-    """What was run did not end in the time that it was given."""
-
-
-@contextmanager
-def limited(seconds: float) -> Generator[None]:
-    """Raise ``TooLong`` if what is done within does not end: a mutant may loop.
-
-    In ``seconds`` of the processor's time; in the main thread only.
-    """
-
-    def ring(signum: int, frame: FrameType | None) -> None:
-        raise TooLong
-
-    before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 @contextmanager

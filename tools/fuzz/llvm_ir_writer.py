@@ -267,7 +267,7 @@ class _KernelWriter:
         self.lines.append(f"{result} = {call}" if result else call)
 
     def words(self, opcode: str, each: source.Load | source.Store) -> tuple[str, str]:
-        """How an access begins, and how it is ordered."""
+        """The beginning of an access, and its ordering."""
         if self.form.unordered and each.scope is None and not each.volatile:
             self.weak += 1
             if self.weak % 2:

@@ -126,7 +126,7 @@ class _Reader:
             self.nested += opened
 
     def modules_from(self, start: int) -> Iterator[re.Match[str]]:
-        """Where a module begins from a place on, neither in a string nor in a comment."""
+        """The place of the next module, outside strings and comments."""
         for match in _LATER.finditer(self.text, start):
             if match[0].strip('"') in _MODULES:
                 yield match
@@ -146,7 +146,7 @@ class _Reader:
         )
 
     def _blanked(self, start: int, end: int) -> str:
-        """What is between two places, with blanks for all but aliases and line ends."""
+        """The text between two places, with blanks for all but aliases and line ends."""
         pieces: list[str] = []
         for first, after in self.aliases:
             if start <= first < end:
