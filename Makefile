@@ -114,7 +114,7 @@ campaigns: $(READY) ## run the shares of long tests that `make test` leaves (min
 	$(SIDE_BY_SIDE) -m campaign
 
 own-code: $(READY) ## compare what the passes make of the GPU kernels and 1,000 random programs with what those ask for (four minutes)
-	$(BIN)/python -m fencewright.tools.dev.own_code
+	$(BIN)/python -m fencewright.tools.dev.campaigns.own_code
 
 fuzz: $(READY) ## check the passes on random programs, and write docs/fuzz.md (two hours on two cores)
 	$(BIN)/fence-sim fuzz --jobs $(JOBS) --llvm-ir 1000 --results build/fuzz --failures tests/fuzz/seeds --page docs/fuzz.md
@@ -130,10 +130,10 @@ bench: $(READY) ## measure what the project promises
 	$(BIN)/python benchmarks/kernels_cdna.py
 
 sentinel: $(READY) ## check random programs with every LLVM that is installed, and write docs/compilers.md (five minutes on two cores)
-	$(BIN)/python -m fencewright.tools.dev.sentinel --first 800 --programs 300 --jobs $(JOBS) --page docs/compilers.md
+	$(BIN)/python -m fencewright.tools.dev.campaigns.sentinel --first 800 --programs 300 --jobs $(JOBS) --page docs/compilers.md
 
 mutants-of-passes: $(READY) ## mutate the passes, and see what notices (an hour on two cores)
-	$(BIN)/python -m fencewright.tools.dev.mutants_of_passes --jobs $(JOBS)
+	$(BIN)/python -m fencewright.tools.dev.campaigns.mutants_of_passes --jobs $(JOBS)
 
 fence-strings: $(READY) ## judge all strings of up to four fences and accesses (an hour on one core)
 	PYTHONPATH=tests/differential:tests/litmus:tests/unit $(BIN)/python tests/unit/test_fence_strings.py $(JOBS)
@@ -157,7 +157,7 @@ check-dist: $(READY) ## build both, install each in a fresh environment, and try
 	$(PYTEST) tests/release
 
 site: $(READY) ## build the site in build/site/html; every link has to lead somewhere
-	$(BIN)/python -m fencewright.tools.dev.site
+	$(BIN)/python -m fencewright.tools.dev.pages.site
 
 check-site: $(READY) ## build the site, and try it in Chromium where that is installed (a minute)
 	$(PYTEST) tests/site

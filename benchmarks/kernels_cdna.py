@@ -90,8 +90,8 @@ def llvms() -> dict[str, Counts]:
 
 def llvms_less_surplus() -> dict[str, Counts]:
     """The same without what ``fence-check --surplus`` says can go."""
-    from fencewright.checker.cdna_check import check
-    from fencewright.checker.cdna_text import read_assembly
+    from fencewright.checker.check_amd import check
+    from fencewright.lowering.cdna.code.text import read_assembly
 
     text = _emitted((KERNELS / "kernels.ll").read_text(encoding="utf-8"))
     assembly = read_assembly(text)
@@ -139,9 +139,9 @@ def executed(file: str, *, elects: bool) -> dict[str, Counts]:
     """
     from xdsl.context import Context
 
-    from fencewright.passes.cdna.cache_pass import codes_in
+    from fencewright.passes.cdna.caches.cache_pass import codes_in
     from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline
-    from fencewright.passes.remarks.remarks import function_of
+    from fencewright.tools.remarks.remarks import function_of
 
     path = KERNELS / file
     module = _read(path)
@@ -211,7 +211,7 @@ def _several_waves() -> list[str]:
 
 
 def _write_back_time() -> str:
-    from fencewright.lowering.cdna.costs import write_back_time
+    from fencewright.lowering.cdna.performance.costs import write_back_time
 
     return str(write_back_time(CHIP))
 

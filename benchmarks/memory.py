@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import Result, process_seconds, rate
 
-from fencewright.simulator.memory.access import count, model_of
+from fencewright.simulator.performance.accesses.access import count, model_of
 
 _COUNT = 16_384
 _INSTRUCTIONS = (

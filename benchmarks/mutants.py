@@ -25,10 +25,10 @@ from fencewright.simulator.certify.certificate import (
 )
 from fencewright.simulator.certify.shapes import shape_tests
 from fencewright.simulator.core.condition import And, Condition, Quantifier
-from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import NOTICES, Campaign, MutationKind, Notice, run_campaign
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "tests" / "litmus" / "ptx"

@@ -183,7 +183,7 @@ def _corpus() -> tuple[Path, str]:
 def _corpus_outcomes(paths: Sequence[Path], version: str) -> int:
     """Every outcome of every test; the number of those that the model can judge."""
     from fencewright.simulator.core.program import ProgramError
-    from fencewright.simulator.ptx.columns import read_litmus
+    from fencewright.simulator.ptx.formats.columns import read_litmus
     from fencewright.simulator.ptx.model import PtxModel, Version
     from fencewright.simulator.ptx.outcomes import outcomes
 

@@ -1,4 +1,4 @@
-"""What is found in code that others made: rules with stable names, levels, findings."""
+"""Findings in code that others made: rules with stable names, levels, and single findings."""
 
 from dataclasses import dataclass, field
 
@@ -84,7 +84,7 @@ class Finding:
     """One finding, at a line of the assembly; ``about``: the other lines that it concerns.
 
     ``lesser``: its level, where that is less than its rule's. ``source_line``: where its source asks
-    for what is missing; 0: not known. ``cost``: of what can go, in units of ``lowering.cdna.costs``
+    for what is missing; 0: not known. ``cost``: of what can go, in units of ``lowering.cdna.performance.costs``
     for the waves of a work-group, or for one if their number is not known.
     """
 
@@ -100,3 +100,60 @@ class Finding:
     def level(self) -> Level:
         """How sure and how bad it is."""
         return self.lesser or LEVELS[self.rule]
+
+
+class PtxRule(Word):
+    """What is wrong: the stable names of findings."""
+
+    PROXY_FENCE = "proxy-fence"
+    PROXY_ACQUIRE = "proxy-acquire"
+    PROXY_READS = "proxy-reads"
+    UNWAITED = "async-unwaited"
+    TENSORMAP_FENCE = "tensormap-fence"
+    READ_ONLY = "read-only"
+    GRID_DEPENDENCY = "grid-dependency"
+    MBARRIER_SCOPE = "mbarrier-scope"
+    MBARRIER_INIT = "mbarrier-init"
+    CLUSTER_BARRIER = "cluster-barrier"
+    MISSING_BARRIER = "missing-barrier"
+    UNORDERED_WAIT = "unordered-wait"
+    UNORDERED_SIGNAL = "unordered-signal"
+    SPIN = "spin-stale"
+    MBARRIER_PHASE = "mbarrier-phase"
+    MBARRIER_WAIT = "mbarrier-wait"
+    MBARRIER_BYTES = "mbarrier-bytes"
+    MBARRIER_ORDER = "mbarrier-order"
+    WGMMA_FENCE = "wgmma-fence"
+    SURPLUS_PROXY_FENCE = "surplus-proxy-fence"
+    SURPLUS_FENCE = "surplus-fence"
+    SURPLUS_RELEASE = "surplus-release"
+    SURPLUS_ACQUIRE = "surplus-acquire"
+    SURPLUS_BARRIER = "surplus-barrier"
+    SURPLUS_WAIT = "surplus-wait"
+    UNKNOWN = "unknown-instruction"
+
+
+SURPLUS = (
+    PtxRule.SURPLUS_PROXY_FENCE,
+    PtxRule.SURPLUS_FENCE,
+    PtxRule.SURPLUS_RELEASE,
+    PtxRule.SURPLUS_ACQUIRE,
+    PtxRule.SURPLUS_BARRIER,
+    PtxRule.SURPLUS_WAIT,
+)
+"""The rules about what can go."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PtxFinding:
+    """One finding, at a line of the text; ``about``: the other lines that it concerns.
+
+    ``cost``: of what can go, in the units of the prices, if that is known.
+    """
+
+    line: int
+    rule: PtxRule
+    level: Level
+    message: str
+    about: tuple[int, ...] = ()
+    cost: int = field(default=0, compare=False)

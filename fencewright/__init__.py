@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.passes.pipelines import lower_llvm_ir, lower_module
     from fencewright.passes.print.assembly import print_assembly
-    from fencewright.simulator.memory.access import access
+    from fencewright.simulator.performance.accesses.access import access
 
     __version__: str
 
@@ -22,7 +22,7 @@ __all__ = ["UnsupportedError", "access", "lower", "lower_llvm_ir", "lower_module
 
 _HOMES = {
     "UnsupportedError": "fencewright.lowering.sequence",
-    "access": "fencewright.simulator.memory.access",
+    "access": "fencewright.simulator.performance.accesses.access",
     "lower": "fencewright.lowering.lower",
     "lower_llvm_ir": "fencewright.passes.pipelines",
     "lower_module": "fencewright.passes.pipelines",

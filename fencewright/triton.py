@@ -124,7 +124,7 @@ def _cdna_name(mnemonic: str) -> str | None:
 @cache
 def _ptx_name(mnemonic: str) -> str | None:
     """What a PTX instruction is counted as: its operation, ordering and scope; None: not counted."""
-    from fencewright.lowering.ptx.statements import EffectKind, read_opcode
+    from fencewright.lowering.ptx.code.statements import EffectKind, read_opcode
     from fencewright.lowering.vocabulary import Ordering
 
     opcode = read_opcode(mnemonic)
@@ -140,7 +140,7 @@ def _ptx_name(mnemonic: str) -> str | None:
 
 
 _COUNTED_OF_PTX = frozenset({"memory", "sync", "wait", "proxy"})
-"""The kinds of operations (``lowering.ptx.statements.EffectKind``) that are counted."""
+"""The kinds of operations (``lowering.ptx.code.statements.EffectKind``) that are counted."""
 
 _NAME_OF: Mapping[str, Callable[[str], str | None]] = {"amdgcn": _cdna_name, "ptx": _ptx_name}
 """By the stage that makes assembly, what an instruction is counted as."""
@@ -228,9 +228,9 @@ class Report:
 
 
 def _cdna_findings(report: Report) -> Iterator[str]:
-    from fencewright.checker.cdna_check import check
-    from fencewright.checker.cdna_text import read_assembly
+    from fencewright.checker.check_amd import check
     from fencewright.checker.findings import Level
+    from fencewright.lowering.cdna.code.text import read_assembly
 
     assembly = read_assembly(report.assembly, report.kernel)
     for function in assembly.functions.values():
@@ -241,10 +241,9 @@ def _cdna_findings(report: Report) -> Iterator[str]:
 
 
 def _ptx_findings(report: Report) -> Iterator[str]:
-    from fencewright.checker.findings import Level
-    from fencewright.checker.ptx_findings import find_problems
-    from fencewright.checker.ptx_rules import SURPLUS
-    from fencewright.checker.ptx_text import read_ptx
+    from fencewright.checker.findings import SURPLUS, Level
+    from fencewright.checker.nvidia.findings import find_problems
+    from fencewright.lowering.ptx.code.text import read_ptx
 
     file = read_ptx(report.assembly, report.kernel)
     for function in file.functions.values():

@@ -1,6 +1,6 @@
 """What instructions cost, to choose between alternatives that are sound, never to decide what is.
 
-The rows are the target's (``lowering.cdna.costs``, ``lowering.ptx.costs``). Costs of one
+The rows are the target's (``lowering.cdna.performance.costs``, ``lowering.ptx.performance.costs``). Costs of one
 target compare with each other, costs of different targets do not.
 """
 
@@ -53,7 +53,7 @@ class _Rows(Protocol):
 @cache
 def _rows(target: str) -> _Rows:
     architecture = backend_of(target).architecture
-    return cast(_Rows, import_module(f"fencewright.lowering.{architecture}.costs"))
+    return cast(_Rows, import_module(f"fencewright.lowering.{architecture}.performance.costs"))
 
 
 def cost_of(target: str, instruction: Line | str) -> Cost:

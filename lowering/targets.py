@@ -159,7 +159,7 @@ def has_clusters(name: str) -> bool:
 
 def _load_cdna(name: str) -> Backend:
     from fencewright.lowering.cdna import select
-    from fencewright.lowering.cdna.common import load_chip
+    from fencewright.lowering.cdna.generations.common import load_chip
 
     chip = load_chip(name)
     return Backend(name, "cdna", lambda request: select.lower(chip, request))

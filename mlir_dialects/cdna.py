@@ -70,6 +70,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, ChipRow
+from fencewright.lowering.cdna.counters.waits import operand_of, split_counts
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
     Kind,
@@ -78,7 +79,6 @@ from fencewright.lowering.cdna.instructions import (
     operand_places,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
-from fencewright.lowering.cdna.waits import operand_of, split_counts
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, operands
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute

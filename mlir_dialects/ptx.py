@@ -57,6 +57,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.ptx.chip import CHIPS
+from fencewright.lowering.ptx.code.statements import number, read_opcode, read_statement
 from fencewright.lowering.ptx.instructions import (
     BARRIERS,
     IMMEDIATES,
@@ -69,7 +70,6 @@ from fencewright.lowering.ptx.instructions import (
 )
 from fencewright.lowering.ptx.instructions import ROWS as FAMILIES
 from fencewright.lowering.ptx.module import is_identifier
-from fencewright.lowering.ptx.statements import number, read_opcode, read_statement
 from fencewright.lowering.ptx.text import fill_places, read_line, words_of
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word

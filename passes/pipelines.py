@@ -21,7 +21,7 @@ from fencewright.mlir_dialects.verification import verify
 from fencewright.passes.options import DEFAULT_OPT_LEVEL, TARGET_ID, OptLevel
 
 if TYPE_CHECKING:
-    from fencewright.passes.cdna.cache_pass import CachePass
+    from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 StorePolicy: TypeAlias = Literal["auto", "back", "through"]
 """Plain stores leave dirty lines that releases write ``back``, or go ``through`` to the agent by
@@ -68,12 +68,12 @@ class MinimiseCachesPipeline(Pipeline):
     stores: StorePolicy | None = None
 
     def steps(self) -> "tuple[CachePass, ...]":
-        from fencewright.passes.cdna.clamp_caches import ClampCachesPass
-        from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
-        from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
-        from fencewright.passes.cdna.elect_release import ElectReleasePass
-        from fencewright.passes.cdna.hoist_write_backs import HoistWriteBacksPass
-        from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
+        from fencewright.passes.cdna.caches.clamp_caches import ClampCachesPass
+        from fencewright.passes.cdna.caches.drop_invalidates import DropInvalidatesPass
+        from fencewright.passes.cdna.caches.drop_write_backs import DropWriteBacksPass
+        from fencewright.passes.cdna.caches.elect_release import ElectReleasePass
+        from fencewright.passes.cdna.caches.hoist_write_backs import HoistWriteBacksPass
+        from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
 
         return (
             ClampCachesPass(self.facts),
@@ -87,7 +87,7 @@ class MinimiseCachesPipeline(Pipeline):
         )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from fencewright.passes.cdna.cache_pass import codes_in
+        from fencewright.passes.cdna.caches.cache_pass import codes_in
 
         steps = self.steps()
         for code in codes_in(op):
@@ -132,7 +132,7 @@ def _default_stores(facts: tuple[str, ...]) -> StorePolicy:
 
 def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
     """What decides how far plain stores go by themselves."""
-    from fencewright.passes.cdna.store_through import StoreThroughPass
+    from fencewright.passes.cdna.caches.store_through import StoreThroughPass
 
     if stores == "back":
         return ()
@@ -146,22 +146,22 @@ def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[Module
 
 def _on_moved() -> "tuple[CachePass, ...]":
     """What moves an invalidate, with the wait after it."""
-    from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
+    from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
 
     return (SinkInvalidatesPass(),)
 
 
 def _on_ends() -> "tuple[CachePass, ...]":
     """What takes away waits that come last, once nothing moves past them any more."""
-    from fencewright.passes.cdna.drop_last_waits import DropLastWaitsPass
+    from fencewright.passes.cdna.waits.drop_last_waits import DropLastWaitsPass
 
     return (DropLastWaitsPass(),)
 
 
 def _on_waits() -> tuple[ModulePass, ...]:
     """What moves and loosens ordering waits."""
-    from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
-    from fencewright.passes.cdna.sink_waits import SinkWaitsPass
+    from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
+    from fencewright.passes.cdna.waits.sink_waits import SinkWaitsPass
 
     return (SinkWaitsPass(), LoosenWaitsPass())
 
@@ -172,8 +172,8 @@ def _on_split_counters() -> "tuple[CachePass, ...]":
     No write-back is moved: all has to be waited for before it (llvm-project#175865), and nothing is
     gained where that wait comes earlier.
     """
-    from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
-    from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
+    from fencewright.passes.cdna.caches.drop_invalidates import DropInvalidatesPass
+    from fencewright.passes.cdna.caches.drop_write_backs import DropWriteBacksPass
 
     return (DropWriteBacksPass(), DropInvalidatesPass())
 
@@ -248,7 +248,7 @@ class CDNAPipeline(Pipeline):
 
     def steps(self) -> tuple[ModulePass, ...]:
         from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
-        from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+        from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
         from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
         from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 

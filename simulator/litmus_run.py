@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from fencewright.simulator.cdna.instructions import CdnaInstruction
     from fencewright.simulator.cdna.rows import CdnaConfiguration
     from fencewright.simulator.core.condition import Observable
+    from fencewright.simulator.core.liveness import Stagnation
     from fencewright.simulator.core.sequential import Interleaved
-    from fencewright.simulator.core.stagnation import Stagnation
-    from fencewright.simulator.ptx.columns import PtxLitmusTest
+    from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
     from fencewright.simulator.ptx.model import PtxModel
     from fencewright.simulator.source.events import ScopedInstruction
     from fencewright.simulator.source.execution import Race
@@ -259,7 +259,7 @@ class PtxTest(LanguageTest):
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
         from fencewright.simulator.pictures.execution_graph import ptx_graph
-        from fencewright.simulator.ptx.columns import witness_text
+        from fencewright.simulator.ptx.formats.columns import witness_text
         from fencewright.simulator.ptx.witnesses import allowed_witness
 
         work = limits.budget()
@@ -272,8 +272,8 @@ class PtxTest(LanguageTest):
         return (graph.story, *located)
 
     def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
-        from fencewright.simulator.ptx.columns import instruction_text
         from fencewright.simulator.ptx.events import interleaved
+        from fencewright.simulator.ptx.formats.columns import instruction_text
         from fencewright.simulator.ptx.hangs import stagnation
 
         program, model = self.test.program, self.model

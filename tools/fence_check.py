@@ -12,10 +12,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from fencewright.checker.cdna_calls import callees
-from fencewright.checker.cdna_check import scoped_with_calls
+from fencewright.checker.check_amd import scoped_with_calls
 from fencewright.checker.findings import Level
-from fencewright.checker.scoped_text import UnliftableError
+from fencewright.checker.lifting.amd_calls import callees
+from fencewright.checker.lifting.text import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.arguments import ToolArguments

@@ -41,7 +41,7 @@ from fencewright.tools.diagnostics import (
     read_bytes,
     run_tool,
 )
-from fencewright.tools.expectations import Expectations
+from fencewright.tools.inputs.expectations import Expectations
 from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.outputs import check_outputs
 from fencewright.tools.statuses import DOES_NOT_HOLD, INCOMPLETE
@@ -51,8 +51,8 @@ from fencewright.universe import ASYNCHRONOUS, PASSES, SYNCHRONOUS, UNIVERSE, in
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
     from fencewright.passes.litmus.programs import ReadOptions
-    from fencewright.passes.remarks.observer import Observer
-    from fencewright.passes.remarks.remarks import Remark
+    from fencewright.tools.remarks.observer import Observer
+    from fencewright.tools.remarks.remarks import Remark
 
 NAME = "fence-opt"
 STDIN = "<stdin>"
@@ -477,7 +477,7 @@ class FenceOptMain(xDSLOptMain):
         """Collect remarks on the chunk that comes now, if they are asked for."""
         if self.args.remarks is None and self.args.remarks_output is None:
             return
-        from fencewright.passes.remarks.observer import Observer, lowered_for
+        from fencewright.tools.remarks.observer import Observer, lowered_for
 
         self.observer = Observer(self.remarks, lowered_for(self.pipeline.passes))
 
@@ -488,7 +488,7 @@ class FenceOptMain(xDSLOptMain):
         """
         if self.observer is None:
             return []
-        from fencewright.tools.remark_writer import diagnostic, in_order, to_yaml
+        from fencewright.tools.reports.remark_writer import diagnostic, in_order, to_yaml
 
         remarks = in_order(self.remarks)
         if self.args.remarks_output is not None:

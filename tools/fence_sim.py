@@ -15,9 +15,9 @@ from fencewright.extras import how_to_get
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.core.exploration import LimitReached, Meter
-from fencewright.simulator.core.memory_limit import limited_to
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.progress import Ending, Progress
+from fencewright.simulator.core.work.memory_limit import limited_to
 from fencewright.simulator.litmus_run import (
     Limits,
     PtxTest,
@@ -60,7 +60,7 @@ from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, NO_GPU,
 from fencewright.tools.workers import FileResult, add_workers, run_side_by_side
 
 if TYPE_CHECKING:
-    from fencewright.simulator.ptx.columns import PtxLitmusTest
+    from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 
 
 class ConditionVerdict(Word):
@@ -405,9 +405,9 @@ def _written_columns(test: "PtxLitmusTest", path: str, for_dat3m: bool) -> str:
     With ``for_dat3m`` what Dat3M has not is an error.
     """
     from fencewright.simulator.core.program import ProgramError
-    from fencewright.simulator.ptx.columns import write_litmus
-    from fencewright.simulator.ptx.dat3m import check_grammar, portable
     from fencewright.simulator.ptx.events import check
+    from fencewright.simulator.ptx.formats.columns import write_litmus
+    from fencewright.simulator.ptx.formats.dat3m import check_grammar, portable
 
     try:
         check(test.program)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fencewright.checker.ptx_rules import PtxFinding
-from fencewright.checker.ptx_version import is_ptx
+from fencewright.checker.findings import PtxFinding
+from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools import diagnostics
 
 if TYPE_CHECKING:
-    from fencewright.checker.ptx_text import PtxFile, PtxFunction
+    from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction
 
 _SUFFIX = ".ptx"
 _LOOKED_AT = 1 << 16
@@ -38,7 +38,7 @@ def read_input(content: bytes, file: str) -> "PtxFile":
     Raises ``PtxError``, or ``ToolError`` for what is something else.
     """
     # Here, for most inputs are AMD's.
-    from fencewright.checker.ptx_text import PtxError, read_ptx
+    from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 
     if not content.strip():
         raise diagnostics.error("the input is empty", file)
@@ -59,7 +59,7 @@ def read_input(content: bytes, file: str) -> "PtxFile":
 
 def findings_of(module: "PtxFile") -> Iterator[PtxFinding]:
     """The findings in all functions."""
-    from fencewright.checker.ptx_findings import find_problems
+    from fencewright.checker.nvidia.findings import find_problems
 
     for function in module.functions.values():
         yield from find_problems(module, function)
@@ -67,7 +67,7 @@ def findings_of(module: "PtxFile") -> Iterator[PtxFinding]:
 
 def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
     """What each instruction provides to other threads, with its line."""
-    from fencewright.checker.ptx_lift import Lift
+    from fencewright.checker.nvidia.guarantees import Lift
 
     for function in module.functions.values():
         for each in Lift(function).lines():
@@ -84,8 +84,8 @@ def scoped(module: "PtxFile") -> "Iterator[tuple[PtxFunction, Callable[[], str]]
 
     That raises ``UnliftableError`` for what ``scoped`` cannot say.
     """
-    from fencewright.checker.ptx_calls import callees
-    from fencewright.checker.ptx_scoped import ptx_to_scoped
+    from fencewright.checker.lifting.nvidia import ptx_to_scoped
+    from fencewright.checker.lifting.nvidia_calls import callees
 
     called = callees(module)
     for function in module.functions.values():

@@ -23,11 +23,11 @@ from fencewright.simulator.core.condition import LitmusError, Outcomes
 from fencewright.simulator.core.program import Common, Placement, Thread
 from fencewright.simulator.gpu.kernels import GpuLitmusError
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.mutants import bare, placed
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.tools.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 GPUS = 2

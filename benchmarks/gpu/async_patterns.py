@@ -28,7 +28,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fencewright.gpu import Argument, Device, GpuError, description
-from fencewright.tools.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row
 
 _ROOT = Path(__file__).parents[2]
 PROGRAMS = _ROOT / "examples" / "async"

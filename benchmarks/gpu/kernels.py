@@ -30,7 +30,7 @@ from statistics import median
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from fencewright.gpu import Addressed, Argument, Device, GpuError, Kernel, description
-from fencewright.tools.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row
 
 _ROOT = Path(__file__).parents[2]
 KERNELS = _ROOT / "examples" / "kernels"

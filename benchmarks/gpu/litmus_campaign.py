@@ -19,10 +19,10 @@ from fencewright.gpu import Device, GpuError, description
 from fencewright.simulator.core.condition import Condition, LitmusError, Quantifier
 from fencewright.simulator.gpu.kernels import GpuLitmusError, arrange
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx.columns import PtxLitmusTest, read_litmus
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus
 from fencewright.simulator.ptx.instructions import AsyncCopy
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.tools.markdown import markdown_row
+from fencewright.tools.reports.markdown import markdown_row
 
 _TESTS = Path(__file__).parents[2] / "tests" / "litmus" / "gpu"
 

@@ -338,8 +338,8 @@ def counted(text: str) -> list[dict[str, int]]:
 
 def compare(accesses: Sequence[str], text: str) -> int:
     """Print predicted beside measured, by instruction; status 1 if a measured rule is broken."""
-    from fencewright.simulator.memory.access import count, model_of
-    from fencewright.simulator.memory.addresses import read
+    from fencewright.simulator.execution.addresses import read
+    from fencewright.simulator.performance.accesses.access import count, model_of
 
     launches = counted(text)
     if len(launches) != len(accesses):
@@ -374,7 +374,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=13)
     arguments = parser.parse_args()
     if arguments.step == "metrics":
-        from fencewright.simulator.memory.ptx import COUNTERS
+        from fencewright.simulator.performance.accesses.ptx import COUNTERS
 
         print(",".join(COUNTERS))
         return 0

@@ -11,7 +11,7 @@ Each launch loads some sectors with ``ld.global.ca``, does something else to the
 and loads them again; or does without the first load. Others store and load local memory. An access
 waits for the load before it, whose value its address is computed with. ``launch`` and ``text`` need
 nothing but Python. ``compare`` prints which sectors hit, and ends with status 1 if a launch counts
-otherwise than the rows of ``lowering/ptx/memory.py`` say. Where ptxas gives a load of local memory
+otherwise than the rows of ``lowering/ptx/performance/accesses.py`` say. Where ptxas gives a load of local memory
 the value that was just stored, it says so: what is left is compared.
 """
 
@@ -281,11 +281,11 @@ def predicted(launch: Launch) -> dict[str, int]:
     from xdsl.dialects.builtin import ModuleOp
 
     from fencewright.passes.traffic.ptx import programs_of
-    from fencewright.simulator.memory.executor import execute
-    from fencewright.simulator.memory.launch import Launch as LaneLaunch
-    from fencewright.simulator.memory.launch import allocate
-    from fencewright.simulator.memory.machine import machine_of
-    from fencewright.simulator.memory.traffic import TrafficObserver
+    from fencewright.simulator.execution.executor import execute
+    from fencewright.simulator.execution.launch import Launch as LaneLaunch
+    from fencewright.simulator.execution.launch import allocate
+    from fencewright.simulator.performance.machine import machine_of
+    from fencewright.simulator.performance.traffic import TrafficObserver
     from fencewright.tools.inputs.litmus_files import parse_module
 
     module: ModuleOp = parse_module("launch.mlir", in_dialect(launch))

@@ -21,8 +21,8 @@ from memory_l1 import predicted as l1_predicted
 from xdsl.context import Context
 
 from fencewright.passes.pipelines import CDNAPipeline
-from fencewright.simulator.memory.access import model_of
-from fencewright.simulator.memory.ptx import TAG_WAVEFRONTS
+from fencewright.simulator.performance.accesses.access import model_of
+from fencewright.simulator.performance.accesses.ptx import TAG_WAVEFRONTS
 from fencewright.tools.fence_sim import main as fence_sim
 from fencewright.tools.inputs.litmus_files import parse_module
 

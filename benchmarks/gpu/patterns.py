@@ -19,8 +19,8 @@ from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.gpu.kernels import GpuLitmusError, StressTest, prepare
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_prepared
 from fencewright.simulator.litmus_run import run
-from fencewright.tools.dev.patterns import FOLDER, LIMITS, Pattern, patterns, weakenings
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.dev.campaigns.patterns import FOLDER, LIMITS, Pattern, patterns, weakenings
+from fencewright.tools.reports.markdown import markdown_table
 
 ELSEWHERE = frozenset(path.stem for path in (FOLDER.parent / "async").glob("*.mlir"))
 """The patterns that ``async_patterns.py`` runs."""

@@ -29,15 +29,15 @@ from fencewright.gpu import Device, GpuError, description
 from fencewright.lowering.vocabulary import Word
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import read_only_test
-from fencewright.simulator.core.campaign import open_executor
 from fencewright.simulator.core.condition import Outcomes
+from fencewright.simulator.core.work.campaign import open_executor
 from fencewright.simulator.gpu.kernels import GpuLitmusError, StressTest, prepare
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_prepared
 from fencewright.simulator.litmus_run import PtxTest, Run, forbidden, run
 from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.ptx.mutants import bare, mutants
 from fencewright.tools.fuzz.checks import LIMITS, SETTINGS, Setting, lowered, meant_by, program_of
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table
 
 _MUTANTS = 8
 """How many of a program's mutants are tried for one that is wrong."""

@@ -1,1 +1,1 @@
-"""Code of any vendor, read: what its analyses share."""
+"""Code of any vendor: dataflow over its blocks, and its loops."""

@@ -6,7 +6,7 @@ group from the next commit on. What it may yet do, and with whom that is in conf
 
 from dataclasses import dataclass
 
-from fencewright.lowering.ptx.statements import ARRIVALS, MBARRIER_WAITS
+from fencewright.lowering.ptx.code.statements import ARRIVALS, MBARRIER_WAITS
 from fencewright.lowering.vocabulary import Word
 
 

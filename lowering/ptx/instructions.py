@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.ptx.statements import Opcode, read_opcode
+from fencewright.lowering.ptx.code.statements import Opcode, read_opcode
 from fencewright.lowering.vocabulary import Word
 
 

@@ -31,8 +31,8 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.ptx.inline import is_volatile_memory, read
-from fencewright.lowering.ptx.statements import (
+from fencewright.lowering.ptx.code.inline import is_volatile_memory, read
+from fencewright.lowering.ptx.code.statements import (
     AccessProxy,
     EffectKind,
     Statement,
@@ -742,7 +742,7 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], Said | None]] = MappingProxyType(
         "tcgen05 wait::st": _plain(scoped_async.Tcgen05WaitOp, direction=_STORES),
     }
 )
-"""By the words of its row (``lowering.ptx.statements``), what makes an operation of a statement."""
+"""By the words of its row (``lowering.ptx.code.statements``), what makes an operation of a statement."""
 
 
 def _intrinsics() -> Iterator[tuple[str, str]]:

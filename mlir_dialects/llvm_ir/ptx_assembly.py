@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from fencewright.lowering.ptx.llvm_asm import REGISTERS, UNIQUE, AsmRegister, inline_asm
+from fencewright.lowering.ptx.code.llvm_asm import REGISTERS, UNIQUE, AsmRegister, inline_asm
 from fencewright.mlir_dialects import ptx
 from fencewright.mlir_dialects.llvm_ir.dialect import type_to_text
 from fencewright.mlir_dialects.llvm_ir.write import without_casts

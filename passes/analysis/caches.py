@@ -23,9 +23,9 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
-from fencewright.lowering.cdna.common import wait_after
+from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
+from fencewright.lowering.cdna.generations.common import wait_after
 from fencewright.lowering.cdna.instructions import Counter
-from fencewright.lowering.cdna.scoreboard import SPACE_EVENTS
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import PHASES, AsyncWaitOp, BarrierOp, CacheOp, WaitOp

@@ -27,8 +27,8 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chips import ChipRow
-from fencewright.lowering.cdna.scoreboard import Scoreboard, Token
-from fencewright.lowering.cdna.split_scoreboard import SplitScoreboard
+from fencewright.lowering.cdna.counters.scoreboard import Scoreboard, Token
+from fencewright.lowering.cdna.counters.split_scoreboard import SplitScoreboard
 from fencewright.mlir_dialects.cdna import (
     BranchOp,
     CondBranchOp,
@@ -50,7 +50,7 @@ from fencewright.passes.cdna.dataflow import (
     events_at,
     solve,
 )
-from fencewright.passes.cdna.insert_split_waits import split_events_at
+from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
 
 FileType: TypeAlias = type[VGPRType] | type[SGPRType]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, events_of
 from fencewright.lowering.cdna.instructions import WITH_S_WAITCNT
-from fencewright.lowering.cdna.scoreboard import CounterEvent, events_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import (
     AsyncOp,

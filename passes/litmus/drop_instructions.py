@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.waits import counters_of
+from fencewright.lowering.cdna.counters.waits import counters_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import AsyncWaitOp, WaitOp

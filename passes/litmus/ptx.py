@@ -36,7 +36,7 @@ from fencewright.simulator.core.condition import LitmusError
 from fencewright.simulator.core.program import SIGN, Placement, Places, signed
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.ptx.columns import (
+from fencewright.simulator.ptx.formats.columns import (
     ATOMICS,
     ORDERINGS,
     OTHER_INSTRUCTIONS,

@@ -9,7 +9,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.ptx.llvm_asm import REGISTERS
+from fencewright.lowering.ptx.code.llvm_asm import REGISTERS
 from fencewright.lowering.skeleton import merged_ordering
 from fencewright.lowering.vocabulary import Ordering
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp, TopLevelOp, text_of

@@ -94,7 +94,7 @@ class _Synchronisation:
 def _synchronisation(
     operation: type[ScopedOperation], target: Target, **request: Any
 ) -> _Synchronisation:
-    from fencewright.lowering.cdna.common import NARROW
+    from fencewright.lowering.cdna.generations.common import NARROW
     from fencewright.passes.llvm_ir.split_counters import explicit_sequence
 
     sequence = explicit_sequence(target, operation.OPERATION, request)

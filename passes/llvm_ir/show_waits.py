@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.wait_field import wait_field
+from fencewright.lowering.cdna.counters.wait_field import wait_field
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped

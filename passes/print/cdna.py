@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from fencewright.lowering.cdna.assembly import VCC, Names, Printed, effect_of, insert_wait_states
+from fencewright.lowering.cdna.counters.waits import operand_of, split_counts
 from fencewright.lowering.cdna.instructions import Kind, operand_places
 from fencewright.lowering.cdna.kernel import (
     Argument,
@@ -22,7 +23,6 @@ from fencewright.lowering.cdna.kernel import (
     is_symbol,
     module_text,
 )
-from fencewright.lowering.cdna.waits import operand_of, split_counts
 from fencewright.lowering.sequence import Line, Operand, Placeholder, WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna

@@ -29,8 +29,8 @@ from xdsl.utils.hints import isa
 
 from fencewright.lowering.effects.lookup import row_of as effect_of_intrinsic
 from fencewright.lowering.effects.row import CallKind, EffectRow
-from fencewright.lowering.ptx.inline import read
-from fencewright.lowering.ptx.statements import EffectKind, Statement
+from fencewright.lowering.ptx.code.inline import read
+from fencewright.lowering.ptx.code.statements import EffectKind, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects import scoped, scoped_async
 from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_KINDS, SCOPES

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.ptx.statements import ORDERINGS, SCOPES
+from fencewright.lowering.ptx.code.statements import ORDERINGS, SCOPES
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import ptx, scoped

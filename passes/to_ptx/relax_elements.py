@@ -104,7 +104,7 @@ class _Update:
         if isinstance(self.op, scoped.AtomicRmwOp):
             self.op.ordering = ORDERINGS[Ordering.RELAXED]
             return
-        from fencewright.lowering.ptx.statements import ORDERINGS as ORDERING_WORDS
+        from fencewright.lowering.ptx.code.statements import ORDERINGS as ORDERING_WORDS
 
         words = self.name.split(".")
         relaxed = ".".join(

@@ -1,1 +1,1 @@
-"""Kernels of machine instructions as their lanes run them, for ``simulator.memory`` to count."""
+"""Kernels of machine instructions as their lanes run them, for ``simulator.performance`` to count."""

@@ -19,7 +19,7 @@ from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.instructions import MEMORY_ROWS, PACKED_ROWS, Kind, operand_places
 from fencewright.lowering.cdna.kernel import ArgumentKind, argument_offsets, entry_registers
-from fencewright.lowering.cdna.memory import LANES
+from fencewright.lowering.cdna.performance.accesses import LANES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.mlir_dialects.cdna import (
@@ -46,8 +46,7 @@ from fencewright.mlir_dialects.cdna import (
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
 from fencewright.passes.print.cdna import instruction_lines
-from fencewright.simulator.memory.access import model_of
-from fencewright.simulator.memory.cdna_arithmetic import (
+from fencewright.simulator.execution.cdna_arithmetic import (
     ARITHMETIC,
     ATOMICS,
     WITHOUT_VALUE,
@@ -56,8 +55,7 @@ from fencewright.simulator.memory.cdna_arithmetic import (
     shifted,
     words,
 )
-from fencewright.simulator.memory.policies import cdna_policy
-from fencewright.simulator.memory.program import (
+from fencewright.simulator.execution.program import (
     CacheLevel,
     Compute,
     CountedInstruction,
@@ -82,7 +80,9 @@ from fencewright.simulator.memory.program import (
     Step,
     Values,
 )
-from fencewright.simulator.memory.values import constant
+from fencewright.simulator.execution.values import constant
+from fencewright.simulator.performance.accesses.access import model_of
+from fencewright.simulator.performance.policies import cdna_policy
 
 
 def programs_of(

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.instructions import RegisterClass
-from fencewright.lowering.ptx.memory import EMPTIES_L1, LANES
+from fencewright.lowering.ptx.performance.accesses import EMPTIES_L1, LANES
 from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Line, Operand, Placeholder, UnsupportedError
 from fencewright.mlir_dialects.ptx import (
@@ -40,9 +40,8 @@ from fencewright.mlir_dialects.ptx import (
     register_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
-from fencewright.simulator.memory import mbarrier
-from fencewright.simulator.memory.policies import ptx_policy
-from fencewright.simulator.memory.program import (
+from fencewright.simulator.execution import mbarrier
+from fencewright.simulator.execution.program import (
     Argument,
     CacheLevel,
     Compute,
@@ -69,8 +68,7 @@ from fencewright.simulator.memory.program import (
     Step,
     Values,
 )
-from fencewright.simulator.memory.ptx import parse
-from fencewright.simulator.memory.ptx_arithmetic import (
+from fencewright.simulator.execution.ptx_arithmetic import (
     CROSS_LANE,
     cross_lane_function_of,
     function_of,
@@ -78,7 +76,9 @@ from fencewright.simulator.memory.ptx_arithmetic import (
     split,
     update_of,
 )
-from fencewright.simulator.memory.values import constant
+from fencewright.simulator.execution.values import constant
+from fencewright.simulator.performance.accesses.ptx import parse
+from fencewright.simulator.performance.policies import ptx_policy
 
 
 def programs_of(module: ModuleOp) -> tuple[LaneProgram, ...]:
@@ -787,7 +787,7 @@ def _fence(
 ) -> FenceInstruction:
     """What a fence does: its release waits, its acquire empties L1; neither within the CTA.
 
-    Source: ``lowering.ptx.costs`` and ``EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
+    Source: ``lowering.ptx.performance.costs`` and ``EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
     """
     scope = next((each for each in _SCOPES if each in words), "sys")
     is_of_global = "shared::cta" not in text and "shared::cluster" not in text

@@ -26,7 +26,7 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.core.program import Operand as Value
 from fencewright.simulator.ptx import instructions as ptx
-from fencewright.simulator.ptx.columns import ORDERINGS, restriction_in
+from fencewright.simulator.ptx.formats.columns import ORDERINGS, restriction_in
 from fencewright.simulator.source import events as source
 
 _RMW = frozenset(

@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheMaintenance, Encoding
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
-from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.lower import check, lower_for, lower_request
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.chip import VERSIONS, PtxForm, forms_of
@@ -65,10 +65,10 @@ from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.shapes import ShapeTest, operations, ptx_forms, shape_tests
-from fencewright.simulator.core.campaign import Task, run
 from fencewright.simulator.core.condition import Observable, Outcomes
 from fencewright.simulator.core.exploration import LimitReached, explore
 from fencewright.simulator.core.json_values import JsonFormError, JsonValue
+from fencewright.simulator.core.work.campaign import Task, run
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.source.events import ScopedProgram
@@ -249,7 +249,7 @@ class PtxMachine(Machine):
     def execution(self, code: Code, outcome: tuple[int | None, ...]) -> str:
         from fencewright.simulator.core import condition
         from fencewright.simulator.pictures.execution_graph import ptx_graph
-        from fencewright.simulator.ptx import columns as ptx_litmus
+        from fencewright.simulator.ptx.formats import columns as ptx_litmus
 
         program = ptx_program(code)
         observables = code.program.observables()
@@ -737,7 +737,7 @@ class Kept:
     """Why something stays that no test needs.
 
     ``words`` are the parts that it is about, () for all; ``where`` limits the operations and
-    modes by column, as in ``lowering.cdna.differences``.
+    modes by column, as in ``lowering.cdna.generations.differences``.
     """
 
     name: str

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.partial_runs import (
     UNKNOWN,
@@ -30,7 +31,6 @@ from fencewright.simulator.core.partial_runs import (
     PartialRunner,
     Stop,
 )
-from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.thread_runs import PathT
 
 ResultT = TypeVar("ResultT")

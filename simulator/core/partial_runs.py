@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple
 
 from fencewright.lowering.vocabulary import RmwKind
+from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.program import (
     ARITHMETIC,
     RMW,
@@ -25,7 +26,6 @@ from fencewright.simulator.core.program import (
     Label,
     Operand,
 )
-from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.thread_runs import (
     Domain,
     PathT,

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.condition import Observable
 from fencewright.simulator.core.exploration import Component, stuck_components
 from fencewright.simulator.core.program import Places, place_at
 from fencewright.simulator.core.progress import Hang, WaitingThread, not_written
-from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.thread_runs import Domain, Runner
 
 UNBOUNDED = 1 << 60

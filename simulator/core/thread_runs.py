@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
+from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving
 from fencewright.simulator.core.program import ARITHMETIC, Arithmetic, Branch, Label, Move, Operand
-from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.words import WORD_MASK
 
 Derivation: TypeAlias = Mask

@@ -28,7 +28,6 @@ from fencewright.simulator.core.program import (
     Operand,
     Thread,
 )
-from fencewright.simulator.ptx.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -48,6 +47,7 @@ from fencewright.simulator.ptx.events import (
     operands,
     variables,
 )
+from fencewright.simulator.ptx.formats.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.instructions import (
     SCOPES,
     AsyncCopy,

@@ -21,7 +21,7 @@ from fencewright.simulator.gpu.kernels import (
     StressTest,
     prepare,
 )
-from fencewright.simulator.ptx.columns import PtxLitmusTest
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 from fencewright.simulator.ptx.outcomes import outcomes
 
 _POISON = 0xFFFFFFFF

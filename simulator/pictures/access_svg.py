@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fencewright.simulator.memory.access import AccessCounts, Model
-from fencewright.simulator.memory.places import Cell, PlaceRow, Places, ranges
+from fencewright.simulator.performance.accesses.access import AccessCounts, Model
+from fencewright.simulator.performance.accesses.bank_conflicts import Cell, PlaceRow, Places, ranges
 from fencewright.simulator.pictures.missing import MissingLibraryError
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core import condition
+from fencewright.simulator.core.bit_relation import find_cycle, from_pairs, shortest_path
 from fencewright.simulator.core.condition import Observable
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
 from fencewright.simulator.core.program import (
@@ -21,7 +22,6 @@ from fencewright.simulator.core.program import (
     Thread,
     place_at,
 )
-from fencewright.simulator.core.relation import find_cycle, from_pairs, shortest_path
 from fencewright.simulator.pictures.graph_story import (
     Fenced,
     ToldEvent,
@@ -31,7 +31,7 @@ from fencewright.simulator.pictures.graph_story import (
 )
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
-from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.instructions import SCOPES, PtxFence, PtxProgram
 from fencewright.simulator.ptx.model import PtxModel, PtxWitness
 from fencewright.simulator.source import events as source_events

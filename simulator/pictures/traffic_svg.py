@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fencewright.simulator.memory.machine import Machine
-from fencewright.simulator.memory.program import LaneProgram, MemorySpace, SourcePlace
-from fencewright.simulator.memory.traffic import Flow, InstructionTraffic, Moment, Traffic
+from fencewright.simulator.execution.program import LaneProgram, MemorySpace, SourcePlace
+from fencewright.simulator.performance.machine import Machine
+from fencewright.simulator.performance.traffic import Flow, InstructionTraffic, Moment, Traffic
 from fencewright.simulator.pictures.missing import MissingLibraryError
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.program import RMW, Operand
-from fencewright.simulator.core.relation import Mask, bits
 from fencewright.simulator.core.thread_runs import Runner, StepFunctions
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.ptx.instructions import (

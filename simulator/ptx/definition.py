@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.bit_relation import pairs
 from fencewright.simulator.core.condition import FinalStates, Outcomes, Register
-from fencewright.simulator.core.pairs import Pairs, acyclic, on, plus, seq
+from fencewright.simulator.core.pair_relation import Pairs, acyclic, on, plus, seq
 from fencewright.simulator.core.program import Placement
-from fencewright.simulator.core.relation import pairs
 from fencewright.simulator.ptx.events import PtxCandidates, PtxSkeleton
 from fencewright.simulator.ptx.instructions import PtxProgram, PtxProxy, Space
 from fencewright.simulator.ptx.model import SyncRestrict, Version, observables_of

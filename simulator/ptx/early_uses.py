@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from fencewright.simulator.core.condition import Observable, Outcomes, Register
 from fencewright.simulator.core.program import place_at
-from fencewright.simulator.ptx.columns import instruction_text
+from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.ptx.instructions import PtxProgram
 from fencewright.simulator.ptx.paths import used_too_early
 

@@ -18,7 +18,9 @@ from itertools import product
 from random import Random
 from typing import Any, ClassVar
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.bit_relation import Mask, Relation, union
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving, InterleavingHint
 from fencewright.simulator.core.program import (
@@ -29,7 +31,6 @@ from fencewright.simulator.core.program import (
     ProgramError,
     signed,
 )
-from fencewright.simulator.core.relation import Mask, Relation, bits, union
 from fencewright.simulator.core.sequential import (
     UNBOUNDED,
     Counted,
@@ -48,6 +49,7 @@ from fencewright.simulator.core.thread_runs import (
 )
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.ptx.asynchronous import AsyncRunner
+from fencewright.simulator.ptx.barrier_matching import Meeting, all_met, shared_place, waits_hold_up
 from fencewright.simulator.ptx.instructions import (
     Atom,
     Bar,
@@ -72,7 +74,6 @@ from fencewright.simulator.ptx.instructions import (
     operands,
     variables,
 )
-from fencewright.simulator.ptx.meetings import Meeting, all_met, shared_place, waits_hold_up
 from fencewright.simulator.ptx.paths import (
     Pair,
     PtxEvent,

@@ -9,6 +9,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import ClassVar
 
+from fencewright.lowering.code.bits import bits
+from fencewright.simulator.core.bit_relation import Mask, Relation, is_acyclic, mask_of
 from fencewright.simulator.core.condition import (
     FinalStates,
     Memory,
@@ -33,7 +35,6 @@ from fencewright.simulator.core.partial_runs import (
     Stop,
     may_put_back,
 )
-from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
 from fencewright.simulator.core.thread_runs import StepFunctions
 from fencewright.simulator.ptx.events import (
     PtxEvent,

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Scope
+from fencewright.simulator.core.bit_relation import mask_of
 from fencewright.simulator.core.execution_graphs import Graph, Name
 from fencewright.simulator.core.exploration import WorkBudget
-from fencewright.simulator.core.program import place_at
-from fencewright.simulator.core.progress import Hang
-from fencewright.simulator.core.relation import bits, mask_of
-from fencewright.simulator.core.sequential import Interleaved
-from fencewright.simulator.core.stagnation import (
+from fencewright.simulator.core.liveness import (
     Stagnation,
     last_reads,
     search,
     waiting_threads,
     why_not_written,
 )
-from fencewright.simulator.ptx.columns import instruction_text
+from fencewright.simulator.core.program import place_at
+from fencewright.simulator.core.progress import Hang
+from fencewright.simulator.core.sequential import Interleaved
 from fencewright.simulator.ptx.events import interleaved
+from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.ptx.graphs import PtxGraphs, can_be_built
 from fencewright.simulator.ptx.instructions import SCOPES, PtxProgram
 from fencewright.simulator.ptx.model import PtxExecution, PtxModel, check_version, synchronizes

@@ -22,7 +22,21 @@ from functools import cached_property
 from itertools import islice, product
 from random import Random
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.bit_relation import (
+    Mask,
+    Relation,
+    compose,
+    find_cycle,
+    image,
+    is_acyclic,
+    mask_of,
+    pairs,
+    reflexive,
+    transitive_closure,
+    union,
+)
 from fencewright.simulator.core.condition import (
     FinalStates,
     Formula,
@@ -35,20 +49,6 @@ from fencewright.simulator.core.condition import (
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import InterleavingHint
 from fencewright.simulator.core.program import Placement, ProgramError
-from fencewright.simulator.core.relation import (
-    Mask,
-    Relation,
-    bits,
-    compose,
-    find_cycle,
-    image,
-    is_acyclic,
-    mask_of,
-    pairs,
-    reflexive,
-    transitive_closure,
-    union,
-)
 from fencewright.simulator.ptx.events import (
     PtxCandidates,
     PtxCombination,

@@ -16,11 +16,11 @@ from enum import Enum
 from functools import cached_property
 from itertools import permutations, product
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.bit_relation import transitive_closure
 from fencewright.simulator.core.condition import Outcomes, Register
 from fencewright.simulator.core.program import Arithmetic, Branch, Label, Move, Placement, Thread
-from fencewright.simulator.core.relation import bits, transitive_closure
-from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import (
     Atom,
     BarrierRole,
@@ -37,6 +37,7 @@ from fencewright.simulator.ptx.events import (
     operands,
     variables,
 )
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 from fencewright.simulator.ptx.instructions import (
     CrossingFence,
     InitFence,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.core.bit_relation import Mask
 from fencewright.simulator.core.program import Operand
-from fencewright.simulator.core.relation import Mask
 from fencewright.simulator.core.thread_runs import ThreadRun
 from fencewright.simulator.ptx.instructions import BarrierRole, PtxProxy, Restriction, Space, Unit
 

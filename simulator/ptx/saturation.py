@@ -11,15 +11,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Ordering
-from fencewright.simulator.core.relation import (
-    Mask,
-    Relation,
-    bits,
-    image,
-    inverse,
-    mask_of,
-)
+from fencewright.simulator.core.bit_relation import Mask, Relation, image, inverse, mask_of
 from fencewright.simulator.ptx.events import PtxEventKind, PtxSkeleton
 from fencewright.simulator.ptx.model import (
     LOCATION_AXIOMS,

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 
+from fencewright.lowering.code.bits import bits
+from fencewright.simulator.core.bit_relation import Relation, union
 from fencewright.simulator.core.condition import Formula, Memory, Observable
 from fencewright.simulator.core.execution_graphs import Graph, first_decided
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
-from fencewright.simulator.core.relation import Relation, bits, union
 from fencewright.simulator.ptx.graphs import PtxGraphs, can_be_built
 from fencewright.simulator.ptx.instructions import PtxProgram
 from fencewright.simulator.ptx.model import (

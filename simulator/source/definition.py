@@ -13,7 +13,15 @@ from functools import partial
 from itertools import product
 
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
-from fencewright.simulator.core.pairs import Pairs, acyclic, inverse, irreflexive, on, plus, seq
+from fencewright.simulator.core.pair_relation import (
+    Pairs,
+    acyclic,
+    inverse,
+    irreflexive,
+    on,
+    plus,
+    seq,
+)
 from fencewright.simulator.source.events import (
     Event,
     EventKind,

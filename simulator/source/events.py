@@ -19,6 +19,7 @@ from functools import cached_property
 from random import Random
 from typing import ClassVar
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -28,6 +29,7 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
+from fencewright.simulator.core.bit_relation import Mask, Relation, is_acyclic, mask_of
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.interleaving import Interleaving, InterleavingHint
 from fencewright.simulator.core.program import (
@@ -43,7 +45,6 @@ from fencewright.simulator.core.program import (
     ProgramError,
     Thread,
 )
-from fencewright.simulator.core.relation import Mask, Relation, bits, is_acyclic, mask_of
 from fencewright.simulator.core.sequential import UNBOUNDED, Gate, Interleaved, Passage
 from fencewright.simulator.core.thread_runs import (
     COMMON_STEPS,

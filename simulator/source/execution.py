@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
+from fencewright.simulator.core.bit_relation import Mask, Relation, image, inverse, mask_of, union
 from fencewright.simulator.core.program import Place, Placement
-from fencewright.simulator.core.relation import Mask, Relation, bits, image, inverse, mask_of, union
 from fencewright.simulator.source.events import (
     Event,
     EventKind,

@@ -9,6 +9,8 @@ from copy import copy
 from dataclasses import replace
 from typing import ClassVar
 
+from fencewright.lowering.code.bits import bits
+from fencewright.simulator.core.bit_relation import Mask, Relation, image, is_acyclic, mask_of
 from fencewright.simulator.core.execution_graphs import (
     INITIAL,
     Construction,
@@ -25,7 +27,6 @@ from fencewright.simulator.core.partial_runs import (
     Stop,
     may_put_back,
 )
-from fencewright.simulator.core.relation import Mask, Relation, bits, image, is_acyclic, mask_of
 from fencewright.simulator.core.thread_runs import StepFunctions, Visit
 from fencewright.simulator.source.events import (
     AtomicRmw,

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
+from fencewright.lowering.code.bits import bits
+from fencewright.simulator.core.bit_relation import mask_of
 from fencewright.simulator.core.execution_graphs import Graph, Name
 from fencewright.simulator.core.exploration import WorkBudget
-from fencewright.simulator.core.program import place_at
-from fencewright.simulator.core.progress import Hang
-from fencewright.simulator.core.relation import bits, mask_of
-from fencewright.simulator.core.sequential import Interleaved
-from fencewright.simulator.core.stagnation import (
+from fencewright.simulator.core.liveness import (
     Stagnation,
     barriers_agree,
     last_reads,
@@ -16,6 +14,9 @@ from fencewright.simulator.core.stagnation import (
     waiting_threads,
     why_not_written,
 )
+from fencewright.simulator.core.program import place_at
+from fencewright.simulator.core.progress import Hang
+from fencewright.simulator.core.sequential import Interleaved
 from fencewright.simulator.source.events import (
     Event,
     EventKind,

@@ -40,6 +40,18 @@ from dataclasses import dataclass
 from itertools import product
 from random import Random
 
+from fencewright.lowering.code.bits import bits
+from fencewright.simulator.core.bit_relation import (
+    Mask,
+    Relation,
+    find_cycle,
+    is_acyclic,
+    mask_of,
+    pairs,
+    shortest_path,
+    transitive_closure,
+    union,
+)
 from fencewright.simulator.core.condition import (
     Memory,
     Observable,
@@ -50,18 +62,6 @@ from fencewright.simulator.core.condition import (
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
 from fencewright.simulator.core.interleaving import InterleavingHint
 from fencewright.simulator.core.program import ProgramError
-from fencewright.simulator.core.relation import (
-    Mask,
-    Relation,
-    bits,
-    find_cycle,
-    is_acyclic,
-    mask_of,
-    pairs,
-    shortest_path,
-    transitive_closure,
-    union,
-)
 from fencewright.simulator.source.events import (
     Candidates,
     Combination,

@@ -9,9 +9,10 @@ access to the other the first that does not synchronise is what is missing.
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.vocabulary import Scope
+from fencewright.simulator.core.bit_relation import Mask, Relation, mask_of, transitive_closure
 from fencewright.simulator.core.program import Place, place_at
-from fencewright.simulator.core.relation import Mask, Relation, bits, mask_of, transitive_closure
 from fencewright.simulator.source.events import Cmpxchg, Event, EventKind
 from fencewright.simulator.source.execution import Execution, Frame, Link, Race, RacingAccess
 

@@ -15,7 +15,7 @@ from itertools import groupby
 
 from llvm_oracle import TRIPLE, Point, Tokens, function_alone, matrix, split_points
 
-from fencewright.lowering.cdna.waits import read_wait
+from fencewright.lowering.cdna.counters.waits import read_wait
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
 
 _COMPILE = """

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from fencewright.lowering.cdna.differences import LlvmDifference
+from fencewright.lowering.cdna.generations.differences import LlvmDifference
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,

@@ -1,7 +1,7 @@
 """gfx1250 against LLVM 24: every operation x ordering x scope x address space x hint.
 
 ``compat=llvm`` is LLVM 24's code, letter for letter but for registers; the default differs as
-``lowering.cdna.differences_gfx1250`` says.
+``lowering.cdna.generations.differences_gfx1250`` says.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from llvm24_oracle import (
 )
 from llvm_oracle import Point, Tokens, explain
 
-from fencewright.lowering.cdna.differences_gfx1250 import DIFFERENCES
+from fencewright.lowering.cdna.generations.differences_gfx1250 import DIFFERENCES
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import Compat, Scope
 

@@ -1,6 +1,6 @@
 """Every operation x ordering x scope x address space, ours against LLVM's own lowering.
 
-Each difference must be one that ``lowering.cdna.differences`` names, and each of its
+Each difference must be one that ``lowering.cdna.generations.differences`` names, and each of its
 rows must be met somewhere.
 """
 
@@ -13,7 +13,7 @@ import pytest
 from campaigns import Share, shares
 from llvm_oracle import Point, Tokens, explain, llvm_sequences, matrix, normal_form
 
-from fencewright.lowering.cdna.differences import DIFFERENCES
+from fencewright.lowering.cdna.generations.differences import DIFFERENCES
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Compat, L2PerAgent

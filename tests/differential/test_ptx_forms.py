@@ -14,7 +14,7 @@ import pytest
 from ptxas import find_assemblers
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.ptx.forms import FORMS, SLOTS, slots_of
+from fencewright.lowering.ptx.code.forms import FORMS, SLOTS, slots_of
 from fencewright.lowering.ptx.instructions import (
     OPERATIONS,
     ROWS,

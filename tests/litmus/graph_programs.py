@@ -23,7 +23,6 @@ from fencewright.simulator.core.program import (
     Program,
     Thread,
 )
-from fencewright.simulator.ptx.columns import parse_litmus
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -37,6 +36,7 @@ from fencewright.simulator.ptx.events import (
     PtxProxy,
     St,
 )
+from fencewright.simulator.ptx.formats.columns import parse_litmus
 from fencewright.simulator.ptx.instructions import Alias, AsyncCopy, CommitGroup, WaitGroup
 from fencewright.simulator.source.events import (
     AtomicRmw,

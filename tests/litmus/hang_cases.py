@@ -31,7 +31,7 @@ from fencewright.simulator.core.sequential import (
     State,
     ThreadState,
 )
-from fencewright.simulator.ptx.columns import parse_litmus
+from fencewright.simulator.ptx.formats.columns import parse_litmus
 from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
     Atom,

@@ -16,7 +16,8 @@ from guard_llvm_ir import Kept
 from pass_trials import LIMITS, ONE, Trial, View, meant_by
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.cdna_text import AssemblyError, read_assembly
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir

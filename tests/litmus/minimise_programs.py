@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test

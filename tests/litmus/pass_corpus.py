@@ -49,33 +49,33 @@ ON_FACTS = (
 )
 
 VIEWS: Mapping[str, tuple[View, ...]] = {
-    "passes/cdna/loosen_waits.py": ON_CDNA,
+    "passes/cdna/waits/loosen_waits.py": ON_CDNA,
     "passes/scoped/merge_fences.py": (SCOPED, OUTLINED, *FOLDED),
-    "passes/cdna/sink_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/caches/sink_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
     "passes/to_ptx/merge_ptx_fences.py": ON_PTX,
     "passes/to_ptx/fold_fences.py": (*FOLDED, *ON_PTX[1:]),
-    "passes/cdna/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/cdna/drop_last_waits.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/cdna/drop_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/cdna/elect_release.py": ON_CDNA,
-    "passes/cdna/hoist_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
-    "passes/cdna/clamp_caches.py": ON_FACTS,
+    "passes/cdna/caches/drop_invalidates.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/waits/drop_last_waits.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/caches/drop_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/caches/elect_release.py": ON_CDNA,
+    "passes/cdna/caches/hoist_write_backs.py": (*ON_CDNA, *ON_LLVM_IR),
+    "passes/cdna/caches/clamp_caches.py": ON_FACTS,
     "passes/scoped/clamp_scopes.py": ON_FACTS,
     "passes/scoped/infer_address_spaces.py": (ON_CDNA[0], on_cdna("gfx90a")),
     "passes/analysis/acquire_fences.py": ON_PTX,
-    "passes/cdna/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
-    "passes/cdna/sink_waits.py": ON_CDNA,
-    "passes/cdna/insert_waits.py": ON_CDNA,
+    "passes/cdna/caches/store_through.py": (*ON_CDNA[-2:], *ON_LLVM_IR[-2:]),
+    "passes/cdna/waits/sink_waits.py": ON_CDNA,
+    "passes/cdna/waits/insert_waits.py": ON_CDNA,
     "passes/cdna/dataflow.py": ON_CDNA,
     "passes/scoped/acquire_on_success.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
     "passes/analysis/exchanges.py": (SCOPED, *ON_CDNA[:3], *ON_LLVM_IR),
     "passes/analysis/caches.py": (*ON_CDNA, *ON_LLVM_IR),
-    "lowering/cdna/scoreboard.py": ON_CDNA,
+    "lowering/cdna/counters/scoreboard.py": ON_CDNA,
     "lowering/cdna/select.py": ON_CDNA,
     "lowering/ptx/select.py": ON_PTX,
     "lowering/facts.py": ON_FACTS,
     "passes/analysis/split_edges.py": (*ON_CDNA[:3], *ON_LLVM_IR),
-    "passes/cdna/kernel_caches.py": ON_CDNA,
+    "passes/cdna/caches/kernel_caches.py": ON_CDNA,
     "passes/llvm_ir/await_values.py": ON_LLVM_IR,
     "passes/llvm_ir/caches.py": ON_LLVM_IR,
     "passes/analysis/llvm_ir_memory.py": ON_LLVM_IR,
@@ -103,16 +103,16 @@ _CACHE_PASSES = frozenset(
 _LOWERING_OF_LLVM_IR = frozenset({"passes/llvm_ir/lower_scoped_llvm_ir.py"})
 PASSES: Mapping[str, frozenset[str]] = {
     "passes/analysis/caches.py": _CACHE_PASSES,
-    "passes/cdna/drop_invalidates.py": _CACHE_PASSES,
-    "passes/cdna/drop_write_backs.py": _CACHE_PASSES,
+    "passes/cdna/caches/drop_invalidates.py": _CACHE_PASSES,
+    "passes/cdna/caches/drop_write_backs.py": _CACHE_PASSES,
     "passes/scoped/merge_fences.py": frozenset(
         {"passes/scoped/merge_fences.py", "passes/to_ptx/fold_fences.py"}
     ),
-    "passes/cdna/loosen_waits.py": frozenset(
-        {"passes/cdna/sink_waits.py", "passes/cdna/loosen_waits.py"}
+    "passes/cdna/waits/loosen_waits.py": frozenset(
+        {"passes/cdna/waits/sink_waits.py", "passes/cdna/waits/loosen_waits.py"}
     ),
-    "passes/cdna/dataflow.py": frozenset({"passes/cdna/insert_waits.py"}),
-    "lowering/cdna/scoreboard.py": _CACHE_PASSES
+    "passes/cdna/dataflow.py": frozenset({"passes/cdna/waits/insert_waits.py"}),
+    "lowering/cdna/counters/scoreboard.py": _CACHE_PASSES
     | {f"passes/cdna/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
     "lowering/cdna/select.py": frozenset({"passes/to_cdna/convert_scoped_to_cdna.py"}),
     "lowering/ptx/select.py": frozenset({"passes/to_ptx/convert_scoped_to_ptx.py"}),
@@ -120,12 +120,12 @@ PASSES: Mapping[str, frozenset[str]] = {
         {"passes/to_ptx/convert_scoped_to_ptx.py", "passes/llvm_ir/lower_scoped_llvm_ir.py"}
     ),
     "lowering/facts.py": frozenset(
-        {"passes/scoped/clamp_scopes.py", "passes/cdna/clamp_caches.py"}
+        {"passes/scoped/clamp_scopes.py", "passes/cdna/caches/clamp_caches.py"}
     ),
     "passes/scoped/acquire_on_success.py": _CACHE_PASSES | {"passes/scoped/acquire_on_success.py"},
     "passes/analysis/exchanges.py": frozenset({"passes/scoped/acquire_on_success.py"}),
     "passes/analysis/split_edges.py": _CACHE_PASSES | {"passes/scoped/acquire_on_success.py"},
-    "passes/cdna/kernel_caches.py": _CACHE_PASSES,
+    "passes/cdna/caches/kernel_caches.py": _CACHE_PASSES,
     "passes/llvm_ir/caches.py": _CACHE_PASSES | {"passes/llvm_ir/await_values.py"},
     "passes/analysis/llvm_ir_memory.py": _LOWERING_OF_LLVM_IR
     | {"passes/scoped/acquire_on_success.py", "passes/llvm_ir/await_values.py"},
@@ -248,7 +248,7 @@ def fits(program: SmallProgram, view: View) -> bool:
 
 def at_random(file: str, first: int, count: int) -> Iterator[Trial]:
     """Random programs, one view of each in turn."""
-    elects = file == "passes/cdna/elect_release.py"
+    elects = file == "passes/cdna/caches/elect_release.py"
     for seed, view in zip(range(first, first + count), cycle(VIEWS.get(file, ())), strict=False):
         yield from drawn(view, seed, 1, elects=elects)
 

@@ -34,9 +34,9 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     count_attr,
 )
-from fencewright.passes.cdna.insert_waits import InsertWaitsPass
-from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
-from fencewright.passes.cdna.sink_waits import SinkWaitsPass
+from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
+from fencewright.passes.cdna.waits.sink_waits import SinkWaitsPass
 
 VMCNT, LGKMCNT = "vmcnt", "lgkmcnt"
 VECTOR, LDS, FLAT, SCALAR, MAY_COUNT = "vector", "lds", "flat", "scalar", "may count"
@@ -572,11 +572,11 @@ def _after_wait(phase: str, counter: str, state: State) -> tuple[str, State]:
 
 FILES = frozenset(
     {
-        "passes/cdna/sink_waits.py",
-        "passes/cdna/loosen_waits.py",
-        "passes/cdna/insert_waits.py",
+        "passes/cdna/waits/sink_waits.py",
+        "passes/cdna/waits/loosen_waits.py",
+        "passes/cdna/waits/insert_waits.py",
         "passes/cdna/dataflow.py",
-        "lowering/cdna/scoreboard.py",
+        "lowering/cdna/counters/scoreboard.py",
     }
 )
 """The files that decide how these kernels wait."""

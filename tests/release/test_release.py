@@ -15,7 +15,7 @@ from shlex import quote
 import pytest
 
 from fencewright.extras import GROUPS
-from fencewright.tools.dev.doc_examples import examples_of
+from fencewright.tools.dev.pages.doc_examples import examples_of
 
 ROOT = Path(__file__).parents[2]
 START = ROOT / "docs" / "start.md"

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from fencewright.tools.dev import site
+from fencewright.tools.dev.pages import site
 
 MINUTES = 60_000
 """In milliseconds; on a busy machine Python takes one to start in a browser."""

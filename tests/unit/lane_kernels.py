@@ -12,9 +12,9 @@ from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.passes.pipelines import PTXPipeline
 from fencewright.passes.traffic.ptx import programs_of
-from fencewright.simulator.memory.executor import LIMIT, execute
-from fencewright.simulator.memory.launch import ArgumentValue, Launch, Memory, allocate
-from fencewright.simulator.memory.program import Executed, LaneProgram
+from fencewright.simulator.execution.executor import LIMIT, execute
+from fencewright.simulator.execution.launch import ArgumentValue, Launch, Memory, allocate
+from fencewright.simulator.execution.program import Executed, LaneProgram
 from fencewright.tools.inputs.located_parser import LocatedParser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -24,7 +24,7 @@ from minimise_programs import (
 from minimise_programs import lower as lowered
 
 from fencewright import lower
-from fencewright.lowering.cdna import common
+from fencewright.lowering.cdna.generations import common
 from fencewright.lowering.lower import forget_sequences
 from fencewright.lowering.skeleton import SKELETON
 from fencewright.lowering.table import row

@@ -2,11 +2,11 @@
 
 import pytest
 
-from fencewright.checker.align import Alignment, Method, align
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_text import read_assembly
-from fencewright.checker.source_program import DebugPlace
-from fencewright.checker.source_text import read_source
+from fencewright.checker.source.align import Alignment, Method, align
+from fencewright.checker.source.program import DebugPlace
+from fencewright.checker.source.text import read_source
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import read_assembly
 
 TAIL = """
 !1 = !DIFile(filename: "k.py", directory: "/")

@@ -42,7 +42,7 @@ from fencewright.mlir_dialects.cdna import (
 )
 from fencewright.passes.cdna import allocate_registers as allocator
 from fencewright.passes.cdna.allocate_registers import FILES, allocate_registers
-from fencewright.passes.cdna.insert_waits import insert_waits
+from fencewright.passes.cdna.waits.insert_waits import insert_waits
 
 Register = VGPRType | SGPRType
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.tools import fence_check
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 

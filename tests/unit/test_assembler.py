@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.cdna_instruction_names import (
+from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.operands.instruction_names import (
     NAMES_GFX9,
     NAMES_GFX10,
     NAMES_GFX11,
     NAMES_GFX12,
 )
-from fencewright.checker.cdna_operands import fault_of
-from fencewright.checker.cdna_text import (
-    AssemblyError,
+from fencewright.lowering.cdna.code.operands.operands import fault_of
+from fencewright.lowering.cdna.code.text import (
     Registers,
     code_lines,
     read_assembly,
     read_instruction,
     read_integer,
 )
-from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.tools import fence_check
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 

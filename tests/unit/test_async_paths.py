@@ -5,9 +5,10 @@ from functools import cache
 
 import pytest
 
-from fencewright.simulator.ptx import columns, definition
-from fencewright.tools.dev import async_paths
-from fencewright.tools.dev.async_paths import INSTRUCTIONS, Instruction, Route, answers
+from fencewright.simulator.ptx import definition
+from fencewright.simulator.ptx.formats import columns
+from fencewright.tools.dev.pages import async_paths
+from fencewright.tools.dev.pages.async_paths import INSTRUCTIONS, Instruction, Route, answers
 
 NAMED = (
     *("ld.global.nc", "ld.ca", "ld.cg", "ld.volatile", "prefetch", "cp.async.bulk.prefetch"),

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker import cdna_calls, scoped_text
-from fencewright.checker.cdna_check import scoped_with_calls
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_text import Assembly, read_assembly
-from fencewright.checker.ptx_scoped import ptx_to_scoped
-from fencewright.checker.ptx_text import PtxFile, read_ptx
-from fencewright.checker.scoped_text import UnliftableError
+from fencewright.checker.check_amd import scoped_with_calls
+from fencewright.checker.lifting import amd_calls as cdna_calls
+from fencewright.checker.lifting import text as scoped_text
+from fencewright.checker.lifting.nvidia import ptx_to_scoped
+from fencewright.checker.lifting.text import UnliftableError
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.lowering.ptx.code.text import PtxFile, read_ptx
 from fencewright.tools import fence_check
 
 ENTRY = "s_waitcnt vmcnt(0) lgkmcnt(0)"

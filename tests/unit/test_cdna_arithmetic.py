@@ -18,7 +18,7 @@ from fencewright.lowering.cdna.instructions import (
     VALU_ROWS,
 )
 from fencewright.lowering.vocabulary import Operation
-from fencewright.simulator.memory.cdna_arithmetic import (
+from fencewright.simulator.execution.cdna_arithmetic import (
     ARITHMETIC,
     ATOMICS,
     WITHOUT_VALUE,

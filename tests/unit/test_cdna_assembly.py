@@ -29,7 +29,7 @@ from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import CDNA, SGPRType, VGPRType
 from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
-from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.print.cdna import CDNAAssemblyTarget, literal
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.tools.llvm_tools import find_llvm_tool

@@ -5,13 +5,17 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from fencewright.checker.cdna_accesses import mode_of
-from fencewright.checker.cdna_counters import OutstandingTokens, Tokens
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_state import Code, State, code_of, leave, solve
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.amd.accesses import mode_of
+from fencewright.checker.amd.state import Code, State, code_of, leave, solve
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.scoreboard import CounterEvent, CounterEventKind, CounterState
+from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.cdna.counters.scoreboard import (
+    CounterEvent,
+    CounterEventKind,
+    CounterState,
+)
 
 TOKENS = Tokens(("v0", "v1", "v2"))
 NAMES: tuple[str | int, ...] = ("v0", "v1", "v2", 0, 1, 2, 3)
@@ -103,7 +107,7 @@ def _visits(code: Code, monkeypatch: pytest.MonkeyPatch) -> int:
         visits += 1
         return leave(code, number, entry)
 
-    monkeypatch.setattr("fencewright.checker.cdna_state.leave", counted)
+    monkeypatch.setattr("fencewright.checker.amd.state.leave", counted)
     solve(code)
     return visits
 

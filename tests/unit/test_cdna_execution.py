@@ -5,7 +5,7 @@ only when an ``s_waitcnt`` covers it, and touching the register before that is a
 instruction selection, waits and register allocation are all tested. ``Reference`` evaluates the
 same program's ``arith``, ``cf``, ``llvm`` and ``scoped`` operations. Memory is sequential here;
 orderings between waves are the simulator's business. The same programs are run by the executor of
-``simulator.memory``.
+``simulator.performance``.
 """
 
 import io
@@ -31,13 +31,13 @@ from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import CDNA
 from fencewright.passes.cdna.allocate_registers import AllocateRegistersPass
-from fencewright.passes.cdna.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.print.cdna import CDNAAssemblyTarget
 from fencewright.passes.to_cdna.builder import bits_of
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.passes.traffic.cdna import programs_of
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import BufferOfSize, Launch, allocate
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 EXECUTED = sorted(name for name, chip in CHIPS.items() if not chip.splits_counters)

@@ -6,19 +6,20 @@ from pathlib import Path
 import pytest
 from test_source_check import CONSUMER, PRODUCER, Lines, asm, check, ir, rules
 
-from fencewright.checker.cdna_accesses import Mode, mode_of, wave_size_of
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_hazards import find_hazards
-from fencewright.checker.cdna_state import code_of, solve
-from fencewright.checker.cdna_surplus import find_surplus
-from fencewright.checker.cdna_text import Assembly, AssemblyError, read_assembly
+from fencewright.checker.amd.accesses import Mode, mode_of, wave_size_of
+from fencewright.checker.amd.comparison.against_source import compare
+from fencewright.checker.amd.hazards import find_hazards
+from fencewright.checker.amd.state import code_of, solve
+from fencewright.checker.amd.surplus import find_surplus
 from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.obligations import GFX9
-from fencewright.checker.passed_on import passed_on
-from fencewright.checker.source_check import compare
-from fencewright.checker.source_text import read_source
+from fencewright.checker.source.cumulativity import passed_on
+from fencewright.checker.source.obligations import GFX9
+from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
-from fencewright.lowering.cdna.costs import cost_of, read_line
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.lowering.cdna.performance.costs import cost_of, read_line
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.commands.check_files import read_input
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

@@ -9,15 +9,15 @@ import pytest
 from test_cdna_gfx10 import BY_BARRIER, PASSES_ON, assembly, narrowed
 from test_source_check import CONSUMER, PRODUCER, Lines, check, rules
 
-from fencewright.checker.cdna_accesses import Mode, mode_of
-from fencewright.checker.cdna_check import check as check_function
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_hazards import find_hazards
-from fencewright.checker.cdna_state import code_of, solve
-from fencewright.checker.cdna_surplus import find_surplus
-from fencewright.checker.cdna_targets import chip_of
-from fencewright.checker.cdna_text import AssemblyError
+from fencewright.checker.amd.accesses import Mode, mode_of
+from fencewright.checker.amd.hazards import find_hazards
+from fencewright.checker.amd.state import code_of, solve
+from fencewright.checker.amd.surplus import find_surplus
+from fencewright.checker.check_amd import check as check_function
 from fencewright.checker.findings import Rule
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.other_chips import chip_of
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import fence_check
 from fencewright.tools.commands.check_files import read_input

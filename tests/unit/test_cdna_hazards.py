@@ -8,18 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Mode
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_hazards import find_hazards
-from fencewright.checker.cdna_listing import read_disassembly
-from fencewright.checker.cdna_state import code_of, solve
-from fencewright.checker.cdna_text import (
-    AssemblyError,
-    AssemblyInstruction,
-    Function,
-    read_assembly,
-)
+from fencewright.checker.amd.accesses import Mode
+from fencewright.checker.amd.hazards import find_hazards
+from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.listing import read_disassembly
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function, read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.commands.check_files import checked
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 
-from fencewright.checker.cdna_flow import Flow, flow_of
-from fencewright.checker.cdna_lanes import Diagrams
-from fencewright.checker.cdna_rows import LOGIC, SAVING
-from fencewright.checker.cdna_text import read_assembly
-from fencewright.checker.source_paths import walks
+from fencewright.checker.amd.comparison.paths import walks
+from fencewright.checker.amd.lanes import Diagrams
+from fencewright.checker.amd.machine_rows import LOGIC, SAVING
+from fencewright.lowering.cdna.code.flow import Flow, flow_of
+from fencewright.lowering.cdna.code.text import read_assembly
 
 FIRST, LAST = "v_mov_b32_e32 v1, 1", "v_mov_b32_e32 v2, 2"
 

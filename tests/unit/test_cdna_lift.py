@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Mode, Operation, OperationKind
-from fencewright.checker.cdna_lift import LiftedFunction, describe, late_bits, lift
-from fencewright.checker.cdna_text import Function, read_assembly
+from fencewright.checker.amd.accesses import Mode, Operation, OperationKind
+from fencewright.checker.amd.guarantees import LiftedFunction, describe, late_bits, lift
 from fencewright.lowering.cdna.caches import Caches
+from fencewright.lowering.cdna.code.text import Function, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 HEAD = 4

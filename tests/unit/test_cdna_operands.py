@@ -5,14 +5,14 @@ import re
 import pytest
 from llvm_operands import reason, recorded
 
-from fencewright.checker.cdna_operands import (
+from fencewright.lowering.cdna.code.operands.gfx9 import FAMILIES
+from fencewright.lowering.cdna.code.operands.operands import (
     Effects,
     InstructionKind,
     effects_of,
     family_of,
     registers_in,
 )
-from fencewright.checker.cdna_operands_gfx9 import FAMILIES
 from fencewright.lowering.vocabulary import AddressSpace
 
 RECORDED = "llvm22.tsv"

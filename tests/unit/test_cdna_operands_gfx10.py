@@ -3,10 +3,10 @@
 import pytest
 from llvm_operands import reason, recorded
 
-from fencewright.checker.cdna_family import InstructionKind
-from fencewright.checker.cdna_operands import effects_of, family_of
-from fencewright.checker.cdna_operands_gfx10 import FAMILIES_GFX10, FAMILIES_GFX11
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.operands.gfx10 import FAMILIES_GFX10, FAMILIES_GFX11
+from fencewright.lowering.cdna.code.operands.operands import effects_of, family_of
 
 GFX10, GFX11 = Generation.GFX1030, Generation.GFX1100
 RECORDED = {GFX10: "llvm22_gfx1030.tsv", GFX11: "llvm22_gfx1100.tsv"}

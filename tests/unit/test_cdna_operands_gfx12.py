@@ -3,10 +3,10 @@
 import pytest
 from llvm_operands import reason, recorded
 
-from fencewright.checker.cdna_family import InstructionKind
-from fencewright.checker.cdna_operands import effects_of
-from fencewright.checker.cdna_operands_gfx12 import FAMILIES_GFX12
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.operands.gfx12 import FAMILIES_GFX12
+from fencewright.lowering.cdna.code.operands.operands import effects_of
 
 RECORDED = "llvm22_gfx1200.tsv"
 GFX12 = Generation.GFX1200

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Mode
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_lift import lift_code
-from fencewright.checker.cdna_patterns import find_patterns
-from fencewright.checker.cdna_state import code_of, solve
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.amd.accesses import Mode
+from fencewright.checker.amd.guarantees import lift_code
+from fencewright.checker.amd.patterns import find_patterns
+from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
 
 HEAD = 4

@@ -2,20 +2,20 @@
 
 import pytest
 
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_listing import read_disassembly
-from fencewright.checker.cdna_program import HazardError, ThreadLaunch, read_thread
-from fencewright.checker.cdna_rows import ROWS
-from fencewright.checker.cdna_text import (
+from fencewright.checker.amd.machine_rows import ROWS
+from fencewright.checker.execute.amd import HazardError, ThreadLaunch, read_thread
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.listing import read_disassembly
+from fencewright.lowering.cdna.code.text import (
     Assembly,
-    AssemblyError,
     AssemblyInstruction,
     AssemblyLabel,
     KernelArgument,
     Registers,
     read_assembly,
 )
-from fencewright.checker.cdna_waits import wait_counts
+from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Operation, OperationKind
-from fencewright.checker.cdna_check import Checked, check
-from fencewright.checker.cdna_text import Assembly, read_assembly
-from fencewright.checker.scoped_text import UnliftableError
+from fencewright.checker.amd.accesses import Operation, OperationKind
+from fencewright.checker.check_amd import Checked, check
+from fencewright.checker.lifting.text import UnliftableError
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import Scope
 from fencewright.tools import fence_opt
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

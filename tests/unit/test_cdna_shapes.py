@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings import Level
+from fencewright.lowering.cdna.code.text import read_assembly
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Mode, mode_of
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_state import State, code_of, solve
-from fencewright.checker.cdna_surplus import Surplus, find_surplus
-from fencewright.checker.cdna_text import Assembly, Function, read_assembly
+from fencewright.checker.amd.accesses import Mode, mode_of
+from fencewright.checker.amd.state import State, code_of, solve
+from fencewright.checker.amd.surplus import Surplus, find_surplus
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings import Level, Rule
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools.dev.deletions import provided
+from fencewright.tools.dev.campaigns.deletions import provided
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROOT = Path(__file__).parents[2]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from fencewright.checker.cdna_targets import chip_of, unknown_instructions
-from fencewright.checker.cdna_text import Assembly, AssemblyError, read_assembly
+from fencewright.lowering.cdna.code.other_chips import chip_of, unknown_instructions
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 
 
 def assembly(chip: str, *body: str) -> Assembly:

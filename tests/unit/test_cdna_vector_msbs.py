@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from llvm_operands import recorded
 
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_flow import Flow, flow_of
-from fencewright.checker.cdna_text import AssemblyError, read_assembly
-from fencewright.checker.cdna_vector_msbs import mode_of, with_whole_numbers
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings import Finding, Rule
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.flow import Flow, flow_of
+from fencewright.lowering.cdna.code.operands.vector_msbs import mode_of, with_whole_numbers
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 GFX1250 = Generation.GFX1250

@@ -19,7 +19,7 @@ import pytest
 from fencewright.lowering.cdna import select
 from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.lower import check, lower_request
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, WaitCounts
 from fencewright.lowering.table import Illegal, Row, Table
@@ -56,7 +56,7 @@ from fencewright.simulator.certify.certificate import (
     shipped,
 )
 from fencewright.simulator.certify.shapes import operations, shape_tests
-from fencewright.simulator.core.campaign import TaskRunner, open_executor
+from fencewright.simulator.core.work.campaign import TaskRunner, open_executor
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from test_campaign import cluster
 
-from fencewright.checker.findings import Rule
-from fencewright.checker.ptx_rules import PtxRule
+from fencewright.checker.findings import PtxRule, Rule
 from fencewright.tools import fence_check
 from fencewright.tools.commands import check_files, check_folders
 from fencewright.tools.reports import sarif

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fencewright.lowering.cdna import assembly, caches, memory
+from fencewright.lowering.cdna import assembly, caches
 from fencewright.lowering.cdna.chips import (
     CHIPS,
     KNOWN_CHIPS,
@@ -21,9 +21,10 @@ from fencewright.lowering.cdna.chips import (
     Generation,
     chips_of,
 )
-from fencewright.lowering.cdna.common import load_chip
+from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts
-from fencewright.lowering.cdna.memory import HIERARCHIES
+from fencewright.lowering.cdna.performance import accesses as memory
+from fencewright.lowering.cdna.performance.accesses import HIERARCHIES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.targets import backend_of, known_targets
@@ -81,7 +82,7 @@ def test_a_twin_does_not_change_the_order_of_settings(twin: dict[str, Any]) -> N
 
 def test_a_generation_without_rows_says_which_are_missing() -> None:
     said = said_of("generation")
-    assert said.pop("backend_of") == "gfx9y: no file of rows lowering/cdna/gfx9y.py"
+    assert said.pop("backend_of") == "gfx9y: no file of rows lowering/cdna/generations/gfx9y.py"
     assert set(said) == {"lowering.cdna.assembly", "lowering.cdna.caches", "simulator.cdna.rows"}
     for message in said.values():
         assert "no row covers" in message
@@ -144,7 +145,9 @@ def test_what_was_measured_is_of_chips_in_the_rows() -> None:
 # No other place names a chip
 
 
-ROWS = {f"lowering/cdna/{name}.py" for name in ("chips", "devices", "memory")}
+ROWS = {
+    f"lowering/cdna/{name}.py" for name in ("chips", "performance/accesses", "performance/devices")
+}
 """Where chips have their names, the others for what was measured on one; all else has a generation,
 a trait, or asks ``chips``.
 """

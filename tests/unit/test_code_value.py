@@ -2,11 +2,11 @@
 
 from test_ptx_reader import HEAD
 
-from fencewright.checker.ptx_findings import find_problems
-from fencewright.checker.ptx_places import Places
-from fencewright.checker.ptx_text import PtxFile, read_ptx
-from fencewright.checker.ptx_values import Values
+from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.code.value import ValueTable
+from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.text import PtxFile, read_ptx
+from fencewright.lowering.ptx.code.values import Values
 
 
 def table() -> ValueTable:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from campaigns import some_of
 
-from fencewright.lowering.cdna import costs as cdna_costs
-from fencewright.lowering.cdna.costs import Work, read_line, work_of
+from fencewright.lowering.cdna.performance import costs as cdna_costs
+from fencewright.lowering.cdna.performance.costs import Work, read_line, work_of
 from fencewright.lowering.costs import (
     Cost,
     Unit,
@@ -21,7 +21,7 @@ from fencewright.lowering.costs import (
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx import async_rows
-from fencewright.lowering.ptx import costs as ptx_costs
+from fencewright.lowering.ptx.performance import costs as ptx_costs
 from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON
 from fencewright.lowering.table import TableError

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_text import Assembly, read_assembly
+from fencewright.checker.check_amd import check
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.tools import fence_opt
-from fencewright.tools.dev import deletions
-from fencewright.tools.dev.deletions import Deleted, Noticed
+from fencewright.tools.dev.campaigns import deletions
+from fencewright.tools.dev.campaigns.deletions import Deleted, Noticed
 
 ROOT = Path(__file__).parents[2]
 

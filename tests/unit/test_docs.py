@@ -16,8 +16,14 @@ import pytest
 from campaigns import some_of
 
 from fencewright.tools import fence_check, fence_opt, fence_sim, fence_translate
-from fencewright.tools.dev import doc_examples, update_docs
-from fencewright.tools.dev.doc_examples import ExampleError, examples_of, quick_programs, updated
+from fencewright.tools.dev import update_docs
+from fencewright.tools.dev.pages import doc_examples
+from fencewright.tools.dev.pages.doc_examples import (
+    ExampleError,
+    examples_of,
+    quick_programs,
+    updated,
+)
 from fencewright.tools.dev.update_docs import main, pages_with_examples
 from fencewright.universe import UNIVERSE
 

@@ -17,7 +17,7 @@ from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.analysis.llvm_ir_memory import ANYTHING, MemoryEffects, memory_of
 from fencewright.passes.pipelines import lower_llvm_ir
-from fencewright.tools.dev.intrinsics import (
+from fencewright.tools.dev.campaigns.intrinsics import (
     Claim,
     claim_of,
     claim_of_row,
@@ -36,7 +36,7 @@ def declared() -> dict[str, str]:
     """What the installed LLVM prints of its intrinsics, from a process that may crash."""
     if llvm_library() is None:
         pytest.skip(LLVM_HINT)
-    command = [sys.executable, "-m", "fencewright.tools.dev.intrinsics", "--declared"]
+    command = [sys.executable, "-m", "fencewright.tools.dev.campaigns.intrinsics", "--declared"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(line.split("\t") for line in done.stdout.splitlines())
 

@@ -9,7 +9,7 @@ from xdsl.dialects import cf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from fencewright.lowering.cdna.memory import LANES
+from fencewright.lowering.cdna.performance.accesses import LANES
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.analysis.election import WAVE, Election, blocks_of_elected
 from fencewright.passes.analysis.uniformity import divergent_values

@@ -26,7 +26,6 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.ptx import graphs as ptx_graphs
 from fencewright.simulator.ptx import model as ptx
-from fencewright.simulator.ptx.columns import read_litmus
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -38,6 +37,7 @@ from fencewright.simulator.ptx.events import (
     PtxProgram,
     St,
 )
+from fencewright.simulator.ptx.formats.columns import read_litmus
 from fencewright.simulator.ptx.graphs import PartialPtxRunner, PtxConstruction, can_be_built
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes

@@ -228,7 +228,7 @@ def test_llvm_ir_for_cdna_loads_no_dialect_that_it_has_nothing_of(tmp_path: Path
         "import sys; from fencewright.tools.fence_opt import main; "
         f"status = main([{str(source)!r}, '--mcpu', 'gfx942', '-t', 'llvm', '-o', '/dev/null']); "
         "dialects = {f'xdsl.dialects.{name}' for name in ('arith', 'cf', 'gpu', 'memref')}; "
-        "ours = {'fencewright.mlir_dialects.scoped_async', 'fencewright.lowering.ptx.statements'}; "
+        "ours = {'fencewright.mlir_dialects.scoped_async', 'fencewright.lowering.ptx.code.statements'}; "
         "print(sorted((dialects | ours) & sys.modules.keys()), file=sys.stderr); sys.exit(status)"
     )
     done = subprocess.run(
@@ -367,7 +367,7 @@ def test_xdsl_opt_says_in_one_line_what_is_wrong_with_an_option(
 
 def test_a_failure_of_our_own_keeps_its_traceback_in_xdsl_opt(good: Path) -> None:
     script = (
-        "import fencewright.passes.cdna.insert_waits as broken\n"
+        "import fencewright.passes.cdna.waits.insert_waits as broken\n"
         "def fail(*_): raise ValueError('a bug')\n"
         "broken.InsertWaitsPass.apply = fail\n"
         "from xdsl.tools.xdsl_opt import main\n"

@@ -50,6 +50,7 @@ from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPa
 from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
 from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
 from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.work.time_limit import limited
 from fencewright.simulator.litmus_run import forbidden, run
 from fencewright.simulator.random.programs import SmallProgram, SmallThread
 from fencewright.simulator.source.events import (
@@ -59,9 +60,8 @@ from fencewright.simulator.source.events import (
     Load,
     Store,
 )
-from fencewright.tools.dev.mutants_of_passes import FENCE_STRINGS, PAGE, page
-from fencewright.tools.dev.pass_mutants import ROOT, applied, mutants_of
-from fencewright.tools.time_limit import limited
+from fencewright.tools.dev.campaigns.mutants_of_passes import FENCE_STRINGS, PAGE, page
+from fencewright.tools.dev.campaigns.pass_mutants import ROOT, applied, mutants_of
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 SLICE = 40

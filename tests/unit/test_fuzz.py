@@ -26,10 +26,10 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects.cdna import CacheOp, LoadOp
 from fencewright.passes.analysis.caches import CacheCode
-from fencewright.passes.cdna.elect_release import Moved
+from fencewright.passes.cdna.caches.elect_release import Moved
 from fencewright.passes.litmus.build_litmus import build
-from fencewright.simulator.core.campaign import CampaignError
 from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.work.campaign import CampaignError
 from fencewright.simulator.random.across import across_program
 from fencewright.simulator.random.programs import (
     FENCES,

@@ -14,13 +14,9 @@ from campaigns import first_of
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
-from fencewright.checker.cdna_program import HazardError
-from fencewright.checker.cdna_text import (
-    Assembly,
-    AssemblyError,
-    AssemblyInstruction,
-    read_assembly,
-)
+from fencewright.checker.execute.amd import HazardError
+from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import Fact, Ordering, RmwKind, Scope
 from fencewright.mlir_dialects.llvm_ir.dialect import UNORDERED
 from fencewright.passes.litmus.build_litmus import build

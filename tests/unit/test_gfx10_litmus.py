@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
-from fencewright.lowering.cdna.waits import counters_of, read_wait, wait_text
+from fencewright.lowering.cdna.counters.waits import counters_of, read_wait, wait_text
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.tools import fence_sim
 

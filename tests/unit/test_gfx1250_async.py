@@ -10,8 +10,8 @@ from minimise_programs import parse
 from xdsl.context import Context
 
 from fencewright.mlir_dialects.cdna import CacheOp, KernelOp, WaitOp
-from fencewright.passes.cdna.drop_write_backs import DropWriteBacksPass
-from fencewright.passes.cdna.insert_split_waits import insert_split_waits
+from fencewright.passes.cdna.caches.drop_write_backs import DropWriteBacksPass
+from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
 from fencewright.tools import fence_check, fence_opt, fence_sim
 from fencewright.tools.llvm_tools import find_llvm_tool
 

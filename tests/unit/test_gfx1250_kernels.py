@@ -22,8 +22,8 @@ from fencewright.lowering.cdna.assembly import (
 )
 from fencewright.lowering.cdna.chips import Generation, chips_of
 from fencewright.mlir_dialects.cdna import KernelOp, WaitOp
-from fencewright.passes.cdna.insert_split_waits import insert_split_waits
-from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
+from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
+from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
 from fencewright.tools import fence_opt
 from fencewright.tools.llvm_tools import find_llvm_tool
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from fencewright.lowering.cdna.differences_gfx1250 import DIFFERENCES
+from fencewright.lowering.cdna.generations.differences_gfx1250 import DIFFERENCES
 from fencewright.lowering.sequence import Instruction, Request, Sequence, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,

@@ -4,10 +4,11 @@ import subprocess
 
 import pytest
 
-from fencewright.checker.cdna_program import HazardError, ThreadLaunch, read_thread
-from fencewright.checker.cdna_rows import AccessRow, Await, Maintain, Meet
-from fencewright.checker.cdna_rows_gfx1250 import rows_for
-from fencewright.checker.cdna_text import AssemblyError, read_assembly
+from fencewright.checker.amd.machine_rows import AccessRow, Await, Maintain, Meet
+from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
+from fencewright.checker.execute.amd import HazardError, ThreadLaunch, read_thread
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
     BarrierInit,

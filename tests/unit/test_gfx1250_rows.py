@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fencewright.lowering.cdna.waits import operand_of, read_wait, split_counts
+from fencewright.lowering.cdna.counters.waits import operand_of, read_wait, split_counts
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError, WaitCounts
 

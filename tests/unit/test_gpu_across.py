@@ -8,7 +8,7 @@ import pytest
 from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
 from fencewright.simulator.gpu.kernels import prepare
-from fencewright.simulator.ptx.columns import instruction_text, read_litmus
+from fencewright.simulator.ptx.formats.columns import instruction_text, read_litmus
 from fencewright.simulator.ptx.outcomes import outcomes
 
 LITMUS = Path(__file__).parents[1] / "litmus" / "gpu"

@@ -9,7 +9,7 @@ import pytest
 from scripts import GPU_BENCHMARKS, ScriptedDevice, load_script
 
 from fencewright.simulator.gpu.kernels import prepare
-from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.simulator.ptx.formats.columns import read_litmus
 from fencewright.simulator.ptx.outcomes import outcomes
 
 ROOT = Path(__file__).parents[2]

@@ -30,7 +30,7 @@ from fencewright.simulator.gpu.kernels import (
     prepare,
 )
 from fencewright.simulator.gpu.litmus import GpuBuffer, Stress, run_litmus_on_gpu
-from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, parse_litmus, read_litmus
 from fencewright.simulator.ptx.instructions import AsyncCopy, PtxProgram, St
 from fencewright.simulator.ptx.outcomes import outcomes
 

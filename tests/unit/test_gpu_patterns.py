@@ -12,7 +12,7 @@ from gpu_interpreter import Interpreter
 from scripts import load_script
 
 from fencewright.simulator.gpu.litmus import Stress, run_prepared
-from fencewright.tools.dev.patterns_page import gpu_results
+from fencewright.tools.dev.pages.patterns_page import gpu_results
 
 ROOT = Path(__file__).parents[2]
 PTXAS = shutil.which("ptxas")

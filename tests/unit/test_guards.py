@@ -13,21 +13,28 @@ from campaigns import Share, shares, some_of
 from minimise_programs import parse
 from pass_trials import Trial, View, after
 
-from fencewright.lowering.cdna.instructions import Counter
-from fencewright.lowering.cdna.scoreboard import (
+from fencewright.lowering.cdna.counters.scoreboard import (
     CACHE_EVENTS,
     LIMITS,
     SPACE_EVENTS,
     CounterState,
 )
+from fencewright.lowering.cdna.instructions import Counter
 from fencewright.mlir_dialects.cdna import CacheOp, WaitOp
-from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass
-from fencewright.passes.cdna.insert_waits import InsertWaitsPass
-from fencewright.passes.cdna.loosen_waits import LoosenWaitsPass
+from fencewright.passes.cdna.caches.drop_invalidates import DropInvalidatesPass
+from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
+from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.tools.dev.mutants_of_passes import PAGE, Outcome, listed, page, trials_listed
-from fencewright.tools.dev.pass_mutants import (
+from fencewright.simulator.core.work.time_limit import limited
+from fencewright.tools.dev.campaigns.mutants_of_passes import (
+    PAGE,
+    Outcome,
+    listed,
+    page,
+    trials_listed,
+)
+from fencewright.tools.dev.campaigns.pass_mutants import (
     FILES,
     PassMutant,
     applied,
@@ -36,7 +43,6 @@ from fencewright.tools.dev.pass_mutants import (
     makes_tables,
     mutants_of,
 )
-from fencewright.tools.time_limit import limited
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 
@@ -60,36 +66,36 @@ ON_GFX942, ON_ONE_L2 = pass_trials.on_cdna(), pass_trials.on_cdna(knows_l2=True)
 
 WITHOUT: tuple[tuple[str, str, View], ...] = (
     (
-        "passes/cdna/loosen_waits.py _loosened: lgkmcnt is not None and releases and only_lds and "
+        "passes/cdna/waits/loosen_waits.py _loosened: lgkmcnt is not None and releases and only_lds and "
         "(not lds_matters[line.op]) -> without 'only_lds'",
         "a flat store to LDS before a flag in LDS",
         ON_GFX942,
     ),
     (
-        "passes/cdna/sink_invalidates.py Sinking.run: pending.caches & self.must[target] or "
+        "passes/cdna/caches/sink_invalidates.py Sinking.run: pending.caches & self.must[target] or "
         "self._is_awaited(pending, target) -> without 'self._is_awaited(pending, target)'",
         "an invalidate that a release before one of two ways waits for",
         ON_ONE_L2,
     ),
     (
-        "passes/cdna/sink_invalidates.py Sinking.__init__: any(map(is_release_wait, steps)) -> "
+        "passes/cdna/caches/sink_invalidates.py Sinking.__init__: any(map(is_release_wait, steps)) -> "
         "all(map(is_release_wait, steps))",
         "an invalidate that a release behind a store waits for",
         ON_ONE_L2,
     ),
     (
-        "passes/cdna/sink_invalidates.py Sinking._leaving: if is_release_wait(step) -> if False",
+        "passes/cdna/caches/sink_invalidates.py Sinking._leaving: if is_release_wait(step) -> if False",
         "an invalidate that a release in its block waits for",
         ON_ONE_L2,
     ),
     (
-        "passes/cdna/sink_invalidates.py Sinking.run: edges.append((block, index, pending)) "
+        "passes/cdna/caches/sink_invalidates.py Sinking.run: edges.append((block, index, pending)) "
         "-> (nothing)",
         "an invalidate that one of two ways to the same place needs",
         ON_GFX942,
     ),
     (
-        "passes/cdna/drop_write_backs.py written_back: published.flag | AT_ENTRY -> published.flag",
+        "passes/cdna/caches/drop_write_backs.py written_back: published.flag | AT_ENTRY -> published.flag",
         "another kernel's stores taken in behind the back of a write-back",
         ON_ONE_L2,
     ),
@@ -314,7 +320,7 @@ def test_what_passes_on_fences_decide_by_is_missed(guard: str, said: str) -> Non
         assert shown.problem()
 
 
-SINK = "passes/cdna/sink_invalidates.py "
+SINK = "passes/cdna/caches/sink_invalidates.py "
 ACROSS_AGENTS: tuple[tuple[str, str], ...] = (
     (
         SINK + "Sinking._leaving: not caches & (must | waited) -> caches & (must | waited)",
@@ -448,9 +454,7 @@ def test_an_invalidate_is_needed_by_the_next_round_of_its_loop() -> None:
     """What the end of a loop needs is known in the second round only."""
     assert invalidates(LOOP) == 1
     assert invalidates(LOOP.replace("^latch, ^out", "^out, ^out")) == 0
-    once = (
-        "passes/cdna/drop_invalidates.py solve_needs: len(code.blocks) > 1 -> len(code.blocks) < 1"
-    )
+    once = "passes/cdna/caches/drop_invalidates.py solve_needs: len(code.blocks) > 1 -> len(code.blocks) < 1"
     with limited(SECONDS), applied(named(once)):
         assert invalidates(LOOP) == 0
 

@@ -36,6 +36,7 @@ from hang_cases import (
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, LitmusError, parse_condition
 from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.core.liveness import Stagnation
 from fencewright.simulator.core.partial_runs import PartialRunner
 from fencewright.simulator.core.program import (
     Label,
@@ -47,16 +48,16 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.core.progress import Ending, Progress
 from fencewright.simulator.core.sequential import Interleaved, Interleavings
-from fencewright.simulator.core.stagnation import Stagnation
 from fencewright.simulator.gpu.kernels import prepare
 from fencewright.simulator.litmus_run import PtxTest, SourceTest, progress, run
-from fencewright.simulator.ptx import events, meetings
+from fencewright.simulator.ptx import barrier_matching as meetings
+from fencewright.simulator.ptx import events
 from fencewright.simulator.ptx import hangs as ptx
-from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.barrier_matching import Counts
 from fencewright.simulator.ptx.events import interleaved as ptx_interleaved
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, parse_litmus, read_litmus
 from fencewright.simulator.ptx.graphs import PtxConstruction, PtxGraphs
 from fencewright.simulator.ptx.instructions import Atom, CompareBranch, PtxProgram, mbarrier_of
-from fencewright.simulator.ptx.meetings import Counts
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.simulator.ptx.paths import Update

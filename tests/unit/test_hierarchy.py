@@ -14,13 +14,11 @@ import pytest
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.cdna.devices import DEVICES
-from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA
-from fencewright.lowering.cdna.occupancy import SIMDS
+from fencewright.lowering.cdna.performance.accesses import HIERARCHIES as CDNA
+from fencewright.lowering.cdna.performance.devices import DEVICES
+from fencewright.lowering.cdna.performance.occupancy import SIMDS
 from fencewright.lowering.evidence import Evidence
-from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
-from fencewright.lowering.ptx.devices import PtxDevice
-from fencewright.lowering.ptx.memory import (
+from fencewright.lowering.ptx.performance.accesses import (
     DRAM_FETCH,
     EMPTIES_L1,
     LINE,
@@ -31,18 +29,25 @@ from fencewright.lowering.ptx.memory import (
     TAG_BANKS,
     PtxHierarchy,
 )
-from fencewright.lowering.ptx.memory import HIERARCHIES as PTX
+from fencewright.lowering.ptx.performance.accesses import HIERARCHIES as PTX
+from fencewright.lowering.ptx.performance.devices import DEVICES as PTX_DEVICES
+from fencewright.lowering.ptx.performance.devices import PtxDevice
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.simulator.memory import cdna, ptx
-from fencewright.simulator.memory.access import access
-from fencewright.simulator.memory.caches import Caches, CachesOfLevel, Outcome, Requests
-from fencewright.simulator.memory.machine import machine_of
-from fencewright.simulator.memory.occupancy import occupancy
-from fencewright.simulator.memory.partitions import partition_of
-from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
-from fencewright.simulator.memory.program import CacheLevel, KernelResources, MemoryAccessKind
-from fencewright.tools.dev.stride_table import ARTICLE, measured_strides, stride_row, stride_table
+from fencewright.simulator.execution.program import CacheLevel, KernelResources, MemoryAccessKind
+from fencewright.simulator.performance.accesses import cdna, ptx
+from fencewright.simulator.performance.accesses.access import access
+from fencewright.simulator.performance.caches import Caches, CachesOfLevel, Outcome, Requests
+from fencewright.simulator.performance.machine import machine_of
+from fencewright.simulator.performance.occupancy import occupancy
+from fencewright.simulator.performance.partitions import partition_of
+from fencewright.simulator.performance.policies import cdna_policy, ptx_policy
+from fencewright.tools.dev.pages.stride_table import (
+    ARTICLE,
+    measured_strides,
+    stride_row,
+    stride_table,
+)
 from fencewright.tools.fence_sim import main
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.lowering.ptx.statements import Statement, read_statement
+from fencewright.lowering.ptx.code.statements import Statement, read_statement
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.dialect import text_of

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.scoreboard import (
+from fencewright.lowering.cdna.counters.scoreboard import (
     CounterEvent,
     CounterEventKind,
     CounterState,
@@ -41,8 +41,8 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
 )
 from fencewright.passes.cdna import dataflow as cdna_dataflow
-from fencewright.passes.cdna import insert_waits
-from fencewright.passes.cdna.insert_waits import HELD_REGISTERS
+from fencewright.passes.cdna.waits import insert_waits
+from fencewright.passes.cdna.waits.insert_waits import HELD_REGISTERS
 
 # Programs.
 

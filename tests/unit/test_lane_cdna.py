@@ -13,13 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.instructions import memory_instruction
-from fencewright.lowering.cdna.memory import HIERARCHIES
+from fencewright.lowering.cdna.performance.accesses import HIERARCHIES
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Operation, RmwKind
 from fencewright.passes.pipelines import lower_module
 from fencewright.passes.traffic.cdna import programs_of
-from fencewright.simulator.memory.access import model_of
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import (
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import (
     ArgumentValue,
     BufferOfSize,
     Launch,
@@ -27,8 +26,7 @@ from fencewright.simulator.memory.launch import (
     Memory,
     allocate,
 )
-from fencewright.simulator.memory.policies import cdna_policy
-from fencewright.simulator.memory.program import (
+from fencewright.simulator.execution.program import (
     CacheLevel,
     Executed,
     FenceInstruction,
@@ -37,6 +35,8 @@ from fencewright.simulator.memory.program import (
     MemoryInstruction,
     MemorySpace,
 )
+from fencewright.simulator.performance.accesses.access import model_of
+from fencewright.simulator.performance.policies import cdna_policy
 from fencewright.tools.inputs.litmus_files import parse_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from campaigns import first_of
 
-from fencewright.simulator.memory import byte_access, convergence, executor
-from fencewright.simulator.memory.convergence import Convergence
-from fencewright.simulator.memory.execution_definition import Definition
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.lanes import Numbers
-from fencewright.simulator.memory.launch import Launch, allocate
-from fencewright.simulator.memory.program import (
+from fencewright.simulator.execution import byte_access, convergence, executor
+from fencewright.simulator.execution.convergence import Convergence
+from fencewright.simulator.execution.definition import Definition
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.lanes import Numbers
+from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.execution.program import (
     Argument,
     Compute,
     CopyStep,
@@ -38,10 +38,10 @@ from fencewright.simulator.memory.program import (
     Step,
     Values,
 )
-from fencewright.simulator.memory.ptx_arithmetic import binary, ternary, unary
-from fencewright.simulator.memory.segments import Segment, segments_of
-from fencewright.simulator.memory.spaces import OwnMemory
-from fencewright.simulator.memory.values import constant
+from fencewright.simulator.execution.ptx_arithmetic import binary, ternary, unary
+from fencewright.simulator.execution.segments import Segment, segments_of
+from fencewright.simulator.execution.spaces import OwnMemory
+from fencewright.simulator.execution.values import constant
 
 LANES = 8
 """Of a wave of these tests."""

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from processor import slowness
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import (
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import (
     ArgumentValue,
     BufferOfSize,
     Launch,
     LaunchError,
     allocate,
 )
-from fencewright.simulator.memory.program import LaneProgram
+from fencewright.simulator.execution.program import LaneProgram
 
 RANDOM = np.random.default_rng(1)
 

@@ -11,10 +11,10 @@ from campaigns import some_of
 from lane_kernels import example
 from scripts import GPU_BENCHMARKS, load_script
 
-from fencewright.simulator.memory.access import model_of
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import Launch, Memory, allocate
-from fencewright.simulator.memory.program import Executed, LaneProgram, MemoryInstruction
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import Launch, Memory, allocate
+from fencewright.simulator.execution.program import Executed, LaneProgram, MemoryInstruction
+from fencewright.simulator.performance.accesses.access import model_of
 
 SCRIPT = load_script(GPU_BENCHMARKS / "memory_kernels.py")
 MEASURED = Path(__file__).parents[1] / "data" / "memory" / "h200-kernels.txt"

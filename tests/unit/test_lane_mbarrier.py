@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fencewright.simulator.memory import mbarrier
-from fencewright.simulator.memory.program import Values
+from fencewright.simulator.execution import mbarrier
+from fencewright.simulator.execution.program import Values
 
 
 @dataclass

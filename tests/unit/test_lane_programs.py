@@ -22,8 +22,8 @@ from test_ptx_execution import CHIP_NAMES
 from xdsl.dialects import func
 
 from fencewright.lowering.vocabulary import RmwKind
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import BASE, Launch, allocate
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import BASE, Launch, allocate
 
 SIZE = 1 << 16
 

@@ -4,9 +4,9 @@ import pytest
 from lane_kernels import example
 from test_lane_execution_definition import Builder
 
-from fencewright.simulator.memory.execution_definition import meeting_blocks, targets
-from fencewright.simulator.memory.program import EndLane, LaneProgram, MemoryStep
-from fencewright.simulator.memory.segments import (
+from fencewright.simulator.execution.definition import meeting_blocks, targets
+from fencewright.simulator.execution.program import EndLane, LaneProgram, MemoryStep
+from fencewright.simulator.execution.segments import (
     EXIT,
     Join,
     address_registers,

@@ -20,8 +20,8 @@ from minimise_programs import (
 from fencewright import lower_llvm_ir
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.analysis.caches import CacheCode, Meaning
-from fencewright.passes.cdna import drop_last_waits
-from fencewright.passes.cdna.drop_last_waits import DropLastWaitsPass
+from fencewright.passes.cdna.waits import drop_last_waits
+from fencewright.passes.cdna.waits.drop_last_waits import DropLastWaitsPass
 
 HERE, FAR = Where(0, 0), Where(1, 1)
 ONE_L2 = Target(l2_per_agent=L2PerAgent.ONE, knows_l2=True)

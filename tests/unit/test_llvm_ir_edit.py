@@ -21,7 +21,7 @@ from fencewright.mlir_dialects.llvm_ir.edit import EditedModule
 from fencewright.mlir_dialects.llvm_ir.text import TranslationError
 from fencewright.passes.pipelines import LLVMIRPipeline
 from fencewright.tools import fence_opt
-from fencewright.tools.dev.triton_texts import SCRIPT, round_trips
+from fencewright.tools.dev.campaigns.triton_texts import SCRIPT, round_trips
 
 DATA = Path(__file__).parent.parent / "data"
 AMD = 'target triple = "amdgcn-amd-amdhsa"\n'
@@ -421,7 +421,7 @@ def test_a_module_that_gains_nothing_is_given_back_itself(name: str) -> None:
 
 
 def test_edited_text_goes_back_into_triton() -> None:
-    """All kernels and chips: ``python -m fencewright.tools.dev.triton_texts``."""
+    """All kernels and chips: ``python -m fencewright.tools.dev.campaigns.triton_texts``."""
     triton = pytest.importorskip("triton", reason="needs triton 3.9 (make oracles)")
     if not triton.__version__.startswith("3.9."):
         pytest.skip("needs triton 3.9 (make oracles)")

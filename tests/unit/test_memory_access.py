@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fencewright
-from fencewright.lowering.cdna import memory as cdna_rows
+from fencewright.lowering.cdna.performance import accesses as cdna_rows
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.memory import cdna, definition, ptx
-from fencewright.simulator.memory.access import access, count, model_of
-from fencewright.simulator.memory.addresses import (
+from fencewright.simulator.execution.addresses import (
     SHARED_WINDOW,
     AddressError,
     Addresses,
     read,
     read_many,
 )
+from fencewright.simulator.performance.accesses import cdna, definition, ptx
+from fencewright.simulator.performance.accesses.access import access, count, model_of
 from fencewright.tools.fence_sim import main
 from fencewright.tools.llvm_tools import find_llvm_tool
 

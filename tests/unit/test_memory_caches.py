@@ -9,8 +9,15 @@ from campaigns import some_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencewright.simulator.memory import caches_definition as definition
-from fencewright.simulator.memory.caches import (
+from fencewright.simulator.execution.private import BASE
+from fencewright.simulator.execution.program import (
+    CacheLevel,
+    CachePolicy,
+    Lookup,
+    MemoryAccessKind,
+)
+from fencewright.simulator.performance import caches_definition as definition
+from fencewright.simulator.performance.caches import (
     Caches,
     CacheShape,
     CachesOfLevel,
@@ -19,14 +26,7 @@ from fencewright.simulator.memory.caches import (
     Requests,
     resized,
 )
-from fencewright.simulator.memory.patterns import lines_of_ranges, lines_of_rows, patterns
-from fencewright.simulator.memory.private import BASE
-from fencewright.simulator.memory.program import (
-    CacheLevel,
-    CachePolicy,
-    Lookup,
-    MemoryAccessKind,
-)
+from fencewright.simulator.performance.patterns import lines_of_ranges, lines_of_rows, patterns
 
 L1, L2, LAST = CacheLevel.L1, CacheLevel.L2, CacheLevel.LAST_LEVEL
 SHAPES = {

@@ -11,15 +11,15 @@ from scripts import GPU_BENCHMARKS, load_script
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.evidence import Evidence
-from fencewright.lowering.ptx.memory import (
+from fencewright.lowering.ptx.performance.accesses import (
     ATOMIC_POLICIES,
     LOAD_POLICIES,
     STORE_POLICIES,
     PolicyRow,
 )
 from fencewright.passes.traffic import ptx as traffic
-from fencewright.simulator.memory.policies import ptx_policy
-from fencewright.simulator.memory.program import MemoryAccessKind
+from fencewright.simulator.execution.program import MemoryAccessKind
+from fencewright.simulator.performance.policies import ptx_policy
 
 sys.path.append(str(GPU_BENCHMARKS))
 L1: Any = load_script(GPU_BENCHMARKS / "memory_l1.py")

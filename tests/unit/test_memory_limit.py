@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from litmus_modules import programs
 
-from fencewright.simulator.core import memory_limit
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget, explore
-from fencewright.simulator.core.memory_limit import (
+from fencewright.simulator.core.work import memory_limit
+from fencewright.simulator.core.work.memory_limit import (
     SHARE,
     VARIABLE,
     MemoryWatch,

@@ -3,11 +3,11 @@
 import pytest
 
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.cdna.devices import DEVICES, PARTITIONINGS, USUAL
+from fencewright.lowering.cdna.performance.devices import DEVICES, PARTITIONINGS, USUAL
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.simulator.memory.partitions import partition_of
+from fencewright.simulator.performance.partitions import partition_of
 
 GIB = 1 << 30
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.memory import cdna, ptx
-from fencewright.simulator.memory.access import access, model_of
-from fencewright.simulator.memory.addresses import Addresses
-from fencewright.simulator.memory.expression import addresses_of
-from fencewright.simulator.memory.places import Places, places_of, ranges
+from fencewright.simulator.execution.addresses import Addresses
+from fencewright.simulator.performance.accesses import cdna, ptx
+from fencewright.simulator.performance.accesses.access import access, model_of
+from fencewright.simulator.performance.accesses.bank_conflicts import Places, places_of, ranges
+from fencewright.simulator.performance.accesses.expression import addresses_of
 from fencewright.tools.fence_sim import main
 
 LOAD, STORE = ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE

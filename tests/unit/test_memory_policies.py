@@ -7,14 +7,14 @@ import pytest
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
 from fencewright.lowering.cdna.chips import CHIPS, Generation
-from fencewright.lowering.cdna.memory import CONTROL, CacheControl
+from fencewright.lowering.cdna.performance.accesses import CONTROL, CacheControl
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.cdna.rows import ACCESS, VectorAccessKind
-from fencewright.simulator.memory.policies import cdna_control, cdna_policy, ptx_policy
-from fencewright.simulator.memory.program import MemoryAccessKind
+from fencewright.simulator.execution.program import MemoryAccessKind
+from fencewright.simulator.performance.policies import cdna_control, cdna_policy, ptx_policy
 
 LOAD, STORE, ATOMIC = MemoryAccessKind.LOAD, MemoryAccessKind.STORE, MemoryAccessKind.ATOMIC
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY

@@ -8,12 +8,10 @@ import pytest
 from fencewright.lowering.evidence import Evidence
 from fencewright.passes.pipelines import lower_module
 from fencewright.passes.traffic import cdna, ptx
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import BufferOfSize, Launch, allocate
-from fencewright.simulator.memory.machine import machine_of
-from fencewright.simulator.memory.policies import ptx_policy
-from fencewright.simulator.memory.private import BASE, interleaved
-from fencewright.simulator.memory.program import (
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
+from fencewright.simulator.execution.private import BASE, interleaved
+from fencewright.simulator.execution.program import (
     CacheLevel,
     Executed,
     KernelResources,
@@ -22,7 +20,9 @@ from fencewright.simulator.memory.program import (
     MemoryInstruction,
     MemorySpace,
 )
-from fencewright.simulator.memory.traffic import (
+from fencewright.simulator.performance.machine import machine_of
+from fencewright.simulator.performance.policies import ptx_policy
+from fencewright.simulator.performance.traffic import (
     Counted,
     InstructionTraffic,
     Traffic,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.lowering.cdna.memory import HIERARCHIES
+from fencewright.lowering.cdna.performance.accesses import HIERARCHIES
 from fencewright.lowering.evidence import Evidence
-from fencewright.simulator.memory import cdna
-from fencewright.simulator.memory.access import access, count, model_of
-from fencewright.simulator.memory.addresses import Addresses
+from fencewright.simulator.execution.addresses import Addresses
+from fencewright.simulator.performance.accesses import cdna
+from fencewright.simulator.performance.accesses.access import access, count, model_of
 
 DATA = Path(__file__).parents[1] / "data" / "memory"
 WAVES = range(4)

@@ -6,14 +6,14 @@ from dataclasses import fields
 import pytest
 
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.cdna.devices import DEVICES as CDNA_DEVICES
-from fencewright.lowering.cdna.memory import HIERARCHIES as CDNA
-from fencewright.lowering.cdna.memory import SCALAR_REGISTERS, UNDESCRIBED
+from fencewright.lowering.cdna.performance.accesses import HIERARCHIES as CDNA
+from fencewright.lowering.cdna.performance.accesses import SCALAR_REGISTERS, UNDESCRIBED
+from fencewright.lowering.cdna.performance.devices import DEVICES as CDNA_DEVICES
 from fencewright.lowering.evidence import Evidence, Figure
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
-from fencewright.lowering.ptx.devices import DEVICES as PTX_DEVICES
-from fencewright.lowering.ptx.devices import USUAL
-from fencewright.lowering.ptx.memory import HIERARCHIES as PTX
+from fencewright.lowering.ptx.performance.accesses import HIERARCHIES as PTX
+from fencewright.lowering.ptx.performance.devices import DEVICES as PTX_DEVICES
+from fencewright.lowering.ptx.performance.devices import USUAL
 
 
 def figures() -> Iterator[tuple[str, Figure]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencewright.simulator.memory.access import access
-from fencewright.simulator.memory.addresses import AddressError
-from fencewright.simulator.memory.expression import addresses_of
-from fencewright.simulator.memory.suggest import (
+from fencewright.simulator.execution.addresses import AddressError
+from fencewright.simulator.performance.accesses.access import access
+from fencewright.simulator.performance.accesses.expression import addresses_of
+from fencewright.simulator.performance.accesses.suggest import (
     Candidate,
     Layout,
     Swizzle,

@@ -12,15 +12,12 @@ from lane_kernels import lowered
 from scripts import GPU_BENCHMARKS, load_script
 
 from fencewright.lowering.evidence import Evidence
-from fencewright.lowering.ptx.memory import FENCE_COSTS
+from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
 from fencewright.passes.pipelines import lower_module
 from fencewright.passes.traffic import cdna, ptx
-from fencewright.simulator.memory.access import model_of
-from fencewright.simulator.memory.executor import execute
-from fencewright.simulator.memory.launch import Launch, allocate
-from fencewright.simulator.memory.machine import machine_of
-from fencewright.simulator.memory.policies import cdna_policy, ptx_policy
-from fencewright.simulator.memory.program import (
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.execution.program import (
     CacheLevel,
     Executed,
     FenceInstruction,
@@ -30,8 +27,11 @@ from fencewright.simulator.memory.program import (
     MemoryInstruction,
     MemorySpace,
 )
-from fencewright.simulator.memory.ptx import TAG_WAVEFRONTS
-from fencewright.simulator.memory.traffic import Traffic, TrafficObserver, fence_cycles
+from fencewright.simulator.performance.accesses.access import model_of
+from fencewright.simulator.performance.accesses.ptx import TAG_WAVEFRONTS
+from fencewright.simulator.performance.machine import machine_of
+from fencewright.simulator.performance.policies import cdna_policy, ptx_policy
+from fencewright.simulator.performance.traffic import Traffic, TrafficObserver, fence_cycles
 from fencewright.tools.fence_sim import main
 from fencewright.tools.inputs.litmus_files import parse_module
 

@@ -63,18 +63,16 @@ from fencewright.passes.analysis import caches as cdna_caches
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, StoreThrough
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors
 from fencewright.passes.analysis.loops import frequencies, loops_of
-from fencewright.passes.cdna import (
+from fencewright.passes.cdna.caches import (
     drop_invalidates,
     drop_write_backs,
     elect_release,
     hoist_write_backs,
-    loosen_waits,
     sink_invalidates,
-    sink_waits,
     store_through,
 )
-from fencewright.passes.cdna.drop_invalidates import DropInvalidatesPass, Needs
-from fencewright.passes.cdna.drop_write_backs import (
+from fencewright.passes.cdna.caches.drop_invalidates import DropInvalidatesPass, Needs
+from fencewright.passes.cdna.caches.drop_write_backs import (
     DIRTY,
     DONE,
     ISSUED,
@@ -82,12 +80,13 @@ from fencewright.passes.cdna.drop_write_backs import (
     Published,
     stores_of,
 )
-from fencewright.passes.cdna.elect_release import Debts, ElectReleasePass, Moved
-from fencewright.passes.cdna.hoist_write_backs import Hoisting, HoistWriteBacksPass
-from fencewright.passes.cdna.loosen_waits import Age, Ages, LoosenWaitsPass, WaitLine
-from fencewright.passes.cdna.sink_invalidates import SinkInvalidatesPass
-from fencewright.passes.cdna.sink_waits import SinkWaitsPass
-from fencewright.passes.cdna.store_through import StoreThroughPass
+from fencewright.passes.cdna.caches.elect_release import Debts, ElectReleasePass, Moved
+from fencewright.passes.cdna.caches.hoist_write_backs import Hoisting, HoistWriteBacksPass
+from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
+from fencewright.passes.cdna.caches.store_through import StoreThroughPass
+from fencewright.passes.cdna.waits import loosen_waits, sink_waits
+from fencewright.passes.cdna.waits.loosen_waits import Age, Ages, LoosenWaitsPass, WaitLine
+from fencewright.passes.cdna.waits.sink_waits import SinkWaitsPass
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test

@@ -25,8 +25,8 @@ from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects.cdna import PLAIN
 from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough
 from fencewright.passes.analysis.llvm_ir_memory import NOTHING, MemoryEffects
-from fencewright.passes.cdna import drop_write_backs, store_through
-from fencewright.passes.cdna.elect_release import Paths
+from fencewright.passes.cdna.caches import drop_write_backs, store_through
+from fencewright.passes.cdna.caches.elect_release import Paths
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test

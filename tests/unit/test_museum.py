@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fencewright.tools import fence_check
-from fencewright.tools.dev.museum_page import (
+from fencewright.tools.dev.pages.museum_page import (
     FORMS,
     ROOT,
     Exhibit,

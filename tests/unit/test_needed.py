@@ -10,9 +10,9 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.core.program import Location, Placement
 from fencewright.simulator.random.programs import SmallProgram, SmallThread, When
 from fencewright.simulator.source.events import Load, Store
-from fencewright.tools.dev import needed
-from fencewright.tools.dev.deletions import Deleted
-from fencewright.tools.dev.needed import deletions, is_noticed, levels_of, measure, table
+from fencewright.tools.dev.campaigns import needed
+from fencewright.tools.dev.campaigns.deletions import Deleted
+from fencewright.tools.dev.campaigns.needed import deletions, is_noticed, levels_of, measure, table
 from fencewright.tools.fuzz.checks import lowered, program_of, settings_of
 
 KINDS = {

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from fencewright.checker.cdna_accesses import scopes_of
-from fencewright.checker.obligations import (
+from fencewright.checker.amd.accesses import scopes_of
+from fencewright.checker.source.cumulativity import passed_on
+from fencewright.checker.source.obligations import (
     GFX9,
     SCOPES,
     Hierarchy,
@@ -14,14 +15,13 @@ from fencewright.checker.obligations import (
     Order,
     obligations_of,
 )
-from fencewright.checker.passed_on import passed_on
-from fencewright.checker.source_program import (
+from fencewright.checker.source.program import (
     SourceBlock,
     SourceFunction,
     SourceKind,
     SourceOperation,
 )
-from fencewright.checker.source_text import read_source
+from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.cdna.memory import HIERARCHIES
-from fencewright.lowering.cdna.occupancy import RESERVED_SCALARS, SIMDS
-from fencewright.lowering.ptx.memory import HIERARCHIES as PTX_HIERARCHIES
+from fencewright.lowering.cdna.performance.accesses import HIERARCHIES
+from fencewright.lowering.cdna.performance.occupancy import RESERVED_SCALARS, SIMDS
+from fencewright.lowering.ptx.performance.accesses import HIERARCHIES as PTX_HIERARCHIES
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.memory.launch import LaunchError
-from fencewright.simulator.memory.occupancy import (
+from fencewright.simulator.execution.launch import LaunchError
+from fencewright.simulator.execution.program import KernelResources
+from fencewright.simulator.performance.occupancy import (
     Limit,
     groups_by_places,
     occupancy,
     vector_registers,
     waves_by_registers,
 )
-from fencewright.simulator.memory.program import KernelResources
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 CDNA_CHIPS = tuple(each.chip for each in HIERARCHIES)

@@ -6,16 +6,22 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_text import Assembly
+from fencewright.checker.amd.comparison.against_source import Comparison
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings import Level
-from fencewright.checker.source_check import Comparison
+from fencewright.lowering.cdna.code.text import Assembly
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.options import OptLevel
 from fencewright.passes.pipelines import lower_llvm_ir
-from fencewright.tools.dev import own_code
-from fencewright.tools.dev.own_code import Tally, check_kernels, check_seeds, compiled, ptx_of
+from fencewright.tools.dev.campaigns import own_code
+from fencewright.tools.dev.campaigns.own_code import (
+    Tally,
+    check_kernels,
+    check_seeds,
+    compiled,
+    ptx_of,
+)
 from fencewright.tools.fuzz.llvm_ir import in_registers
 
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels-cdna"

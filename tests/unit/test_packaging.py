@@ -35,12 +35,26 @@ def setuptools_table() -> dict[str, Any]:
 
 
 def packages_on_disk() -> set[str]:
-    """The packages that the folders hold: ``fencewright`` and every folder with Python files."""
+    """The packages to install: ``fencewright`` and every folder with Python files but ``DEVELOPERS``."""
     found = {"fencewright"}
     for folder in FOLDERS:
         for init in (ROOT / folder).rglob("__init__.py"):
             found.add(".".join(("fencewright", *init.parent.relative_to(ROOT).parts)))
-    return found
+    return {name for name in found if not f"{name}.".startswith(f"{DEVELOPERS}.")}
+
+
+DEVELOPERS = "fencewright.tools.dev"
+"""The tools of those who change the code: in a checkout and an sdist, not in a wheel."""
+
+
+def test_what_is_installed_does_without_the_tools_of_developers() -> None:
+    found = [
+        file
+        for folder in FOLDERS
+        for file in (ROOT / folder).rglob("*.py")
+        if ROOT / "tools" / "dev" not in file.parents and DEVELOPERS in file.read_text("utf-8")
+    ]
+    assert found == []
 
 
 def test_every_package_is_listed(setuptools_table: dict[str, Any]) -> None:
@@ -212,7 +226,7 @@ def _imported() -> dict[str, set[str]]:
     return found
 
 
-IMPORTED_BY_NAME = {"cuda": "fencewright/gpu.py", "distributed": "simulator/core/campaign.py"}
+IMPORTED_BY_NAME = {"cuda": "fencewright/gpu.py", "distributed": "simulator/core/work/campaign.py"}
 """What is imported by a name that is computed, and where."""
 
 NOT_YET = {"triton"}

@@ -7,9 +7,8 @@ from itertools import product
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Mode
-from fencewright.checker.partner_rows import invalidates_of
-from fencewright.checker.source_litmus import (
+from fencewright.checker.amd.accesses import Mode
+from fencewright.checker.execute.counterexample import (
     DATA,
     FLAG,
     Counterexample,
@@ -19,6 +18,7 @@ from fencewright.checker.source_litmus import (
 )
 from fencewright.lowering.cdna.chip import CacheMaintenance
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.core.condition import parse_condition

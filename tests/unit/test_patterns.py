@@ -8,8 +8,7 @@ from xdsl.ir import Operation
 from fencewright.mlir_dialects.scoped_async import MulticastOperation
 from fencewright.passes.options import OptLevel
 from fencewright.passes.proxies import edges, function
-from fencewright.tools.dev import patterns_page as pages
-from fencewright.tools.dev.patterns import (
+from fencewright.tools.dev.campaigns.patterns import (
     FOLDER,
     Change,
     Pattern,
@@ -19,7 +18,8 @@ from fencewright.tools.dev.patterns import (
     patterns_of,
     weakenings,
 )
-from fencewright.tools.dev.patterns_page import OnGpu, PageError, gpu_results, patterns_page
+from fencewright.tools.dev.pages import patterns_page as pages
+from fencewright.tools.dev.pages.patterns_page import OnGpu, PageError, gpu_results, patterns_page
 
 EXAMPLES = FOLDER.parent / "async"
 PATTERNS = [*patterns()]

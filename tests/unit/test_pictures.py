@@ -33,7 +33,7 @@ from fencewright.simulator.pictures.timeline import BarLook, Timeline, timeline
 from fencewright.simulator.pictures.timeline_svg import PAINTS, timeline_svg
 from fencewright.simulator.pictures.trace_json import trace_json
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
-from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
+from fencewright.simulator.ptx.formats.columns import parse_litmus, read_litmus
 from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.behaviour import behaviour
@@ -835,7 +835,7 @@ import sys
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.pictures import graph_svg, timeline_svg, trace_json
 from fencewright.simulator.pictures.execution_graph import ptx_graph
-from fencewright.simulator.ptx.columns import parse_litmus
+from fencewright.simulator.ptx.formats.columns import parse_litmus
 assert not {"pygraphviz", "drawsvg"} & sys.modules.keys(), "a library was imported too early"
 test = parse_litmus(sys.stdin.read())
 witness = ptx_witnesses.explain(test.program, test.condition.deciding)

@@ -7,7 +7,7 @@ from litmus_modules import programs
 
 from fencewright.simulator.core.progress import Ending, Hang, Progress, WaitingThread, hang_texts
 from fencewright.simulator.litmus_run import Limits, PtxTest, progress, run
-from fencewright.simulator.ptx.columns import parse_litmus
+from fencewright.simulator.ptx.formats.columns import parse_litmus
 from fencewright.simulator.ptx.model import PtxModel
 from fencewright.tools import fence_sim
 from fencewright.tools.fence_sim import ConditionVerdict, judge

@@ -15,9 +15,9 @@ from campaigns import some_of
 from fencewright.lowering.ptx import instructions
 from fencewright.lowering.ptx.instructions import PtxInstructionKind, signature
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.memory import ptx_arithmetic
-from fencewright.simulator.memory.program import Values
-from fencewright.simulator.memory.ptx_arithmetic import (
+from fencewright.simulator.execution import ptx_arithmetic
+from fencewright.simulator.execution.program import Values
+from fencewright.simulator.execution.ptx_arithmetic import (
     CROSS_LANE,
     NOT_EXECUTED,
     cross_lane_function_of,

@@ -19,18 +19,18 @@ from fencewright.simulator.core.program import Label, ProgramError
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.pictures.execution_graph import ptx_graph
 from fencewright.simulator.ptx import definition
-from fencewright.simulator.ptx.columns import (
+from fencewright.simulator.ptx.barrier_matching import Meeting, all_met
+from fencewright.simulator.ptx.early_uses import early_uses
+from fencewright.simulator.ptx.events import PtxCandidates
+from fencewright.simulator.ptx.formats.columns import (
     PtxLitmusTest,
     parse_litmus,
     read_litmus,
     witness_text,
     write_litmus,
 )
-from fencewright.simulator.ptx.early_uses import early_uses
-from fencewright.simulator.ptx.events import PtxCandidates
 from fencewright.simulator.ptx.graphs import PtxConstruction, can_be_built
 from fencewright.simulator.ptx.instructions import PtxProgram
-from fencewright.simulator.ptx.meetings import Meeting, all_met
 from fencewright.simulator.ptx.model import (
     MODELS,
     PtxModel,

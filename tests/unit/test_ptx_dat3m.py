@@ -9,8 +9,8 @@ from litmus_modules import MESSAGE_PASSING, programs
 
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.litmus_run import Limits, PtxTest
-from fencewright.simulator.ptx.columns import parse_litmus, read_litmus, write_litmus
-from fencewright.simulator.ptx.dat3m import check_grammar, portable
+from fencewright.simulator.ptx.formats.columns import parse_litmus, read_litmus, write_litmus
+from fencewright.simulator.ptx.formats.dat3m import check_grammar, portable
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.tools import fence_sim
 from fencewright.tools.fuzz.checks import program_of

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import pytest
 from test_ptx_reader import EXAMPLES, HEAD, lowered
 
-from fencewright.checker.findings import Level
-from fencewright.checker.ptx_findings import find_problems
-from fencewright.checker.ptx_lift import Lift
-from fencewright.checker.ptx_places import Overlap, Places, overlap
-from fencewright.checker.ptx_proxies import ProxyAnalysis
-from fencewright.checker.ptx_rules import PtxFinding, PtxRule
-from fencewright.checker.ptx_text import PtxFunction, read_ptx
+from fencewright.checker.findings import Level, PtxFinding, PtxRule
+from fencewright.checker.nvidia.findings import find_problems
+from fencewright.checker.nvidia.guarantees import Lift
+from fencewright.checker.nvidia.proxies import ProxyAnalysis
+from fencewright.lowering.ptx.code.addresses import Overlap, Places, overlap
+from fencewright.lowering.ptx.code.text import PtxFunction, read_ptx
 
 DECLARED = (
     ".reg .b32 r<20>; .reg .b64 d<9>; .reg .pred p<4>;\n"

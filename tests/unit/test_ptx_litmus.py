@@ -7,12 +7,6 @@ import pytest
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import LitmusError, Register
 from fencewright.simulator.core.program import Move, Placement
-from fencewright.simulator.ptx.columns import (
-    instruction_text,
-    parse_litmus,
-    read_litmus,
-    write_litmus,
-)
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -23,6 +17,12 @@ from fencewright.simulator.ptx.events import (
     PtxInstruction,
     PtxProxy,
     St,
+)
+from fencewright.simulator.ptx.formats.columns import (
+    instruction_text,
+    parse_litmus,
+    read_litmus,
+    write_litmus,
 )
 from fencewright.simulator.ptx.instructions import Alias, Restriction
 from fencewright.simulator.ptx.outcomes import outcomes

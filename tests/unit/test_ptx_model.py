@@ -17,7 +17,6 @@ from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Quantifier, parse_condition
 from fencewright.simulator.core.program import Location, Placement, ProgramError, Thread
 from fencewright.simulator.ptx import definition
-from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus, witness_text
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -27,6 +26,12 @@ from fencewright.simulator.ptx.events import (
     PtxInstruction,
     PtxProgram,
     St,
+)
+from fencewright.simulator.ptx.formats.columns import (
+    PtxLitmusTest,
+    parse_litmus,
+    read_litmus,
+    witness_text,
 )
 from fencewright.simulator.ptx.instructions import Restriction
 from fencewright.simulator.ptx.model import Axiom, PtxModel, Version

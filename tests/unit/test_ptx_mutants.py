@@ -13,8 +13,8 @@ from test_ptx_model import OWN, named, needs_corpus, random_program
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import parse_condition
 from fencewright.simulator.core.program import Placement, Thread
-from fencewright.simulator.ptx.columns import PtxLitmusTest
 from fencewright.simulator.ptx.events import Atom, Ld, PtxFence, PtxInstruction, PtxProgram, St
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 from fencewright.simulator.ptx.instructions import Restriction
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import (

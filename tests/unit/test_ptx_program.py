@@ -1,6 +1,6 @@
 """Kernels of PTX files as threads of litmus tests: the printed text against the operations.
 
-``passes/litmus/ptx.py`` reads lowered operations, ``checker/ptx_program.py`` the text that is
+``passes/litmus/ptx.py`` reads lowered operations, ``checker/execute/nvidia.py`` the text that is
 printed of them; the tests hold the two equal on examples and random programs.
 """
 
@@ -14,10 +14,16 @@ from litmus_modules import MESSAGE_PASSING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.ptx_findings import find_problems
-from fencewright.checker.ptx_lift import Lift
-from fencewright.checker.ptx_program import Column, Situation, ToLocation, ToRegister, read_column
-from fencewright.checker.ptx_text import PtxError, read_ptx
+from fencewright.checker.execute.nvidia import (
+    Column,
+    Situation,
+    ToLocation,
+    ToRegister,
+    read_column,
+)
+from fencewright.checker.nvidia.findings import find_problems
+from fencewright.checker.nvidia.guarantees import Lift
+from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.mlir_dialects.litmus import KernelOp
 from fencewright.mlir_dialects.litmus import TestOp as LitmusTestOp
 from fencewright.mlir_dialects.ptx import KernelOp as PtxKernelOp

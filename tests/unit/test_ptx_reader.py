@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.ptx_text import PtxError, PtxFunction, read_ptx
-from fencewright.checker.ptx_version import is_ptx
-from fencewright.lowering.ptx.statements import EffectKind
+from fencewright.lowering.ptx.code.statements import EffectKind
+from fencewright.lowering.ptx.code.text import PtxError, PtxFunction, read_ptx
+from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools.dev.in_process import TOOLS, call
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 

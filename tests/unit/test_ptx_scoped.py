@@ -10,13 +10,13 @@ from test_cdna_scoped import lowered
 from test_cdna_scoped import missing as cdna_missing
 from test_ptx_reader import HEAD
 
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_text import read_assembly
-from fencewright.checker.ptx_lift import SCOPES, acquires_at, releases_at
-from fencewright.checker.ptx_scoped import ptx_to_scoped
-from fencewright.checker.ptx_text import PtxFunction, PtxInstruction, read_ptx
-from fencewright.checker.scoped_text import UnliftableError
-from fencewright.lowering.ptx.statements import EffectKind
+from fencewright.checker.check_amd import check
+from fencewright.checker.lifting.nvidia import ptx_to_scoped
+from fencewright.checker.lifting.text import UnliftableError
+from fencewright.checker.nvidia.guarantees import SCOPES, acquires_at, releases_at
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.ptx.code.statements import EffectKind
+from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction, read_ptx
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.tools import fence_check, fence_opt, fence_sim
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from fencewright.checker.findings import Level
-from fencewright.checker.ptx_findings import find_problems
-from fencewright.checker.ptx_text import read_ptx
+from fencewright.checker.nvidia.findings import find_problems
+from fencewright.lowering.ptx.code.text import read_ptx
 
 HEAD = """.version 8.6
 .target {target}

@@ -10,12 +10,12 @@ import pytest
 from test_ptx_reader import HEAD
 from test_ptx_scoped import KERNELS, NAMES, ONLY_NVIDIA, Provided, as_ptx, kernel
 
-from fencewright.checker.obligations import PTX, Order
-from fencewright.checker.ptx_orders import Orders
-from fencewright.checker.ptx_source import compare_ptx
-from fencewright.checker.ptx_text import read_ptx
-from fencewright.checker.source_program import SourceKind
-from fencewright.checker.source_text import read_source
+from fencewright.checker.nvidia.against_source import compare_ptx
+from fencewright.checker.nvidia.orders import Orders
+from fencewright.checker.source.obligations import PTX, Order
+from fencewright.checker.source.program import SourceKind
+from fencewright.checker.source.text import read_source
+from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.tools import fence_check
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.lowering.ptx.inline import from_gcc, is_volatile_memory, operand_count, read
-from fencewright.lowering.ptx.instructions import ROWS as WRITTEN
-from fencewright.lowering.ptx.statements import (
+from fencewright.lowering.ptx.code.inline import from_gcc, is_volatile_memory, operand_count, read
+from fencewright.lowering.ptx.code.statements import (
     ROWS,
     AccessProxy,
     EffectKind,
@@ -19,6 +18,7 @@ from fencewright.lowering.ptx.statements import (
     read_statement,
     rows_of,
 )
+from fencewright.lowering.ptx.instructions import ROWS as WRITTEN
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 ROOT = Path(__file__).parents[2]

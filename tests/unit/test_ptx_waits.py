@@ -6,13 +6,13 @@ import pytest
 from test_ptx_findings import said
 from test_ptx_reader import EXAMPLES, lowered
 
-from fencewright.checker.ptx_findings import find_problems
-from fencewright.checker.ptx_places import Places
-from fencewright.checker.ptx_rules import PtxRule
-from fencewright.checker.ptx_text import read_ptx
-from fencewright.checker.ptx_waits import WaitAnalysis
+from fencewright.checker.findings import PtxRule
+from fencewright.checker.nvidia.findings import find_problems
+from fencewright.checker.nvidia.waits import WaitAnalysis
+from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.statements import ROWS
+from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS
-from fencewright.lowering.ptx.statements import ROWS
 
 ERROR = [("async-unwaited", "error")]
 WARNING = [("async-unwaited", "warning")]
@@ -163,7 +163,7 @@ def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     module = read_ptx(lowered("core_to_tma_store"), "k.ptx")
     (function,) = module.functions.values()
     assert WaitAnalysis(Places(module, function)).operations
-    monkeypatch.setattr("fencewright.checker.ptx_waits.COMPLETIONS", ())
+    monkeypatch.setattr("fencewright.checker.nvidia.waits.COMPLETIONS", ())
     assert not WaitAnalysis(Places(module, function)).operations
 
 

@@ -8,8 +8,8 @@ from campaigns import Share, shares, some_of
 
 from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
-from fencewright.simulator.ptx.columns import parse_litmus, read_litmus
 from fencewright.simulator.ptx.events import PtxProgram
+from fencewright.simulator.ptx.formats.columns import parse_litmus, read_litmus
 from fencewright.simulator.ptx.model import Axiom, PtxModel, Version, sampled_outcomes
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.simulator.ptx.witnesses import explain

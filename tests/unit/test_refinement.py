@@ -37,7 +37,7 @@ from fencewright.simulator.litmus_run import (
     refines,
     run,
 )
-from fencewright.simulator.ptx.columns import PtxLitmusTest
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 from fencewright.simulator.ptx.model import PtxModel, Version
 from fencewright.simulator.ptx.mutants import mutants
 from fencewright.simulator.source.events import (

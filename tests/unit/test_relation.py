@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencewright.simulator.core import relation as rel
+from fencewright.simulator.core import bit_relation as rel
 
 SIZE = 6
 Pairs = frozenset[tuple[int, int]]

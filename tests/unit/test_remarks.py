@@ -17,21 +17,21 @@ from fencewright.lowering.costs import cost_of
 from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.pipelines import CDNAPipeline, LLVMIRPipeline, Pipeline, PTXPipeline
-from fencewright.passes.remarks import observer as remark_observer
-from fencewright.passes.remarks.observer import Observer, lowered_for
-from fencewright.passes.remarks.reasons import LOWERINGS, REASONS
-from fencewright.passes.remarks.remarks import (
+from fencewright.tools import fence_opt
+from fencewright.tools.inputs.located_parser import LocatedParser
+from fencewright.tools.llvm_tools import find_llvm_tool
+from fencewright.tools.remarks import observer as remark_observer
+from fencewright.tools.remarks.observer import Observer, lowered_for
+from fencewright.tools.remarks.reasons import LOWERINGS, REASONS
+from fencewright.tools.remarks.remarks import (
     Reason,
     Remark,
     RemarkArgument,
     RemarkKind,
     SourceLocation,
 )
-from fencewright.passes.remarks.search import Judgement, Lines
-from fencewright.tools import fence_opt
-from fencewright.tools.inputs.located_parser import LocatedParser
-from fencewright.tools.llvm_tools import find_llvm_tool
-from fencewright.tools.remark_writer import diagnostic, to_yaml
+from fencewright.tools.remarks.search import Judgement, Lines
+from fencewright.tools.reports.remark_writer import diagnostic, to_yaml
 from fencewright.universe import UNIVERSE
 
 ROOT = Path(__file__).parents[2]

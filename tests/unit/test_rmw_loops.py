@@ -9,10 +9,10 @@ from itertools import product
 import pytest
 
 from fencewright import lower_llvm_ir
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings import Level
 from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.cdna.rmw_loops import OTHER_FORMS, is_loop
 from fencewright.lowering.vocabulary import FLOAT_KINDS, AddressSpace, RmwKind, ValueType
 from fencewright.tools.llvm_tools import find_llvm_tool

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fencewright.lowering.cdna.instructions import INSTRUCTIONS, WITH_S_WAITCNT, Counter, Kind
-from fencewright.lowering.cdna.scoreboard import (
+from fencewright.lowering.cdna.counters.scoreboard import (
     CACHE_EVENTS,
     LIMITS,
     ORDERED,
@@ -24,7 +23,8 @@ from fencewright.lowering.cdna.scoreboard import (
     Token,
     events_of,
 )
-from fencewright.lowering.cdna.split_scoreboard import split_events_of
+from fencewright.lowering.cdna.counters.split_scoreboard import split_events_of
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS, WITH_S_WAITCNT, Counter, Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 VECTOR = SPACE_EVENTS[AddressSpace.GLOBAL]

@@ -16,8 +16,8 @@ FOLDERS = ("checker", "fencewright", "lowering", "mlir_dialects", "passes", "sim
 HAZARDS = ROOT / "tests/lit/tools/fence-check/hazards.s"
 
 REACHES_OUT = {
-    "ctypes": {"fencewright/gpu.py", "simulator/core/children.py"},
-    "multiprocessing": {"simulator/core/campaign.py", "simulator/core/children.py"},
+    "ctypes": {"fencewright/gpu.py", "simulator/core/work/children.py"},
+    "multiprocessing": {"simulator/core/work/campaign.py", "simulator/core/work/children.py"},
     "runpy": {"fencewright/triton.py"},
     "subprocess": {
         "tools/commands/check_files.py",

@@ -7,11 +7,11 @@ from dataclasses import replace
 import llvmlite.binding as binding
 import pytest
 
-from fencewright.checker.cdna_text import read_assembly
 from fencewright.checker.findings import Finding, Rule
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read
-from fencewright.tools.dev import sentinel
-from fencewright.tools.dev.sentinel import Compiler, Fault, Tally, check, compilers, page
+from fencewright.tools.dev.campaigns import sentinel
+from fencewright.tools.dev.campaigns.sentinel import Compiler, Fault, Tally, check, compilers, page
 from fencewright.tools.diagnostics import error
 from fencewright.tools.llvm_tools import LLVM_HINT, LLVM_VERSION, find_llvm_tool
 

@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 from xdsl.context import Context
 
-from fencewright.lowering.cdna.wait_field import wait_field
+from fencewright.lowering.cdna.counters.wait_field import wait_field
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
 from fencewright.passes.llvm_ir.lower_scoped_llvm_ir import LowerScopedLLVMIRPass

@@ -10,8 +10,8 @@ import markdown
 import pytest
 
 from fencewright.tools.dev import in_browser
-from fencewright.tools.dev.copied import typed_in, with_copies
-from fencewright.tools.dev.site import (
+from fencewright.tools.dev.pages.copied import typed_in, with_copies
+from fencewright.tools.dev.pages.site import (
     HOME,
     INDEX,
     SiteError,
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
         ("docs/reference/README.md", "reference/index.md"),
         ("docs/images/house.svg", "images/house.svg"),
         ("CONTRIBUTING.md", "contributing.md"),
-        ("lowering/ptx/memory.py", "source/lowering/ptx/memory.py.md"),
+        ("lowering/ptx/performance/accesses.py", "source/lowering/ptx/performance/accesses.py.md"),
         ("LICENSE", "source/LICENSE.md"),
     ],
 )
@@ -59,17 +59,17 @@ def test_every_file_has_its_place(path: str, place: str) -> None:
 def test_links_are_led_to_where_things_are() -> None:
     text, found = staged_text(
         PurePosixPath("docs/reference/costs.md"),
-        "[rows](../../lowering/ptx/costs.py), [`a`](../scoped.md#x), [b](README.md), [c](#here),\n"
+        "[rows](../../lowering/ptx/performance/costs.py), [`a`](../scoped.md#x), [b](README.md), [c](#here),\n"
         "[d](https://llvm.org), ![e](../images/house.svg), `[f](../scoped.md)`\n\n"
         "```text\n[g](../scoped.md)\n```\n",
     )
     assert text == (
-        "[rows](../source/lowering/ptx/costs.py.md), [`a`](../scoped.md#x), [b](index.md), [c](#here),\n"
+        "[rows](../source/lowering/ptx/performance/costs.py.md), [`a`](../scoped.md#x), [b](index.md), [c](#here),\n"
         "[d](https://llvm.org), ![e](../images/house.svg), `[f](../scoped.md)`\n\n"
         "```text\n[g](../scoped.md)\n```\n"
     )
     assert found == {
-        PurePosixPath("lowering/ptx/costs.py"),
+        PurePosixPath("lowering/ptx/performance/costs.py"),
         PurePosixPath("docs/scoped.md"),
         PurePosixPath("docs/reference/README.md"),
         PurePosixPath("docs/images/house.svg"),

@@ -4,13 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from fencewright.checker.cdna_accesses import Mode
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.amd.accesses import Mode
+from fencewright.checker.amd.comparison.against_source import Comparison, compare
+from fencewright.checker.amd.comparison.modules import (
+    compare_modules,
+    files_in,
+    with_lines,
+    with_places,
+)
 from fencewright.checker.findings import Level, Rule
-from fencewright.checker.source_check import Comparison, compare
-from fencewright.checker.source_compare import compare_modules, files_in, with_lines, with_places
-from fencewright.checker.source_text import read_source
+from fencewright.checker.source.text import read_source
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 GFX942 = Mode("gfx942", L2PerAgent.MANY, tgsplit=False)

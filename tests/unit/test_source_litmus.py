@@ -35,18 +35,18 @@ from test_source_check import (
     without,
 )
 
-from fencewright.checker.cdna_accesses import Mode, OperationKind
-from fencewright.checker.cdna_flow import flow_of
-from fencewright.checker.cdna_lift import lift_code
-from fencewright.checker.cdna_state import code_of, solve
-from fencewright.checker.cdna_text import read_assembly
-from fencewright.checker.findings import Rule
-from fencewright.checker.source_check import SourceFinding
-from fencewright.checker.source_litmus import (
+from fencewright.checker.amd.accesses import Mode, OperationKind
+from fencewright.checker.amd.comparison.against_source import SourceFinding
+from fencewright.checker.amd.guarantees import lift_code
+from fencewright.checker.amd.state import code_of, solve
+from fencewright.checker.execute.counterexample import (
     Counterexample,
     UnshownError,
     counterexample,
 )
+from fencewright.checker.findings import Rule
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.rows import DEFAULT_READINGS, EVERY_READING

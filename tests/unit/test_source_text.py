@@ -2,14 +2,14 @@
 
 import pytest
 
-from fencewright.checker.source_program import (
+from fencewright.checker.source.program import (
     DebugPlace,
     SourceError,
     SourceFunction,
     SourceKind,
     SourceOperation,
 )
-from fencewright.checker.source_text import INTRINSICS, read_source, without_comment
+from fencewright.checker.source.text import INTRINSICS, read_source, without_comment
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 TAIL = """

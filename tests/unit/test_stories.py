@@ -22,7 +22,7 @@ from fencewright.simulator.pictures.execution_graph import ptx_graph, source_gra
 from fencewright.simulator.pictures.graph_story import ToldEvent, told_weak
 from fencewright.simulator.pictures.timeline import timeline
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
-from fencewright.simulator.ptx.columns import PtxLitmusTest, parse_litmus, read_litmus
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, parse_litmus, read_litmus
 from fencewright.simulator.ptx.instructions import PtxFence, PtxProgram
 from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source import witnesses as source_witnesses

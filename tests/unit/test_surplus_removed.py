@@ -6,9 +6,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.checker.findings import Finding, Rule
-from fencewright.tools.dev import needed, surplus_removed
-from fencewright.tools.dev.deletions import Deleted
-from fencewright.tools.dev.surplus_removed import ALL, measure, table
+from fencewright.tools.dev.campaigns import needed, surplus_removed
+from fencewright.tools.dev.campaigns.deletions import Deleted
+from fencewright.tools.dev.campaigns.surplus_removed import ALL, measure, table
 from fencewright.tools.fuzz.checks import Setting
 
 SEEDS = (13, 3)

@@ -19,9 +19,9 @@ import pytest
 from scripts import load_script
 
 from fencewright import triton as hook
-from fencewright.checker.cdna_check import check
-from fencewright.checker.cdna_text import read_assembly
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings import Rule
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.passes import pipelines
 from fencewright.tools import fence_check
 

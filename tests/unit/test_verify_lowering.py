@@ -26,7 +26,7 @@ from fencewright.simulator.litmus_run import (
     refines,
     run,
 )
-from fencewright.simulator.ptx.columns import read_litmus
+from fencewright.simulator.ptx.formats.columns import read_litmus
 from fencewright.tools.inputs.litmus_files import parse_module
 from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, lower_tests
 from fencewright.tools.inputs.litmus_writer import WriterError, module_text

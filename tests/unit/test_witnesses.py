@@ -6,10 +6,10 @@ import pytest
 from graph_programs import open_program, ptx_program, source_program
 from test_execution_graphs import MOST, add_under_a_ticket, on_their_own, scoped_ticket
 
+from fencewright.simulator.core.bit_relation import Relation
 from fencewright.simulator.core.condition import Compare, Comparison, Memory
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
-from fencewright.simulator.core.relation import Relation
 from fencewright.simulator.litmus_run import formula_of
 from fencewright.simulator.ptx import witnesses as ptx
 from fencewright.simulator.ptx.definition import Operations, coherence_orders

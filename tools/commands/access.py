@@ -14,8 +14,8 @@ from fencewright.tools.inputs.litmus_files import name_of, read_text
 from fencewright.tools.statuses import HOLDS
 
 if TYPE_CHECKING:
-    from fencewright.simulator.memory.access import AccessCounts, Model
-    from fencewright.simulator.memory.addresses import Addresses
+    from fencewright.simulator.execution.addresses import Addresses
+    from fencewright.simulator.performance.accesses.access import AccessCounts, Model
 
 ON_COMMAND_LINE = "<addresses>"
 """What stands for a file where addresses were given as an argument."""
@@ -108,9 +108,9 @@ def _no_picture(arguments: Namespace) -> None:
 def _one(arguments: Namespace) -> str:
     if arguments.instruction is None or arguments.addresses is None:
         raise error("give an instruction and its addresses, or --json FILE", "fence-sim")
-    from fencewright.simulator.memory.access import access, model_of
-    from fencewright.simulator.memory.addresses import AddressError, read
-    from fencewright.simulator.memory.expression import addresses_of
+    from fencewright.simulator.execution.addresses import AddressError, read
+    from fencewright.simulator.performance.accesses.access import access, model_of
+    from fencewright.simulator.performance.accesses.expression import addresses_of
 
     given: str = arguments.addresses
     try:
@@ -133,7 +133,7 @@ def _one(arguments: Namespace) -> str:
 
 
 def _picture(model: "Model", addresses: "Addresses", counts: "AccessCounts") -> str:
-    from fencewright.simulator.memory.places import places_of
+    from fencewright.simulator.performance.accesses.bank_conflicts import places_of
     from fencewright.simulator.pictures.access_svg import access_svg
     from fencewright.simulator.pictures.missing import MissingLibraryError
 
@@ -163,7 +163,7 @@ _ACCESS = tuple[int, str, str]
 
 def _lines(file: str, text: str, target: str) -> Iterator[str]:
     """A JSON object for every line, in order; runs of one instruction are counted together."""
-    from fencewright.simulator.memory.access import BATCH, model_of
+    from fencewright.simulator.performance.accesses.access import BATCH, model_of
 
     for instruction, run in groupby(_accesses(text), key=itemgetter(1)):
         waiting = iter(run)
@@ -187,8 +187,8 @@ def _accesses(text: str) -> Iterator[_ACCESS]:
 
 
 def _counted(model: "Model", file: str, batch: Sequence[_ACCESS]) -> Iterator[str]:
-    from fencewright.simulator.memory.access import arrays_of
-    from fencewright.simulator.memory.addresses import read_many
+    from fencewright.simulator.execution.addresses import read_many
+    from fencewright.simulator.performance.accesses.access import arrays_of
 
     arrays = read_many([each for _, _, each in batch], model.lanes)
     if arrays is None or not model.admits(*arrays):
@@ -200,7 +200,7 @@ def _counted(model: "Model", file: str, batch: Sequence[_ACCESS]) -> Iterator[st
 
 
 def _checked(model: "Model", file: str, number: int, offsets: str) -> "Addresses":
-    from fencewright.simulator.memory.addresses import AddressError, read
+    from fencewright.simulator.execution.addresses import AddressError, read
 
     try:
         addresses = read(offsets.split())

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.memory.addresses import AddressError
-from fencewright.simulator.memory.suggest import (
+from fencewright.simulator.execution.addresses import AddressError
+from fencewright.simulator.performance.accesses.suggest import (
     Candidate,
     Tile,
     TilePattern,

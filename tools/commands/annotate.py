@@ -4,11 +4,10 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fencewright.checker.cdna_purposes import purposes_of
-from fencewright.checker.findings import Finding
-from fencewright.checker.ptx_lift import Lift
-from fencewright.checker.ptx_rules import PtxFinding
-from fencewright.checker.ptx_text import PtxFile
+from fencewright.checker.amd.explain import purposes_of
+from fencewright.checker.findings import Finding, PtxFinding
+from fencewright.checker.nvidia.guarantees import Lift
+from fencewright.lowering.ptx.code.text import PtxFile
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import ptx_check
 from fencewright.tools.commands.check_files import (

@@ -7,26 +7,21 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fencewright.checker.cdna_check import Checked, check
-from fencewright.checker.cdna_listing import read_disassembly
-from fencewright.checker.cdna_objects import (
+from fencewright.checker.amd.comparison.against_source import Comparison
+from fencewright.checker.check_amd import Checked, check
+from fencewright.checker.findings import SURPLUS, Finding, Level, PtxFinding, PtxRule, Rule
+from fencewright.checker.source.program import SourceError
+from fencewright.lowering.cdna.code.listing import read_disassembly
+from fencewright.lowering.cdna.code.objects import (
     MAGIC,
     chip_of_object,
     descriptors_of_object,
     functions_of_object,
     untyped_functions,
 )
-from fencewright.checker.cdna_targets import chip_of
-from fencewright.checker.cdna_text import (
-    Assembly,
-    AssemblyError,
-    check_whole,
-    read_assembly,
-)
-from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.ptx_rules import SURPLUS, PtxFinding, PtxRule
-from fencewright.checker.source_check import Comparison
-from fencewright.checker.source_program import SourceError
+from fencewright.lowering.cdna.code.other_chips import chip_of
+from fencewright.lowering.cdna.code.text import Assembly, check_whole, read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.compare_source import (

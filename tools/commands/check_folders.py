@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fencewright.checker.cdna_objects import MAGIC, is_amd_object
 from fencewright.checker.findings import Level, Rule
-from fencewright.checker.ptx_version import is_ptx
+from fencewright.lowering.cdna.code.objects import MAGIC, is_amd_object
+from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools.commands.check_files import report_on, report_or_problem, unreadable
 from fencewright.tools.diagnostics import diagnose, error, read_bytes
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
@@ -105,7 +105,7 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
 
     An interrupt comes after the reports of the files that are done; ``arguments.left`` are the others.
     """
-    from fencewright.simulator.core.campaign import CampaignError, Task, run
+    from fencewright.simulator.core.work.campaign import CampaignError, Task, run
     from fencewright.tools.progress import progress
     from fencewright.tools.workers import campaign_error, open_workers
 

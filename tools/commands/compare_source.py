@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fencewright.checker.cdna_text import Assembly, read_assembly
-from fencewright.checker.findings import Finding, Level, Rule
-from fencewright.checker.ptx_version import is_ptx
-from fencewright.checker.source_check import Comparison, not_compared
-from fencewright.checker.source_compare import (
+from fencewright.checker.amd.comparison.against_source import Comparison, not_compared
+from fencewright.checker.amd.comparison.modules import (
     compare_modules,
     files_in,
     with_lines,
     with_places,
 )
-from fencewright.checker.source_program import SourceModule, with_cuda_atomics
-from fencewright.checker.source_text import read_source
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.source.program import SourceModule, with_cuda_atomics
+from fencewright.checker.source.text import read_source
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
+from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (
     ToolError,
@@ -31,8 +31,8 @@ from fencewright.tools.diagnostics import (
 from fencewright.tools.statuses import USAGE
 
 if TYPE_CHECKING:
-    from fencewright.checker.ptx_text import PtxFile
-    from fencewright.checker.source_litmus import Counterexample
+    from fencewright.checker.execute.counterexample import Counterexample
+    from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.tools.inputs.compiler_runs import Compiled
 
 _MOST_SHOWN = 8
@@ -162,7 +162,7 @@ class PtxAndSource:
         _check_architecture(self.source, PTX, "PTX")
         if self.source.functions.keys().isdisjoint(self.module.functions):
             raise error("no function of the source is in the code", self.source.file)
-        from fencewright.checker.ptx_source import compare_ptx
+        from fencewright.checker.nvidia.against_source import compare_ptx
 
         return list(compare_ptx(self.source, self.module, self.files, self.apart))
 
@@ -224,8 +224,8 @@ def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource
 
 
 def _compiled_ptx(path: str, done: "Compiled", file: str) -> PtxAndSource:
-    from fencewright.checker.ptx_source import with_lines_of_ptx
-    from fencewright.checker.ptx_text import read_ptx
+    from fencewright.checker.nvidia.against_source import with_lines_of_ptx
+    from fencewright.lowering.ptx.code.text import read_ptx
 
     source, module = _source(path, PTX), read_ptx(done.code, file)
     if done.problem:
@@ -264,7 +264,7 @@ def show_counterexamples(
     # Here, for it takes the simulator.
     from pathlib import Path
 
-    from fencewright.checker.source_litmus import UnshownError, counterexample
+    from fencewright.checker.execute.counterexample import UnshownError, counterexample
     from fencewright.simulator.pictures.missing import MissingLibraryError
 
     missing: MissingLibraryError | None = None

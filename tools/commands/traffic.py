@@ -19,17 +19,17 @@ from fencewright.tools.diagnostics import (
 )
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 from fencewright.tools.inputs.litmus_inputs import NAME
+from fencewright.tools.reports.traffic_report import Launched
 from fencewright.tools.statuses import HOLDS
-from fencewright.tools.traffic_report import Launched
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
 
-    from fencewright.simulator.memory.launch import ArgumentValue, Memory
-    from fencewright.simulator.memory.machine import Machine
-    from fencewright.simulator.memory.program import LaneProgram
+    from fencewright.simulator.execution.launch import ArgumentValue, Memory
+    from fencewright.simulator.execution.program import LaneProgram
+    from fencewright.simulator.performance.machine import Machine
 
 Size = tuple[int, int, int]
 
@@ -160,7 +160,7 @@ def _value(given: Given) -> "ArgumentValue":
         raise error(f"--arg {text}: give {_ARGUMENTS}", NAME)
     count = _count(rest[0], text)
     if kind == "bytes":
-        from fencewright.simulator.memory.launch import BufferOfSize
+        from fencewright.simulator.execution.launch import BufferOfSize
 
         _check_bytes(count, text)
         return BufferOfSize(count)
@@ -252,7 +252,7 @@ def count_traffic(arguments: Namespace) -> int:
     if draws:
         text = _picture(launched)
     else:
-        from fencewright.tools.traffic_writer import as_json, as_text
+        from fencewright.tools.reports.traffic_writer import as_json, as_text
 
         text = as_json(launched) if arguments.json else as_text(launched)
     with output_file(arguments.output) as stream:
@@ -274,7 +274,7 @@ def _launched(arguments: Namespace) -> Launched:
     """Lower, run and count. Raises :class:`ToolError`."""
     from xdsl.utils.exceptions import DiagnosticException
 
-    from fencewright.simulator.memory.launch import LaunchError
+    from fencewright.simulator.execution.launch import LaunchError
 
     file = name_of(arguments.input)
     try:
@@ -292,11 +292,11 @@ def _launched(arguments: Namespace) -> Launched:
 
 
 def _run(arguments: Namespace, file: str) -> Launched:
-    from fencewright.simulator.memory.executor import LIMIT, execute
-    from fencewright.simulator.memory.launch import Launch, allocate
-    from fencewright.simulator.memory.machine import machine_of
-    from fencewright.simulator.memory.occupancy import occupancy
-    from fencewright.simulator.memory.traffic import TrafficObserver
+    from fencewright.simulator.execution.executor import LIMIT, execute
+    from fencewright.simulator.execution.launch import Launch, allocate
+    from fencewright.simulator.performance.machine import machine_of
+    from fencewright.simulator.performance.occupancy import occupancy
+    from fencewright.simulator.performance.traffic import TrafficObserver
 
     machine = machine_of(arguments.mcpu, arguments.partition)
     program = _program(arguments, file, machine)

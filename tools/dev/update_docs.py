@@ -13,32 +13,34 @@ from typing import cast
 
 from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
 from fencewright.lowering.cdna.chips import LOWERED_GENERATIONS, chips_of
-from fencewright.lowering.cdna.common import load_chip
-from fencewright.lowering.cdna.costs import COSTS as CDNA_COSTS
-from fencewright.lowering.cdna.costs import UNIT
-from fencewright.lowering.cdna.differences import DIFFERENCES, LlvmDifference
-from fencewright.lowering.cdna.differences_gfx1250 import DIFFERENCES as GFX1250_DIFFERENCES
+from fencewright.lowering.cdna.generations.common import load_chip
+from fencewright.lowering.cdna.generations.differences import DIFFERENCES, LlvmDifference
+from fencewright.lowering.cdna.generations.differences_gfx1250 import (
+    DIFFERENCES as GFX1250_DIFFERENCES,
+)
+from fencewright.lowering.cdna.performance.costs import COSTS as CDNA_COSTS
+from fencewright.lowering.cdna.performance.costs import UNIT
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
-from fencewright.lowering.ptx.costs import MEASURED_HOW, TOGETHER, CostRow
-from fencewright.lowering.ptx.costs import SINGLE as PTX_COSTS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
 from fencewright.lowering.ptx.differences import Whose
-from fencewright.lowering.ptx.memory import FENCE_COSTS
+from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
+from fencewright.lowering.ptx.performance.costs import MEASURED_HOW, TOGETHER, CostRow
+from fencewright.lowering.ptx.performance.costs import SINGLE as PTX_COSTS
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
-from fencewright.tools.dev.async_paths import async_paths_page
-from fencewright.tools.dev.cdna_machine_page import cdna_machine_page
-from fencewright.tools.dev.certificates_page import certificates_page
-from fencewright.tools.dev.doc_examples import ExampleError, quick_programs, updated
-from fencewright.tools.dev.effects_page import effects_page
-from fencewright.tools.dev.memory_page import memory_page
-from fencewright.tools.dev.museum_page import page as museum_page
-from fencewright.tools.dev.patterns_page import patterns_page
-from fencewright.tools.dev.stride_table import hierarchy_page
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.dev.pages.async_paths import async_paths_page
+from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_page
+from fencewright.tools.dev.pages.certificates_page import certificates_page
+from fencewright.tools.dev.pages.doc_examples import ExampleError, quick_programs, updated
+from fencewright.tools.dev.pages.effects_page import effects_page
+from fencewright.tools.dev.pages.memory_page import memory_page
+from fencewright.tools.dev.pages.museum_page import page as museum_page
+from fencewright.tools.dev.pages.patterns_page import patterns_page
+from fencewright.tools.dev.pages.stride_table import hierarchy_page
+from fencewright.tools.reports.markdown import markdown_table
 
 _NOTE = "<!-- Written by `make docs` from the rows; change the rows, not this page. -->\n"
 

@@ -3,7 +3,7 @@
 from datetime import date
 
 from fencewright.tools.fuzz.async_checks import PROBED, AsyncVerdict, Totals
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table
 
 _HEAD = f"""\
 <!-- Written by `make fuzz`; change tools/fuzz/async_page.py, not this page. -->

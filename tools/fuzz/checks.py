@@ -33,10 +33,10 @@ from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
 from fencewright.passes.pipelines import StorePolicy, pipeline_of
 from fencewright.simulator.cdna.rows import EVERY_READING, CdnaConfiguration
-from fencewright.simulator.core.campaign import Task, code_digest
-from fencewright.simulator.core.campaign import run as run_tasks
 from fencewright.simulator.core.exploration import LimitReached
 from fencewright.simulator.core.program import MemoryKind
+from fencewright.simulator.core.work.campaign import Task, code_digest
+from fencewright.simulator.core.work.campaign import run as run_tasks
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     Limits,
@@ -392,7 +392,7 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
 
 def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bool) -> Checked:
     """As ``check_module``, of the machine code that LLVM makes."""
-    from fencewright.checker.cdna_program import HazardError
+    from fencewright.checker.execute.amd import HazardError
     from fencewright.tools.fuzz import llvm_ir
 
     try:

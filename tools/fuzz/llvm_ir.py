@@ -11,8 +11,8 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from fencewright.checker.cdna_program import ThreadLaunch, read_thread
-from fencewright.checker.cdna_text import Assembly, read_assembly
+from fencewright.checker.execute.amd import ThreadLaunch, read_thread
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.options import OptLevel
 from fencewright.passes.pipelines import StorePolicy, lower_llvm_ir

@@ -13,7 +13,7 @@ from fencewright.tools.fuzz.checks import (
     Tally,
     Totals,
 )
-from fencewright.tools.markdown import markdown_table
+from fencewright.tools.reports.markdown import markdown_table
 
 _HEAD = """\
 <!-- Written by `make fuzz`; change tools/fuzz/page.py, not this page. -->

@@ -9,7 +9,7 @@ from fencewright.tools.diagnostics import Diagnostic, ToolError, diagnose, error
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from fencewright.simulator.ptx.columns import PtxLitmusTest
+    from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 
 STDIN = "<stdin>"
 
@@ -40,7 +40,7 @@ def is_columns(path: str, text: str) -> bool:
 
 def parse_columns(path: str, text: str) -> "PtxLitmusTest":
     """A PTX litmus test in columns. Raises :class:`ToolError` with the place of what is wrong."""
-    from fencewright.simulator.ptx.columns import parse_litmus
+    from fencewright.simulator.ptx.formats.columns import parse_litmus
 
     try:
         return parse_litmus(text, name_of(path))

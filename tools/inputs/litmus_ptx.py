@@ -14,8 +14,8 @@ from fencewright.tools.diagnostics import Diagnostic, ToolError, error, read_byt
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 
 if TYPE_CHECKING:
-    from fencewright.checker.ptx_program import Argument, Column, Situation
-    from fencewright.checker.ptx_text import PtxFile
+    from fencewright.checker.execute.nvidia import Argument, Column, Situation
+    from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.mlir_dialects.litmus import TestOp
     from fencewright.passes.litmus.programs import TestCode
 
@@ -27,7 +27,7 @@ def read_with_harness(
 
     Raises :class:`ToolError` for what cannot be read or is not executed, at its line.
     """
-    from fencewright.checker.ptx_text import PtxError
+    from fencewright.lowering.ptx.code.text import PtxError
     from fencewright.mlir_dialects.litmus import TestOp
 
     module = parse_module(harness, read_text(harness))
@@ -54,7 +54,7 @@ def _raise(problem: Exception, file: str) -> NoReturn:
 
 
 def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest:
-    from fencewright.checker.ptx_program import joined, read_column, table
+    from fencewright.checker.execute.nvidia import joined, read_column, table
     from fencewright.passes.litmus.programs import Language, TestCode, ThreadCode
     from fencewright.simulator.core.program import Place, signed
     from fencewright.simulator.ptx.model import PtxModel, Version
@@ -107,9 +107,9 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
 
 
 def _parsed(text: str, columns: "Sequence[Column]", kernels: "PtxFile"):
-    from fencewright.checker.ptx_text import PtxError
+    from fencewright.lowering.ptx.code.text import PtxError
     from fencewright.simulator.core.condition import LitmusError
-    from fencewright.simulator.ptx.columns import parse_litmus
+    from fencewright.simulator.ptx.formats.columns import parse_litmus
 
     try:
         return parse_litmus(text)
@@ -129,7 +129,7 @@ def _place(code: "TestCode", number: int) -> str:
 
 
 def _situations(code: "TestCode") -> "Iterator[Situation]":
-    from fencewright.checker.ptx_program import Situation
+    from fencewright.checker.execute.nvidia import Situation
 
     places = [each.thread.placement.resolve(each.number) for each in code.threads]
     groups = sorted({each.workgroup for each in places})
@@ -145,7 +145,7 @@ def _situations(code: "TestCode") -> "Iterator[Situation]":
 
 
 def _arguments(thread: object) -> "list[Argument]":
-    from fencewright.checker.ptx_program import ToLocation, ToRegister
+    from fencewright.checker.execute.nvidia import ToLocation, ToRegister
     from fencewright.passes.litmus.programs import (
         ThreadCode,
         location_of,
@@ -169,7 +169,7 @@ def _arguments(thread: object) -> "list[Argument]":
 
 def _check_widths(columns: "Sequence[Column]", kernels: "PtxFile") -> None:
     """Refuse a location that two threads access with different widths."""
-    from fencewright.checker.ptx_text import PtxError
+    from fencewright.lowering.ptx.code.text import PtxError
 
     widths: dict[str, tuple[int, int]] = {}
     for column in columns:

@@ -18,7 +18,6 @@ from fencewright.simulator.core.program import (
     Move,
     Operand,
 )
-from fencewright.simulator.ptx.columns import PtxLitmusTest, instruction_text
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -33,6 +32,7 @@ from fencewright.simulator.ptx.events import (
     assigned,
     operands,
 )
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, instruction_text
 
 
 class WriterError(ValueError):

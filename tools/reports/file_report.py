@@ -28,7 +28,7 @@ class ReportedFinding:
 
     ``instruction``: the text of what it is at. ``at``: where it is printed. ``about``: other places
     that it concerns, each with what is there. ``cost``: what can be saved, in units of
-    ``lowering.cdna.costs`` for the waves of a work-group, as many as are known. ``executed``: what
+    ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known. ``executed``: what
     the machine makes of it. ``is_shown``: whether it was asked for; ``was_not_judged``: whether it
     says that something could not be checked; ``is_known``: whether the baseline has it.
     """

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from fencewright.checker.findings import LEVELS, Level, Rule
-from fencewright.checker.ptx_rules import SURPLUS, PtxRule
+from fencewright.checker.findings import LEVELS, SURPLUS, Level, PtxRule, Rule
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding, dumped
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -1,0 +1,1 @@
+"""Guarantees, hazards and redundant synchronisation of AMD code."""

@@ -1,0 +1,384 @@
+"""The operations of a function that the memory model sees, and what each does to the caches.
+
+Each has a number in the order of the text, so that a set of operations is one integer, a bit each.
+What the policy bits do is in the rows of ``lowering.cdna.caches``; here are the scalar cache,
+which the lowering never uses for data that may change, and what a mode of the chip adds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+
+from fencewright.checker.amd.provenance import data_loads
+from fencewright.lowering.cdna.caches import (
+    AccessKind,
+    Caches,
+    Effect,
+    Reach,
+    access_effect,
+    maintenance_effect,
+)
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
+from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope, Word
+
+_REACHES: Mapping[Scope, Reach] = MappingProxyType(
+    {
+        Scope.WORKGROUP: Reach.WORKGROUP,
+        Scope.CLUSTER: Reach.CLUSTER,
+        Scope.AGENT: Reach.AGENT,
+        Scope.SYSTEM: Reach.SYSTEM,
+    }
+)
+
+
+SCALAR_CACHE = 8
+"""The bit of the scalar cache, beside those of ``Caches``."""
+
+LEVELS = (int(Caches.L1), int(Caches.AGENT), int(Caches.SYSTEM), SCALAR_CACHE)
+"""The caches in which an older value may be found, a bit each; the scalar one is the last."""
+
+
+_WITH_CLUSTERS = tuple(_REACHES)
+_WITHOUT_CLUSTERS = tuple(each for each in _REACHES if each is not Scope.CLUSTER)
+
+
+def scopes_of(chip: ChipRow) -> tuple[Scope, ...]:
+    """The scopes that a chip tells apart, narrowest first; without clusters theirs is the agent's."""
+    return _WITH_CLUSTERS if chip.clusters else _WITHOUT_CLUSTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What code is judged for: the chip's name, how many L2s an agent has, in which mode.
+
+    ``tgsplit``: waves of a work-group may sit on different CUs; on gfx10 to gfx12 that is WGP mode.
+    """
+
+    target: str
+    l2_per_agent: L2PerAgent
+    tgsplit: bool
+
+    @property
+    def chip(self) -> ChipRow:
+        """The chip's row."""
+        return KNOWN_CHIPS[self.target]
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that are told apart, narrowest first."""
+        return scopes_of(self.chip)
+
+    @property
+    def has_lds(self) -> bool:
+        """Whether work-groups have LDS, which a flat access may then be to."""
+        split = self.chip.split_mode
+        return not self.tgsplit or split is None or split.lds
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether all waves of a work-group see what one does to memory in its order."""
+        return not self.tgsplit and self.chip.orders_requests
+
+    @property
+    def passes_on_late(self) -> bool:
+        """Whether what a wave invalidates holds for others of its work-group only once that is done.
+
+        Those on its CU come after it in the same queues. Where requests are not ordered, it holds for
+        the wave itself no sooner either.
+        """
+        return self.tgsplit and self.chip.orders_requests
+
+    def others_caches(self, scope: Scope) -> Caches:
+        """Those of ``caches`` that others of the work-group do not invalidate themselves."""
+        plain = access_effect(self.target, AccessKind.LOAD, ()).reads
+        return self.caches(scope) & plain & ~self.caches(Scope.WORKGROUP)
+
+    def reach(self, scope: Scope) -> Reach:
+        """How far a store must get to be there for all of ``scope``, as the documents can be read.
+
+        With one L2 that is where all stores go; but where there are clusters, a cache before it may
+        acknowledge those of a work-group (``Reading.ACKNOWLEDGED_EARLY`` of the machine).
+        """
+        one = self.l2_per_agent is L2PerAgent.ONE and not self.chip.clusters
+        if scope is Scope.AGENT and one:
+            return Reach.WORKGROUP
+        return _REACHES[scope]
+
+    def asked(self, scope: Scope) -> Reach:
+        """How far a store must get for an error: less than ``reach`` for a cluster.
+
+        A store that is done has reached the cluster on the machine by default, whose WGP$ acknowledges
+        nothing by itself. LLVM 24 relies on it: its releases to a cluster only wait.
+        """
+        return Reach.WORKGROUP if scope is Scope.CLUSTER else self.reach(scope)
+
+    def caches(self, scope: Scope) -> Caches:
+        """The caches in which a value older than one that ``scope`` has released may be found."""
+        match scope:
+            case Scope.WORKGROUP:
+                return Caches.L1 if self.tgsplit else Caches.NONE
+            case Scope.CLUSTER:
+                return Caches.L1
+            case Scope.AGENT:
+                one = self.l2_per_agent is L2PerAgent.ONE
+                return Caches.L1 if one else Caches.L1 | Caches.AGENT
+            case _:
+                return Caches.ALL
+
+
+def mode_of(assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None) -> Mode:
+    """The mode that ``function`` is compiled for; ``l2_per_agent``: None as the chip may have it.
+
+    A function that is called has its work-group on several CUs if any kernel of its file has; where
+    no kernel is, or none says, it is as the chip has it by default.
+    """
+    chip = KNOWN_CHIPS[assembly.chip]
+    split = False
+    if chip.split_mode is not None:
+        named = [each.descriptor for each in assembly.functions.values() if each.descriptor]
+        of = [function.descriptor] if function.descriptor else named or [function.descriptor]
+        directive, default = chip.split_mode.directive, int(chip.split_mode.by_default)
+        split = any(each.get(directive, default) for each in of)
+    return Mode(assembly.chip, l2_per_agent or chip.l2_per_agent, split)
+
+
+_WAVES_OF_32 = "wavefront_size32"
+
+
+def wave_size_of(function: Function, chip: ChipRow) -> int:
+    """How many lanes a wave of ``function`` has, where the chip leaves that open."""
+    return 64 if function.descriptor.get(_WAVES_OF_32) == 0 else chip.wave_size
+
+
+class OperationKind(Word):
+    """What an operation is to the memory model.
+
+    ``OUTSIDE``: code that is not seen, which may load and store anything: a call, the caller, an
+    instruction that is not known. ``RETURN``: to the caller, which may go on to do so.
+    """
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    LOAD_TO_LDS = "load_to_lds"
+    SCALAR_LOAD = "scalar_load"
+    SCALAR_STORE = "scalar_store"
+    WRITE_BACK = "write_back"
+    INVALIDATE = "invalidate"
+    BARRIER = "barrier"
+    OUTSIDE = "outside"
+    RETURN = "return"
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads memory or LDS."""
+        return self in _READS
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes memory or LDS."""
+        return self in _WRITES
+
+    @property
+    def is_access(self) -> bool:
+        """Whether it reads or writes memory or LDS."""
+        return self in _READS or self in _WRITES
+
+
+_O = OperationKind
+_READS = frozenset({_O.LOAD, _O.ATOMIC, _O.LOAD_TO_LDS, _O.SCALAR_LOAD})
+_WRITES = frozenset({_O.STORE, _O.ATOMIC, _O.LOAD_TO_LDS, _O.SCALAR_STORE})
+
+
+NO_EFFECT = Effect()
+"""Of what does nothing to the caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: its number, its place, and what it does by itself.
+
+    ``space``: None if it accesses nothing; buffers are taken as global. ``effect``: on the caches.
+    ``scope``: the widest at which it is coherent by itself, so that it may be an atomic of that
+    scope. Without scope bits nothing says whether it is the agent or the system; ``scope`` then is
+    the system.
+    """
+
+    number: int
+    kind: OperationKind
+    line: int
+    text: str
+    space: AddressSpace | None = None
+    effect: Effect = NO_EFFECT
+    scope: Scope = Scope.WORKGROUP
+    step: Step | None = None
+
+    @property
+    def bit(self) -> int:
+        """The set of this operation alone."""
+        return 1 << self.number
+
+    @property
+    def in_lds(self) -> bool:
+        """Whether it accesses LDS and nothing else."""
+        return self.space is AddressSpace.LOCAL
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it accesses memory and cannot access LDS."""
+        return self.space is AddressSpace.GLOBAL and self.kind is not _O.LOAD_TO_LDS
+
+
+_KINDS: Mapping[InstructionKind, OperationKind] = MappingProxyType(
+    {
+        InstructionKind.LOAD: _O.LOAD,
+        InstructionKind.STORE: _O.STORE,
+        InstructionKind.ATOMIC: _O.ATOMIC,
+        InstructionKind.MEMORY_TO_LDS: _O.LOAD_TO_LDS,
+        InstructionKind.BARRIER: _O.BARRIER,
+        InstructionKind.CALL: _O.OUTSIDE,
+        InstructionKind.UNKNOWN: _O.OUTSIDE,
+    }
+)
+_ACCESS_KINDS: Mapping[OperationKind, AccessKind] = MappingProxyType(
+    {
+        _O.LOAD: AccessKind.LOAD,
+        _O.LOAD_TO_LDS: AccessKind.LOAD,
+        _O.STORE: AccessKind.STORE,
+        _O.ATOMIC: AccessKind.ATOMIC,
+    }
+)
+_SCALAR: Mapping[OperationKind, OperationKind] = MappingProxyType(
+    {_O.LOAD: _O.SCALAR_LOAD, _O.STORE: _O.SCALAR_STORE, _O.ATOMIC: _O.SCALAR_STORE}
+)
+
+_POLICY = frozenset(
+    {
+        "sc0",
+        "sc1",
+        "nt",
+        "glc",
+        "slc",
+        "dlc",
+        "scope:SCOPE_SE",
+        "scope:SCOPE_DEV",
+        "scope:SCOPE_SYS",
+    }
+)
+SCOPE_BITS = _POLICY - {"nt", "slc"}
+"""Those that make an access coherent further than it is by itself."""
+
+_TGSPLIT_MISSES_L1 = frozenset({"sc0"})
+"""Loads that miss the L1 in tgsplit mode (CDNA4 ISA, load and store control by sc1 sc0)."""
+
+_SAME: Mapping[str, str] = MappingProxyType({"buffer_wbinvl1": "buffer_wbinvl1_vol"})
+"""It invalidates all lines of the L1, not the volatile ones alone (MI100 ISA 9.1.10)."""
+
+SCALAR_INVALIDATES = frozenset({"s_dcache_inv", "s_dcache_inv_vol"})
+"""What leaves nothing stale in the scalar cache (MI300 ISA 7.2.3); vector memory's do not."""
+
+
+def operations_of(
+    flow: Flow, mode: Mode, data: frozenset[int] = frozenset()
+) -> tuple[tuple[Operation, ...], Mapping[int, Operation]]:
+    """The operations by their numbers, and those that are instructions by the ``id`` of their step.
+
+    Number 0 is what came before: the caller of a function that is called, or nothing. Loads of
+    what does not change while a kernel runs, its arguments, are not among them. ``data``: scalar
+    loads that are known to read what may change, by the ``id`` of their step.
+    """
+    data |= data_loads(flow)
+    before = Operation(0, _O.OUTSIDE, 0, "before the function")
+    found = [before]
+    of_step: dict[int, Operation] = {}
+    for block in flow.blocks:
+        for step in block.steps:
+            made = _operation(len(found), step, mode)
+            if made is not None and (made.kind is not _O.SCALAR_LOAD or id(step) in data):
+                found.append(made)
+                of_step[id(step)] = made
+    return tuple(found), of_step
+
+
+def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
+    effects, instruction = step.effects, step.instruction
+    if effects.kind is InstructionKind.CACHE:
+        return _maintenance(number, step, mode)
+    kind = _O.RETURN if step.is_return else _KINDS.get(effects.kind)
+    if kind is None:
+        return None
+    made = Operation(number, kind, instruction.line, instruction.text, step=step)
+    if not kind.is_access:
+        return replace(made, scope=Scope.CLUSTER) if _meets_cluster(step) else made
+    space = effects.space
+    if space is AddressSpace.CONSTANT:
+        return replace(made, kind=_SCALAR[kind], space=space)
+    if space is AddressSpace.PRIVATE or not effects.events or _is_scratch(step, mode):
+        return None
+    if space is AddressSpace.LOCAL:
+        return replace(made, space=space)
+    if space is None and effects.events[0].counter is Counter.LGKMCNT:
+        return None  # The global data share.
+    bits = tuple(each for each in instruction.modifiers if each in _POLICY)
+    effect, scope = _effect(mode, _ACCESS_KINDS[kind], bits)
+    if space is None or not mode.has_lds:
+        space = AddressSpace.GLOBAL
+    return replace(made, space=space, effect=effect, scope=scope)
+
+
+def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:
+    instruction = step.instruction
+    mnemonic = instruction.mnemonic
+    place = (instruction.line, instruction.text)
+    if mnemonic in SCALAR_INVALIDATES:
+        return Operation(number, _O.INVALIDATE, *place, AddressSpace.CONSTANT, step=step)
+    bits = tuple(each for each in instruction.modifiers if each in _POLICY)
+    try:
+        name = _SAME.get(mnemonic, mnemonic)
+        effect = maintenance_effect(mode.chip.name, name, bits, clusters=True)
+    except KeyError:
+        return None
+    if effect.writes_back is not None:
+        return Operation(number, _O.WRITE_BACK, *place, effect=effect, step=step)
+    return Operation(number, _O.INVALIDATE, *place, effect=effect, step=step)
+
+
+CLUSTER_BARRIER = "-3"
+"""What instructions of barriers call the cluster's (LLVM 24 AMDGPUExecutionSynchronization)."""
+
+
+def _meets_cluster(step: Step) -> bool:
+    """Whether a step signals the cluster's barrier: that its work-group has met at its own."""
+    is_barrier = step.effects.kind is InstructionKind.BARRIER
+    return is_barrier and tuple(map(str, step.instruction.operands)) == (CLUSTER_BARRIER,)
+
+
+def _is_scratch(step: Step, mode: Mode) -> bool:
+    """Whether a buffer access is to private memory: by the resource that the chip has for it."""
+    words = mode.chip.scratch.resource_registers
+    if step.effects.space is not None or not words:
+        return False
+    resource = Registers(tuple(f"s{n}" for n in range(words)))
+    return resource in step.instruction.operands
+
+
+@cache
+def _effect(mode: Mode, kind: AccessKind, bits: tuple[str, ...]) -> tuple[Effect, Scope]:
+    """What an access with policy bits does, and the widest scope at which it is coherent."""
+    effect = access_effect(mode.chip.name, kind, bits, clusters=True)
+    if mode.tgsplit and kind is AccessKind.LOAD and not _TGSPLIT_MISSES_L1.isdisjoint(bits):
+        effect = replace(effect, reads=effect.reads & ~Caches.L1)
+    coherent = [scope for scope in mode.scopes if _is_coherent(effect, scope, mode)]
+    scope = coherent[-1] if coherent else Scope.WAVEFRONT
+    if scope is Scope.AGENT and not mode.chip.scope_bits:
+        scope = Scope.SYSTEM
+    return effect, scope
+
+
+def _is_coherent(effect: Effect, scope: Scope, mode: Mode) -> bool:
+    arrives = effect.stores is None or effect.stores >= mode.reach(scope)
+    return arrives and not effect.reads & mode.caches(scope)

@@ -1,0 +1,126 @@
+"""What is done between the barriers of a function of AMD assembly, and which barriers can go.
+
+A forward dataflow over the operations has the last barriers on the way, and what has been issued that no
+barrier has come after the end of. A barrier orders what is done when it is reached, not what is in
+flight there. It can go if nothing of that, back to the barrier before, is in conflict with what is issued
+after it, up to the next one; of barriers next to each other one of two.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fencewright.checker.amd.accesses import Operation, OperationKind
+from fencewright.checker.amd.guarantees import Place
+from fencewright.checker.amd.state import Code
+from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import entries
+
+_O = OperationKind
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Masks of operations: the last barriers, what no barrier has ordered, and all that were issued."""
+
+    last: int = 0
+    unordered: int = 0
+    issued: int = 0
+
+    def join(self, other: "_At") -> "_At":
+        """What may be on either path."""
+        return _At(
+            self.last | other.last, self.unordered | other.unordered, self.issued | other.issued
+        )
+
+
+class Barriers:
+    """The barriers of one function. ``places``: what holds at each operation, by its number."""
+
+    def __init__(self, code: Code, places: Mapping[int, Place]):
+        self.code = code
+        self.places = places
+        self.barriers = [
+            each for each in code.operations if each.kind is _O.BARRIER and each.number in places
+        ]
+        self.before = {each.number: 0 for each in self.barriers}
+        self.after = dict(self.before)
+        self.next_to = dict(self.before)
+        self.earlier = dict(self.before)
+        self.delivered = 0
+        self._to_lds = code.of_kinds(_O.LOAD_TO_LDS)
+        self._outside = code.of_kinds(_O.OUTSIDE, _O.RETURN)
+        self._counted = code.accesses | self._to_lds | self._outside
+        if (self.barriers or self._to_lds) and self.places:
+            entries(code.flow.blocks, _At(), self._leave)
+
+    def met(self, barrier: Operation) -> int:
+        """What is issued between a barrier and the next one, by any of the waves that meet there.
+
+        Some of them may be at another barrier, if no path has both.
+        """
+        after = 0
+        for other in self.barriers:
+            on_one_path = (
+                self.earlier[other.number] & barrier.bit or self.earlier[barrier.number] & other.bit
+            )
+            if other is barrier or not on_one_path:
+                after |= self.after[other.number]
+        return after
+
+    def unwaited(self) -> int:
+        """The loads to LDS that are in flight wherever others could be told that they are done.
+
+        That is at barriers, or where there are none at reads of LDS.
+        """
+        return self._to_lds & ~self.delivered
+
+    def surplus(self) -> Iterator[Operation]:
+        """The barriers that can go together, in the order of the text."""
+        gone = 0
+        chosen: list[Operation] = []
+        for each in reversed(self.barriers):
+            number = each.number
+            if self.next_to[number] & gone or self._is_needed(number):
+                continue
+            gone |= each.bit
+            chosen.append(each)
+        yield from reversed(chosen)
+
+    def _is_needed(self, number: int) -> bool:
+        before, after = self.before[number], self.after[number]
+        if not before or not after:
+            return False
+        code, outside = self.code, self._outside
+        if (before | after) & outside:
+            return True
+        to_lds = self._to_lds
+        for place, extra in ((code.in_lds, to_lds), (~(code.in_lds | to_lds), 0)):
+            writes = (code.writes & place) | extra
+            every = (code.accesses & place) | extra
+            if (before & writes and after & every) or (after & writes and before & every):
+                return True
+        return False
+
+    def _leave(self, number: int, at: _At) -> _At:
+        last, unordered, issued = at.last, at.unordered, at.issued
+        for _, operation in self.code.counted[number]:
+            if operation is None or operation.number not in self.places:
+                continue
+            flight = self.places[operation.number].flight
+            own = operation.number
+            if operation.kind is _O.BARRIER:
+                self.before[own] |= unordered & ~flight
+                self.next_to[own] |= last
+                for each in bits(last):
+                    self.next_to[each] |= operation.bit
+                self.delivered |= issued & ~flight
+                self.earlier[own] |= issued
+                last, unordered, issued = operation.bit, unordered & flight, issued | operation.bit
+                continue
+            if not self.barriers and operation.in_lds and operation.kind.reads:
+                self.delivered |= issued & ~flight
+            counts = operation.bit & self._counted
+            unordered, issued = unordered | counts, issued | operation.bit
+            for each in bits(last) if counts else ():
+                self.after[each] |= counts
+        return _At(last, unordered, issued)

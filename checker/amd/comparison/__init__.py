@@ -1,0 +1,1 @@
+"""AMD code compared with the LLVM IR that it was made of."""

@@ -1,0 +1,224 @@
+"""Paths that cannot be taken: a scalar comparison comes out as before while its registers stay.
+
+For the registers of one comparison after another, ``without_infeasible_paths`` gives the flow a block
+for every set of outcomes that is known there, and leaves out the branches that contradict them. Compilers
+wait on all paths of the text; who writes assembly by hand skips a load and its wait by two tests.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt, ne
+from types import MappingProxyType
+
+from fencewright.lowering.cdna.code.flow import Block, Flow, Step
+from fencewright.lowering.cdna.code.text import Operand
+
+_MOST_BLOCKS = 8
+"""How many times as many blocks the flow may get, beyond which it stays as it is."""
+
+_MOST_IN_ALL = 20_000
+"""How many blocks all the flows have together, for the time that they take."""
+
+_MOST_TESTED = 8
+"""Of how many sets of registers the paths are looked at, those that are tested most."""
+
+_HIGHEST = (1 << 32) - 1
+_RELATIONS = MappingProxyType(
+    {"eq": eq, "lg": ne, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+)
+_BRANCHES = MappingProxyType({"s_cbranch_scc0": False, "s_cbranch_scc1": True})
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A comparison, as ``lt`` of a register and a number, both unsigned, or as its text alone.
+
+    ``registers``: whose values it is about.
+    """
+
+    text: str
+    registers: frozenset[str]
+    relation: str | None = None
+    number: int = 0
+
+
+_Facts = frozenset[tuple[_Test, bool]]
+
+
+def without_infeasible_paths(flow: Flow) -> Iterator[Flow]:
+    """The flow without the paths on which comparisons of the same registers contradict one another.
+
+    One flow for each set of registers that has such paths.
+    """
+    tests = [_test_of(block) for block in flow.blocks]
+    tested = Counter(each.registers for each in tests if each)
+    room = _MOST_IN_ALL
+    for registers, times in tested.most_common(_MOST_TESTED):
+        own = [each if each and each.registers == registers else None for each in tests]
+        found = _without(flow, own) if times > 1 else None
+        if found is not None:
+            room -= len(found.blocks)
+            if room < 0:
+                return
+            yield found
+
+
+def _without(flow: Flow, tests: Sequence[_Test | None]) -> Flow | None:
+    """None if all paths are feasible as far as ``tests`` tell, or the flow gets too large."""
+    live = _live(flow.blocks, tests)
+    work: list[tuple[int, _Facts]] = [(0, frozenset())]
+    numbers = {work[0]: 0}
+    successors: list[list[int]] = []
+    is_smaller = False
+    for number, facts in work:
+        targets: list[int] = []
+        for target, outcome in _leaving(flow.blocks[number], tests[number], facts):
+            if outcome is None:
+                is_smaller = True
+                continue
+            node = target, frozenset(each for each in outcome if each[0].registers <= live[target])
+            if node not in numbers:
+                numbers[node] = len(work)
+                work.append(node)
+            targets.append(numbers[node])
+        successors.append(targets)
+        if len(work) > _MOST_BLOCKS * len(flow.blocks):
+            return None
+    if not is_smaller:
+        return None
+    # In the order of the text, in which the dataflow goes through blocks.
+    order = sorted(range(len(work)), key=lambda each: (each > 0, work[each][0]))
+    place = {each: n for n, each in enumerate(order)}
+    blocks = [
+        Block(flow.blocks[work[each][0]].steps, tuple(place[n] for n in successors[each]))
+        for each in order
+    ]
+    return Flow(flow.function, tuple(blocks), flow.is_called, flow.chip)
+
+
+def _leaving(
+    block: Block, test: _Test | None, facts: _Facts
+) -> Iterator[tuple[int, _Facts | None]]:
+    """The blocks that come next, with what is known there; None: this cannot come next."""
+    changed = {name for step in block.steps for name in step.effects.defines}
+    kept = frozenset(each for each in facts if changed.isdisjoint(each[0].registers))
+    if test is None:
+        yield from ((target, kept) for target in block.successors)
+        return
+    branch = _BRANCHES[block.steps[-1].instruction.mnemonic]
+    # What a block changes after its test is not what was tested.
+    holds = changed.isdisjoint(test.registers) or _is_last_change(block, test)
+    known = _outcome(test, kept) if holds else None
+    for target, outcome in zip(block.successors, (branch, not branch), strict=True):
+        if known is not None and known is not outcome:
+            yield target, None
+        else:
+            yield target, kept | {(test, outcome)} if holds else kept
+
+
+def _test_of(block: Block) -> _Test | None:
+    """The comparison that a block with two ends branches by."""
+    if len(block.successors) != 2 or not block.steps:
+        return None
+    if block.steps[-1].instruction.mnemonic not in _BRANCHES:
+        return None
+    step = _comparison(block.steps)
+    return None if step is None else _read(step)
+
+
+def _comparison(steps: Sequence[Step]) -> Step | None:
+    last = next((each for each in reversed(steps) if "scc" in each.effects.defines), None)
+    return last if last and last.instruction.mnemonic.startswith("s_cmp") else None
+
+
+def _is_last_change(block: Block, test: _Test) -> bool:
+    """Whether what a block changes of the registers of its test it changes before it."""
+    step = _comparison(block.steps)
+    place = next(n for n, each in enumerate(block.steps) if each is step)
+    later = {name for each in block.steps[place:] for name in each.effects.defines}
+    return later.isdisjoint(test.registers)
+
+
+def _read(step: Step) -> _Test:
+    instruction = step.instruction
+    _, relation, width = instruction.mnemonic.rsplit("_", 2)
+    registers = frozenset(step.effects.uses)
+    text = f"{relation} {width} {' '.join(map(_text, instruction.operands))}"
+    number = instruction.operands[-1]
+    is_unsigned = width == "u32" or (width == "i32" and relation in ("eq", "lg"))
+    if not (is_unsigned and len(registers) == 1 and isinstance(number, int)):
+        return _Test(text, registers)
+    return _Test(text, registers, relation, number & _HIGHEST)
+
+
+def _text(operand: Operand) -> str:
+    return str(operand) if isinstance(operand, (int, str)) else "+".join(operand.names)
+
+
+def _outcome(test: _Test, facts: _Facts) -> bool | None:
+    """What a test must come out as, if that is known."""
+    lowest, highest, excluded = 0, _HIGHEST, set[int]()
+    for fact, outcome in facts:
+        if fact == test:
+            return outcome
+        if fact.registers != test.registers or fact.relation is None:
+            continue
+        low, high, other = _range(fact.relation, fact.number, outcome)
+        lowest, highest = max(lowest, low), min(highest, high)
+        excluded |= other
+    if test.relation is None or lowest > highest:
+        return None
+    while lowest in excluded and lowest < highest:
+        lowest += 1
+    ends = {_RELATIONS[test.relation](each, test.number) for each in (lowest, highest)}
+    if test.relation in ("eq", "lg", "ne"):
+        equal = test.relation == "eq"
+        if test.number in excluded or not lowest <= test.number <= highest:
+            return not equal
+        return equal if lowest == highest else None
+    return ends.pop() if len(ends) == 1 else None
+
+
+_OPPOSITES: Mapping[str, str] = MappingProxyType(
+    {"eq": "ne", "ne": "eq", "lg": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"}
+)
+
+
+def _range(relation: str, number: int, outcome: bool) -> tuple[int, int, set[int]]:
+    """The values for which a comparison comes out so: the least, the greatest, which not."""
+    match relation if outcome else _OPPOSITES[relation]:
+        case "eq":
+            return number, number, set()
+        case "lt":
+            return 0, number - 1, set()
+        case "le":
+            return 0, number, set()
+        case "gt":
+            return number + 1, _HIGHEST, set()
+        case "ge":
+            return number, _HIGHEST, set()
+        case _:
+            return 0, _HIGHEST, {number}
+
+
+def _live(blocks: Sequence[Block], tests: Sequence[_Test | None]) -> list[set[str]]:
+    """By block the registers that it or what follows tests before they change."""
+    live = [set[str]() for _ in blocks]
+    before: list[list[int]] = [[] for _ in blocks]
+    for number, block in enumerate(blocks):
+        for target in block.successors:
+            before[target].append(number)
+    changed = [{name for step in each.steps for name in step.effects.defines} for each in blocks]
+    work = list(range(len(blocks)))
+    while work:
+        number = work.pop()
+        test = tests[number]
+        found = {name for each in blocks[number].successors for name in live[each]}
+        found -= changed[number]
+        if test is not None:
+            found |= test.registers
+        if found - live[number]:
+            live[number] |= found
+            work += before[number]
+    return live

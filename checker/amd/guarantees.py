@@ -1,0 +1,392 @@
+"""What each operation of a function provides: which earlier ones are done when it issues, and where.
+
+The relation has two sides. *Late*: an earlier access is late for an operation at a scope if it may
+not be done for all of that scope when the operation issues; a store, atomic or barrier for which
+nothing is late at a scope provides a release of it. *Older*: a later read may be older than an
+earlier one if it may see what was there before the earlier one's value was written; a load or
+atomic that no later read may be older than provides an acquire.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from fencewright.checker.amd.accesses import LEVELS, Mode, Operation, OperationKind
+from fencewright.checker.amd.state import Code, State, code_of, solve, walk
+from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.code.flow import Flow, flow_of
+from fencewright.lowering.cdna.code.text import Function
+from fencewright.lowering.vocabulary import Scope
+
+_O = OperationKind
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What holds when an operation issues: the state there as sets of operations, a bit each.
+
+    Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
+    one at an operation. ``flight``, ``past_lds``, ``crossing``, ``ahead``: see ``State``. ``undone``: by
+    reach, the stores that have not got so far, but for those in flight; ``stale``: by cache.
+    ``clearing``: the invalidates that are not done. ``unsettled``: ``stale`` as it is for others of the
+    work-group; ``settling``: those of them that an invalidate in flight is about; ``awaited``: which
+    invalidates are, if they hold for the wave itself at once.
+    """
+
+    flight: int
+    undone: tuple[int, ...]
+    stale: tuple[int, ...]
+    crossing: int
+    clearing: int = 0
+    past_lds: int = 0
+    ahead: int = 0
+    unsettled: tuple[int, ...] = ()
+    settling: tuple[int, ...] = ()
+    awaited: int = 0
+
+
+def place_of(state: State) -> Place:
+    """What holds in ``state`` for the operation that issues next."""
+    clearing = 0
+    for number in state.clearing:
+        clearing |= 1 << number
+    return Place(
+        state.flight,
+        state.all_undone(),
+        tuple(state.stale),
+        state.crossing,
+        clearing,
+        state.past_lds,
+        state.ahead,
+        tuple(state.unsettled if state.settles else state.stale),
+        _union((*state.settling.values(), *state.clearing.values())),
+        sum(1 << number for number, reads in state.settling.items() if any(reads)),
+    )
+
+
+def _union(sets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """What any of ``sets`` has, by cache."""
+    found = [0] * len(LEVELS)
+    for each in sets:
+        for place, bits in enumerate(each):
+            found[place] |= bits
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class LiftedFunction:
+    """The operations of a function in the order of its text, and what each provides.
+
+    ``places``: by the number of an operation; those that control cannot reach have none.
+    """
+
+    code: Code
+    places: Mapping[int, Place]
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations; the first stands for what came before the function."""
+        return self.code.operations
+
+    @property
+    def mode(self) -> Mode:
+        """What the function is judged for."""
+        return self.code.mode
+
+    def at(self, line: int) -> tuple[Operation, ...]:
+        """The operations of a line of the assembly."""
+        return self._by_line.get(line, ())
+
+    @cached_property
+    def _by_line(self) -> dict[int, tuple[Operation, ...]]:
+        found: dict[int, tuple[Operation, ...]] = {}
+        for each in self.operations[1:]:
+            found[each.line] = (*found.get(each.line, ()), each)
+        return found
+
+    def late(
+        self, operation: Operation, scope: Scope, *, hardest: bool = False
+    ) -> tuple[Operation, ...]:
+        """The accesses before ``operation`` that may not be done at ``scope`` when it issues.
+
+        In a loop that may be the operation itself, one round earlier. Of calls, and of what came
+        before the function: the operation of kind ``OUTSIDE`` stands for all that they access.
+        ``hardest``: as the chip's documents can be read (``Mode.reach``), not as far as an error goes.
+        """
+        return self.code.those(self.late_bits(operation, scope, hardest=hardest))
+
+    def late_bits(self, operation: Operation, scope: Scope, *, hardest: bool = False) -> int:
+        """``late`` as a set of numbers, a bit each."""
+        place = self.places.get(operation.number)
+        if place is None:
+            return 0
+        return late_bits(self.code, place, operation, scope, hardest=hardest) & self._own
+
+    def is_late(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
+        """Whether ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
+        return bool(self.late_bits(operation, scope) & earlier.bit)
+
+    def older(self, read: Operation, scope: Scope) -> tuple[Operation, ...]:
+        """The reads after ``read`` that may be older than it at ``scope``."""
+        return tuple(
+            self.operations[number]
+            for number, bits in self._older[scope].items()
+            if bits & read.bit
+        )
+
+    def may_be_older(self, read: Operation, than: Operation, scope: Scope) -> bool:
+        """Whether ``read`` may see what was there before what ``than``, before it, saw."""
+        return bool(self._older[scope].get(read.number, 0) & than.bit)
+
+    def releases(self, operation: Operation) -> Scope | None:
+        """The widest scope, at most the operation's own, that it provides a release of."""
+        fit = [
+            scope
+            for scope in self._within(operation.scope)
+            if not self.late_bits(operation, scope) & ~operation.bit
+        ]
+        return fit[-1] if fit else None
+
+    def acquires(self, operation: Operation) -> Scope | None:
+        """The widest scope, at most the operation's own, that it provides an acquire of."""
+        fit = [
+            scope
+            for scope in self._within(operation.scope)
+            if not self._stale[scope] & operation.bit
+        ]
+        return fit[-1] if fit else None
+
+    def _within(self, scope: Scope) -> Iterator[Scope]:
+        return (each for each in self.mode.scopes if scope.includes(each))
+
+    @property
+    def _own(self) -> int:
+        return (1 << self.code.others) - 1
+
+    @cached_property
+    def _older(self) -> dict[Scope, dict[int, int]]:
+        """By scope and the number of a read, the reads that it may be older than."""
+        reads = [
+            (self.operations[number], place)
+            for number, place in self.places.items()
+            if self.operations[number].kind.reads
+        ]
+        return {
+            scope: {each.number: older_bits(self.code, place, each, scope) for each, place in reads}
+            for scope in self.mode.scopes
+        }
+
+    @cached_property
+    def _stale(self) -> dict[Scope, int]:
+        """By scope, the reads that some later one may be older than, themselves left out."""
+        found: dict[Scope, int] = dict.fromkeys(self.mode.scopes, 0)
+        for scope, older in self._older.items():
+            for number, bits in older.items():
+                found[scope] |= bits & ~(1 << number)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Propagated:
+    """What waves may propagate to others of their work-group, in all of a function.
+
+    Any wave that writes may propagate what it did before, and any that reads may learn of it: by
+    flags in LDS or in memory. By reach: ``at``, the barriers where stores may not have got so far;
+    ``by_flag`` and ``in_lds``, whether they may not where a wave writes anything, or LDS. By scope:
+    ``unseen``, whether a wave may write anything after a read that may have been an atomic of that
+    scope, with nothing invalidated in between. ``crossing``: by the number of a barrier, the
+    stores in flight there.
+    """
+
+    at: tuple[int, ...]
+    by_flag: tuple[bool, ...]
+    in_lds: tuple[bool, ...]
+    unseen: tuple[bool, ...]
+    crossing: Mapping[int, int]
+
+
+def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
+    """What waves may propagate to others of their work-group."""
+    at, by_flag = [0] * len(Reach), [False] * len(Reach)
+    in_lds = list(by_flag)
+    not_seen = [False] * len(code.mode.scopes)
+    crossing: dict[int, int] = {}
+    own = (1 << code.others) - 1
+    for number, place in places.items():
+        each = code.operations[number]
+        if each.kind is _O.BARRIER:
+            for reach in Reach:
+                at[reach] |= each.bit if place.undone[reach] & own else 0
+            crossing[number] = place.flight & code.in_memory & code.writes
+        elif each.kind.writes:
+            for reach in Reach:
+                if place.undone[reach] & own:
+                    by_flag[reach] = True
+                    in_lds[reach] = in_lds[reach] or each.in_lds
+            for rank, scope in enumerate(code.mode.scopes):
+                seen = unseen(code, place, scope) & code.coherent[rank]
+                not_seen[rank] = not_seen[rank] or bool(seen)
+    return Propagated(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), crossing)
+
+
+def unseen(code: Code, place: Place, scope: Scope) -> int:
+    """The reads since which nothing has made sure that what they saw is seen at ``scope``."""
+    bits = place.flight & code.reads
+    caches = int(code.mode.caches(scope))
+    for level, stale in zip(LEVELS, place.stale, strict=True):
+        if level & caches:
+            bits |= stale
+    return bits
+
+
+def unsettled(code: Code, place: Place, scope: Scope) -> int:
+    """The reads of which others of the work-group may not see at ``scope`` what they saw.
+
+    What is stale in their own caches they invalidate themselves, as they acquire.
+    """
+    return _in_others_caches(code, place.unsettled, scope)
+
+
+def settling(code: Code, place: Place, scope: Scope) -> int:
+    """Those of ``unsettled`` that an invalidate in flight is about."""
+    return _in_others_caches(code, place.settling, scope)
+
+
+def _in_others_caches(code: Code, by_level: Iterable[int], scope: Scope) -> int:
+    caches = int(code.mode.others_caches(scope))
+    bits = 0
+    for level, reads in zip(LEVELS, by_level, strict=True):
+        if level & caches:
+            bits |= reads
+    return bits & code.reads
+
+
+def lift(function: Function, mode: Mode) -> LiftedFunction:
+    """What each operation of ``function`` provides; raises ``AssemblyError``."""
+    return lift_flow(flow_of(function), mode)
+
+
+def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
+    """What each operation of a function provides; raises ``AssemblyError``."""
+    code = code_of(flow, mode)
+    return lift_code(code, solve(code))
+
+
+def lift_code(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
+    """What each operation provides; ``entries``: what ``solve`` finds of ``code``."""
+    places = {
+        operation.number: place_of(state)
+        for _, _, operation, state in walk(code, entries)
+        if operation is not None
+    }
+    return LiftedFunction(code, places)
+
+
+def late_bits(
+    code: Code, place: Place, operation: Operation, scope: Scope, *, hardest: bool = False
+) -> int:
+    """The accesses that are late at ``scope`` for ``operation`` where it issues.
+
+    ``hardest`` as ``LiftedFunction.late`` has it.
+    """
+    flight = place.flight & code.accesses
+    if operation.in_lds:
+        flight &= ~code.in_lds  # LDS serves a wave in order.
+    if scope is Scope.WORKGROUP and code.mode.keeps_order:
+        # The L1 keeps the order of all waves of the work-group.
+        flight &= ~(code.in_memory | place.past_lds)
+    return flight | place.undone[code.mode.reach(scope) if hardest else code.mode.asked(scope)]
+
+
+def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
+    """The reads that ``read`` may be older than where it issues, and what stands for others'."""
+    within = scope is Scope.WORKGROUP
+    flight = place.flight & code.reads
+    if read.kind is _O.SCALAR_LOAD:
+        # Within a work-group the kernel alone writes, and what it writes no scalar load reads.
+        return 0 if within else flight | place.stale[-1]
+    if read.in_lds:
+        flight &= ~code.in_lds
+    elif within and read.in_memory and code.mode.keeps_order:
+        flight &= ~(code.in_memory | place.past_lds)
+    found = int(read.effect.reads & code.mode.caches(scope))
+    for level, stale in zip(LEVELS, place.stale, strict=True):
+        if level & found:
+            flight |= stale
+    return flight
+
+
+def describe(lifted: LiftedFunction, operation: Operation) -> str:
+    """What an operation provides, as ``store release agent; late at system: line 21``."""
+    kind = operation.kind
+    if kind in (_O.WRITE_BACK, _O.INVALIDATE, _O.OUTSIDE):
+        return _NAMES[kind]
+    if operation.number not in lifted.places:
+        return f"{_NAMES[kind]}, not reached"
+    released = lifted.releases(operation) if kind.writes or kind is _O.BARRIER else None
+    acquired = lifted.acquires(operation) if kind.reads else None
+    said = "; ".join(
+        (_ordering(kind, operation.scope, released, acquired), *_lists(lifted, operation))
+    )
+    return said
+
+
+_NAMES: Mapping[OperationKind, str] = {
+    _O.LOAD: "load",
+    _O.STORE: "store",
+    _O.ATOMIC: "atomic",
+    _O.LOAD_TO_LDS: "load to LDS",
+    _O.SCALAR_LOAD: "scalar load",
+    _O.SCALAR_STORE: "scalar store",
+    _O.WRITE_BACK: "write-back",
+    _O.INVALIDATE: "invalidate",
+    _O.BARRIER: "barrier",
+    _O.OUTSIDE: "code that is not seen",
+}
+
+
+def _ordering(
+    kind: OperationKind, scope: Scope, released: Scope | None, acquired: Scope | None
+) -> str:
+    name = _NAMES[kind]
+    if released is not None and released is acquired:
+        return f"{name} acq_rel {released}"
+    parts = [f"release {released}"] if released is not None else []
+    parts += [f"acquire {acquired}"] if acquired is not None else []
+    if not parts:
+        parts = ["weak" if scope is Scope.WAVEFRONT else f"relaxed {scope}"]
+    return f"{name} {' '.join(parts)}"
+
+
+def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
+    """The lists at each scope at which they differ from the one before."""
+    known: str = ""
+    if operation.kind.writes or operation.kind is _O.BARRIER:
+        for scope in lifted.mode.scopes:
+            late = [each for each in lifted.late(operation, scope) if each is not operation]
+            said = lines(late)
+            if said and said != known:
+                yield f"late at {scope}: {said}"
+            known = said
+    known = ""
+    if operation.kind.reads:
+        for scope in lifted.mode.scopes:
+            older = [each for each in lifted.older(operation, scope) if each is not operation]
+            said = lines(older)
+            if said and said != known:
+                yield f"may be older at {scope}: {said}"
+            known = said
+
+
+_SHOWN = 4
+
+
+def lines(operations: Iterable[Operation]) -> str:
+    """``line 21`` or ``lines 21, 25``; a few, and how many more. What came before: ``the caller``."""
+    numbers = sorted({each.line for each in operations})
+    caller = ["the caller"] if numbers[:1] == [0] else []
+    numbers = [each for each in numbers if each]
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    listed = [f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"] if numbers else []
+    return " and ".join(caller + listed)

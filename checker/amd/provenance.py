@@ -1,0 +1,94 @@
+"""Which scalar loads read data: those whose address came from memory, or from a vector register.
+
+All others read what does not change while a kernel runs: its arguments, by the pointer that it is
+given, and what lies beside the code (constants, addresses of globals). A forward dataflow over
+the scalar registers that may hold a pointer to data. Source: LLVM AMDGPUUsage, "Initial Kernel
+Execution State".
+"""
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+
+from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import Registers
+from fencewright.lowering.vocabulary import AddressSpace
+
+_USER_REGISTERS = (
+    ("user_sgpr_private_segment_buffer", 4),
+    ("user_sgpr_dispatch_ptr", 2),
+    ("user_sgpr_queue_ptr", 2),
+    ("user_sgpr_kernarg_segment_ptr", 2),
+    ("user_sgpr_dispatch_id", 2),
+    ("user_sgpr_flat_scratch_init", 2),
+    ("user_sgpr_private_segment_size", 1),
+)
+"""What a kernel is given in scalar registers if its descriptor says so, in this order."""
+
+_PRELOADED = "user_sgpr_kernarg_preload_length"
+
+
+def data_loads(flow: Flow) -> frozenset[int]:
+    """The scalar loads that may read data, by the ``id`` of their step."""
+    if not any(_is_scalar_load(step) for block in flow.blocks for step in block.steps):
+        return frozenset()
+    entries = {0: _preloaded(flow.function.descriptor)}
+    work = [0]
+    while work:
+        number = heappop(work)
+        leaving = set(entries[number])
+        for step in flow.blocks[number].steps:
+            _transfer(leaving, step)
+        for target in flow.blocks[number].successors:
+            known = entries.get(target)
+            if known is not None and leaving <= known:
+                continue
+            entries[target] = leaving | (known or set())
+            if target not in work:
+                heappush(work, target)
+    found: set[int] = set()
+    for number, pointers in entries.items():
+        for step in flow.blocks[number].steps:
+            if _is_scalar_load(step) and not pointers.isdisjoint(_base(step)):
+                found.add(id(step))
+            _transfer(pointers, step)
+    return frozenset(found)
+
+
+def _preloaded(descriptor: Mapping[str, int]) -> set[str]:
+    """The arguments that are in registers where a kernel begins."""
+    first = sum(words for name, words in _USER_REGISTERS if descriptor.get(name))
+    count = descriptor.get(_PRELOADED, 0)
+    return {f"s{number}" for number in range(first, first + count)}
+
+
+def _is_scalar_load(step: Step) -> bool:
+    effects = step.effects
+    return effects.kind is InstructionKind.LOAD and effects.space is AddressSpace.CONSTANT
+
+
+def _base(step: Step) -> tuple[str, ...]:
+    base = step.instruction.operands[1] if len(step.instruction.operands) > 1 else ""
+    return base.names if isinstance(base, Registers) else ()
+
+
+_FROM_VECTORS = (InstructionKind.VALU, InstructionKind.LANES)
+
+
+def _transfer(pointers: set[str], step: Step) -> None:
+    effects = step.effects
+    if not effects.defines:
+        return
+    points = (
+        _is_scalar_load(step)
+        or effects.kind in _FROM_VECTORS
+        or not pointers.isdisjoint(effects.uses)
+    )
+    if points:
+        pointers.update(each for each in effects.defines if _is_scalar(each))
+    else:
+        pointers.difference_update(effects.defines)
+
+
+def _is_scalar(register: str) -> bool:
+    return register.startswith(("s", "vcc")) and register != "scc"

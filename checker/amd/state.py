@@ -1,0 +1,718 @@
+"""What may be in flight and what is done where, at every place of a function: one forward dataflow.
+
+On the scoreboard of ``lowering.cdna.counters.scoreboard``, whose tokens are the registers that loads write
+and the numbers of operations (``cdna_accesses``). Beside what is in flight, the state has
+
+* for each reach the stores that get no further by themselves and are not being written back
+  (``dirty``), and for each write-back in flight those that it covers (``covered``). A write-back
+  covers stores that are in flight: hardware does not take it past them, and its end is theirs;
+* for each cache the reads since whose end nothing has invalidated it (``stale``). An invalidate
+  issued before a read has ended says nothing of what that read saw.
+
+Where paths join, what holds on either holds. What other waves may have propagated to this one is a
+second bit for every place at which they may, set whether they have or not: who reads the state
+says which of these count.
+Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease and insertAcquire.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from heapq import heapify, heappop, heappush
+from types import MappingProxyType
+
+from fencewright.checker.amd.accesses import (
+    LEVELS,
+    Mode,
+    Operation,
+    OperationKind,
+    operations_of,
+)
+from fencewright.lowering.cdna.caches import Caches, Reach
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
+from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
+from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.operands.operands import Effects
+from fencewright.lowering.cdna.code.text import Registers
+from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventKind
+from fencewright.lowering.cdna.counters.waits import read_wait, wait_text
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.vocabulary import AddressSpace, Scope
+
+_VECTOR, _FLAT = CounterEventKind.VECTOR, CounterEventKind.FLAT
+_LDS, _SCALAR = CounterEventKind.LDS, CounterEventKind.SCALAR
+_ALL_KINDS = int(_VECTOR | _LDS | _FLAT | _SCALAR)
+
+_FLAT_LEAVES: Mapping[Counter, tuple[tuple[Counter, CounterEventKind], ...]] = MappingProxyType(
+    {
+        Counter.VMCNT: ((Counter.LGKMCNT, _LDS),),
+        Counter.VSCNT: ((Counter.LGKMCNT, _LDS),),
+        Counter.LGKMCNT: ((Counter.VMCNT, _VECTOR), (Counter.VSCNT, _VECTOR)),
+        Counter.LOADCNT: ((Counter.DSCNT, _LDS),),
+        Counter.STORECNT: ((Counter.DSCNT, _LDS),),
+        Counter.DSCNT: ((Counter.LOADCNT, _VECTOR), (Counter.STORECNT, _VECTOR)),
+    }
+)
+"""By the counter that has seen the end of flat accesses: what they are on the others from then on."""
+
+_DONE: Mapping[Counter, int] = MappingProxyType(
+    dict.fromkeys(Counter, int(_VECTOR))
+    | {
+        Counter.LGKMCNT: int(_LDS | _SCALAR),
+        Counter.DSCNT: int(_LDS),
+        Counter.KMCNT: int(_SCALAR),
+    }
+)
+"""The kinds of a load that a wait on a counter sees the end of."""
+
+COUNT_INVALIDATES = (Counter.VMCNT, Counter.LOADCNT)
+"""The counters in which an invalidate is."""
+
+_COUNTS_LDS = (Counter.LGKMCNT, Counter.DSCNT)
+
+ANYTHING = "*"
+"""Stands for every register, where a function is called with loads in flight."""
+
+_COUNT_STORES = (Counter.VSCNT, Counter.STORECNT)
+_OPEN_AT_CALLS = (*_COUNT_STORES, Counter.ASYNCCNT, Counter.TENSORCNT)
+"""Counters of nothing that writes registers, which functions leave as they are where they begin and
+return. Source: what LLVM 22 to 24 make for gfx1030, gfx1100 and gfx1250; SIInsertWaitcnts, function entry."""
+
+LDS_DATA = "lds"
+"""Stands for what loads write to LDS."""
+
+_REACHES = len(Reach)
+
+_O = OperationKind
+_ACQUIRE_POINTS = (_O.LOAD, _O.ATOMIC, _O.BARRIER)
+"""Operations by which this wave may learn what other waves of its work-group have done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The last load that writes a register: its line, and all kinds of those in flight."""
+
+    line: int
+    kinds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A function as the dataflow sees it.
+
+    ``counted``: by the number of a block, the steps in it that change the state, with what they
+    are to the memory model.
+    """
+
+    flow: Flow
+    mode: Mode
+    operations: tuple[Operation, ...]
+    counted: Sequence[Sequence[tuple[Step, Operation | None]]]
+    waits: Mapping[int, Mapping[str, int]]
+    in_memory: int
+    in_lds: int
+    writes: int
+    reads: int
+    coherent: tuple[int, ...]
+    """By the place in ``Mode.scopes``, the reads that may be atomics of that scope."""
+    tokens: Tokens
+    """The registers and operations whose end counters see."""
+
+    @property
+    def accesses(self) -> int:
+        """What reads or writes memory or LDS."""
+        return self.reads | self.writes
+
+    @property
+    def others(self) -> int:
+        """How far the second bit of an operation is from its first."""
+        return len(self.operations)
+
+    def of_kinds(self, *kinds: OperationKind) -> int:
+        """The operations of some kinds, a bit each."""
+        return _those(self.operations, lambda each: each.kind in kinds)
+
+    def those(self, bits: int) -> tuple[Operation, ...]:
+        """The operations in a set."""
+        found: list[Operation] = []
+        while bits:
+            low = bits & -bits
+            found.append(self.operations[low.bit_length() - 1])
+            bits ^= low
+        return tuple(found)
+
+
+_COUNTED = (InstructionKind.WAIT, InstructionKind.CALL, InstructionKind.UNKNOWN)
+
+
+def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
+    """What the dataflow needs of a function; raises ``AssemblyError`` at a wait it cannot read.
+
+    ``data`` as ``operations_of`` has it.
+    """
+    operations, of_step = operations_of(flow, mode, data)
+    counted = tuple(
+        tuple(
+            (step, of_step.get(id(step)))
+            for step in block.steps
+            if step.effects.events or step.effects.kind in _COUNTED or id(step) in of_step
+        )
+        for block in flow.blocks
+    )
+    waits = {
+        step.instruction.line: _counts(flow, step)
+        for block in flow.blocks
+        for step in block.steps
+        if step.effects.kind is InstructionKind.WAIT
+    }
+    return Code(
+        flow,
+        mode,
+        operations,
+        counted,
+        waits,
+        in_memory=_those(operations, lambda each: each.in_memory),
+        in_lds=_those(operations, lambda each: each.in_lds),
+        writes=_those(operations, lambda each: each.kind.writes or each.kind is _O.OUTSIDE),
+        reads=_those(operations, lambda each: each.kind.reads or each.kind is _O.OUTSIDE),
+        coherent=tuple(_coherent(operations, scope) for scope in mode.scopes),
+        tokens=_tokens(counted),
+    )
+
+
+def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Tokens:
+    """The registers that are loaded, and what stands for others and for LDS."""
+    loaded = (
+        register
+        for block in counted
+        for step, _ in block
+        if step.effects.events
+        for register in step.effects.defines
+    )
+    return Tokens(tuple(dict.fromkeys((ANYTHING, LDS_DATA, *loaded))))
+
+
+def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool]) -> int:
+    bits = 0
+    for each in operations:
+        if chosen(each):
+            bits |= each.bit
+    return bits
+
+
+def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
+    return _those(operations, lambda each: each.kind.reads and each.scope.includes(scope))
+
+
+def _counts(flow: Flow, step: Step) -> dict[str, int]:
+    instruction = step.instruction
+    words = (*instruction.operands, *instruction.modifiers)
+    if instruction.mnemonic != _OF_SEVERAL:
+        return _counts_of_one(flow, step)
+    if not words or words[-1] == "&":
+        raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
+    try:
+        return wait_counts(
+            (each for each in words if not isinstance(each, Registers) and each != "&"),
+            flow.chip.generation,
+        )
+    except ValueError as problem:
+        error = f"{problem}: {instruction.text}"
+        raise flow.function.error(instruction.line, error) from None
+
+
+_OF_SEVERAL = "s_waitcnt"
+_OF_NO_DATA = ("s_waitcnt_expcnt", "s_wait_expcnt")
+
+
+def _counts_of_one(flow: Flow, step: Step) -> dict[str, int]:
+    """Of an instruction for a counter, or all; what is at its maximum waits for nothing.
+
+    That of gfx10 and gfx11 has a register first, to whose value the count is added, or ``null``.
+    """
+    instruction = step.instruction
+    limits = {str(name): most for name, most in flow.chip.counters.items()}
+    if instruction.mnemonic == "s_wait_idle":
+        return dict.fromkeys(limits, 0)
+    *registers, operand = instruction.operands or (0,)
+    if instruction.mnemonic in _OF_NO_DATA:
+        return {}
+    found = None
+    if isinstance(operand, int) and registers in ([], ["null"]):
+        found = read_wait(instruction.mnemonic, operand)
+    if found is None:
+        raise flow.function.error(instruction.line, f"unknown wait: {instruction.text}")
+    return {name: n for name, n in found.given.items() if n < limits[name]}
+
+
+@cache
+def _counters_of(chip: str) -> tuple[tuple[Counter, int], ...]:
+    """The counters of data, with their maxima; xcnt is of translations."""
+    every = KNOWN_CHIPS[chip].counters.items()
+    return tuple((name, most) for name, most in every if name is not Counter.XCNT)
+
+
+def wait_for_stores(chip: ChipRow) -> str:
+    """The wait for all stores to memory."""
+    counts = (name for name in _COUNT_STORES if name in chip.counters)
+    return wait_text(chip, WaitCounts(**{str(next(counts, Counter.VMCNT)): 0}))
+
+
+def wait_for_loads(chip: ChipRow, in_lds: bool) -> str:
+    """The wait for all loads from memory or LDS."""
+    if chip.splits_counters:
+        return wait_text(chip, WaitCounts(dscnt=0) if in_lds else WaitCounts(loadcnt=0))
+    return wait_text(chip, WaitCounts(lgkmcnt=0) if in_lds else WaitCounts(vmcnt=0))
+
+
+class State:
+    """What holds at one place; ``loads`` by the register that they write.
+
+    ``counters``: what may be outstanding on each of the ``chip``'s. ``clearing``: by the number of an
+    invalidate in flight what it leaves nothing stale of once it is done, by cache.
+    ``settling``: likewise for the others of a work-group, of whom ``unsettled`` has, by cache, the reads since
+    whose end no invalidate has ended; both only where ``settles`` (``Mode.passes_on_late``).
+    ``flight``: the operations that may be in flight; ``past_lds``: flat ones of them that can be in
+    memory alone, as LDS would have counted them down, ``past_memory`` those that can be in LDS
+    alone. ``crossing``: the barriers that other waves
+    may have reached with stores in flight; ``ahead``: those of them since which this wave has not
+    written back either, which would go through the queues of its compute unit after them.
+    """
+
+    __slots__ = (
+        "_tokens",
+        "ahead",
+        "chip",
+        "clearing",
+        "counters",
+        "covered",
+        "crossing",
+        "dirty",
+        "flight",
+        "loads",
+        "past_lds",
+        "past_memory",
+        "settles",
+        "settling",
+        "stale",
+        "unsettled",
+    )
+
+    def __init__(self, code: Code, is_called: bool = False) -> None:
+        """The state of a wave that has nothing in flight, or that calls a function."""
+        self.chip = chip = code.flow.chip
+        self.settles = code.mode.passes_on_late
+        self._tokens = code.tokens
+        self.settling: dict[int, tuple[int, ...]] = {}
+        self.unsettled = [0] * len(LEVELS)
+        self.counters = {name: OutstandingTokens(most) for name, most in _counters_of(chip.name)}
+        self.clearing: dict[int, tuple[int, ...]] = {}
+        self.loads: dict[str, Load] = {}
+        self.flight = self.past_lds = self.past_memory = 0
+        self.dirty = [0] * _REACHES
+        self.covered: dict[int, tuple[int, ...]] = {}
+        self.stale = [0] * len(LEVELS)
+        self.crossing = self.ahead = 0
+        if is_called:
+            for name, counter in self.counters.items():
+                tokens = _left(name, 0) if name in _OPEN_AT_CALLS else (ANYTHING, 0)
+                counter.hold(_ALL_KINDS, self._tokens.of(tokens))
+            self.loads[ANYTHING] = Load(0, _ALL_KINDS)
+            self.flight = 1
+            self._outside(1)
+
+    def copy(self) -> "State":
+        """The same state with its clocks at zero."""
+        made = State.__new__(State)
+        made.chip, made._tokens = self.chip, self._tokens
+        made.counters = {name: counter.copy() for name, counter in self.counters.items()}
+        made.clearing = dict(self.clearing)
+        made.loads = dict(self.loads)
+        made.flight, made.crossing, made.ahead = self.flight, self.crossing, self.ahead
+        made.past_lds, made.past_memory = self.past_lds, self.past_memory
+        made.dirty, made.stale = list(self.dirty), list(self.stale)
+        made.covered = dict(self.covered)
+        made.settles = self.settles
+        made.settling, made.unsettled = dict(self.settling), list(self.unsettled)
+        return made
+
+    def join(self, other: "State") -> bool:
+        """Become what holds on either path; whether that is news."""
+        news = False
+        for name, counter in self.counters.items():
+            news = counter.join(other.counters[name]) or news
+        for register, load in other.loads.items():
+            mine = self.loads.get(register)
+            if mine is load:
+                continue
+            if mine is None:
+                self.loads[register] = load
+                news = True
+            elif load.kinds & ~mine.kinds or load.line < mine.line:
+                kinds, line = mine.kinds | load.kinds, min(mine.line, load.line)
+                self.loads[register] = Load(line, kinds)
+                news = True
+        return self._join_operations(other) or news
+
+    def _join_operations(self, other: "State") -> bool:
+        sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
+        before = (sets, self.dirty, self.stale, dict(self.covered), self.clearing)
+        news = self.settles and self._join_settling(other)
+        # What is not in flight on one of the paths is there as it is on the other one.
+        new = other.flight & ~self.flight
+        old = ~other.flight
+        self.past_lds = (self.past_lds | new & other.past_lds) & (other.past_lds | old)
+        self.past_memory = (self.past_memory | new & other.past_memory) & (other.past_memory | old)
+        self.flight |= other.flight
+        self.crossing |= other.crossing
+        self.ahead |= other.ahead
+        self.dirty = [mine | its for mine, its in zip(self.dirty, other.dirty, strict=True)]
+        self.stale = [mine | its for mine, its in zip(self.stale, other.stale, strict=True)]
+        for number, its in other.covered.items():
+            mine = self.covered.get(number, its)
+            self.covered[number] = tuple(a | b for a, b in zip(mine, its, strict=True))
+        self.clearing = {
+            number: tuple(a & b for a, b in zip(mine, other.clearing[number], strict=True))
+            for number, mine in self.clearing.items()
+            if number in other.clearing
+        }
+        sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
+        return news or before != (sets, self.dirty, self.stale, self.covered, self.clearing)
+
+    def _join_settling(self, other: "State") -> bool:
+        before = (self.unsettled, self.settling)
+        nothing = (0,) * len(LEVELS)
+        # What is settled on one of the paths is as good as settling.
+        self.settling = {
+            number: tuple(
+                (mine | ~settled) & (its | ~its_settled)
+                for mine, settled, its, its_settled in zip(
+                    self.settling.get(number, nothing),
+                    self.unsettled,
+                    other.settling.get(number, nothing),
+                    other.unsettled,
+                    strict=True,
+                )
+            )
+            for number in self.settling.keys() | other.settling.keys()
+        }
+        self.unsettled = [a | b for a, b in zip(self.unsettled, other.unsettled, strict=True)]
+        self.settling = {
+            number: tuple(a & b for a, b in zip(bits, self.unsettled, strict=True))
+            for number, bits in self.settling.items()
+        }
+        return before != (self.unsettled, self.settling)
+
+    # What is not done
+
+    def undone(self, reach: Reach) -> int:
+        """The stores that have not got as far as ``reach``, but for those that are in flight."""
+        bits = self.dirty[reach]
+        for each in self.covered.values():
+            bits |= each[reach]
+        return bits
+
+    def all_undone(self) -> tuple[int, ...]:
+        """``undone`` by reach."""
+        return tuple(map(self.undone, Reach)) if self.covered else tuple(self.dirty)
+
+    # What instructions do
+
+    def step(self, code: Code, step: Step, operation: Operation | None) -> None:
+        """Execute one instruction."""
+        match step.effects.kind:
+            case InstructionKind.WAIT:
+                self.wait(code.waits[step.instruction.line])
+            case InstructionKind.CALL:
+                self._call(operation)
+            case InstructionKind.UNKNOWN:
+                self.deliver_all()
+                if operation is not None:
+                    self._outside(operation.bit)
+            case _:
+                if operation is not None:
+                    self._operate(code, operation)
+                self._issue(step, operation)
+
+    def _call(self, operation: Operation | None) -> None:
+        """A function waits for all that writes registers where it begins and where it returns."""
+        self.wait({name: 0 for name in self.counters if name not in _OPEN_AT_CALLS})
+        if operation is None:
+            return
+        self._outside(operation.bit)
+        for name in _OPEN_AT_CALLS:
+            if name in self.counters:
+                left = self._tokens.of(_left(name, operation.number))
+                self.counters[name].hold(_VECTOR, left)
+                self.flight |= operation.bit
+
+    def _issue(self, step: Step, operation: Operation | None) -> None:
+        effects = step.effects
+        if not effects.events:
+            return
+        results: tuple[str, ...] = effects.defines
+        if effects.kind is InstructionKind.MEMORY_TO_LDS:
+            results = (*results, LDS_DATA)
+        registers = tokens = self._tokens.of_registers(results)
+        if operation is not None and (
+            operation.kind is not _O.INVALIDATE or operation.number in self.clearing
+        ):
+            tokens |= self._tokens.of_operations(operation.bit)
+            self.flight |= operation.bit
+            self.past_lds &= ~operation.bit
+            self.past_memory &= ~operation.bit
+        kinds = 0
+        for event in effects.events:
+            counter = self.counters[event.counter]
+            # A flat access that cannot be to LDS is done once memory has seen its end.
+            alone = operation is not None and operation.in_memory and event.counter in _COUNTS_LDS
+            counter.issue(event, registers if alone else tokens)
+            kinds |= event.kind
+            if not self.chip.splits_counters:
+                self._deliver(event.counter, counter.overflow())
+        for register in results:
+            before = self.loads.get(register)
+            more = before.kinds if before else 0
+            self.loads[register] = Load(step.instruction.line, kinds | more)
+
+    def _operate(self, code: Code, operation: Operation) -> None:
+        kind, bit, effect = operation.kind, operation.bit, operation.effect
+        if kind is _O.WRITE_BACK:
+            assert effect.writes_back is not None
+            self._write_back(operation.number, effect.writes_back)
+            if code.mode.keeps_order:
+                self.ahead = 0
+        elif kind is _O.INVALIDATE:
+            self._invalidate(operation)
+        if kind.writes and effect.stores is not None:
+            for reach in range(effect.stores + 1, _REACHES):
+                self.dirty[reach] |= bit
+        elif kind is _O.SCALAR_STORE:
+            self.dirty = [each | bit for each in self.dirty]
+        if kind in _ACQUIRE_POINTS:
+            self.stale = [each | bit for each in self.stale]
+            for number, cleared in self.clearing.items():
+                self.clearing[number] = tuple(each & ~bit for each in cleared)
+            if self.settles:
+                self.unsettled = [each | bit for each in self.unsettled]
+                for number, settled in self.settling.items():
+                    self.settling[number] = tuple(each & ~bit for each in settled)
+            others = bit << code.others
+            for reach in range(Reach.CLUSTER, _REACHES):
+                self.dirty[reach] |= others
+            if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
+                self.crossing |= bit
+                self.ahead |= bit
+
+    def _write_back(self, number: int, reach: Reach) -> None:
+        before = self.covered.get(number, (0,) * _REACHES)
+        covers = range(reach + 1)
+        # What may overtake stores that are in flight says nothing of them.
+        left = 0 if self.chip.orders_requests else self._in_memory()
+        self.covered[number] = tuple(
+            before[each] | (self.dirty[each] & ~left if each in covers else 0)
+            for each in range(_REACHES)
+        )
+        for each in covers:
+            self.dirty[each] &= left
+
+    def _in_memory(self) -> int:
+        """The operations that memory has yet to see the end of."""
+        return self.flight & ~self.past_memory
+
+    def _invalidate(self, operation: Operation) -> None:
+        if operation.space is AddressSpace.CONSTANT:
+            self.stale[-1] &= self.flight
+            return
+        if not operation.effect.invalidates:
+            return
+        levels = [level & operation.effect.invalidates for level in LEVELS]
+        if self.settles:
+            self.settling[operation.number] = tuple(
+                reads & ~self.flight if level else 0
+                for reads, level in zip(self.unsettled, levels, strict=True)
+            )
+        if not self.chip.orders_requests and operation.effect.invalidates & Caches.AGENT:
+            # Later accesses may overtake it until it is done; nobody waits for one of the L1 alone.
+            self.clearing[operation.number] = tuple(
+                stale & ~self._in_memory() if level else 0
+                for stale, level in zip(self.stale, levels, strict=True)
+            )
+        else:
+            for place, level in enumerate(levels):
+                if level:
+                    self.stale[place] &= self._in_memory()
+        self.stale[-1] |= operation.bit
+
+    def _outside(self, bit: int) -> None:
+        for reach in range(Reach.CLUSTER, _REACHES):
+            self.dirty[reach] |= bit
+        self.stale = [each | bit for each in self.stale]
+        if self.settles:
+            self.unsettled = [each | bit for each in self.unsettled]
+
+    def wait(self, counts: Mapping[str, int]) -> None:
+        """A wait for some counters."""
+        for name, counter in self.counters.items():
+            count = counts.get(name)
+            if count is not None:
+                self._wait(name, counter, count)
+
+    def _wait(self, name: Counter, counter: OutstandingTokens, count: int) -> None:
+        self._deliver(name, counter.wait(count))
+        if count > 0:
+            return
+        if self.settling and name in COUNT_INVALIDATES:
+            # Whether an invalidate counts is not certain everywhere, so that no other count says it is done.
+            for settled in self.settling.values():
+                self.unsettled = [a & ~b for a, b in zip(self.unsettled, settled, strict=True)]
+            self.settling = {}
+        for each, kind in _FLAT_LEAVES.get(name, ()):
+            other = self.counters.get(each)
+            if other is None or other.tokens & self._tokens.of_registers((ANYTHING,)):
+                continue
+            if other.bounds.kinds & _FLAT:
+                other.bounds.kinds = other.bounds.kinds & ~_FLAT | kind
+
+    def _deliver(self, name: Counter, tokens: int) -> None:
+        """One counter has seen the end of registers or operations."""
+        if not tokens:
+            return
+        left = 0
+        for key, other in self.counters.items():
+            left |= tokens & other.tokens if key is not name else 0
+        self._end(self._tokens.operations_in(tokens & ~left))
+        past = self._tokens.operations_in(left)
+        if name in _COUNTS_LDS:
+            self.past_lds |= past
+        else:
+            self.past_memory |= past
+        for register in self._tokens.registers_in(tokens & ~left):
+            del self.loads[register]
+        leaves = _FLAT_LEAVES.get(name, ())
+        for register in self._tokens.registers_in(left):
+            load = self.loads[register]
+            kind = leaves[0][1] if leaves and load.kinds & _FLAT else 0
+            self.loads[register] = Load(load.line, load.kinds & ~(_DONE[name] | _FLAT) | kind)
+
+    def _end(self, operations: int) -> None:
+        """Some operations are done."""
+        if not operations:
+            return
+        self.flight &= ~operations
+        self.past_lds &= ~operations
+        self.past_memory &= ~operations
+        for number in [each for each in self.covered if operations >> each & 1]:
+            del self.covered[number]
+        for number in [each for each in self.clearing if operations >> each & 1]:
+            cleared = self.clearing.pop(number)
+            self.stale = [each & ~bits for each, bits in zip(self.stale, cleared, strict=True)]
+
+    def deliver_all(self) -> None:
+        """Nothing is in flight."""
+        self.wait(dict.fromkeys(self.counters, 0))
+
+    @property
+    def waits_for_invalidate(self) -> bool:
+        """Whether an invalidate in flight is one that others of the work-group rely on."""
+        return any(any(bits) for bits in self.settling.values())
+
+    # Registers
+
+    def hazards(self, effects: Effects) -> Iterator[tuple[bool, str]]:
+        """The registers in flight that an instruction uses (True), or overwrites out of order.
+
+        What a load of half a register keeps is read when it delivers (llvm-project#194477).
+        """
+        for register in effects.uses:
+            if register in self.loads and register not in effects.kept:
+                yield True, register
+        kind = effects.events[0].kind if len(effects.events) == 1 else None
+        # Where counters are split registers are written in any order (llvm-project#105549).
+        in_order = kind is not None and ORDERED[kind] and not self.chip.splits_counters
+        for register in effects.defines:
+            load = self.loads.get(register)
+            if load is not None and not (in_order and load.kinds == kind):
+                yield False, register
+
+    def needed(self, tokens: Iterable[str | int]) -> str:
+        """The waits that deliver registers or operations, as assembly has them."""
+        wanted = self._tokens.of(tokens)
+        counts = {str(name): each.need(wanted) for name, each in self.counters.items()}
+        return wait_text(self.chip, WaitCounts(**counts))
+
+
+def _left(name: Counter, number: int) -> tuple[int, ...]:
+    """Of code that is not seen, what a wait on one of ``_OPEN_AT_CALLS`` sees the end of.
+
+    Stores alone: copies to LDS are for those to wait for who make them.
+    """
+    return (number,) if name in _COUNT_STORES else ()
+
+
+def solve(code: Code) -> dict[int, State]:
+    """The state where each block begins that control can reach."""
+    if not code.flow.blocks:
+        return {}
+    entries = {0: State(code, code.flow.is_called)}
+    spread(code, entries, [0])
+    return dict(sorted(entries.items()))
+
+
+def spread(code: Code, entries: dict[int, State], work: Iterable[int]) -> None:
+    """Let ``entries`` hold after the blocks in ``work``, and whatever follows from that.
+
+    In sweeps through the text, forwards and backwards by turns: what holds goes along any number of edges
+    of one direction in a single sweep, so that there are as many sweeps as paths turn.
+    """
+    later, direction = set(work), 1
+    while later:
+        sweep = [direction * number for number in later]
+        heapify(sweep)
+        now, later = later, set[int]()
+        while sweep:
+            number = direction * heappop(sweep)
+            now.discard(number)
+            for target in _grown_after(code, entries, number):
+                if direction * target <= direction * number:
+                    later.add(target)
+                elif target not in now:
+                    now.add(target)
+                    heappush(sweep, direction * target)
+        direction = -direction
+
+
+def _grown_after(code: Code, entries: dict[int, State], number: int) -> Iterator[int]:
+    """The blocks after a block where more holds than was known."""
+    leaving = leave(code, number, entries[number]).copy()
+    for target in code.flow.blocks[number].successors:
+        known = entries.get(target)
+        if known is None:
+            entries[target] = leaving.copy()
+        elif not known.join(leaving):
+            continue
+        yield target
+
+
+def leave(code: Code, number: int, entry: State) -> State:
+    """The state where a block ends."""
+    state = entry.copy()
+    for step, operation in code.counted[number]:
+        state.step(code, step, operation)
+    return state
+
+
+def walk(
+    code: Code, entries: Mapping[int, State]
+) -> Iterator[tuple[int, Step, Operation | None, State]]:
+    """The steps that change the state, each with its block and the state before it.
+
+    The state is the same object throughout a block: copy what is to be kept.
+    """
+    for number, entry in entries.items():
+        state = entry.copy()
+        for step, operation in code.counted[number]:
+            yield number, step, operation, state
+            state.step(code, step, operation)

@@ -1,0 +1,504 @@
+"""Synchronisation that can go: write-backs, invalidates and waits, each with what it costs.
+
+Greedy, from the end of the text: one instruction is left out, and if the analysis of what is left
+finds nothing in flight that was not before, nothing late and no read that may be older, it stays
+out. What counts of that relation is what somebody could depend on: for a write what is late at
+the scopes of which it may be an atomic, for a read what it may be older than at those of which
+that may be one. Any wave of a work-group may propagate to any other what it has done and seen, by
+any access of both (``Propagated``); a source that asks for less would let more go. Nothing that an
+instruction that is not known can run before or after is said to be surplus: it may do anything.
+"""
+
+from collections import ChainMap
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind, wave_size_of
+from fencewright.checker.amd.guarantees import (
+    Place,
+    Propagated,
+    late_bits,
+    lines,
+    older_bits,
+    place_of,
+    propagated,
+    unseen,
+    unsettled,
+)
+from fencewright.checker.amd.hazards import hazards_at, is_unknown
+from fencewright.checker.amd.state import Code, State
+from fencewright.checker.findings import Finding, Rule
+from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.counters.waits import wait_text
+from fencewright.lowering.cdna.performance.costs import UNIT, cost_of, read_line, write_back_time
+from fencewright.lowering.code.unknown import beside
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.vocabulary import Scope
+
+_O = OperationKind
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """One instruction, or one field of a wait, that can go.
+
+    ``price``: units of ``lowering.cdna.performance.costs`` for each wave that executes it; ``waves``: of a
+    work-group, if its size is known.
+    """
+
+    rule: Rule
+    line: int
+    text: str
+    price: int
+    waves: int | None
+    reason: str
+
+    @property
+    def finding(self) -> Finding:
+        """It as a finding."""
+        cost = f"{self.price} units a wave"
+        if self.waves is not None:
+            cost += f", {self.price * self.waves} for the {self.waves} waves of a work-group"
+        message = f"{self.text} can go, which costs {cost}: {self.reason}"
+        return Finding(self.line, self.rule, message, cost=self.price * (self.waves or 1))
+
+
+def find_surplus(
+    code: Code, entries: Mapping[int, State], kept: Container[int] = ()
+) -> list[Surplus]:
+    """What can go, all of it together; in the order of the text.
+
+    ``kept``: lines of write-backs that stay. One that is not waited for does nothing for others
+    either, but what is wrong then is the wait.
+    """
+    return sorted(_Search(code, entries, kept).found(), key=lambda each: each.line)
+
+
+def beside_unknown(flow: Flow) -> frozenset[int]:
+    """The lines that one with an instruction that is not known can run before or after."""
+    steps = [block.steps for block in flow.blocks]
+    return frozenset(each.instruction.line for each in beside(flow.blocks, steps, is_unknown))
+
+
+def surplus_barrier(code: Code, barrier: Operation) -> Surplus:
+    """A barrier that can go, as far as memory is concerned; what it costs is without the waiting."""
+    price = cost_of(code.mode.target, read_line(barrier.text)).amount
+    waves = _waves(code)
+    return Surplus(Rule.SURPLUS_BARRIER, barrier.line, barrier.text, price, waves, _BARRIER_REASON)
+
+
+def _waves(code: Code) -> int | None:
+    """The waves of a work-group, if the metadata say how many."""
+    threads = code.flow.function.threads
+    return (
+        None if threads is None else -(-threads // wave_size_of(code.flow.function, code.mode.chip))
+    )
+
+
+_Fact = tuple[int, ...]
+"""What counts for one operation: late and older by scope, and what other waves have in flight."""
+
+_Hazards = frozenset[tuple[Rule, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What somebody could depend on, of all of a function."""
+
+    hazards: Mapping[int, _Hazards]
+    operations: Mapping[int, _Fact]
+
+
+class _Filter:
+    """What counts of a relation, given what waves may propagate to one another."""
+
+    def __init__(self, code: Code, passed: Propagated):
+        self.code = code
+        self.passed = passed
+        self.scopes = code.mode.scopes
+        own = (1 << code.others) - 1
+        every_read = code.reads << code.others
+        self.late: list[int] = []
+        self.older: list[int] = []
+        always = code.of_kinds(_O.BARRIER, _O.OUTSIDE)
+        for rank, scope in enumerate(self.scopes):
+            reach = code.mode.reach(scope)
+            others = passed.at[reach] << code.others
+            if passed.by_flag[reach]:
+                others |= every_read
+            if scope is Scope.SYSTEM:
+                # Others of this agent may have released to the agent alone.
+                others |= _at_agent(code) << code.others
+            self.late.append(own | others)
+            self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
+
+    def is_handed_more(self, operation: Operation, place: Place) -> bool:
+        """Whether a wave may hand something on here that it might not have anywhere."""
+        passed, own = self.passed, (1 << self.code.others) - 1
+        if operation.kind is _O.BARRIER:
+            return any(
+                place.undone[reach] & own and not passed.at[reach] & operation.bit
+                for reach in Reach
+            )
+        if not operation.kind.writes:
+            return False
+        return any(
+            place.undone[reach] & own and not passed.by_flag[reach] for reach in Reach
+        ) or any(
+            not passed.unseen[rank] and unseen(self.code, place, scope) & self.code.coherent[rank]
+            for rank, scope in enumerate(self.scopes)
+        )
+
+    def fact(self, operation: Operation, place: Place) -> _Fact:
+        """What counts where ``operation`` issues."""
+        found: list[int] = []
+        for rank, scope in enumerate(self.scopes):
+            late = older = undone = 0
+            if operation.kind in _LEAVES:
+                # What is called, or called this, may publish anything, and read it.
+                late, undone = self._late(operation, place, rank)
+                older = unseen(self.code, place, scope) & self.older[rank]
+            elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
+                late, undone = self._late(operation, place, rank)
+            if operation.kind.reads:
+                older = older_bits(self.code, place, operation, scope) & self.older[rank]
+            found += (late, undone, older)
+        if self.code.mode.passes_on_late and (
+            operation.kind.writes or operation.kind is _O.BARRIER
+        ):
+            found += (
+                unsettled(self.code, place, scope) & self.code.coherent[rank]
+                for rank, scope in enumerate(self.code.mode.scopes)
+            )
+        publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
+        found.append(place.crossing if publishes else 0)
+        # A write-back is queued after other waves' stores even where it has nothing to write back.
+        found.append(place.ahead if publishes or operation.kind in _LEAVES else 0)
+        return tuple(found)
+
+    def _late(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
+        """What is late, and what of it has not got far enough, whether it is in flight or not.
+
+        A flat access is in flight for LDS where it may be done in memory.
+        """
+        scope = self.scopes[rank]
+        late = late_bits(self.code, place, operation, scope, hardest=True)
+        undone = place.undone[self.code.mode.reach(scope)]
+        return late & self.late[rank], undone & self.late[rank]
+
+
+def _is_candidate(step: Step, operation: Operation | None) -> bool:
+    """Whether a step is a wait, or maintains the caches of vector memory."""
+    if operation is None:
+        return step.effects.kind is InstructionKind.WAIT
+    effect = operation.effect
+    return effect.writes_back is not None or bool(effect.invalidates)
+
+
+def _at_agent(code: Code) -> int:
+    """The reads that may be atomics of the agent."""
+    return code.coherent[code.mode.scopes.index(Scope.AGENT)]
+
+
+_LEAVES = frozenset({_O.OUTSIDE, _O.RETURN})
+_COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE})
+"""Operations of which nothing is asked."""
+
+_NO_HAZARDS: _Hazards = frozenset()
+
+
+class _End(Enum):
+    """How a walk through a block ends early: no more holds than held, or something is missing."""
+
+    SAME = "same"
+    MISSING = "missing"
+
+
+class _Search:
+    """What is left of a function, from which one thing after another is taken.
+
+    ``counted``, ``waits`` and ``changing`` are what ``code`` has of it, and change with it. A change
+    is followed only as far as it makes a difference, so that the time is that of what is there.
+    """
+
+    def __init__(self, code: Code, entries: Mapping[int, State], kept: Container[int]):
+        self.counted = [list(block) for block in code.counted]
+        self.waits = dict(code.waits)
+        self.code = code = replace(code, counted=self.counted, waits=self.waits)
+        self.entries = dict(entries)
+        places, hazards = _observe(code, entries)
+        self.kept = kept
+        self.beside_unknown = beside_unknown(code.flow)
+        self.late = _passed_on_late(code, places)
+        self.filter = _Filter(code, propagated(code, places))
+        self.before = _Facts(hazards, self._facts(self.filter, places))
+        self._grows = False
+        self._acquires = _at_agent(code) | code.of_kinds(_O.BARRIER)
+        self._known: tuple[State | None, dict[int, State]] = (None, {})
+        self._changing = {id(step): each for block in code.counted for step, each in block}
+        self._position = {
+            id(step): place for block in code.flow.blocks for place, step in enumerate(block.steps)
+        }
+
+    def found(self) -> Iterator[Surplus]:
+        """What can go: first cache maintenance, then waits."""
+        for candidates in (self._maintenance, self._waits):
+            for number in sorted(self.entries, reverse=True):
+                self._known = (None, {})
+                yield from candidates(number)
+
+    def _facts(self, chosen: _Filter, places: Mapping[int, Place]) -> dict[int, _Fact]:
+        operations = self.code.operations
+        return {
+            number: chosen.fact(operations[number], place)
+            for number, place in places.items()
+            if operations[number].kind not in _COUNTS
+        }
+
+    # Candidates
+
+    def _maintenance(self, number: int) -> Iterator[Surplus]:
+        counted = self.counted[number]
+        for index in reversed(range(len(counted))):
+            step, operation = counted[index]
+            if operation is None or not _is_candidate(step, operation):
+                continue
+            if operation.line in self.beside_unknown:
+                continue
+            if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
+                continue
+            if operation.bit & self.late:
+                continue
+            state = self._state_at(number, step)
+            del counted[index], self._changing[id(step)]
+            if self._accept(number, state, step):
+                yield self._described(step, operation, state)
+            else:
+                counted.insert(index, (step, operation))
+                self._changing[id(step)] = operation
+
+    def _waits(self, number: int) -> Iterator[Surplus]:
+        for step, _ in reversed(self.counted[number]):
+            if step.effects.kind is not InstructionKind.WAIT:
+                continue
+            line = step.instruction.line
+            if line in self.beside_unknown:
+                continue
+            for field in self.entries[number].counters:
+                before = self.waits[line]
+                if (count := before.get(field)) is None:
+                    continue
+                state = self._state_at(number, step)
+                self.waits[line] = {name: n for name, n in before.items() if name != field}
+                if self._accept(number, state, step):
+                    text = wait_text(self.code.mode.chip, WaitCounts(**{field: count}))
+                    price = self._price(text)
+                    yield self._surplus(Rule.SURPLUS_WAIT, line, text, price, _WAIT_REASON)
+                else:
+                    self.waits[line] = before
+
+    def _state_at(self, number: int, at: Step) -> State:
+        """What holds before a step; known for a block, as what can go is looked for from its end."""
+        entry = self.entries[number]
+        if self._known[0] is not entry:
+            state = entry.copy()
+            states: dict[int, State] = {}
+            for step, operation in self.counted[number]:
+                if _is_candidate(step, operation):
+                    states[id(step)] = state.copy()
+                state.step(self.code, step, operation)
+            self._known = (entry, states)
+        return self._known[1][id(at)]
+
+    # Whether something can go
+
+    def _accept(self, number: int, state: State, at: Step) -> bool:
+        """Whether what is left provides what the function did; then that is searched further.
+
+        What holds where blocks begin can only grow, as less is done: it is joined with what
+        follows from the place of the change on, until nothing grows or something is missing.
+        """
+        self._grows = False
+        news: dict[int, State] = {}
+        known = ChainMap(news, self.entries)
+        fresh: dict[int, State] = {}
+        leaving = self._leave_changed(number, state.copy(), at, fresh)
+        work: list[tuple[int, State]] = []
+        if isinstance(leaving, State):
+            work.append((number, leaving))
+        while work:
+            source, left = work.pop()
+            normal = left.copy()
+            for target in self.code.flow.blocks[source].successors:
+                joined = known[target].copy()
+                if not joined.join(normal):
+                    continue
+                news[target] = joined
+                after = joined.copy()
+                if not self._walk(self.code.flow.blocks[target].steps, after):
+                    return False
+                work.append((target, after))
+        if leaving is _End.MISSING or (self._grows and not self._provides_all(known)):
+            return False
+        self._known[1].update(fresh)
+        self.entries.update(news)
+        return True
+
+    def _leave_changed(
+        self, number: int, state: State, at: Step, fresh: dict[int, State]
+    ) -> State | _End:
+        """The state after a block that was changed at a step, if more holds than did.
+
+        ``fresh`` gets the states in which more holds than is known now.
+        """
+        steps, known = self.code.flow.blocks[number].steps, self._known[1]
+        start = self._position[id(at)]
+        for place in range(start, len(steps)):
+            key = id(steps[place])
+            if place > start and key in known:
+                if not self._walk(steps[start:place], state):
+                    return _End.MISSING
+                if not known[key].copy().join(state.copy()):
+                    return _End.SAME
+                fresh[key] = state.copy()
+                start = place
+        return state if self._walk(steps[start:], state) else _End.MISSING
+
+    def _walk(self, steps: Sequence[Step], state: State) -> bool:
+        """Execute steps; whether nothing is missing."""
+        changing = self._changing
+        for step in steps:
+            key = id(step)
+            if state.loads:
+                found = frozenset(hazards_at(state, step))
+                if found and not found <= self.before.hazards.get(key, _NO_HAZARDS):
+                    return False
+            if key not in changing:
+                continue
+            operation = changing[key]
+            if operation is not None and operation.kind not in _COUNTS:
+                place = place_of(state)
+                if _exceeds(
+                    self.filter.fact(operation, place), self.before.operations[operation.number]
+                ):
+                    return False
+                self._grows = self._grows or self.filter.is_handed_more(operation, place)
+            state.step(self.code, step, operation)
+        return True
+
+    def _provides_all(self, entries: Mapping[int, State]) -> bool:
+        """Whether nothing is missing anywhere, where waves may hand more to one another.
+
+        If so, that is what they may hand from now on.
+        """
+        places, _ = _observe(self.code, entries)
+        chosen = _Filter(self.code, propagated(self.code, places))
+        facts = self._facts(chosen, places)
+        if any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items()):
+            return False
+        self.filter = chosen
+        return True
+
+    # What is said of it
+
+    def _described(self, step: Step, operation: Operation, state: State) -> Surplus:
+        text = step.instruction.text
+        if operation.kind is _O.WRITE_BACK:
+            return self._surplus(
+                Rule.SURPLUS_WRITE_BACK,
+                operation.line,
+                text,
+                self._write_back_price(text),
+                self._why_write_back(operation, state),
+            )
+        return self._surplus(
+            Rule.SURPLUS_INVALIDATE,
+            operation.line,
+            text,
+            self._price(text),
+            self._why_invalidate(operation, state),
+        )
+
+    def _surplus(self, rule: Rule, line: int, text: str, price: int, reason: str) -> Surplus:
+        return Surplus(rule, line, text, price, _waves(self.code), reason)
+
+    def _price(self, text: str) -> int:
+        return cost_of(self.code.mode.target, read_line(text)).amount
+
+    def _write_back_price(self, text: str) -> int:
+        time = write_back_time(self.code.mode.target)
+        return self._price(text) if time is None else round(time.high / UNIT)
+
+    def _why_write_back(self, operation: Operation, state: State) -> str:
+        own = (1 << self.code.others) - 1
+        reach = operation.effect.writes_back
+        assert reach is not None
+        dirty = state.dirty[reach] & own
+        if dirty:
+            stores = lines(self.code.those(dirty))
+            return f"nothing publishes what {stores} stored before it is written back again"
+        if state.undone(reach) & own:
+            return "another write-back is under way for all that it covers"
+        scope = reach.name.lower()
+        return f"no path leads here with a store that has yet to be written back to the {scope}"
+
+    def _why_invalidate(self, operation: Operation, state: State) -> str:
+        caches = int(operation.effect.invalidates)
+        stale = 0
+        for level, bits in zip(LEVELS, state.stale, strict=True):
+            stale |= bits if level & caches else 0
+        seen = stale & ~state.flight & self._acquires
+        if not seen:
+            return "nothing that may be an acquire has been read on the way here, or since the last one"
+        return (
+            f"nothing reads what a cache may still hold of before {lines(self.code.those(seen))}, or "
+            "not until the next one"
+        )
+
+
+_BARRIER_REASON = (
+    "what is done before it and what comes after it are in no conflict, or are ordered without it"
+)
+
+
+def _passed_on_late(code: Code, places: Mapping[int, Place]) -> int:
+    """The invalidates that others of the work-group rely on and that nothing waits for.
+
+    They do nothing for those as it is, but what is wrong then is the wait.
+    """
+    late = 0
+    for number, place in places.items():
+        kind = code.operations[number].kind
+        late |= place.awaited if kind.writes or kind is _O.BARRIER else 0
+    return late
+
+
+_WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"
+
+
+def _exceeds(fact: _Fact, known: _Fact) -> bool:
+    return fact != known and any(mine & ~its for mine, its in zip(fact, known, strict=True))
+
+
+def _observe(
+    code: Code, entries: Mapping[int, State]
+) -> tuple[dict[int, Place], dict[int, _Hazards]]:
+    """What holds at every operation, and the hazards of every step by its ``id``."""
+    places: dict[int, Place] = {}
+    hazards: dict[int, _Hazards] = {}
+    for number, entry in entries.items():
+        state = entry.copy()
+        changing = {id(step): operation for step, operation in code.counted[number]}
+        for step in code.flow.blocks[number].steps:
+            key = id(step)
+            if state.loads and (found := frozenset(hazards_at(state, step))):
+                hazards[key] = found
+            if key in changing:
+                operation = changing[key]
+                if operation is not None:
+                    places[operation.number] = place_of(state)
+                state.step(code, step, operation)
+    return places, hazards

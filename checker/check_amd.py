@@ -1,0 +1,112 @@
+"""One function of AMD assembly with all that is found out of it, once for every analysis."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from fencewright.checker.amd.accesses import OperationKind, mode_of
+from fencewright.checker.amd.barriers import Barriers
+from fencewright.checker.amd.feasible import without_infeasible_paths
+from fencewright.checker.amd.guarantees import LiftedFunction, describe, lift_code
+from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_hazards
+from fencewright.checker.amd.patterns import find_patterns
+from fencewright.checker.amd.state import State, code_of, solve
+from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
+from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.lifting.amd_calls import calls_of, inlined
+from fencewright.checker.lifting.text import UnliftableError
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.lowering.vocabulary import L2PerAgent
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A function, the states of its blocks, and what each of its operations provides."""
+
+    lifted: LiftedFunction
+    entries: Mapping[int, State]
+
+    @cached_property
+    def barriers(self) -> Barriers:
+        """What is done between its barriers."""
+        return Barriers(self.lifted.code, self.lifted.places)
+
+    def hazards(self) -> Iterator[Finding]:
+        """Registers that are used too early, and waits for nothing."""
+        code = self.lifted.code
+        yield from find_untranslated(code.flow)
+        unwaited = {each.line for each in code.those(self.barriers.unwaited())}
+        found = find_hazards(code, self.entries, unwaited=unwaited)
+        if not any(each.rule in ON_A_PATH for each in found):
+            yield from found
+            return
+        yield from (each for each in found if each.rule not in ON_A_PATH)
+        places = places_of_hazards(code, self.entries)
+        entries = self.entries
+        for flow in without_infeasible_paths(code.flow):
+            code = code_of(flow, code.mode)
+            entries = solve(code)
+            places &= places_of_hazards(code, entries)
+            if not places:
+                return
+        again = find_hazards(code, entries, places)
+        yield from (each for each in again if each.rule in ON_A_PATH)
+
+    def patterns(self) -> Iterator[Finding]:
+        """What cannot have been meant, whatever the source."""
+        yield from find_patterns(self.lifted, self.entries, self.barriers)
+
+    def surplus(self) -> Iterator[Finding]:
+        """What can go, and what it costs."""
+        unwaited = {
+            line
+            for each in self.patterns()
+            if each.rule is Rule.UNWAITED and each.level is not Level.NOTE
+            for line in each.about
+        }
+        from fencewright.checker.amd.surplus import beside_unknown, find_surplus, surplus_barrier
+
+        code = self.lifted.code
+        found = find_surplus(code, self.entries, unwaited)
+        yield from (each.finding for each in found)
+        kept = beside_unknown(code.flow)
+        for each in self.barriers.surplus():
+            if each.line not in kept:
+                yield surplus_barrier(code, each).finding
+
+    def scoped(self) -> str:
+        """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""
+        from fencewright.checker.lifting.amd import to_scoped
+
+        return to_scoped(self.lifted, self.entries)
+
+    def provided(self) -> Iterator[tuple[int, str]]:
+        """The line of each operation, and what it provides; of a call, what it calls."""
+        calls = calls_of(self.lifted.code.flow)
+        for each in self.lifted.operations:
+            if each.line in calls and calls[each.line].name:
+                yield each.line, f"{each.text} -> call of {calls[each.line].name}"
+            elif each.line and each.kind is not OperationKind.RETURN:
+                yield each.line, f"{each.text} -> {describe(self.lifted, each)}"
+
+
+def check(
+    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
+) -> Checked:
+    """What there is to find out of a function of ``assembly``; raises ``AssemblyError``."""
+    code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
+    entries = solve(code)
+    return Checked(lift_code(code, entries), entries)
+
+
+def scoped_with_calls(
+    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
+) -> str:
+    """A function as MLIR with what it calls in the place of each call.
+
+    Raises ``UnliftableError`` for what ``scoped`` cannot say, and calls of what is not there.
+    """
+    if not function.instructions:
+        raise UnliftableError(0, "it has no instructions")
+    return check(assembly, inlined(assembly, function), l2_per_agent).scoped()

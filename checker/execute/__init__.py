@@ -1,0 +1,1 @@
+"""Foreign code as programs for the simulator."""

@@ -1,0 +1,1 @@
+"""Foreign code raised to the ``scoped`` dialect."""

@@ -1,0 +1,524 @@
+"""A function of AMD assembly as MLIR on ``scoped``: what it provides, for another target to lower.
+
+Accesses, fences, barriers and control flow are those of the code; all that is computed is symbolic.
+An address is an argument, the same one where the same registers come from the same definitions;
+so is what is stored, and what a branch depends on beside what its block has loaded. What is called
+stands in the place of its call. Orderings are
+those that the code provides: an access with scope bits is as strong as ``cdna_lift`` finds it, a
+write-back that is waited for is a release fence, an invalidate an acquire fence.
+
+What is provided is kept, but addresses that are computed are not, so that a lifted function is for
+comparing and lowering, and not for running.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.checker.amd.accesses import (
+    CLUSTER_BARRIER,
+    SCOPE_BITS,
+    Operation,
+    OperationKind,
+)
+from fencewright.checker.amd.guarantees import LiftedFunction
+from fencewright.checker.amd.spins import spins_of
+from fencewright.checker.amd.state import Code, State
+from fencewright.checker.lifting.text import Arguments, UnliftableError
+from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
+from fencewright.lowering.cdna.code.flow import Block, Flow, Step
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import Operand, Registers
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
+
+_O = OperationKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How an access is written: its type, and of a read-modify-write its kind; None: compares."""
+
+    type: str
+    kind: RmwKind | None = None
+
+
+_INTEGERS: Mapping[str, str] = MappingProxyType(
+    {
+        "byte": "i8", "ubyte": "i8", "sbyte": "i8", "u8": "i8", "i8": "i8", "b8": "i8",
+        "short": "i16", "ushort": "i16", "sshort": "i16", "u16": "i16", "i16": "i16", "b16": "i16",
+        "dword": "i32", "b32": "i32", "u32": "i32", "i32": "i32",
+        "dwordx2": "i64", "b64": "i64", "u64": "i64", "i64": "i64", "x2": "i64",
+        "dwordx3": "vector<3xi32>", "b96": "vector<3xi32>",
+        "dwordx4": "vector<4xi32>", "b128": "vector<4xi32>",
+        "f32": "f32", "f64": "f64",
+    }
+)  # fmt: skip
+"""Types by how a mnemonic ends."""
+
+_KINDS: Mapping[str, RmwKind] = MappingProxyType(
+    {
+        "swap": RmwKind.XCHG, "wrxchg": RmwKind.XCHG, "storexchg": RmwKind.XCHG,
+        "add": RmwKind.ADD, "sub": RmwKind.SUB,
+        "and": RmwKind.AND, "or": RmwKind.OR, "xor": RmwKind.XOR, "inc": RmwKind.UINC_WRAP,
+        "dec": RmwKind.UDEC_WRAP, "smin": RmwKind.MIN, "smax": RmwKind.MAX, "umin": RmwKind.UMIN,
+        "umax": RmwKind.UMAX, "add_f32": RmwKind.FADD, "add_f64": RmwKind.FADD,
+        "min_f64": RmwKind.FMIN, "max_f64": RmwKind.FMAX, "min_i32": RmwKind.MIN,
+        "max_i32": RmwKind.MAX, "min_u32": RmwKind.UMIN, "max_u32": RmwKind.UMAX,
+        "min_i64": RmwKind.MIN, "max_i64": RmwKind.MAX, "min_u64": RmwKind.UMIN,
+        "max_u64": RmwKind.UMAX,
+    }
+)  # fmt: skip
+"""Read-modify-writes by the name in a mnemonic, or by the name with its type where that decides."""
+
+_LOAD_OR_STORE = re.compile(r"(?:global|flat|buffer|ds|s|s_buffer)_(?:load|store|read|write)_(\w+)")
+_ATOMIC = re.compile(r"(?:global|flat|buffer)_atomic_(\w+?)(?:_(x2|[buif]\d+))?")
+_LDS_ATOMIC = re.compile(r"ds_(\w+?)(?:_rtn)?_([buif]\d+)")
+_COMPARES = ("cmpswap", "cmpst", "cmpstore")
+
+
+def _form(operation: Operation) -> _Form:
+    """How ``scoped`` writes an access; raises ``UnliftableError``."""
+    mnemonic = operation.text.partition(" ")[0]
+    if operation.kind is not _O.ATOMIC:
+        found = _LOAD_OR_STORE.fullmatch(mnemonic)
+        name = _INTEGERS.get(found[1]) if found else None
+        if name is not None:
+            return _Form(name)
+    elif found := _LDS_ATOMIC.fullmatch(mnemonic) or _ATOMIC.fullmatch(mnemonic):
+        name, width = found[1], found[2] or ""
+        kind = _KINDS.get(f"{name}_{width}") or _KINDS.get(name)
+        kind_type = _INTEGERS.get(width or (name.rpartition("_")[2] if "_f" in name else "b32"))
+        if kind_type is not None and (kind is not None or name in _COMPARES):
+            return _Form(kind_type, kind)
+    raise UnliftableError(operation.line, f"'scoped' has no operation for {operation.text}")
+
+
+def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
+    """The function as one ``func.func``; raises ``UnliftableError`` for what cannot be said."""
+    return _Writer(lifted, entries).text()
+
+
+_OUT = (InstructionKind.CALL, InstructionKind.SUBROUTINE, InstructionKind.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A fence that the code has: a write-back that is complete, or an invalidate."""
+
+    ordering: Ordering
+    scope: Scope
+
+
+_Item = _Fence | Operation
+
+
+class _Writer:
+    def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
+        self.lifted = lifted
+        self.code = lifted.code
+        self.scopes = lifted.mode.scopes
+        self.entries = entries
+        self.arguments = Arguments()
+        self.labels = _labels(self.code.flow)
+        self.sources = _reaching(self.code, entries, self.labels)
+        self.flags = self._flags()
+        if self.code.flow.is_called:
+            raise UnliftableError(0, "it is called, and what its caller did is not known")
+        self.items = {number: list(self._items(number)) for number in sorted(entries)}
+        self.unfenced = _Unfenced(self.code, self.items)
+
+    def _flags(self) -> frozenset[int]:
+        """The accesses to LDS that may be of a flag: reads that a loop waits by, and all writes."""
+        reads = [
+            number
+            for spin in spins_of(self.code)
+            for number in spin.reads
+            if self.code.operations[number].in_lds
+        ]
+        if not reads:
+            return frozenset()
+        writes = [each.number for each in self.code.operations if each.in_lds and each.kind.writes]
+        return frozenset((*reads, *writes))
+
+    def text(self) -> str:
+        """The function."""
+        body = [line for number in self.items for line in self._block(number)]
+        head = self.arguments.head(self.code.flow.function.name)
+        # Nothing may branch to the first block of a function.
+        return "\n".join([head, "  %zero = arith.constant 0 : i32", "  cf.br ^b0", *body, "}"])
+
+    def _items(self, number: int) -> Iterator[_Item]:
+        """The accesses, barriers and fences of a block, in order."""
+        code = self.code
+        state = self.entries[number].copy()
+        invalidated = Caches.NONE
+        counted = {id(step): operation for step, operation in code.counted[number]}
+        for step in code.flow.blocks[number].steps:
+            if id(step) not in counted:
+                if _waits_for_cluster(step):
+                    yield from self._cluster_barrier(step)
+                continue
+            operation = counted[id(step)]
+            if step.effects.kind in _OUT:
+                raise _unlifted(step, "what it does is not seen")
+            under_way = set(state.covered)
+            if operation is not None:
+                if operation.kind is _O.INVALIDATE:
+                    invalidated |= operation.effect.invalidates
+                    yield from self._acquired(operation, invalidated)
+                else:
+                    invalidated = Caches.NONE
+                    if operation.kind not in (_O.WRITE_BACK, _O.RETURN) and not _meets(operation):
+                        yield operation
+            state.step(code, step, operation)
+            yield from self._completed(under_way - set(state.covered))
+
+    def _cluster_barrier(self, wait: Step) -> Iterator[_Item]:
+        """The barrier of a cluster, where all wait: a wave of each work-group signals it for all.
+
+        What they all had done when their work-group met is released.
+        """
+        before = [each for each in self.code.operations if each.line < wait.instruction.line]
+        signals = [each for each in before if _meets(each)]
+        if not signals:
+            raise _unlifted(wait, "where it is signalled is not known")
+        last = signals[-1]
+        met = self.code.operations[last.number - 1]
+        both = [each for each in (met, last) if each.kind is _O.BARRIER]
+        if not any(self.lifted.late_bits(each, Scope.CLUSTER) for each in both):
+            yield _Fence(Ordering.RELEASE, Scope.CLUSTER)
+        yield last
+
+    def _block(self, number: int) -> Iterator[str]:
+        yield f"^b{number}:"
+        for item in self.items[number]:
+            if isinstance(item, _Fence):
+                yield f"  scoped.fence {item.ordering} {item.scope}"
+            elif _meets(item):
+                yield f"  scoped.barrier relaxed {Scope.CLUSTER}"
+            elif item.kind is _O.BARRIER:
+                ordered = self.lifted.releases(item) is not None
+                yield f"  scoped.barrier {'' if ordered else 'relaxed '}{Scope.WORKGROUP}"
+            else:
+                if self._is_after_stores(item):
+                    yield f"  scoped.fence {Ordering.SEQ_CST} {item.scope}"
+                yield self._access(item)
+        yield from self._end(number, self.code.flow.blocks[number])
+
+    # Fences
+
+    def _completed(self, numbers: set[int]) -> Iterator[_Fence]:
+        """A release fence where write-backs are complete."""
+        reaches = [
+            reach
+            for number in numbers
+            if (reach := self.code.operations[number].effect.writes_back) is not None
+        ]
+        if reaches:
+            yield _Fence(Ordering.RELEASE, _SCOPES[max(reaches)])
+
+    def _acquired(self, operation: Operation, invalidated: Caches) -> Iterator[_Fence]:
+        """An acquire fence of the widest scope for which invalidates have left nothing stale."""
+        if operation.space is AddressSpace.CONSTANT:
+            raise UnliftableError(operation.line, "'scoped' does not know the scalar cache")
+        mode = self.code.mode
+        plain = access_effect(mode.target, AccessKind.LOAD, ()).reads
+        scopes = [
+            scope
+            for scope in self.scopes
+            if (needed := mode.caches(scope) & plain) and not needed & ~invalidated
+        ]
+        if scopes:
+            yield _Fence(Ordering.ACQUIRE, scopes[-1])
+
+    # Accesses
+
+    def _access(self, operation: Operation) -> str:
+        form = _form(operation)
+        pointer, pointer_type = self._pointer(operation)
+        ordering = self._ordering(operation)
+        how = ordering if ordering is Ordering.WEAK else f"{ordering} {operation.scope}"
+        line = self._label(operation)
+        if operation.kind in (_O.LOAD, _O.SCALAR_LOAD):
+            return f"  %v{line} = scoped.load {how} {pointer} : {pointer_type} -> {form.type}"
+        value = self.arguments.value(f"x{line}", form.type)
+        if operation.kind is _O.STORE:
+            return f"  scoped.store {how} {value}, {pointer} : {form.type}, {pointer_type}"
+        types = f"{pointer_type}, {form.type}"
+        if form.kind is not None:
+            return f"  %v{line} = scoped.atomic_rmw {form.kind} {how} {pointer}, {value} : {types}"
+        compare = self.arguments.value(f"c{line}", form.type)
+        failure = Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
+        words = f"{ordering} {failure} {operation.scope}"
+        values = f"{pointer}, {compare}, {value}"
+        return f"  %v{line}, %ok{line} = scoped.cmpxchg {words} {values} : {types}"
+
+    def _pointer(self, operation: Operation) -> tuple[str, str]:
+        """The argument that stands for an address."""
+        space, step = operation.space, operation.step
+        assert step is not None
+        if space is None or operation.kind is _O.LOAD_TO_LDS:
+            raise UnliftableError(operation.line, f"'scoped' has no operation for {operation.text}")
+        if space is AddressSpace.CONSTANT:
+            space = AddressSpace.GLOBAL
+        where = tuple(map(str, _address(step)))
+        offsets = [each for each in step.instruction.modifiers if each.startswith("offset")]
+        key = (*where, *offsets, self.sources.get(id(step)))
+        return self.arguments.pointer(key, space.number)
+
+    def _ordering(self, operation: Operation) -> Ordering:
+        if operation.kind is not _O.ATOMIC and not self._is_atomic(operation):
+            return Ordering.WEAK
+        scope = operation.scope
+        released = self.unfenced.release(operation) and self.lifted.releases(operation) is scope
+        acquired = self.unfenced.acquire(operation) and self.lifted.acquires(operation) is scope
+        if released and acquired:
+            return Ordering.ACQ_REL
+        if released:
+            return Ordering.RELEASE
+        return Ordering.ACQUIRE if acquired else Ordering.RELAXED
+
+    def _is_atomic(self, operation: Operation) -> bool:
+        """Whether a load or store may be an atomic: by its bits, or as a flag in LDS.
+
+        Stores without scope bits may be if they release to the agent.
+        """
+        if operation.in_lds:
+            return operation.number in self.flags
+        if operation.kind is _O.STORE and not self.code.mode.chip.scope_bits:
+            released = self.lifted.releases(operation)
+            return released is not None and released.includes(Scope.AGENT)
+        return not SCOPE_BITS.isdisjoint(operation.text.split())
+
+    def _is_after_stores(self, operation: Operation) -> bool:
+        """Whether a load that may be an atomic issues when all atomic stores before it are done."""
+        if operation.kind is not _O.LOAD or not operation.scope.includes(Scope.AGENT):
+            return False
+        if not self._is_atomic(operation):
+            return False
+        before = self.code.those(self.unfenced.before.get(operation.number, 0) & self.code.writes)
+        stores = [each for each in before if each.scope.includes(operation.scope)]
+        late = self.lifted.late_bits(operation, operation.scope)
+        return bool(stores) and not any(late & each.bit for each in stores)
+
+    # Control flow
+
+    def _end(self, number: int, block: Block) -> Iterator[str]:
+        targets = block.successors
+        if not targets:
+            last = block.steps[-1] if block.steps else None
+            if last is None or last.effects.kind is not InstructionKind.END:
+                line = last.instruction.line if last else 0
+                raise UnliftableError(line, "where the code goes on is not known")
+            yield "  func.return"
+            return
+        first, *others = targets
+        if all(each == first for each in others):
+            yield f"  cf.br ^b{first}"
+            return
+        if len(others) > 1:
+            raise _unlifted(block.steps[-1], "a branch to more than two places")
+        line = self.labels[id(block.steps[-1])]
+        value, kind = self._condition(number, block)
+        other = self.arguments.value(f"b{line}", kind) if value != f"%b{line}" else "%zero"
+        yield f"  %t{line} = arith.cmpi ne, {value}, {other} : {kind}"
+        yield f"  cf.cond_br %t{line}, ^b{first}, ^b{others[0]}"
+
+    def _condition(self, number: int, block: Block) -> tuple[str, str]:
+        """What a branch depends on: the last load of its block that leads to it, or an argument."""
+        of_step = {id(step): operation for step, operation in self.code.counted[number]}
+        wanted = set(block.steps[-1].effects.uses)
+        for step in reversed(block.steps[:-1]):
+            effects = step.effects
+            if wanted.isdisjoint(effects.defines):
+                continue
+            operation = of_step.get(id(step))
+            if operation is not None and operation.kind is _O.LOAD:
+                kind = _form(operation).type
+                if kind in ("i32", "i64"):
+                    return f"%v{self._label(operation)}", kind
+            if effects.kind in (InstructionKind.LOAD, InstructionKind.ATOMIC):
+                continue
+            wanted.update(each for each in effects.uses if not each.startswith("exec"))
+        return self.arguments.value(f"b{self.labels[id(block.steps[-1])]}", "i32"), "i32"
+
+    def _label(self, operation: Operation) -> str:
+        """What the values of an operation are called by."""
+        assert operation.step is not None
+        return self.labels[id(operation.step)]
+
+
+_SCOPES: Mapping[Reach, Scope] = MappingProxyType(
+    {
+        Reach.CLUSTER: Scope.CLUSTER,
+        Reach.AGENT: Scope.AGENT,
+        Reach.SYSTEM: Scope.SYSTEM,
+    }
+)
+"""The scope of the release that a write-back to a reach is."""
+
+
+def _meets(operation: Operation) -> bool:
+    """Whether an operation signals the barrier of a cluster."""
+    return operation.kind is _O.BARRIER and operation.scope is Scope.CLUSTER
+
+
+def _waits_for_cluster(step: Step) -> bool:
+    """Whether a step waits at the barrier of a cluster."""
+    instruction = step.instruction
+    operands = tuple(map(str, instruction.operands))
+    return instruction.mnemonic == "s_barrier_wait" and operands == (CLUSTER_BARRIER,)
+
+
+def _unlifted(step: Step, why: str) -> UnliftableError:
+    return UnliftableError(step.instruction.line, f"{step.instruction.text}: {why}")
+
+
+def _address(step: Step) -> list[Operand]:
+    """The operands that make an address, by the format of the instruction."""
+    operands = list(step.instruction.operands)
+    mnemonic = step.instruction.mnemonic
+    if mnemonic.startswith(("buffer_", "s_")):
+        return operands[1:]
+    results = 1 if step.effects.defines else 0
+    if mnemonic.startswith("global_"):
+        return [operands[results], operands[-1]]
+    return [operands[results]]
+
+
+def _labels(flow: Flow) -> Mapping[int, str]:
+    """By the ``id`` of each step its line, numbered where several copies of a function have it."""
+    steps = [step for block in flow.blocks for step in block.steps]
+    copies = Counter(step.instruction.line for step in steps)
+    seen = Counter[int]()
+    labels: dict[int, str] = {}
+    for step in steps:
+        line = step.instruction.line
+        seen[line] += 1
+        labels[id(step)] = f"{line}_{seen[line]}" if copies[line] > 1 else str(line)
+    return labels
+
+
+Sources = dict[str, frozenset[str]]
+"""The steps, by their labels, at which a register may have got its value; "": before the function."""
+
+_BEFORE: frozenset[str] = frozenset({""})
+
+
+def _reaching(
+    code: Code, entries: Mapping[int, State], labels: Mapping[int, str]
+) -> dict[int, tuple[object, ...]]:
+    """By the ``id`` of a step that accesses memory, where the registers of its address come from."""
+    known: dict[int, Sources] = {0: {}}
+    work = [0]
+    while work:
+        number = work.pop()
+        now = dict(known[number])
+        for step in code.flow.blocks[number].steps:
+            _define(now, step, labels)
+        for target in code.flow.blocks[number].successors:
+            before = known.get(target)
+            merged = now if before is None else _merged(before, now)
+            if merged != before:
+                known[target] = dict(merged)
+                work.append(target)
+    found: dict[int, tuple[object, ...]] = {}
+    for number in entries:
+        now = dict(known[number])
+        accesses = {id(step) for step, each in code.counted[number] if each is not None}
+        for step in code.flow.blocks[number].steps:
+            if id(step) in accesses and step.effects.space is not None:
+                names = [
+                    name
+                    for operand in _address(step)
+                    if isinstance(operand, Registers)
+                    for name in operand.names
+                ]
+                found[id(step)] = tuple(now.get(name, _BEFORE) for name in names)
+            _define(now, step, labels)
+    return found
+
+
+def _define(now: Sources, step: Step, labels: Mapping[int, str]) -> None:
+    if step.effects.kind is not InstructionKind.WAIT:
+        for register in step.effects.defines:
+            now[register] = frozenset({labels[id(step)]})
+
+
+def _merged(mine: Sources, its: Sources) -> Sources:
+    return {
+        register: mine.get(register, _BEFORE) | its.get(register, _BEFORE)
+        for register in mine.keys() | its.keys()
+    }
+
+
+class _Unfenced:
+    """Which accesses have others before or after them that no fence of the code is in between.
+
+    ``before``: by the number of an operation, those that some path to it leads through.
+    """
+
+    def __init__(self, code: Code, items: Mapping[int, Sequence[_Item]]):
+        self.code = code
+        self.before: dict[int, int] = {}
+        self._released: dict[int, int] = {}
+        self._acquired: dict[int, int] = {}
+        self.scopes = code.mode.scopes
+        nothing = (0,) * len(self.scopes)
+        known: dict[int, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
+            number: (0, nothing, nothing) for number in items
+        }
+        work = list(items)
+        while work:
+            number = work.pop()
+            before, released, acquired = (
+                known[number][0],
+                list(known[number][1]),
+                list(known[number][2]),
+            )
+            for item in items[number]:
+                if isinstance(item, _Fence):
+                    which = released if item.ordering.releases else acquired
+                    for rank, scope in enumerate(self.scopes):
+                        which[rank] = 0 if item.scope.includes(scope) else which[rank]
+                    continue
+                self._see(item, before, released, acquired)
+                before |= item.bit
+                released = [bits | item.bit for bits in released]
+                acquired = [bits | item.bit for bits in acquired]
+            for target in code.flow.blocks[number].successors:
+                mine = known[target]
+                merged = (
+                    mine[0] | before,
+                    tuple(a | b for a, b in zip(mine[1], released, strict=True)),
+                    tuple(a | b for a, b in zip(mine[2], acquired, strict=True)),
+                )
+                if merged != mine:
+                    known[target] = merged
+                    work.append(target)
+
+    def _see(
+        self, operation: Operation, before: int, released: Sequence[int], acquired: Sequence[int]
+    ) -> None:
+        number = operation.number
+        self.before[number] = before
+        if operation.scope in self.scopes:
+            rank = self.scopes.index(operation.scope)
+            self._released[number] = released[rank] & ~operation.bit
+        if operation.kind.reads:
+            for each in self.code.those(before & self.code.reads & ~operation.bit):
+                if each.scope in self.scopes and (
+                    acquired[self.scopes.index(each.scope)] & each.bit
+                ):
+                    self._acquired[each.number] = self._acquired.get(each.number, 0) | operation.bit
+
+    def release(self, operation: Operation) -> bool:
+        """Whether accesses before a write come to it past no release fence of its scope."""
+        bits = self._released.get(operation.number, 0) & self.code.accesses
+        return operation.kind.writes and bool(bits)
+
+    def acquire(self, operation: Operation) -> bool:
+        """Whether reads after a read come from it past no acquire fence of its scope."""
+        return operation.kind.reads and bool(self._acquired.get(operation.number, 0))

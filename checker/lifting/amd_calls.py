@@ -1,0 +1,227 @@
+"""Which function a call of AMD assembly goes to, and a function with all that it calls in its place.
+
+An address is followed from the symbol that it is made of (``f@rel32@lo+4``) through copies, lanes of
+vector registers, and the load of an entry of the global offset table. Source: LLVM AMDGPUUsage,
+"Relocation Records" and "Non-Kernel Functions".
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from fencewright.checker.lifting.text import callee
+from fencewright.lowering.cdna.code.flow import Block, Flow, Step, flow_of, is_return
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import (
+    Assembly,
+    AssemblyInstruction,
+    AssemblyLabel,
+    Function,
+    Operand,
+    Registers,
+)
+
+_SYMBOL = re.compile(r'"?([\w$.]+)"?@(rel|abs|gotpcrel)(?:32@(?:lo|hi)|64)?(?:[+-]\d+)?')
+_TABLE = "gotpcrel"
+_COPIES = ("s_mov_b32", "s_mov_b64")
+_LANES = ("v_writelane_b32", "v_readlane_b32")
+_WORD = re.compile(r"[\w$.]+")
+
+Symbols = dict[str, str]
+"""By register, the function whose address, or half of it, is there.
+
+Of the table's entry of a function the name ends in ``@``. A lane of a vector register is ``v3:0``.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, or a jump to a function that returns for the one that jumps; ``name``: "" if unknown."""
+
+    name: str
+    is_jump: bool
+
+
+def calls_of(flow: Flow) -> dict[int, Call]:
+    """The calls of a function by line, and the jumps to functions that are known."""
+    if not flow.blocks:
+        return {}
+    entries: dict[int, Symbols] = {0: {}}
+    work = [0]
+    while work:
+        number = work.pop()
+        leaving = dict(entries[number])
+        for step in flow.blocks[number].steps:
+            _transfer(leaving, step)
+        for target in flow.blocks[number].successors:
+            known = entries.get(target)
+            joined = leaving if known is None else dict(known.items() & leaving.items())
+            if joined != known:
+                entries[target] = dict(joined)
+                work.append(target)
+    return {
+        line: call
+        for number, symbols in entries.items()
+        for line, call in _calls_in(flow.blocks[number], symbols)
+    }
+
+
+def _calls_in(block: Block, symbols: Symbols) -> Iterator[tuple[int, Call]]:
+    for step in block.steps:
+        kind = step.effects.kind
+        if kind is InstructionKind.CALL:
+            yield step.instruction.line, Call(_target(step, symbols), is_jump=False)
+        elif kind is InstructionKind.JUMP and not block.successors:
+            if name := _target(step, symbols):
+                yield step.instruction.line, Call(name, is_jump=True)
+        _transfer(symbols, step)
+
+
+def _transfer(symbols: Symbols, step: Step) -> None:
+    """What the registers hold after an instruction."""
+    made = [*_made(symbols, step)]
+    for register in step.effects.defines:
+        symbols.pop(register, None)
+        if register[0] == "v" and step.instruction.mnemonic not in _LANES:
+            for lane in [each for each in symbols if each.startswith(f"{register}:")]:
+                del symbols[lane]
+    for register, name in made:
+        symbols.pop(register, None)
+        if name:
+            symbols[register] = name
+
+
+def _made(symbols: Symbols, step: Step) -> Iterator[tuple[str, str]]:
+    """The registers that an instruction copies or makes a function's address to, and its name."""
+    mnemonic, operands = step.instruction.mnemonic, step.instruction.operands
+    to, *of = operands or ("",)
+    if not isinstance(to, Registers) or not of:
+        return
+    first = of[0]
+    if mnemonic in _LANES and isinstance(first, Registers):
+        a, b = (
+            f"{each.names[0]}:{of[1]}" if _is_vector(each) else each.names[0]
+            for each in (to, first)
+        )
+        yield a, symbols.get(b, "")
+    elif mnemonic in _COPIES and isinstance(first, Registers):
+        yield from ((a, symbols.get(b, "")) for a, b in zip(to.names, first.names, strict=True))
+    elif step.effects.kind is InstructionKind.LOAD and isinstance(first, Registers):
+        name = _one_of(symbols, first)
+        yield from ((each, name[:-1]) for each in to.names if name.endswith("@"))
+    elif (symbol := next(filter(None, map(_symbol, of)), None)) is not None:
+        name = f"{symbol[1]}@" if symbol[2] == _TABLE else symbol[1]
+        yield from ((each, name) for each in to.names)
+
+
+def _is_vector(registers: Registers) -> bool:
+    return registers.names[0].startswith("v")
+
+
+def _symbol(operand: Operand) -> re.Match[str] | None:
+    return _SYMBOL.fullmatch(operand) if isinstance(operand, str) else None
+
+
+def _one_of(symbols: Symbols, registers: Registers) -> str:
+    """The function that all of some registers belong to the address of; empty if there is none."""
+    names = {symbols.get(each, "") for each in registers.names}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _target(step: Step, symbols: Symbols) -> str:
+    """The function that a call or jump goes to: its last operand names it or has its address."""
+    operands = step.instruction.operands
+    last = operands[-1] if operands else ""
+    if isinstance(last, Registers):
+        name = _one_of(symbols, last)
+        return "" if name.endswith("@") else name
+    return last.strip('"') if isinstance(last, str) else ""
+
+
+def callees(assembly: Assembly) -> frozenset[str]:
+    """The functions of the file that others of it call."""
+    return frozenset(
+        call.name
+        for function in assembly.functions.values()
+        for call in calls_of(flow_of(function)).values()
+        if call.name in assembly.functions and call.name != function.name
+    )
+
+
+def inlined(assembly: Assembly, function: Function) -> Function:
+    """The function with what it calls in the place of each call; instructions keep their lines.
+
+    Raises ``UnliftableError``, with the name of what is called, where that is not in the file, calls
+    itself, or is not known.
+    """
+    return _Inliner(assembly).inlined(function)
+
+
+class _Inliner:
+    def __init__(self, assembly: Assembly):
+        self.functions = assembly.functions
+        self.calls: dict[str, Mapping[int, Call]] = {}
+        self.copies = self.instructions = 0
+
+    def inlined(self, function: Function) -> Function:
+        """The function with what it calls in the place of each call."""
+        if not self._calls(function):
+            return function
+        return replace(function, body=tuple(self._body(function, (function.name,), "", None)))
+
+    def _calls(self, function: Function) -> Mapping[int, Call]:
+        if function.name not in self.calls:
+            self.calls[function.name] = calls_of(flow_of(function))
+        return self.calls[function.name]
+
+    def _body(
+        self, function: Function, path: tuple[str, ...], suffix: str, back: str | None
+    ) -> Iterator[AssemblyLabel | AssemblyInstruction]:
+        """A copy of a function: its labels end in ``suffix``, and it returns to ``back``.
+
+        None: as it does; "": where its text ends.
+        """
+        calls = self._calls(function)
+        labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}
+        for each in function.body:
+            if isinstance(each, AssemblyLabel):
+                yield AssemblyLabel(each.name + suffix, each.line)
+                continue
+            self.instructions += 1
+            call = calls.get(each.line)
+            if call is None:
+                if back != "" or not is_return(each):
+                    yield _copied(each, labels, suffix, back)
+                continue
+            called = callee(
+                self.functions, call.name, path, self.instructions, each.line, each.text
+            )
+            self.copies += 1
+            own = f"${self.copies}"
+            following = back if call.is_jump else self._after(called, own)
+            yield from self._body(called, (*path, called.name), own, following)
+            if following and not call.is_jump:
+                yield AssemblyLabel(following, each.line)
+
+    def _after(self, called: Function, own: str) -> str:
+        """The label after a copy of what is called; none if it returns where its text ends alone."""
+        returns = [each for each in called.instructions if is_return(each)]
+        jumps = any(each.is_jump for each in self._calls(called).values())
+        return "" if returns == [called.body[-1]] and not jumps else f".Lreturn{own}"
+
+
+def _copied(
+    instruction: AssemblyInstruction, labels: set[str], suffix: str, back: str | None
+) -> AssemblyInstruction:
+    """An instruction of a copy: a return is a branch to ``back``, labels are the copy's own."""
+    if back and is_return(instruction):
+        text = f"s_branch {back}"
+        return replace(instruction, mnemonic="s_branch", operands=(back,), modifiers=(), text=text)
+
+    def own(word: re.Match[str]) -> str:
+        return word[0] + suffix if word[0] in labels else word[0]
+
+    words = (
+        _WORD.sub(own, each) if isinstance(each, str) else each for each in instruction.operands
+    )
+    return replace(instruction, operands=tuple(words))

@@ -1,0 +1,264 @@
+"""Which function a call of PTX goes to, and a function with all that it calls in its place.
+
+What is called gets names of its own for registers and parameters. A parameter that the caller
+writes right before the call is moved; so is what a function returns, if it does at one place.
+Source: PTX ISA, "Abstracting the ABI"; "call".
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fencewright.checker.lifting.text import callee
+from fencewright.lowering.ptx.code.statements import Statement, names_in, read_statement
+from fencewright.lowering.ptx.code.text import (
+    PtxBlock,
+    PtxFile,
+    PtxFunction,
+    PtxInstruction,
+    PtxVariable,
+)
+
+CALL = "call"
+_PARAMETER = "param"
+_NAME = re.compile(r"(?<![\w$%])[%$]?[A-Za-z_$][\w$]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call: the name of what is called, and of the parameters on both sides as the caller has them.
+
+    ``name``: "" where a register has the address.
+    """
+
+    name: str
+    given: tuple[str, ...]
+    returned: tuple[str, ...]
+
+
+def call_of(statement: Statement) -> Call:
+    """What a statement with the operation ``call`` calls."""
+    lists = [tuple(names_in(each)) for each in statement.operands if each.startswith("(")]
+    named = [each for each in statement.operands if not each.startswith("(")]
+    has_result = statement.operands[0].startswith("(")
+    returned = lists.pop(0) if has_result else ()
+    name = "" if named[0].startswith("%") else named[0]
+    return Call(name, lists[0] if lists else (), returned)
+
+
+def callees(module: PtxFile) -> frozenset[str]:
+    """The functions of the file that others of it call."""
+    return frozenset(
+        name
+        for function in module.functions.values()
+        for each in function.instructions
+        if each.statement.operation == CALL
+        and (name := call_of(each.statement).name) in module.functions
+        and name != function.name
+    )
+
+
+def inlined(module: PtxFile, function: PtxFunction) -> PtxFunction:
+    """The function with what it calls in the place of each call; instructions keep their lines.
+
+    Raises ``UnliftableError``, with the name of what is called, where that is not in the file, calls
+    itself, or is not known.
+    """
+    if not any(each.statement.operation == CALL for each in function.instructions):
+        return function
+    return _Inliner(module, function).inlined()
+
+
+_Key = tuple[int, int]
+"""A block: the copy of a function that it is of, and its number there; what follows a call: below 0."""
+
+
+@dataclass(slots=True)
+class _Made:
+    """A block of the function with its calls replaced."""
+
+    key: _Key
+    labels: tuple[str, ...] = ()
+    instructions: list[PtxInstruction] = field(default_factory=list[PtxInstruction])
+    successors: list[_Key] = field(default_factory=list[_Key])
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """One copy of a function; number 0 is what calls the others, whose names stay as they are.
+
+    ``path``: the names of those that call it, its own the last. ``back``: where it returns to.
+    ``given``: by the name of a parameter what the caller has written to it.
+    """
+
+    module: PtxFile
+    function: PtxFunction
+    number: int
+    path: tuple[str, ...]
+    back: _Key
+    given: Mapping[str, str]
+
+    def own(self, name: str) -> str:
+        """What a register, parameter or variable is called in this copy."""
+        module, variable = self.module, self.function.variables.get(name)
+        is_everywhere = name in module.variables or name in module.functions
+        if not self.number or name == "_" or is_everywhere or not any(names_in(name)):
+            return name
+        if variable is not None and variable.space != _PARAMETER:
+            return f"{name}${self.function.name}"  # All copies have the same one.
+        return f"{name}$c{self.number}"
+
+    def text(self, operand: str) -> str:
+        """An operand with the names of this copy."""
+        return _NAME.sub(lambda found: self.own(found[0]), operand)
+
+    def statement(self, statement: Statement) -> Statement:
+        """A statement with the names of this copy."""
+        operands = tuple(map(self.text, statement.operands))
+        return replace(statement, operands=operands, guard=self.text(statement.guard))
+
+
+class _Inliner:
+    def __init__(self, module: PtxFile, function: PtxFunction):
+        self.module = module
+        self.function = function
+        self.made: list[_Made] = []
+        self.copies = self.instructions = 0
+        self.variables: dict[str, PtxVariable] = dict(function.variables)
+        self.results: dict[str, str] = {}
+        """By the name of the caller's parameter, the register that a call has returned."""
+
+    def inlined(self) -> PtxFunction:
+        """The function with what it calls in the place of each call."""
+        self._add(_Copy(self.module, self.function, 0, (self.function.name,), (0, 0), {}))
+        made = _joined(self.made)
+        place = {each.key: number for number, each in enumerate(made)}
+        blocks: list[PtxBlock] = []
+        count = 0
+        for number, each in enumerate(made):
+            numbered = [replace(one, number=count + n) for n, one in enumerate(each.instructions)]
+            count += len(numbered)
+            following = dict.fromkeys(place[key] for key in each.successors)
+            blocks.append(PtxBlock(number, each.labels, tuple(numbered), tuple(following)))
+        return replace(self.function, variables=self.variables, blocks=tuple(blocks))
+
+    def _add(self, copy: _Copy) -> None:
+        """Add the blocks of a copy, with what it calls in between."""
+        function = copy.function
+        for name, each in function.variables.items():
+            if each.space != _PARAMETER:
+                self.variables[copy.own(name)] = replace(each, name=copy.own(name))
+        for block in function.blocks:
+            made = self._begin((copy.number, block.number), block.labels)
+            for each in block.instructions:
+                if each.statement.operation == CALL:
+                    made = self._call(copy, made, each)
+                else:
+                    made.instructions.append(self._copied(copy, each))
+            made.successors += [(copy.number, number) for number in block.successors]
+            if copy.number and block.instructions[-1:] and _returns(block.instructions[-1]):
+                made.successors.insert(0, copy.back)
+
+    def _begin(self, key: _Key, labels: tuple[str, ...] = ()) -> _Made:
+        self.made.append(_Made(key, labels))
+        return self.made[-1]
+
+    def _copied(self, copy: _Copy, each: PtxInstruction) -> PtxInstruction:
+        """An instruction of a copy: a return goes back, a parameter that is known is moved."""
+        self.instructions += 1
+        if copy.number and _returns(each):
+            return _branch(each, copy.text(each.statement.guard))
+        statement = copy.statement(each.statement)
+        if _accesses_parameter(statement, "ld"):
+            name = statement.operands[1][1:-1].strip()
+            value = copy.given.get(name, self.results.get(name))
+            if value is not None:
+                moved = read_statement(
+                    f"mov.{statement.opcode.type} {statement.operands[0]}, {value}"
+                )
+                assert moved is not None
+                statement = replace(moved, guard=statement.guard)
+        return replace(each, statement=statement)
+
+    def _call(self, copy: _Copy, made: _Made, each: PtxInstruction) -> _Made:
+        """Put what is called in the place of a call; the block that goes on after it."""
+        called = callee(
+            self.module.functions, call_of(each.statement).name, copy.path, self.instructions,
+            each.line, each.statement.opcode.name,
+        )  # fmt: skip
+        statement = copy.statement(each.statement)
+        call = call_of(statement)
+        self.copies += 1
+        number = self.copies
+        after = (copy.number, -number)
+        made.successors.append((number, 0))
+        if statement.guard:
+            made.instructions.append(_branch(each, statement.guard))
+            made.successors.append(after)
+        written = {
+            one.statement.operands[0][1:-1].strip(): one.statement.operands[1]
+            for one in made.instructions
+            if _accesses_parameter(one.statement, "st")
+        }
+        own = _Copy(self.module, called, number, (*copy.path, called.name), after, {})
+        given = {
+            own.own(parameter.name): written[name]
+            for parameter, name in zip(called.parameters, call.given, strict=False)
+            if name in written
+        }
+        own = replace(own, given=given)
+        self._add(own)
+        stored = [*_stored(called)]
+        if len(stored) == len(call.returned) == 1 and not statement.guard:
+            self.results[call.returned[0]] = own.text(stored[0])
+        return self._begin(after)
+
+
+def _returns(each: PtxInstruction) -> bool:
+    return each.statement.operation == "ret"
+
+
+def _branch(each: PtxInstruction, guard: str) -> PtxInstruction:
+    """A jump in the place of an instruction; its block says where it goes."""
+    statement = read_statement("bra there")
+    assert statement is not None
+    return replace(each, statement=replace(statement, guard=guard))
+
+
+def _accesses_parameter(statement: Statement, operation: str) -> bool:
+    """Whether a statement loads, or stores, all of a parameter."""
+    name = statement.opcode.name
+    if not name.startswith(f"{operation}.param") or statement.opcode.vector > 1:
+        return False
+    address = statement.operands[operation == "ld"][1:-1].strip()
+    return [*names_in(address)] == [address]
+
+
+def _stored(function: PtxFunction) -> Iterator[str]:
+    """What a function writes to what it returns: to parameters that are not its own."""
+    for each in function.instructions:
+        if each.statement.opcode.name.startswith("st.param"):
+            (name, *_) = names_in(each.statement.operands[0])
+            if name not in function.variables:
+                yield each.statement.operands[1]
+
+
+def _joined(blocks: Sequence[_Made]) -> list[_Made]:
+    """The blocks, with those that only one other leads to joined to it if it leads nowhere else."""
+    by_key = {each.key: each for each in blocks}
+    entries = Counter(key for each in blocks for key in each.successors)
+    entries[blocks[0].key] += 1
+    gone: set[_Key] = set()
+    for each in blocks:
+        while len(each.successors) == 1 and each.key not in gone:
+            following = by_key[each.successors[0]]
+            end = each.instructions[-1].statement if each.instructions else None
+            jumps = end is not None and end.operation == "bra"
+            if entries[following.key] > 1 or (end is not None and jumps and end.guard):
+                break
+            kept = each.instructions[:-1] if jumps else each.instructions
+            each.instructions = [*kept, *following.instructions]
+            each.successors = following.successors
+            gone.add(following.key)
+    return [each for each in blocks if each.key not in gone]

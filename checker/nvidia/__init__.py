@@ -1,0 +1,1 @@
+"""Guarantees, races and redundant synchronisation of PTX."""

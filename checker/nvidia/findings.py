@@ -1,0 +1,646 @@
+"""What is missing or surplus in the synchronisation of PTX that others made.
+
+A fence that is owed is an error where both accesses
+are of the same bytes, a warning where they may be. What other threads do is the same function;
+what callers and other kernels do is not known, and is never held against it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from fencewright.checker.findings import Level, PtxFinding, PtxRule
+from fencewright.checker.nvidia.clusters import Apart, ClusterAnalysis
+from fencewright.checker.nvidia.grid_dependency import GridAnalysis
+from fencewright.checker.nvidia.guarantees import Lift, lines_of, releases_at
+from fencewright.checker.nvidia.mbarrier_init import InitAnalysis
+from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
+from fencewright.checker.nvidia.proxies import Conflict, Owed, ProxyAnalysis
+from fencewright.checker.nvidia.races import RaceAnalysis
+from fencewright.checker.nvidia.spins import Flag, SpinAnalysis
+from fencewright.checker.nvidia.stale_proxy_reads import Change, ViewAnalysis
+from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
+from fencewright.checker.nvidia.waits import Unwaited, WaitAnalysis
+from fencewright.checker.nvidia.wgmma import ProductAnalysis
+from fencewright.lowering.costs import cost_of
+from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.statements import (
+    ARRIVALS,
+    MBARRIER_WAITS,
+    EffectKind,
+    OperandRole,
+    Statement,
+)
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.ptx.code.values import Values
+from fencewright.lowering.ptx.completions import TELLS, Completion, Left
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+
+_ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
+
+
+def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
+    """The findings in one function."""
+    yield from _unknown(function)
+    places = Places(file, function)
+    analysis = ProxyAnalysis(places)
+    missing = [*_proxy_fences(analysis)]
+    yield from missing
+    waits = WaitAnalysis(places)
+    early = [*_unwaited(waits)]
+    yield from early
+    yield from _unfenced_products(ProductAnalysis(places))
+    yield from _misused(PhaseAnalysis(places))
+    values = Values(places)
+    yield from _unordered(SpinAnalysis(places, values))
+    yield from _races(RaceAnalysis(places, values))
+    yield from _apart(ClusterAnalysis(places))
+    yield from _uninitialised(InitAnalysis(places))
+    yield from _past_changes(ViewAnalysis(places))
+    yield from _early_reads(GridAnalysis(places))
+    yield from _mbarrier_scopes(function, Lift(function), places)
+    yield from _surplus(file, function)
+    yield from _surplus_barriers(file, places)
+    # A wait that stands in the wrong place is not one too many.
+    unknown = beside_unknown(function)
+    for each in () if early else waits.idle():
+        if each.number in unknown:
+            continue
+        message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
+        yield _can_go(file, each, PtxRule.SURPLUS_WAIT, message)
+    if any(each.rule is not PtxRule.PROXY_READS for each in missing):
+        # A fence that stands in the wrong place is not one too many.
+        return
+    gone: set[int] = set()
+    for fence in analysis.surplus():
+        gone.add(fence.number)
+        message = f"{fence} is owed nowhere: no async access can follow a generic one here"
+        yield _can_go(file, fence, PtxRule.SURPLUS_PROXY_FENCE, message)
+    for fence in analysis.narrower():
+        if fence.number not in gone:
+            message = (
+                f"{fence} is owed for shared memory alone: fence.proxy.async.shared::cta will do"
+            )
+            yield _finding(fence, PtxRule.SURPLUS_PROXY_FENCE, _NOTE, message)
+
+
+def _finding(
+    at: PtxInstruction,
+    rule: PtxRule,
+    level: Level,
+    message: str,
+    about: Iterable[PtxInstruction] = (),
+) -> PtxFinding:
+    return PtxFinding(at.line, rule, level, message, tuple(each.line for each in about))
+
+
+def _unknown(function: PtxFunction) -> Iterator[PtxFinding]:
+    seen: set[str] = set()
+    for each in function.instructions:
+        name = each.statement.opcode.name
+        if each.statement.kind is EffectKind.OPAQUE and name not in seen:
+            seen.add(name)
+            message = f"'{name}' {each.statement.opcode.problem}: it may do anything"
+            yield _finding(each, PtxRule.UNKNOWN, _WARNING, message)
+
+
+# Proxies
+
+
+def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[PtxFinding]:
+    by_access: dict[tuple[int, PtxRule, str], list[Owed]] = {}
+    for each in analysis.missing():
+        rule = _rule_of(each)
+        # One note says it all of reads: main loops of real kernels have it everywhere.
+        number = -1 if rule is PtxRule.PROXY_READS else each.later.number
+        by_access.setdefault((number, rule, each.fence), []).append(each)
+    for (_, rule, fence), owed in by_access.items():
+        later = owed[0].later
+        sure = any(each.sure for each in owed)
+        before = tuple({each.before.number: each.before for each in owed}.values())
+        what = _what(owed, sure)
+        level = _level_of(owed, rule, sure)
+        others = len({each.later.number for each in owed}) - 1
+        more = f", and {others} more like it" if others else ""
+        message = f"{what}, {lines_of(before)}{more}: {fence} is missing between"
+        yield _finding(later, rule, level, message, before)
+
+
+def _rule_of(owed: Owed) -> PtxRule:
+    if owed.conflict is Conflict.ACQUIRED:
+        return PtxRule.PROXY_ACQUIRE
+    return PtxRule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else PtxRule.PROXY_FENCE
+
+
+def _level_of(owed: Sequence[Owed], rule: PtxRule, sure: bool) -> Level:
+    if rule is PtxRule.PROXY_READS:
+        return _WARNING if sure else _NOTE
+    if sure:
+        return _ERROR
+    if rule is PtxRule.PROXY_ACQUIRE:
+        return _WARNING
+    # Two pointers to global memory are mostly of two arrays, and shared memory that is written
+    # anew of two buffers; what is read of shared memory was mostly written for that, unless
+    # copies write there, too.
+    is_read = any(each.conflict is Conflict.READ and not each.supplied for each in owed)
+    shared = owed[0].space is not AddressSpace.GLOBAL
+    return _WARNING if is_read and shared else _NOTE
+
+
+def _what(owed: Sequence[Owed], sure: bool) -> str:
+    name = owed[0].later.statement.operation.replace(" ", ".")
+    may = "" if sure else "may "
+    match owed[0].conflict:
+        case Conflict.ACQUIRED:
+            return f"{name} reads global memory that others may have written before this acquire"
+        case Conflict.READ:
+            return (
+                f"{name} {may}read{'' if may else 's'} what was written through the generic proxy"
+            )
+        case Conflict.OVERWRITE:
+            verb = "overwrite" if may else "overwrites"
+            return f"{name} {may}{verb} what was written through the generic proxy"
+        case Conflict.OVERWRITE_READ:
+            verb = "overwrite" if may else "overwrites"
+            return f"{name} {may}{verb} what was read through the generic proxy"
+
+
+# Waits for what is asynchronous
+
+
+def _unwaited(analysis: WaitAnalysis) -> Iterator[PtxFinding]:
+    """What comes too early: of each operation in flight the first, in the order of the text."""
+    seen: set[int] = set()
+    by_use: dict[tuple[int, Completion], list[Unwaited]] = {}
+    for each in analysis.missing():
+        if each.before.number not in seen:
+            by_use.setdefault((each.later.number, each.completion), []).append(each)
+        seen.add(each.before.number)
+    for (_, completion), found in by_use.items():
+        later = found[0].later
+        before = tuple({each.before.number: each.before for each in found}.values())
+        where = "before the barrier between" if found[0].told else "between"
+        message = f"{_early(found[0], before)}: {completion.missing} is missing {where}"
+        level = _ERROR if found[0].sure and not _is_of_others(found[0]) else _WARNING
+        yield _finding(later, PtxRule.UNWAITED, level, message, before)
+
+
+def _is_of_others(unwaited: Unwaited) -> bool:
+    """Whether it is other threads that may come too early: what they do is not known."""
+    told = unwaited.told or unwaited.later.statement.operation in TELLS
+    ends = unwaited.later.statement.operation in ("ret", "exit")
+    return told or ends or unwaited.completion.left is Left.WRITES_GLOBAL
+
+
+def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
+    """What comes too early, after which operations."""
+    later, left = unwaited.later.statement, unwaited.completion.left
+    name = f"{before[0].statement.operation.replace(' ', '.')}, {lines_of(before)},"
+    if left is Left.REGISTERS:
+        return (
+            f"{later.opcode.name} uses {unwaited.what}, a register of {name} which may be in flight"
+        )
+    yet = "may still read" if left is Left.READS else "may not have written yet"
+    if left is Left.WRITES_GLOBAL:
+        return f"{later.opcode.name} releases to others what {name} {yet}"
+    if left is Left.READS_MAP:
+        return f"{later.opcode.name} changes the tensor map by which {name} may still copy"
+    if later.operation in ("ret", "exit"):
+        return f"the kernel may end while {name} {yet} its {unwaited.what}"
+    if later.operation in TELLS:
+        return f"others are told to go on while {name} {yet} {unwaited.what}"
+    verb = "uses" if unwaited.sure else "may use"
+    return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
+
+
+# Products, mbarriers, flags, and barriers that are missing
+
+
+def _unfenced_products(analysis: ProductAnalysis) -> Iterator[PtxFinding]:
+    """Of the products that one fence would hand their registers to, the first."""
+    found = next(analysis.missing(), None)
+    if found is None:
+        return
+    what = f"{found.register} was written since the last one" if found.register else "there is none"
+    message = f"{found.product.statement.opcode.name} needs a wgmma.fence before it: {what}"
+    yield _finding(found.product, PtxRule.WGMMA_FENCE, _ERROR, message)
+
+
+_MISUSES = {
+    Misuse.PHASE: (
+        PtxRule.MBARRIER_PHASE,
+        "the loop waits for the same parity in every round, while line {line} arrives in every round: "
+        "from the second round on this does not wait",
+    ),
+    Misuse.UNHEARD: (
+        PtxRule.MBARRIER_WAIT,
+        "{name} may answer that the phase is not complete, and nothing uses its answer",
+    ),
+    Misuse.NO_BYTES: (
+        PtxRule.MBARRIER_BYTES,
+        "no mbarrier.expect_tx says that this completes bytes on its mbarrier: the phase may complete "
+        "before the copy has",
+    ),
+    Misuse.BYTES: (
+        PtxRule.MBARRIER_BYTES,
+        "{wanted} bytes are expected, but the copies from line {line} on are of {found}",
+    ),
+    Misuse.ALIVE: (
+        PtxRule.MBARRIER_INIT,
+        "{name} writes where the mbarrier of line {line} is: mbarrier.inval is missing between",
+    ),
+    Misuse.RELAXED_WAIT: (
+        PtxRule.MBARRIER_ORDER,
+        "the wait is relaxed, and does not acquire what line {line} reads: .acquire is missing",
+    ),
+    Misuse.RELAXED_ARRIVAL: (
+        PtxRule.MBARRIER_ORDER,
+        "the arrival is relaxed, and does not release what line {line} wrote: .release is missing",
+    ),
+}
+
+
+def _misused(analysis: PhaseAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.misused():
+        rule, text = _MISUSES[each.misuse]
+        message = text.format(
+            line=each.other.line if each.other else 0,
+            name=each.at.statement.opcode.name,
+            found=each.found,
+            wanted=each.wanted,
+        )
+        yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
+
+
+_SCOPES = {
+    Scope.WORKGROUP: "cta", Scope.CLUSTER: "cluster", Scope.AGENT: "gpu", Scope.SYSTEM: "sys"
+}  # fmt: skip
+
+
+def _unordered(analysis: SpinAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.missing():
+        scope, line = _SCOPES[each.scope], each.other.line if each.other else 0
+        match each.flag:
+            case Flag.WEAK:
+                rule = PtxRule.SPIN
+                message = (
+                    "the loop waits for memory to change by a weak read, which need not see it: "
+                    ".relaxed or .volatile is missing"
+                )
+            case Flag.WAIT:
+                rule = PtxRule.UNORDERED_WAIT
+                message = (
+                    f"nothing makes what line {line} reads newer than what this waited for: "
+                    f".acquire.{scope}, or fence.acq_rel.{scope} after it, is missing"
+                )
+            case Flag.SIGNAL:
+                rule = PtxRule.UNORDERED_SIGNAL
+                message = (
+                    f"this may be seen before what line {line} stored: "
+                    f".release.{scope}, or fence.acq_rel.{scope} before it, is missing"
+                )
+        yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
+
+
+def _races(analysis: RaceAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.missing():
+        name = each.later.statement.opcode.name
+        message = (
+            f"{name} may meet what another thread does to {each.what} at line {each.before.line}: "
+            "a barrier is missing between"
+        )
+        yield _finding(each.later, PtxRule.MISSING_BARRIER, _WARNING, message, (each.before,))
+
+
+def _apart(analysis: ClusterAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.missing():
+        line = each.before.line
+        match each.apart:
+            case Apart.PULL:
+                message = (
+                    f"this reads in another CTA what line {line} writes there: a barrier of the cluster "
+                    "is missing between"
+                )
+            case Apart.END:
+                message = (
+                    f"the kernel may end while another CTA does what line {line} does to its shared "
+                    "memory: a barrier of the cluster is missing before the end"
+                )
+            case Apart.FREE:
+                message = (
+                    f"the other CTA may not have done the allocation of line {line}: a barrier of the "
+                    "cluster is missing between"
+                )
+        yield _finding(each.later, PtxRule.CLUSTER_BARRIER, _WARNING, message, (each.before,))
+
+
+def _uninitialised(analysis: InitAnalysis) -> Iterator[PtxFinding]:
+    """Of each mbarrier and scope the first that may come too early."""
+    seen: set[tuple[int, Scope]] = set()
+    for each in analysis.missing():
+        key = (each.init.number, each.scope)
+        if key in seen:
+            continue
+        seen.add(key)
+        line = each.init.line
+        if each.scope is Scope.CLUSTER:
+            message = (
+                f"the arrival is relaxed, and does not show the cluster that line {line} initialised an "
+                "mbarrier: fence.mbarrier_init.release.cluster is missing between"
+            )
+        else:
+            message = (
+                f"threads that did not initialise the mbarrier of line {line} may come here before it "
+                "is: a barrier is missing between"
+            )
+        yield _finding(each.later, PtxRule.MBARRIER_INIT, _WARNING, message, (each.init,))
+
+
+# Tensor maps, and data that are read-only
+
+
+def _past_changes(analysis: ViewAnalysis) -> Iterator[PtxFinding]:
+    """Of each reading instruction one, of what is surest."""
+    seen: set[int] = set()
+    for each in analysis.missing():
+        if each.later.number in seen:
+            continue
+        seen.add(each.later.number)
+        name, line = each.later.statement.opcode.name, each.before.line
+        rule, level = PtxRule.READ_ONLY, _ERROR
+        match each.change:
+            case Change.MAP:
+                rule = PtxRule.TENSORMAP_FENCE
+                message = (
+                    f"{name} goes by the tensor map that line {line} changed: "
+                    "fence.proxy.tensormap::generic.acquire is missing between"
+                )
+            case Change.STORE:
+                message = f"{name} reads what line {line} stored: .nc is for what no thread writes"
+            case Change.ACQUIRE:
+                level = _WARNING
+                message = (
+                    f"{name} may read what others wrote before the acquire of line {line}, as it was "
+                    "before: .nc is for what no thread writes"
+                )
+        yield _finding(each.later, rule, level, message, (each.before,))
+
+
+# Grids that depend on others
+
+
+def _early_reads(analysis: GridAnalysis) -> Iterator[PtxFinding]:
+    for each in analysis.early():
+        name = each.read.statement.opcode.name
+        message = f"{name} may come before griddepcontrol.wait, and find what the grid before has not written yet"
+        if each.later is None:
+            yield _finding(each.read, PtxRule.GRID_DEPENDENCY, _NOTE, message)
+        else:
+            said = f"{message}: line {each.later.line} reads by the same pointer after the wait"
+            yield _finding(each.read, PtxRule.GRID_DEPENDENCY, _WARNING, said, (each.later,))
+
+
+# Arrivals in other CTAs
+
+
+def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Iterator[PtxFinding]:
+    instructions = tuple(function.instructions)
+    pushes = [each for each in instructions if _is_push(each, places)]
+    pulls = [each for each in instructions if _is_pull(each, places)]
+    remote = [each for each in instructions if _is_remote_arrival(each, places)]
+    for each in remote:
+        if _releases_to_cluster(each.statement):
+            continue
+        late = lift.late_at(each, Scope.CLUSTER)
+        pushed = tuple(other for other in late if other in pushes)
+        if not pushed:
+            continue
+        message = (
+            f"this arrives in another CTA {_how(each.statement)}, and does not release there what "
+            f"{lines_of(pushed)} wrote: .release.cluster is missing"
+        )
+        yield _finding(each, PtxRule.MBARRIER_SCOPE, _ERROR, message, pushed)
+    yield from _narrow_waits(instructions, places, remote, pushes)
+    yield from _cluster_barriers(instructions, lift, pushes, pulls)
+
+
+def _narrow_waits(
+    instructions: Sequence[PtxInstruction],
+    places: Places,
+    remote: Sequence[PtxInstruction],
+    pushes: Sequence[PtxInstruction],
+) -> Iterator[PtxFinding]:
+    """Waits that acquire within the CTA on an mbarrier at which threads of others arrive."""
+    arrivals: dict[str, PtxInstruction] = {}
+    for each in remote:
+        if _releases_to_cluster(each.statement):
+            arrivals[places.root_of(_mbarrier(each))] = each
+    for each in instructions:
+        statement = each.statement
+        if statement.operation not in MBARRIER_WAITS or not pushes:
+            continue
+        arrival = arrivals.get(places.root_of(_mbarrier(each)))
+        acquires = statement.ordering is Ordering.ACQUIRE
+        if arrival is None or not acquires or statement.scope is not Scope.WORKGROUP:
+            continue
+        message = (
+            f"this acquires at .cta, but line {arrival.line} arrives from another CTA: "
+            ".acquire.cluster is missing"
+        )
+        yield _finding(each, PtxRule.MBARRIER_SCOPE, _ERROR, message, (arrival,))
+
+
+def _cluster_barriers(
+    instructions: Sequence[PtxInstruction],
+    lift: Lift,
+    pushes: Sequence[PtxInstruction],
+    pulls: Sequence[PtxInstruction],
+) -> Iterator[PtxFinding]:
+    for each in instructions:
+        statement = each.statement
+        if (
+            statement.operation != "barrier cluster arrive"
+            or statement.ordering is not Ordering.RELAXED
+        ):
+            continue
+        late = lift.late_at(each, Scope.CLUSTER)
+        pushed = tuple(other for other in late if other in pushes)
+        written = tuple(other for other in late if _writes_shared(other) and other not in pushes)
+        after = any(other.number > each.number for other in pulls)
+        if not pushed and not (written and after):
+            continue
+        found = pushed or written
+        message = (
+            f"the arrival is relaxed, and does not release to the cluster what {lines_of(found)} "
+            "wrote: .release is missing"
+        )
+        level = _ERROR if pushed else _WARNING
+        yield _finding(each, PtxRule.CLUSTER_BARRIER, level, message, found)
+
+
+def _mbarrier(each: PtxInstruction) -> str:
+    return each.statement.operand(OperandRole.MBARRIER)
+
+
+def _is_remote_arrival(each: PtxInstruction, places: Places) -> bool:
+    statement = each.statement
+    return statement.operation in ARRIVALS and (
+        AddressSpace.SHARED_CLUSTER in statement.opcode.spaces or places.is_remote(_mbarrier(each))
+    )
+
+
+def _is_push(each: PtxInstruction, places: Places) -> bool:
+    """Whether it stores into the shared memory of another CTA, in order with its thread."""
+    return each.statement.kind is EffectKind.MEMORY and any(
+        access.writes
+        and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
+        for access in each.statement.accesses
+    )
+
+
+def _is_pull(each: PtxInstruction, places: Places) -> bool:
+    return each.statement.kind is EffectKind.MEMORY and any(
+        access.reads
+        and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
+        for access in each.statement.accesses
+    )
+
+
+def _writes_shared(each: PtxInstruction) -> bool:
+    return each.statement.kind is EffectKind.MEMORY and any(
+        access.writes and access.space is AddressSpace.LOCAL for access in each.statement.accesses
+    )
+
+
+def _releases_to_cluster(statement: Statement) -> bool:
+    scope = statement.scope
+    releases = statement.ordering is not None and statement.ordering.releases
+    return releases and scope is not None and scope.includes(Scope.CLUSTER)
+
+
+def _how(statement: Statement) -> str:
+    if statement.ordering is Ordering.RELAXED:
+        return "relaxed"
+    return "with a release at .cta"
+
+
+# Fences next to each other
+
+
+def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
+    """Fences and orderings that the fence right before or after them provides."""
+    for block in function.blocks:
+        heard = [each for each in block.instructions if _is_heard(each)]
+        for first, second in pairwise(heard):
+            if first.statement.guard != second.statement.guard:
+                continue
+            yield from _next_to(file, first, second)
+
+
+def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> Iterator[PtxFinding]:
+    one, other = first.statement, second.statement
+    if _is_fence(one) and _is_fence(other):
+        if _covers(one, other):
+            yield _surplus_fence(file, second, first)
+        elif _covers(other, one):
+            yield _surplus_fence(file, first, second)
+    elif _is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
+        less = _less_release(other)
+        message = f"the fence of line {first.line} releases already: {less} will do"
+        yield _finding(second, PtxRule.SURPLUS_RELEASE, _NOTE, message, (first,))
+    elif _is_ordered_read(one) and _is_fence(other) and _provides_acquire(other, one):
+        message = f"the fence of line {second.line} acquires too: without .acquire it will do"
+        yield _finding(first, PtxRule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
+
+
+def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[PtxFinding]:
+    for each in BarrierAnalysis(places).surplus():
+        message = (
+            f"{each} can go: what comes before and after it is ordered without it, or need not be"
+        )
+        yield _can_go(file, each, PtxRule.SURPLUS_BARRIER, message)
+    for each in idle_orderings(places):
+        rule = PtxRule.SURPLUS_RELEASE if each.releases else PtxRule.SURPLUS_ACQUIRE
+        when = "before it, to release" if each.releases else "after it, to acquire for"
+        message = f"the kernel does nothing {when}: a weaker ordering will do"
+        yield _finding(each.access, rule, _NOTE, message)
+
+
+def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> PtxFinding:
+    where = "before" if by.number < fence.number else "after"
+    message = f"{fence} adds nothing to the {by} right {where} it, line {by.line}"
+    return _can_go(file, fence, PtxRule.SURPLUS_FENCE, message, by.line)
+
+
+def _can_go(
+    file: PtxFile, fence: PtxInstruction, rule: PtxRule, message: str, *about: int
+) -> PtxFinding:
+    """A fence that can go, with what it costs if that is known."""
+    try:
+        cost = cost_of(file.target, str(fence.statement.opcode.name))
+    except UnsupportedError:
+        return PtxFinding(fence.line, rule, _NOTE, message, about)
+    said = f"{message}; it costs {cost}"
+    return PtxFinding(fence.line, rule, _NOTE, said, about, cost.amount)
+
+
+def _is_heard(each: PtxInstruction) -> bool:
+    """Whether it keeps what is around it apart: all but what computes."""
+    return each.statement.kind is not EffectKind.NONE
+
+
+def _is_fence(statement: Statement) -> bool:
+    return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
+
+
+def _covers(one: Statement, other: Statement) -> bool:
+    """Whether a fence does all that another one does."""
+    assert one.ordering is not None
+    assert other.ordering is not None
+    if one.scope is None or other.scope is None or not one.scope.includes(other.scope):
+        return False
+    if other.ordering is Ordering.SEQ_CST:
+        return one.ordering is Ordering.SEQ_CST
+    releases = one.ordering.releases or not other.ordering.releases
+    return releases and (one.ordering.acquires or not other.ordering.acquires)
+
+
+def _is_ordered_write(statement: Statement) -> bool:
+    return (
+        statement.kind is EffectKind.MEMORY
+        and statement.ordering is not None
+        and statement.ordering.releases
+    )
+
+
+def _is_ordered_read(statement: Statement) -> bool:
+    return (
+        statement.kind is EffectKind.MEMORY
+        and statement.ordering is not None
+        and statement.ordering.acquires
+        and statement.operation != "red"
+    )
+
+
+def _provides_release(fence: Statement, access: Statement) -> bool:
+    scope = releases_at(fence)
+    return scope is not None and access.scope is not None and scope.includes(access.scope)
+
+
+def _provides_acquire(fence: Statement, access: Statement) -> bool:
+    acquires = fence.ordering is not None and fence.ordering.acquires
+    return (
+        acquires
+        and fence.scope is not None
+        and access.scope is not None
+        and fence.scope.includes(access.scope)
+    )
+
+
+def _less_release(statement: Statement) -> str:
+    words = statement.opcode.name.split(".")
+    less = [
+        "acquire" if word == "acq_rel" else "relaxed" if word == "release" else word
+        for word in words
+    ]
+    return ".".join(less)

@@ -1,0 +1,73 @@
+"""Which reads of a PTX kernel may come before it has waited for the grids that it depends on.
+
+A kernel that waits by ``griddepcontrol.wait`` may be launched before the one before it has ended.
+A forward dataflow has whether some path to a point has no such wait. What is read by an address
+before the wait and by the same one after it is nothing that was there all along, or it needs no
+wait. Source: PTX ISA, "griddepcontrol".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fencewright.lowering.ptx.code.addresses import Place, Places
+from fencewright.lowering.ptx.code.flow import states
+from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind
+from fencewright.lowering.ptx.code.text import PtxInstruction
+
+_WAIT = "griddepcontrol wait"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyRead:
+    """``read`` may come before the wait; ``later``: one by the same address that never does."""
+
+    read: PtxInstruction
+    later: PtxInstruction | None
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """``waited``: on every path."""
+
+    waited: bool
+
+    def join(self, other: "_State") -> "_State":
+        """What is so on both paths."""
+        return _State(self.waited and other.waited)
+
+
+class GridAnalysis:
+    """The reads of global memory of one kernel that waits for other grids."""
+
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
+
+    def early(self) -> Iterator[EarlyRead]:
+        """The reads that may come before the wait, in the order of the text."""
+        if all(each.statement.operation != _WAIT for each in self.function.instructions):
+            return
+        reads = [
+            (each, place, state.waited)
+            for each, state in states(self.function, _State(False), _after)
+            for place in self._read(each)
+        ]
+        after = {place.root: each for each, place, waited in reads if waited}
+        for each, place, waited in reads:
+            if not waited:
+                yield EarlyRead(each, after.get(place.root))
+
+    def _read(self, each: PtxInstruction) -> Iterator[Place]:
+        """What it reads of global memory that comes of a parameter."""
+        if each.statement.kind is not EffectKind.MEMORY:
+            return
+        for access in each.statement.accesses:
+            place = self.places.of(access)
+            is_data = access.proxy in (AccessProxy.GENERIC, AccessProxy.TEXTURE)
+            is_given = place.root in self.places.parameters
+            if access.reads and is_data and is_given and place.may_be_global:
+                yield place
+
+
+def _after(each: PtxInstruction, state: _State) -> _State:
+    return _State(True) if each.statement.operation == _WAIT else state

@@ -1,0 +1,306 @@
+"""What each access, fence and barrier of a PTX function provides to other threads.
+
+PTX says ordering and scope in the instruction; what fences add is a forward dataflow: for each
+scope the accesses that no releasing fence of that scope has followed, and the strong reads that
+no acquiring fence has. A strong write after a fence releases what came before the fence; what
+came after it is *late*. Source: PTX ISA, "Release and Acquire Patterns".
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from fencewright.checker.lifting.nvidia_calls import CALL, call_of
+from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind, Statement
+from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+
+SCOPES = (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
+"""PTX's scopes, narrowest first."""
+
+_ACCESSES = {"ld": "load", "st": "store", "atom": "atomic_rmw", "red": "atomic_rmw"}
+_HEARD = frozenset(
+    {
+        EffectKind.MEMORY,
+        EffectKind.SYNC,
+        EffectKind.ASYNC,
+        EffectKind.WAIT,
+        EffectKind.PROXY,
+        EffectKind.TENSOR,
+        EffectKind.OPAQUE,
+    }
+)
+_UNSEEN = (AddressSpace.CONSTANT, AddressSpace.PRIVATE)
+_KINDS = frozenset("add and or xor min max exch inc dec cas".split())
+_NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
+_SHOWN = 4
+"""How many lines a list names before it says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """What one instruction provides.
+
+    ``late``: for each scope that its instruction or a fence before it names, the accesses before
+    it that it does not release there. ``acquired_by``: the fences that make it an acquire.
+    """
+
+    instruction: PtxInstruction
+    provides: str
+    fence: PtxInstruction | None = None
+    late: Mapping[Scope, tuple[PtxInstruction, ...]] = field(
+        default_factory=dict[Scope, tuple[PtxInstruction, ...]]
+    )
+    acquired_by: tuple[PtxInstruction, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One line: the instruction, what it provides, by what, and what is late."""
+        said = [f"{self.instruction} -> {self.provides}"]
+        if self.fence is not None:
+            said.append(f"release {_scope_of(self.fence)} by the fence of line {self.fence.line}")
+        said += [
+            f"acquire {_scope_of(each)} by the fence of line {each.line}"
+            for each in self.acquired_by
+        ]
+        said += [f"late at {scope}: {_lines(late)}" for scope, late in self.late.items() if late]
+        return "; ".join(said)
+
+
+def lines_of(instructions: tuple[PtxInstruction, ...]) -> str:
+    """The lines of some instructions, as ``line 12`` or ``lines 12, 14 and 3 more``."""
+    return _lines(instructions)
+
+
+def _lines(instructions: tuple[PtxInstruction, ...]) -> str:
+    numbers = sorted({each.line for each in instructions})
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {shown}{more}"
+
+
+def _scope_of(each: PtxInstruction) -> str:
+    scope = each.statement.scope
+    return "" if scope is None else str(scope)
+
+
+def provided(statement: Statement) -> str:
+    """What an instruction is in the words of ``scoped``, as ``store release agent global``."""
+    words = [_operation_of(statement)]
+    if statement.opcode.volatile:
+        words.append("volatile")
+    if statement.ordering is not None:
+        words.append(str(statement.ordering))
+    if statement.scope is not None:
+        words.append(str(statement.scope))
+    row = statement.row
+    if row is not None and row.kind is EffectKind.MEMORY:
+        spaces = statement.opcode.spaces
+        words.append(str(spaces[0]) if spaces else "generic")
+    words += _async_accesses(statement)
+    if statement.guard:
+        words.append(f"if {statement.guard}")
+    return " ".join(words)
+
+
+def _async_accesses(statement: Statement) -> Iterator[str]:
+    """What it does through the async proxy, in words."""
+    found = [each for each in statement.accesses if each.proxy is AccessProxy.ASYNC]
+    for does, meant in (("reads", True), ("writes", False)):
+        spaces = [each.space for each in found if (each.reads if meant else each.writes)]
+        names = dict.fromkeys("generic" if space is None else str(space) for space in spaces)
+        if names:
+            yield f"async-{does} {' '.join(names)}"
+
+
+def _operation_of(statement: Statement) -> str:
+    operation = statement.operation
+    if statement.kind is EffectKind.OPAQUE:
+        return "anything"
+    name = _ACCESSES.get(operation, operation.replace(" ", "."))
+    if operation not in ("atom", "red"):
+        return name
+    words = statement.opcode.name.split(".")
+    kind = next((word for word in words if word in _KINDS), "")
+    return "cmpxchg" if kind == "cas" else f"{name} {_NAMES.get(kind, kind)}"
+
+
+def releases_at(statement: Statement) -> Scope | None:
+    """The scope at which a fence or barrier makes what is before it available; None if at none."""
+    if statement.kind is EffectKind.PROXY or not _is_fence(statement):
+        return None
+    return statement.scope if statement.ordering and statement.ordering.releases else None
+
+
+def acquires_at(statement: Statement) -> Scope | None:
+    """The scope at which a fence acquires for the strong reads before it; None if at none."""
+    if not _is_fence(statement) or statement.row is None:
+        return None
+    return statement.scope if statement.ordering and statement.ordering.acquires else None
+
+
+def _is_fence(statement: Statement) -> bool:
+    """Whether it is a fence of everything: not one of an mbarrier's init or of own memory."""
+    return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
+
+
+_State = tuple[int, int, int, int, int, int]
+"""Masks of accesses late at each scope of ``SCOPES``, of strong reads not yet fenced, and of the
+releasing fences that every path has passed."""
+
+
+def _width(fence: PtxInstruction) -> tuple[int, int]:
+    scope = fence.statement.scope
+    return (-1 if scope is None else scope.rank, fence.number)
+
+
+class Lift:
+    """The dataflow over one function; ``lines`` has what each instruction provides."""
+
+    def __init__(self, function: PtxFunction):
+        self.function = function
+        self.instructions = tuple(function.instructions)
+        self._bit = {
+            each.number: 1 << n
+            for n, each in enumerate(e for e in self.instructions if _is_seen(e.statement))
+        }
+        self._seen = [each for each in self.instructions if each.number in self._bit]
+        self._fences = [
+            each
+            for each in self.instructions
+            if releases_at(each.statement) is not None and not each.statement.guard
+        ]
+        self._fence_bit = {each.number: 1 << n for n, each in enumerate(self._fences)}
+        self._entry = self._fixpoint()
+        self._before = self._states()
+
+    def lines(self) -> Iterator[Lifted]:
+        """What each instruction provides that others could notice."""
+        acquired = self._acquired()
+        for each in self.instructions:
+            statement = each.statement
+            if statement.operation == CALL:
+                yield Lifted(each, f"call of {call_of(statement).name or 'what is not known'}")
+            if statement.kind not in _HEARD or not _is_shared(statement):
+                continue
+            state = self._before.get(each.number)
+            fence, late = self._release(each, state)
+            yield Lifted(each, provided(statement), fence, late, acquired.get(each.number, ()))
+
+    def late_at(self, each: PtxInstruction, scope: Scope) -> tuple[PtxInstruction, ...]:
+        """The accesses before an instruction that no fence of ``scope`` or wider has followed."""
+        state = self._before.get(each.number)
+        return () if state is None else self._of_mask(state[SCOPES.index(scope)])
+
+    def _release(
+        self, each: PtxInstruction, state: _State | None
+    ) -> tuple[PtxInstruction | None, dict[Scope, tuple[PtxInstruction, ...]]]:
+        """The fence that makes a relaxed write a release, and what is late nevertheless."""
+        statement = each.statement
+        writes = any(access.writes for access in statement.accesses)
+        scope = statement.scope
+        if state is None or not writes or not statement.is_strong or scope is None:
+            return None, {}
+        assert statement.ordering is not None
+        if statement.ordering.releases or scope not in SCOPES:
+            return None, {}
+        fence = self._fence_before(state)
+        if fence is None:
+            return None, {}
+        reach = fence.statement.scope
+        assert reach is not None
+        at = reach if scope.includes(reach) else scope
+        late = self._of_mask(state[SCOPES.index(at)])
+        return fence, {at: tuple(e for e in late if e is not each)}
+
+    def _fence_before(self, state: _State) -> PtxInstruction | None:
+        """The widest releasing fence, and of those the last, that every path has passed."""
+        passed = [each for n, each in enumerate(self._fences) if state[5] >> n & 1]
+        return max(passed, key=_width, default=None)
+
+    def _acquired(self) -> dict[int, tuple[PtxInstruction, ...]]:
+        """For each relaxed read the fences that make it an acquire."""
+        found: dict[int, list[PtxInstruction]] = {}
+        for fence in self.instructions:
+            if acquires_at(fence.statement) is None or fence.number not in self._before:
+                continue
+            for read in self._of_mask(self._before[fence.number][4]):
+                found.setdefault(read.number, []).append(fence)
+        return {number: tuple(fences) for number, fences in found.items()}
+
+    def _of_mask(self, mask: int) -> tuple[PtxInstruction, ...]:
+        found: list[PtxInstruction] = []
+        while mask:
+            low = mask & -mask
+            found.append(self._seen[low.bit_length() - 1])
+            mask ^= low
+        return tuple(found)
+
+    def _fixpoint(self) -> list[_State | None]:
+        blocks = self.function.blocks
+        entry: list[_State | None] = [None] * len(blocks)
+        entry[0] = (0, 0, 0, 0, 0, 0)
+        waiting = [0]
+        while waiting:
+            number = waiting.pop()
+            state = entry[number]
+            assert state is not None
+            for each in blocks[number].instructions:
+                state = self._after(each, state)
+            for following in blocks[number].successors:
+                before = entry[following]
+                joined = state if before is None else _join(before, state)
+                if joined != before:
+                    entry[following] = joined
+                    waiting.append(following)
+        return entry
+
+    def _states(self) -> dict[int, _State]:
+        found: dict[int, _State] = {}
+        for block, state in zip(self.function.blocks, self._entry, strict=True):
+            if state is None:
+                continue
+            for each in block.instructions:
+                found[each.number] = state
+                state = self._after(each, state)
+        return found
+
+    def _after(self, each: PtxInstruction, state: _State) -> _State:
+        statement = each.statement
+        late, reads = list(state[:4]), state[4]
+        bit = self._bit.get(each.number, 0)
+        if bit:
+            late = [mask | bit for mask in late]
+            if _is_polled(statement):
+                reads |= bit
+        if not statement.guard:
+            scope = releases_at(statement)
+            if scope in SCOPES:
+                at = SCOPES.index(scope) + 1
+                late[:at] = [0] * at
+            if acquires_at(statement) is not None:
+                reads = 0
+        passed = state[5] | self._fence_bit.get(each.number, 0)
+        return (late[0], late[1], late[2], late[3], reads, passed)
+
+
+def _join(a: _State, b: _State) -> _State:
+    return (a[0] | b[0], a[1] | b[1], a[2] | b[2], a[3] | b[3], a[4] | b[4], a[5] & b[5])
+
+
+def _is_seen(statement: Statement) -> bool:
+    """Whether it accesses memory that other threads may see."""
+    return bool(statement.accesses) and _is_shared(statement)
+
+
+def _is_shared(statement: Statement) -> bool:
+    spaces = statement.opcode.spaces
+    return not spaces or any(space not in _UNSEEN for space in spaces)
+
+
+def _is_polled(statement: Statement) -> bool:
+    """Whether an acquiring fence after it can make it an acquire: a strong read, not of a red."""
+    if statement.kind is not EffectKind.MEMORY or statement.operation == "red":
+        return False
+    relaxed = statement.is_strong and statement.ordering is not None
+    reads = any(access.reads for access in statement.accesses)
+    return relaxed and reads and statement.ordering in (Ordering.RELAXED, Ordering.RELEASE)

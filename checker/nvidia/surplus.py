@@ -1,0 +1,201 @@
+"""Barriers, and orderings of accesses, that order nothing in one PTX kernel.
+
+A forward dataflow has what may have been done since the last barrier of all threads, and which barrier that
+was. A barrier can go where nothing before it, back to the barrier before, is in conflict with anything after it,
+up to the next one. Of barriers next to each other one of two can go. Where groups of threads have barriers of
+their own, one group may meet another at another place in the text, and nothing is said. What is not an access by threads, an
+mbarrier or a copy, counts as a conflict with everything. Nothing that an instruction that is not known can run
+before or after is said to be surplus.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.unknown import beside
+from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
+from fencewright.lowering.ptx.code.flow import states
+from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind, Statement
+from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
+from fencewright.lowering.ptx.completions import MEETS
+from fencewright.lowering.vocabulary import AddressSpace
+
+_OF_GROUPS = frozenset({"bar arrive", "barrier arrive", "brx"})
+_SILENT = (EffectKind.NONE, EffectKind.CONTROL)
+
+
+def beside_unknown(function: PtxFunction) -> frozenset[int]:
+    """The numbers of the instructions that one that is not known can run before or after."""
+    blocks = [each.instructions for each in function.blocks]
+    return frozenset(each.number for each in beside(function.blocks, blocks, _is_unknown))
+
+
+def _is_unknown(each: PtxInstruction) -> bool:
+    return each.statement.kind is EffectKind.OPAQUE
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """What an instruction accesses; ``places`` is None of what may be in conflict with everything."""
+
+    places: tuple[tuple[Place, bool], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Masks: what was done since the last barrier, and the last barriers."""
+
+    since: int = 0
+    last: int = 0
+
+    def join(self, other: "_State") -> "_State":
+        """What may be on either path."""
+        return _State(self.since | other.since, self.last | other.last)
+
+
+class BarrierAnalysis:
+    """The barriers of all threads of one kernel."""
+
+    def __init__(self, places: Places):
+        self.places = places
+        self.function = places.function
+        self.barriers = [each for each in self.function.instructions if _is_of_all(each.statement)]
+        self._bit = {each.number: 1 << n for n, each in enumerate(self.barriers)}
+        self._data: list[_Data] = []
+        self._number: dict[int, int] = {}
+
+    def surplus(self) -> Iterator[PtxInstruction]:
+        """The barriers that can go together, in the order of the text."""
+        if not self.barriers or not self.function.is_entry or self._has_groups():
+            return
+        before, after, next_to = self._intervals()
+        kept = beside_unknown(self.function)
+        gone = 0
+        chosen: list[PtxInstruction] = []
+        for n in reversed(range(len(self.barriers))):
+            if self.barriers[n].number in kept or next_to[n] & gone:
+                continue
+            if any(self._conflict(a, b) for a in bits(before[n]) for b in bits(after[n])):
+                continue
+            gone |= 1 << n
+            chosen.append(self.barriers[n])
+        yield from reversed(chosen)
+
+    def _has_groups(self) -> bool:
+        """Whether some barrier is not of all threads, or has another number than zero."""
+        return any(
+            each.statement.operation in _OF_GROUPS
+            or (each.statement.operation in MEETS and not _is_of_all(each.statement))
+            for each in self.function.instructions
+        )
+
+    def _intervals(self) -> tuple[list[int], list[int], list[int]]:
+        """By barrier: what comes before it and after it, and the barriers next to it."""
+        for each in self.function.instructions:
+            if each.number not in self._bit and each.statement.kind not in _SILENT:
+                self._number[each.number] = len(self._data)
+                self._data.append(self._data_of(each))
+        before, after, next_to = ([0] * len(self.barriers) for _ in range(3))
+        for each, state in states(self.function, _State(), self._after):
+            bit = self._bit.get(each.number)
+            if bit is not None:
+                n = bit.bit_length() - 1
+                before[n] |= state.since
+                next_to[n] |= state.last
+                for other in bits(state.last):
+                    next_to[other] |= bit
+            elif (number := self._number.get(each.number)) is not None:
+                for other in bits(state.last):
+                    after[other] |= 1 << number
+        return before, after, next_to
+
+    def _after(self, each: PtxInstruction, state: _State) -> _State:
+        bit = self._bit.get(each.number)
+        if bit is not None:
+            return _State(0, bit)
+        number = self._number.get(each.number)
+        return state if number is None else _State(state.since | 1 << number, state.last)
+
+    def _data_of(self, each: PtxInstruction) -> _Data:
+        statement = each.statement
+        accesses = statement.accesses
+        is_plain = statement.operation in ("ld", "st", "ld nc") and not statement.is_strong
+        if not is_plain or any(access.proxy is AccessProxy.ASYNC for access in accesses):
+            return _Data(None)
+        found = [(self.places.of(access), access.writes) for access in accesses]
+        private = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
+        return _Data(tuple(each for each in found if each[0].space not in private))
+
+    def _conflict(self, a: int, b: int) -> bool:
+        first, second = self._data[a].places, self._data[b].places
+        if first is None or second is None:
+            return True
+        return any(
+            (writes or also) and overlap(place, other) is not Overlap.NO
+            for place, writes in first
+            for other, also in second
+        )
+
+
+def _is_of_all(statement: Statement) -> bool:
+    """Whether all threads of the CTA meet at it, and nothing else happens there."""
+    is_one = statement.operation in MEETS and "red" not in statement.operation.split()
+    return is_one and statement.operands == ("0",) and not statement.guard
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """Whether anything was done before; the acquires after which nothing has been."""
+
+    before: bool = False
+    alone: int = 0
+
+    def join(self, other: "_Done") -> "_Done":
+        """What may be on either path."""
+        return _Done(self.before or other.before, self.alone | other.alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """An ordering of ``access`` that orders nothing: what it releases, or what it acquires."""
+
+    access: PtxInstruction
+    releases: bool
+
+
+def idle_orderings(places: Places) -> Iterator[Idle]:
+    """The releases before which, and the acquires after which a kernel does nothing."""
+    function = places.function
+    if not function.is_entry or not any(map(_is_ordered, function.instructions)):
+        return
+    unknown = beside_unknown(function)
+    followed = set(unknown)
+    for each, state in states(function, _Done(), _did):
+        if each.statement.kind in _SILENT:
+            continue
+        followed.update(bits(state.alone))
+        ordering = each.statement.ordering
+        releases = ordering is not None and ordering.releases
+        if _is_ordered(each) and releases and not state.before and each.number not in unknown:
+            yield Idle(each, True)
+    for each in function.instructions:
+        ordering = each.statement.ordering
+        acquires = ordering is not None and ordering.acquires
+        if _is_ordered(each) and acquires and each.number not in followed:
+            yield Idle(each, False)
+
+
+def _did(each: PtxInstruction, state: _Done) -> _Done:
+    if each.statement.kind in _SILENT:
+        return state
+    return _Done(True, 1 << each.number if _is_ordered(each) else 0)
+
+
+def _is_ordered(each: PtxInstruction) -> bool:
+    statement = each.statement
+    return (
+        statement.kind is EffectKind.MEMORY
+        and statement.operation in ("atom", "red", "ld", "st")
+        and statement.ordering is not None
+        and (statement.ordering.releases or statement.ordering.acquires)
+    )

@@ -1,0 +1,451 @@
+"""Which operation of the source each instruction of the code comes from.
+
+By place where both sides have line numbers: the compiler carries them from each operation to the
+instructions that it becomes. Operations that share a place and a kind are taken in their order if
+there are as many instructions, else they are not told apart. Without line numbers by order, and
+only if each block has the same kinds in the same order as one block of the source. What is
+not certain is said as the function's ``problem``, and nothing is judged then. Accesses are
+aligned, not fences: a fence may leave no instruction.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fencewright.checker.source.obligations import GFX9, Hierarchy
+from fencewright.checker.source.program import (
+    DebugPlace,
+    SourceFunction,
+    SourceKind,
+    SourceOperation,
+)
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.lowering.cdna.code.flow import Block, Flow
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
+from fencewright.lowering.code.source_location import SourceLine
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+
+
+class Method(Word):
+    """How a function was aligned."""
+
+    PLACES = "places"
+    ORDER = "order"
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """``candidates``: by the key of an instruction, the numbers of the operations that it may
+    come from: of one of them, if there are several. ``problem``: why nothing can be judged.
+    ``unplaced``: instructions that access memory and come from no operation that is known. ``lost``: a
+    barrier that every path of the source passes, where the code has none at all.
+    """
+
+    method: Method
+    candidates: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    problem: str = ""
+    unplaced: int = 0
+    lost: SourceOperation | None = None
+
+
+_S, _I = SourceKind, InstructionKind
+
+_KINDS: Mapping[InstructionKind, frozenset[SourceKind]] = {
+    # An atomic that the chip does not have is a load, and a compare-exchange in a loop.
+    _I.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
+    _I.STORE: frozenset({_S.STORE, _S.COPY}),
+    _I.ATOMIC: frozenset({_S.RMW, _S.CMPXCHG}),
+    _I.MEMORY_TO_LDS: frozenset({_S.TO_LDS}),
+    _I.BARRIER: frozenset({_S.BARRIER}),
+}
+"""The operations that an instruction of a kind may come from."""
+
+
+class Placed(Protocol):
+    """An instruction of any target, as far as it is aligned."""
+
+    @property
+    def line(self) -> int:
+        """Its line of the code."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        ...
+
+    @property
+    def source(self) -> SourceLine | None:
+        """Where it was written, if the code says so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An instruction that accesses memory others may access, or a barrier.
+
+    ``key``: what it is called in the alignment, its line where each has one of its own.
+    """
+
+    key: int
+    instruction: Placed
+    kind: InstructionKind
+    space: AddressSpace | None
+    block: int
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it goes through the scalar cache."""
+        return self.space is AddressSpace.CONSTANT
+
+    def may_be(self, operation: SourceOperation) -> bool:
+        """Whether it may come from ``operation``, by what both do."""
+        if operation.kind not in _KINDS[self.kind]:
+            return False
+        if self.kind is InstructionKind.BARRIER:
+            return True
+        if operation.space is None or (self.is_scalar and operation.is_atomic):
+            return False
+        if operation.space is AddressSpace.GENERIC or self.space is AddressSpace.GENERIC:
+            return True
+        in_lds = self.space is AddressSpace.LOCAL
+        return in_lds == (operation.space is AddressSpace.LOCAL)
+
+
+def align(
+    source: SourceFunction,
+    flow: Flow,
+    files: Mapping[int, str],
+    elsewhere: Iterable[DebugPlace] = (),
+) -> Alignment:
+    """The operations of ``source`` that the instructions of a function come from.
+
+    ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
+    """
+    return align_accesses(source, list(_accesses(flow)), len(flow.blocks), files, elsewhere)
+
+
+def align_accesses(
+    source: SourceFunction,
+    found: Sequence[Found],
+    blocks: int,
+    files: Mapping[int, str],
+    elsewhere: Iterable[DebugPlace] = (),
+    hierarchy: Hierarchy = GFX9,
+) -> Alignment:
+    """The operations of ``source`` that instructions come from, in code of so many ``blocks``."""
+    if not any(each.kind is InstructionKind.BARRIER for each in found):
+        lost = next(_owed_barriers(source, hierarchy), None)
+        if lost is not None:
+            problem = f"the barrier of source line {lost.line} is not in the code"
+            return Alignment(Method.ORDER, problem=problem, lost=lost)
+    have_places = any(each.instruction.source is not None for each in found)
+    if have_places and any(each.place is not None for each in source.operations):
+        places = frozenset(map(_key, elsewhere))
+        return _Places(source, found, files, places, hierarchy).align()
+    return _by_order(source, blocks, found)
+
+
+def _accesses(flow: Flow) -> Iterator[Found]:
+    for number, block in enumerate(flow.blocks):
+        for position, step in enumerate(block.steps):
+            effects = step.effects
+            if effects.kind not in _KINDS or effects.space is AddressSpace.PRIVATE:
+                continue
+            if is_scratch(step.instruction) or (not effects.events and effects.space is not None):
+                continue
+            if effects.space is AddressSpace.CONSTANT and is_constant_load(flow, block, position):
+                continue
+            line = step.instruction.line
+            yield Found(line, step.instruction, effects.kind, effects.space, number)
+
+
+_RESOURCES = frozenset(
+    Registers(tuple(f"s{n}" for n in range(chip.scratch.resource_registers)))
+    for chip in KNOWN_CHIPS.values()
+    if chip.scratch.resource_registers
+)
+
+
+def is_scratch(instruction: AssemblyInstruction) -> bool:
+    """Whether a buffer access is to private memory."""
+    return instruction.mnemonic.startswith("buffer_") and any(
+        each in _RESOURCES for each in instruction.operands
+    )
+
+
+def is_constant_load(flow: Flow, block: Block, position: int) -> bool:
+    """Whether a scalar load is of what nobody writes: an argument, or an address in the GOT.
+
+    Its base then is what the function began with, or was computed from such a symbol.
+    """
+    operands = block.steps[position].instruction.operands
+    base = operands[1] if len(operands) > 1 else None
+    if not isinstance(base, Registers):
+        return False
+    for step in reversed(block.steps[:position]):
+        if not set(base.names).isdisjoint(step.effects.defines):
+            return "gotpcrel" in step.instruction.text
+    return block is flow.blocks[0] or not any(
+        not set(base.names).isdisjoint(step.effects.defines)
+        for other in flow.blocks
+        for step in other.steps
+    )
+
+
+_Key = tuple[str, int, int]
+
+
+def _key(place: DebugPlace) -> _Key:
+    return _base(place.file), place.line, place.column
+
+
+def _base(file: str) -> str:
+    return file.rpartition("/")[2]
+
+
+class _Places:
+    """Alignment by file, line and column."""
+
+    def __init__(
+        self,
+        source: SourceFunction,
+        found: Sequence[Found],
+        files: Mapping[int, str],
+        elsewhere: frozenset[_Key],
+        hierarchy: Hierarchy,
+    ):
+        self.hierarchy = hierarchy
+        self.source = source
+        self.found = found
+        self.files = files
+        self.groups: defaultdict[_Key, list[SourceOperation]] = defaultdict(list)
+        for each in source.operations:
+            if each.place is not None and each.place.line:
+                self.groups[_key(each.place)].append(each)
+        self.elsewhere = elsewhere - self.groups.keys()
+
+    def align(self) -> Alignment:
+        """The alignment, which has a problem where an atomic or a barrier cannot be told."""
+        asked: dict[int, tuple[int, ...]] = {}
+        together: defaultdict[tuple[int, ...], list[Found]] = defaultdict(list)
+        known: dict[tuple[_Key, InstructionKind, AddressSpace | None], list[SourceOperation]] = {}
+        unplaced = 0
+        untold: list[int] = []
+        for position, each in enumerate(self.found):
+            key = self._key_of(each.instruction.source)
+            # Many instructions of one place are alike.
+            alike = (key, each.kind, each.space)
+            operations = known.get(alike)
+            if operations is None:
+                operations = [op for op in self.groups.get(key, ()) if each.may_be(op)]
+                known[alike] = operations
+            if not operations:
+                if key in self.elsewhere:
+                    return self._failed(each, "comes from another function, inlined here")
+                if each.kind in (InstructionKind.ATOMIC, InstructionKind.BARRIER):
+                    return self._failed(each, "comes from no operation of the source that is known")
+                if each.instruction.source is None:
+                    untold.append(position)
+                else:
+                    unplaced += 1
+                continue
+            together[tuple(op.number for op in operations)].append(each)
+        for numbers, instructions in together.items():
+            chosen = _without_scalar(instructions)
+            if len(numbers) == len(chosen):
+                for number, each in zip(numbers, chosen, strict=True):
+                    asked[each.key] = (number,)
+                continue
+            for each in chosen:
+                asked[each.key] = numbers
+        without_place = self._in_their_place(untold, asked)
+        unplaced += len(untold) - len(without_place)
+        asked.update(without_place)
+        return Alignment(Method.PLACES, asked, self._problem(asked), unplaced)
+
+    def _in_their_place(
+        self, untold: Sequence[int], asked: Mapping[int, tuple[int, ...]]
+    ) -> dict[int, tuple[int, ...]]:
+        """Accesses without a place, each with the one operation that is left between its neighbours.
+
+        LLVM says where the first of a clause comes from, and of the others nothing.
+        """
+        if not untold:
+            return {}
+        aligned = {number for numbers in asked.values() for number in numbers}
+        left = [op for op in self.source.operations if op.number not in aligned]
+        numbers = [op.number for op in left]
+        lowest, highest = self._last_before(asked), self._first_after(asked)
+        may_be: dict[int, list[int]] = {}
+        for position in untold:
+            first = bisect_right(numbers, lowest[position])
+            end = bisect_left(numbers, highest[position])
+            found = self.found[position]
+            may_be[position] = [op.number for op in left[first:end] if found.may_be(op)]
+        often = Counter(number for each in may_be.values() for number in each)
+        return {
+            self.found[position].key: (each[0],)
+            for position, each in may_be.items()
+            if len(each) == 1 and often[each[0]] == 1
+        }
+
+    def _last_before(self, asked: Mapping[int, tuple[int, ...]]) -> list[int]:
+        """For each instruction, the last operation of those before it in its block."""
+        last: defaultdict[int, int] = defaultdict(lambda: -1)
+        bounds: list[int] = []
+        for each in self.found:
+            bounds.append(last[each.block])
+            last[each.block] = max((last[each.block], *asked.get(each.key, ())))
+        return bounds
+
+    def _first_after(self, asked: Mapping[int, tuple[int, ...]]) -> list[int]:
+        """For each instruction, the first operation of those after it in its block."""
+        first: defaultdict[int, int] = defaultdict(lambda: len(self.source.operations))
+        bounds: list[int] = []
+        for each in reversed(self.found):
+            bounds.append(first[each.block])
+            first[each.block] = min((first[each.block], *asked.get(each.key, ())))
+        return bounds[::-1]
+
+    def _key_of(self, place: SourceLine | None) -> _Key:
+        if place is None:
+            return "", 0, 0
+        return _base(self.files.get(place.file, "")), place.line, place.column
+
+    def _failed(self, found: Found, problem: str) -> Alignment:
+        instruction = found.instruction
+        text = f"'{instruction.text}' of line {instruction.line} {problem}"
+        return Alignment(Method.PLACES, problem=text)
+
+    def _problem(self, asked: Mapping[int, tuple[int, ...]]) -> str:
+        """Which operation that orders others is not found, or not told from others."""
+        aligned = {number for numbers in asked.values() for number in numbers}
+        synchronising = list(_synchronising(self.source, self.hierarchy))
+        for each in synchronising:
+            if each.number not in aligned:
+                return f"the {each} of source line {each.line} is not found in the code"
+        orders = {each.number for each in synchronising}
+        for numbers in asked.values():
+            if len(numbers) > 1 and not orders.isdisjoint(numbers):
+                first = self.source.operations[numbers[0]]
+                return (
+                    f"operations of source line {first.line} and others share their place, and "
+                    "cannot be told apart"
+                )
+        return ""
+
+
+def _without_scalar(instructions: Sequence[Found]) -> Sequence[Found]:
+    """Of a place with vector accesses, those: its scalar loads are of addresses."""
+    vector = [each for each in instructions if not each.is_scalar]
+    return vector or instructions
+
+
+def _owed_barriers(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
+    """The barriers that every path of the source passes."""
+    barriers = {each.number for each in _synchronising(source, hierarchy) if not each.is_access}
+    ends = {number for number, block in enumerate(source.blocks) if not block.successors}
+    for number, block in enumerate(source.blocks):
+        found = [each for each in block.operations if each.number in barriers]
+        if found and ends.isdisjoint(_reached(source, without=number)):
+            yield from found
+
+
+def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
+    """The atomics and barriers that have to be in the code."""
+    reached = _reached(source)
+    alone = source.most_threads is not None and source.most_threads <= hierarchy.wave
+    for number, block in enumerate(source.blocks):
+        if number not in reached:
+            continue
+        for each in block.operations:
+            is_barrier = each.kind is SourceKind.BARRIER
+            if is_barrier and each.scope is not Scope.CLUSTER:
+                is_barrier = not alone
+            if is_barrier or (each.is_atomic and each.space is not None):
+                yield each
+
+
+def _reached(source: SourceFunction, without: int = -1) -> set[int]:
+    """The blocks that control may come to, if not through one of them."""
+    reached = {0} - {without}
+    work = [*reached]
+    while work:
+        for each in source.blocks[work.pop()].successors if source.blocks else ():
+            if each not in reached and each != without:
+                reached.add(each)
+                work.append(each)
+    return reached
+
+
+# By order
+
+_Class = tuple[str, bool]
+
+
+def _source_class(operation: SourceOperation) -> _Class:
+    atomic = operation.kind in (SourceKind.RMW, SourceKind.CMPXCHG)
+    kind = InstructionKind.ATOMIC.value if atomic else operation.kind.value
+    return kind, operation.space is AddressSpace.LOCAL
+
+
+def _code_class(found: Found) -> _Class:
+    return found.kind.value, found.space is AddressSpace.LOCAL
+
+
+def _by_order(source: SourceFunction, blocks: int, found: Sequence[Found]) -> Alignment:
+    """Alignment of the blocks that alone have their kinds of accesses, in order."""
+    theirs = [
+        [op for op in block.operations if op.is_access or op.kind is SourceKind.BARRIER]
+        for number, block in enumerate(source.blocks)
+        if number in _reached(source)
+    ]
+    ours: list[list[Found]] = [[] for _ in range(blocks)]
+    for each in found:
+        ours[each.block].append(each)
+    theirs, ours = [each for each in theirs if each], [each for each in ours if each]
+    wanted = [tuple(map(_source_class, each)) for each in theirs]
+    have = [tuple(map(_code_class, each)) for each in ours]
+    if not theirs and not ours:
+        return Alignment(Method.ORDER)
+    if any(
+        op.space is AddressSpace.GENERIC or op.kind is SourceKind.COPY for b in theirs for op in b
+    ):
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and generic pointers in the source"
+        )
+    if Counter(wanted) != Counter(have):
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and the blocks have other accesses"
+        )
+    if max(Counter(wanted).values()) > 1:
+        return Alignment(
+            Method.ORDER, problem="there are no line numbers, and two blocks have the same accesses"
+        )
+    candidates: dict[int, tuple[int, ...]] = {}
+    for operations, kinds in zip(theirs, wanted, strict=True):
+        instructions = ours[have.index(kinds)]
+        for numbers, each in zip(_runs(operations), instructions, strict=True):
+            candidates[each.key] = numbers
+    return Alignment(Method.ORDER, candidates)
+
+
+def _runs(operations: Sequence[SourceOperation]) -> Iterator[tuple[int, ...]]:
+    """For each operation what it may be: plain ones of a kind change places between atomics."""
+    segment = 0
+    places: list[tuple[int, _Class] | None] = []
+    for each in operations:
+        if each.kind is SourceKind.BARRIER or each.ordering is not Ordering.WEAK or each.volatile:
+            segment += 1
+            places.append(None)
+        else:
+            places.append((segment, _source_class(each)))
+    for each, place in zip(operations, places, strict=True):
+        if place is None:
+            yield (each.number,)
+        else:
+            yield tuple(op.number for op, at in zip(operations, places, strict=True) if at == place)

@@ -1,0 +1,1 @@
+"""The operands and effects of AMD instructions, as rows by generation."""

@@ -1,0 +1,699 @@
+"""AMD assembly as structured text: functions, labels, instructions, kernel descriptors.
+
+Reads what LLVM prints for GFX9 (``llc``, ``clang -S``, inline assembly in it), and what Triton and
+hipcc have from it. What an instruction means is not known here.
+Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+
+from fencewright.lowering.code.source_location import AssemblyError, SourceLine
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """One register or several, as ``v[0:1]``, by their 32-bit parts, lowest first.
+
+    Those are called ``v0``, ``s4``, ``vcc_lo``, ``scc``.
+    """
+
+    names: tuple[str, ...]
+
+
+Operand = Registers | int | str
+"""Registers, a constant, or any other word: a label, ``off``, a symbol, a modified register."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyInstruction:
+    """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``.
+
+    ``source``: where it was written, if the assembly says so.
+    """
+
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    modifiers: tuple[str, ...]
+    line: int
+    text: str
+    source: SourceLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyLabel:
+    """A place that branches name."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """A kernel's argument: where it lies in the kernarg segment, in bytes."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments.
+
+    ``threads``: how many a work-group has at most, if the metadata say so. ``chip``: that it is for.
+    ``is_whole``: the text says where it ends; what runs out of it there, the compiler knows not to.
+    """
+
+    name: str
+    body: tuple[AssemblyLabel | AssemblyInstruction, ...]
+    descriptor: Mapping[str, int]
+    arguments: tuple[KernelArgument, ...]
+    file: str
+    threads: int | None = None
+    chip: str = ""
+    is_whole: bool = False
+
+    @property
+    def instructions(self) -> tuple[AssemblyInstruction, ...]:
+        """The instructions, in their order."""
+        return tuple(each for each in self.body if isinstance(each, AssemblyInstruction))
+
+    def without(self, instruction: AssemblyInstruction) -> "Function":
+        """The function with one instruction left out."""
+        return replace(self, body=tuple(each for each in self.body if each is not instruction))
+
+    def error(self, line: int, problem: str) -> AssemblyError:
+        """An error at a line of the function."""
+        return AssemblyError(f"{self.file}:{line}: error: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A module: the chip that it is for, and its functions by name."""
+
+    chip: str
+    functions: Mapping[str, Function]
+
+
+NAMED_REGISTERS = MappingProxyType(
+    {
+        **{name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scratch", "xnack_mask")},
+        **{
+            name: (name,)
+            for name in (
+                "vcc_lo", "vcc_hi", "exec_lo", "exec_hi", "flat_scratch_lo", "flat_scratch_hi",
+                "xnack_mask_lo", "xnack_mask_hi", "scc", "m0",
+            )
+        },
+    }
+)  # fmt: skip
+"""Registers with names of their own, as their 32-bit registers."""
+
+MOST_REGISTERS = 1024
+"""The registers of one file: no chip has more."""
+
+_ONE = re.compile(r"([vsa])(\d+)")
+_RUN = re.compile(r"([vsa])\[(\d+)(?::(\d+))?\]")
+_INSIDE = re.compile(r" ?/\*.*?\*/")
+_NUMBER = re.compile(
+    r"(-?)(?:0[xX](?P<hexadecimal>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)|0(?P<octal>[0-7]+)"
+    r"|(?P<decimal>0|[1-9]\d*))[uU]?[lL]{0,2}"
+)
+_BASES = MappingProxyType({"hexadecimal": 16, "binary": 2, "octal": 8, "decimal": 10})
+_LITERAL = re.compile(r"lit(?:64)?\((.+)\)")
+_LABEL = re.compile(r'("[^"]+"|[\w.$@?]+)\s*:(?!:)\s*(.*)', re.S)
+_MODIFIER = re.compile(r"[a-z_0-9]+:.*")
+_COUNT = re.compile(r"[a-z]+cnt\(\d+\)")
+_FLAGS = frozenset(
+    "sc0 sc1 nt glc slc dlc gds lds tfe offen idxen addr64 offset clamp unorm scc".split()
+)
+"""Modifiers of one word; ``scc`` is one of buffer and flat instructions of gfx940's first text."""
+
+_TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w*-\w*-[\w.]*-(gfx[\w-]+)[^"]*"')
+_LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
+_FUNCTION_TYPE = re.compile(
+    r'\.type\s+("[^"]+"|[^\s,]+)\s*,?\s*[@%#]?\s*'
+    r'"?(?:function|STT_FUNC|gnu_indirect_function|STT_GNU_IFUNC)"?'
+)
+_KERNEL = re.compile(r"\.amdhsa_kernel\s+(\S+)")
+_DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\S+)")
+
+
+def read_assembly(text: str, file: str = "<string>") -> Assembly:
+    """The functions of ``text``; raises ``AssemblyError`` for text that has no chip, or several."""
+    lines = code_lines(text, file)
+    _check_assembled(lines, file)
+    chip = ""
+    for number, line in enumerate(lines, 1):
+        if (found := _TARGET.match(line)) is None:
+            continue
+        if chip and found[1] != chip:
+            problem = f"the assembly is for {chip} and for {found[1]}"
+            raise AssemblyError(f"{file}:{number}: error: {problem}")
+        chip = found[1]
+    if not chip:
+        raise AssemblyError(f"{file}:1: error: no .amdgcn_target line says which chip it is for")
+    descriptors = dict(_descriptors(lines))
+    metadata = {
+        own["name"].strip("'\""): (own, each) for own, each in _metadata(text) if "name" in own
+    }
+    names = {found[1].strip('"') for line in lines if (found := _FUNCTION_TYPE.match(line))}
+    functions = {
+        name: Function(
+            name,
+            body,
+            MappingProxyType(descriptors.get(name, {})),
+            _arguments(metadata[name][1]) if name in metadata else (),
+            file,
+            _threads(metadata[name][0]) if name in metadata else None,
+            chip,
+            is_whole,
+        )
+        for name, body, is_whole in _Bodies(lines, names | descriptors.keys(), file).read()
+    }
+    return Assembly(chip, MappingProxyType(functions))
+
+
+_FOR_ASSEMBLER = re.compile(
+    r"\.(?:if\w*|else\w*|rept?|irpc?|include|incbin|end|subsection|org|altmacro|exitm|purgem)\b"
+)
+"""Directives that change which lines there are, and where they lie."""
+_NUMBERED_LABEL = re.compile(r"\d+\s*:")
+_LIKE_INSTRUCTION = re.compile(r"(s|v|ds|global|flat|scratch|t?buffer|image|tensor|cluster)_")
+"""The beginning of a macro's name that could be an instruction's; another name is unknown anyway."""
+_MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
+
+
+def _check_assembled(lines: list[str], file: str) -> None:
+    """Raise ``AssemblyError`` at what only an assembler can say; empty the lines that define macros.
+
+    What is in those is code where they are used alone, and by their names.
+    """
+    depth = 0
+    macros = set[str]()
+    for number, line in enumerate(lines):
+        if line.startswith("."):
+            change = _MACRO_ENDS.get(line.split(maxsplit=1)[0], 0)
+            if change > 0:
+                macros.add(re.split(r"[\s,]+", f"{line} ")[1])
+            if depth or change:
+                lines[number] = ""
+            elif found := _FOR_ASSEMBLER.match(line):
+                raise _for_assembler(found[0], file, number + 1)
+            depth = max(0, depth + change)
+        elif depth:
+            lines[number] = ""
+        elif line[:1].isdigit() and (found := _NUMBERED_LABEL.match(line)):
+            raise _for_assembler(found[0], file, number + 1)
+    macros = set(filter(_LIKE_INSTRUCTION.match, macros))
+    for number, line in enumerate(lines if macros else (), 1):
+        if line and (word := line.split(maxsplit=1)[0]) in macros:
+            raise _for_assembler(word, file, number)
+
+
+def _for_assembler(word: str, file: str, line: int) -> AssemblyError:
+    problem = f"'{word}' is for the assembler: give the object that llvm-mc makes of this file"
+    return AssemblyError(f"{file}:{line}: error: {problem}")
+
+
+_PAIRS = (
+    (".amdhsa_kernel", ".end_amdhsa_kernel"),
+    (".amdgpu_metadata", ".end_amdgpu_metadata"),
+    ("; -- Begin function", "; -- End function"),
+)
+
+
+def check_whole(text: str, file: str) -> None:
+    """Raise ``AssemblyError`` for text that is cut short: what is begun in it has no end."""
+    for begin, end in _PAIRS:
+        if text.count(begin) > text.count(end):
+            line = text.count("\n", 0, text.rindex(begin)) + 1
+            problem = f"the file is cut short: '{begin}' without '{end}'"
+            raise AssemblyError(f"{file}:{line}: error: {problem}")
+    if not text.endswith("\n"):
+        line = text.count("\n") + 1
+        raise AssemblyError(
+            f"{file}:{line}: error: the file is cut short: its last line has no end"
+        )
+
+
+def without_comment(line: str) -> str:
+    """A line as llvm-objdump prints it without its comments, and without spaces around it."""
+    code = line.partition(";")[0]
+    if "/*" in code:
+        code = _INSIDE.sub("", code)
+    return code.partition("//")[0].strip()
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_TOKEN = re.compile(
+    r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)'|/\*.*?\*/|(?P<rest>;|//)|(?P<open>"|/\*)""", re.S
+)
+"""Strings and comments, in which other characters mean nothing."""
+_OPENS = MappingProxyType({'"': "string", "/*": "comment"})
+_ENDS = MappingProxyType({'"': re.compile(r'(?:[^"\\]|\\.)*"'), "/*": re.compile(r".*?\*/", re.S)})
+"""A line that ends what an earlier one began."""
+
+
+def code_lines(text: str, file: str) -> list[str]:
+    """The lines of assembly without comments and spaces around them, as the assembler ends them.
+
+    What goes on over several lines, as a string may, is in the first of them. Raises ``AssemblyError`` for what
+    never ends. Source: LLVM AsmLexer, LexToken, LexSlash and LexQuote.
+    """
+    physical = _LINE_END.split(text) if "\r" in text else text.split("\n")
+    if physical[-1] == "":
+        physical.pop()
+    lines = [""] * len(physical)
+    number = 0
+    while number < len(physical):
+        line = physical[number]
+        if '"' not in line and "/*" not in line and "'" not in line:
+            code = line.partition(";")[0].partition("//")[0].strip()
+            lines[number] = "" if code.startswith("#") else code
+            number += 1
+        elif line.lstrip().startswith("#"):
+            number += 1
+        else:
+            number = _read_tokens(physical, number, lines, file)
+        if lines[number - 1] == ".amdgpu_metadata":
+            number = _end_of_metadata(physical, number)
+    return lines
+
+
+def _end_of_metadata(physical: Sequence[str], number: int) -> int:
+    """The line after the metadata, which are YAML, or the end."""
+    while number < len(physical) and physical[number].strip() != ".end_amdgpu_metadata":
+        number += 1
+    return min(number + 1, len(physical))
+
+
+def _read_tokens(physical: Sequence[str], first: int, lines: list[str], file: str) -> int:
+    """Read a line with strings and comments, and those that they go on over; the line after them."""
+    text, last = physical[first], first
+    begin, at, parts = first, 0, list[str]()
+    while found := _TOKEN.search(text, at):
+        if found["open"]:
+            # It ends on a later line, which becomes one with this one.
+            parts.append(text[at : found.start()])
+            ends = _ENDS[found["open"]]
+            while (last := last + 1) < len(physical) and not ends.match(physical[last]):
+                text += f"\n{physical[last]}"
+            if last == len(physical):
+                problem = f"the {_OPENS[found['open']]} that begins here has no end"
+                raise AssemblyError(f"{file}:{first + 1}: error: {problem}")
+            text += f"\n{physical[last]}"
+            at = found.start()
+            continue
+        parts.append(text[at : found.start()])
+        at = found.end()
+        if found["rest"]:
+            at = len(text)
+        elif found[0].startswith("/*"):
+            if not "".join(parts).strip():
+                begin, parts = last, []
+            else:
+                parts.append(" ")
+        else:
+            parts.append(found[0])
+    parts.append(text[at:])
+    lines[begin] = "".join(parts).strip()
+    return last + 1
+
+
+def labels_of(line: str) -> tuple[list[str], str]:
+    """The labels that a line of code begins with, and the rest of the line."""
+    labels: list[str] = []
+    while ":" in line and (found := _LABEL.fullmatch(line)):
+        labels.append(found[1].strip('"'))
+        line = found[2]
+    return labels, line
+
+
+_Item = AssemblyLabel | AssemblyInstruction
+
+_LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap|rfe)\w*")
+INDIRECT = re.compile(r"s_(set|swap)_?pc\w*\s+(?!s\[30:31\])|s_call|s_rfe")
+"""Jumps to addresses that are no returns or calls by the ABI."""
+_GLOBAL = re.compile(r"\.(?:globl|global|weak)\s+(.*)")
+_PADDING = ("s_nop", "s_code_end")
+
+
+def goes_on(body: Sequence[_Item] | None) -> bool:
+    """True where control runs out of the end of the code so far."""
+    code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
+    last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
+    return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
+
+
+_SECTION = re.compile(r"\.(?:push)?section\s+([^\s,]+)\s*(?:,\s*\"([^\"]*)\")?")
+_SECTIONS = (".text", ".data", ".bss", ".rodata", ".tbss", ".tdata")
+"""Directives that are a section's name."""
+
+_NO_CODE = re.compile(
+    r"\.(?:text|data|bss|rodata|tbss|tdata|(?:push|pop)?section|previous|loc|file|ident|size|type|globl|global|weak"
+    r"|local|hidden|internal|protected|extern|comm|lcomm|symver|set|equ|equiv|p2align[wl]?|balign[wl]?|align"
+    r"|cfi_\w+|amdgcn_target|end_amdhsa_kernel|end_amdgpu_\w+|amdhsa_\w+|amdgpu_\w+|amd_\w+|addrsig\w*|print"
+    r"|lto_discard|line|reloc|no_dead_strip|version|macro|endm|endmacro|att_syntax|warning)\b"
+)
+"""Directives that put nothing between instructions but what runs as nothing."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A function that is being read; ``line``: where it begins."""
+
+    name: str
+    line: int
+    body: list[_Item]
+    is_known: bool = True
+    is_whole: bool = False
+
+
+class _Bodies:
+    """The functions of a text: what is declared to be one, and code that no other function leads to.
+
+    A section goes on where it was left. Data between instructions are like an instruction that is not known.
+    """
+
+    def __init__(self, lines: Sequence[str], functions: set[str], file: str):
+        self.lines = lines
+        self.functions = functions
+        self.file = file
+        self.done: list[_Open] = []
+        self.open: dict[str, _Open] = {}
+        self.section, self.is_code = ".text", True
+        self.previous = self.section, self.is_code
+        self.pushed: list[tuple[str, bool]] = []
+        self.labels: dict[str, int] = {}
+        self.source: SourceLine | None = None
+        self.clause = self.untold = 0
+
+    def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
+        """Name, body, and whether the text says where it ends."""
+        for number, line in enumerate(self.lines, 1):
+            labels, rest = labels_of(line)
+            for label in labels:
+                self._label(label, number)
+            if rest.startswith("."):
+                self._directive(rest, number)
+            elif rest and self.is_code:
+                self._instruction(rest, number)
+        for each in self.open.values():
+            if each.is_known and not each.is_whole and not _has_code(each.body):
+                problem = f"'{each.name}' has no instructions: the file is cut short"
+                raise AssemblyError(f"{self.file}:{each.line}: error: {problem}")
+        for each in self.done:
+            if each.is_known or _has_code(each.body):
+                yield each.name, tuple(each.body), each.is_whole
+
+    def _label(self, name: str, number: int) -> None:
+        if name in self.labels:
+            problem = f"'{name}' is defined twice, first in line {self.labels[name]}: give one file at a time"
+            raise AssemblyError(f"{self.file}:{number}: error: {problem}")
+        self.labels[name] = number
+        known = self.open.get(self.section)
+        if name.startswith(".Lfunc_end"):
+            self._close()
+        elif name in self.functions:
+            self._begin(name, number, is_known=True)
+        elif not self.is_code:
+            return
+        elif known is None or (_has_code(known.body) and self._begins_function(name, known.body)):
+            self._begin(name, number, is_known=False)
+        else:
+            if not (known.is_known or _has_code(known.body) or name.startswith(".L")):
+                known.name = name
+            known.body.append(AssemblyLabel(name, number))
+
+    def _begins_function(self, name: str, before: Sequence[_Item]) -> bool:
+        """True where nothing leads to a label: no line before it, no name, and no jump to an address."""
+        if goes_on(before) or name in self._named or name in self._beside_named:
+            return False
+        return name in self._seen or not self._has_jumps
+
+    @cached_property
+    def _seen(self) -> frozenset[str]:
+        """The symbols that other files see."""
+        return frozenset(
+            name.strip().strip('"')
+            for line in self.lines
+            if (found := _GLOBAL.fullmatch(line))
+            for name in found[1].split(",")
+        )
+
+    @cached_property
+    def _has_jumps(self) -> bool:
+        """True where control may reach any label by an address that is not known."""
+        return any(INDIRECT.match(line) for line in self.lines)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """The labels that instructions and data name: control may reach them other than from the line before."""
+        return frozenset(
+            word.strip('"')
+            for line in self.lines
+            if line and not _NAMES.match(line)
+            for word in _WORD.findall(_LABEL.sub(r"\2", line))
+        )
+
+    @cached_property
+    def _beside_named(self) -> frozenset[str]:
+        """Labels of the compiler, as debug information has them, at the place of one that is named."""
+        found: set[str] = set()
+        here: list[str] = []
+        for line in self.lines:
+            labels, rest = labels_of(line)
+            here += labels
+            if not rest or _NO_CODE.match(rest):
+                continue
+            if not self._named.isdisjoint(here):
+                found.update(each for each in here if each.startswith(".L"))
+            here.clear()
+        return frozenset(found)
+
+    def _close(self) -> None:
+        known = self.open.pop(self.section, None)
+        if known is not None:
+            known.is_whole = True
+        self.source = None
+
+    def _begin(self, name: str, number: int, *, is_known: bool) -> None:
+        known = self.open.pop(self.section, None)
+        self.source = None
+        if known is not None and not known.is_known and not goes_on(known.body):
+            known.is_whole = True
+        made = _Open(name, number, [], is_known)
+        self.open[self.section] = made
+        self.done.append(made)
+
+    def _directive(self, line: str, number: int) -> None:
+        if found := _LOCATION.match(line):
+            self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
+            self.clause = self.untold
+            return
+        word = line.split(maxsplit=1)[0]
+        if word == ".popsection" and self.pushed:
+            self._enter(*self.pushed.pop())
+        elif word == ".previous":
+            self._enter(*self.previous)
+        elif found := _SECTION.match(line):
+            name = found[1].strip('"')
+            is_code = name.startswith(".text") or "x" in (found[2] or "")
+            if word == ".pushsection":
+                self.pushed.append((self.section, self.is_code))
+            self._enter(name, is_code)
+        elif word in _SECTIONS:
+            self._enter(word, word == ".text")
+        elif self.is_code and self.section in self.open and not _NO_CODE.match(line):
+            self._add(
+                AssemblyInstruction(word, (), (), number, " ".join(line.split()), self.source)
+            )
+
+    def _enter(self, section: str, is_code: bool) -> None:
+        if known := self.open.get(self.section):
+            known.is_whole = True
+        self.previous = self.section, self.is_code
+        self.section, self.is_code, self.source = section, is_code, None
+
+    def _instruction(self, text: str, number: int) -> None:
+        if problem := _problem(text):
+            raise AssemblyError(f"{self.file}:{number}: error: {problem}")
+        if self.section not in self.open:
+            self._begin(self.section, number, is_known=False)
+        # LLVM says where the first of a clause comes from, and of the others nothing.
+        source = None if 0 < self.untold < self.clause else self.source
+        made = read_instruction(text, number, source)
+        self._add(made)
+        if made.mnemonic == "s_clause":
+            count = made.operands[0] if made.operands else 0
+            self.clause = self.untold = count + 1 if isinstance(count, int) else 0
+        elif self.untold:
+            self.untold -= 1
+
+    def _add(self, made: AssemblyInstruction) -> None:
+        known = self.open[self.section]
+        known.is_whole = False
+        known.body.append(made)
+
+
+def _has_code(body: Sequence[_Item]) -> bool:
+    return any(isinstance(each, AssemblyInstruction) for each in body)
+
+
+_NAMES = re.compile(
+    r"\.(?:type|globl|global|weak|hidden|protected|local|size|amdhsa_\w+|loc|file|section)\b"
+)
+_WORD = re.compile(r'"[^"]+"|[\w.$@?]+')
+
+_INDEXED = re.compile(r"(?<![\w.$@:])(?:[vsa]|ttmp)\s*\[[^\]]*\]?(?:[\w$@]|\.(?![lh]\b))?")
+_PLAIN = re.compile(r"(?:[vsa]|ttmp)\[(0|[1-9]\d*)(?::(0|[1-9]\d*))?\]")
+_ODD = re.compile(r'(?<![\w.$@:])(?:(?:[vsa]|ttmp)(?:0\d+|\d{5,})\b|"(?:[vsa]|ttmp)\d+")')
+
+
+@lru_cache(maxsize=1 << 16)
+def _problem(text: str) -> str:
+    """Why the registers of an instruction cannot be read, if so."""
+    found = _ODD.search(text)
+    if found is not None:
+        return f"'{found[0]}' is for the assembler: give the object that llvm-mc makes of this file"
+    if "[" not in text:
+        return ""
+    for each in _INDEXED.finditer(text):
+        plain = _PLAIN.fullmatch(each[0])
+        if plain is None:
+            word = text[: each.end()]
+            return f"'{word}' is for the assembler: give the object that llvm-mc makes of this file"
+        first, last = int(plain[1]), int(plain[2] or plain[1])
+        if not first <= last < MOST_REGISTERS:
+            return f"there are no registers '{each[0]}'"
+    return ""
+
+
+def read_instruction(text: str, line: int, source: SourceLine | None = None) -> AssemblyInstruction:
+    """The instruction that ``text`` is, without comment."""
+    mnemonic, operands, modifiers, words = _parsed(text)
+    return AssemblyInstruction(mnemonic, operands, modifiers, line, words, source)
+
+
+@lru_cache(maxsize=1 << 16)
+def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str]:
+    """Mnemonic, operands, modifiers, and the text with single spaces."""
+    mnemonic, *tail = text.split(maxsplit=1)
+    rest = " ".join(tail)
+    operands: list[Operand] = []
+    modifiers: list[str] = []
+    for part in split_at_commas(rest):
+        first = first_word(part)
+        words = [first, *part[len(first) :].split()]
+        if not (words[0] in _FLAGS or _MODIFIER.fullmatch(words[0]) or _COUNT.fullmatch(words[0])):
+            operands.append(_operand(words.pop(0)))
+        modifiers += words
+    return mnemonic, tuple(operands), tuple(modifiers), " ".join(text.split())
+
+
+def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
+    """The two vector instructions that one of gfx11 and later is (``a :: b``), or itself."""
+    texts = instruction.text.split(" :: ")
+    if len(texts) == 1:
+        return (instruction,)
+    return tuple(read_instruction(each, instruction.line, instruction.source) for each in texts)
+
+
+def first_word(part: str) -> str:
+    """What stands before the first space: an operand, whole where it is a list in brackets."""
+    return part.partition("]")[0] + "]" if part[0] == "[" else part.partition(" ")[0]
+
+
+_COMMA = re.compile(r",(?![^\[(]*[\])])")
+
+
+def split_at_commas(text: str) -> list[str]:
+    """Split at the commas that are not in brackets."""
+    nested = "(" in text or ":[" in text or " [" in text or text.startswith("[")
+    parts = _COMMA.split(text) if nested else text.split(",")
+    return [part.strip() for part in parts if part.strip()]
+
+
+@lru_cache(maxsize=4096)
+def _operand(word: str) -> Operand:
+    if word in NAMED_REGISTERS:
+        return Registers(NAMED_REGISTERS[word])
+    if found := _ONE.fullmatch(word):
+        return Registers((word,))
+    if found := _RUN.fullmatch(word):
+        first, last = int(found[2]), int(found[3] or found[2])
+        if last >= MOST_REGISTERS:
+            return word
+        return Registers(tuple(f"{found[1]}{n}" for n in range(first, last + 1)))
+    text = found[1] if (found := _LITERAL.fullmatch(word)) else word
+    number = read_integer(text)
+    return word if number is None else number
+
+
+def read_integer(text: str) -> int | None:
+    """The integer that a word is, in any spelling of the assembler; None for other words."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    base, digits = next((_BASES[name], each) for name, each in found.groupdict().items() if each)
+    return -int(digits, base) if found[1] else int(digits, base)
+
+
+def _descriptors(lines: list[str]) -> Iterator[tuple[str, dict[str, int]]]:
+    current = dict[str, int]()
+    for line in lines:
+        if found := _KERNEL.fullmatch(line):
+            current = dict[str, int]()
+            yield found[1], current
+        elif found := _DIRECTIVE.fullmatch(line):
+            number = read_integer(found[2])
+            if number is not None:
+                current[found[1]] = number
+
+
+_ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")
+
+
+def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
+    """What the metadata (YAML as LLVM prints it) say of each kernel and of its arguments."""
+    _, _, metadata = text.partition(".amdgpu_metadata")
+    metadata, _, _ = metadata.partition(".end_amdgpu_metadata")
+    kernels: list[tuple[dict[str, str], list[dict[str, str]]]] = []
+    outer = -1
+    for line in metadata.splitlines():
+        found = _ITEM.fullmatch(line.replace("\t", "").rstrip())
+        if found is None:
+            continue
+        depth, starts, key, value = len(found[1]), found[2] is not None, found[3], found[4]
+        if starts and (outer < 0 or depth <= outer):
+            outer = depth
+            kernels.append(({}, []))
+        if not kernels:
+            continue
+        own, arguments = kernels[-1]
+        if depth <= outer + 2 and (not starts or depth == outer):
+            own[key] = value
+            continue
+        if starts:
+            arguments.append({})
+        arguments[-1][key] = value
+    return kernels
+
+
+def _arguments(arguments: list[dict[str, str]]) -> tuple[KernelArgument, ...]:
+    """The arguments that have names."""
+    return tuple(
+        KernelArgument(each["name"], int(each["offset"]), int(each["size"]))
+        for each in arguments
+        if {"name", "offset", "size"} <= each.keys()
+    )
+
+
+def _threads(own: dict[str, str]) -> int | None:
+    count = own.get("max_flat_workgroup_size", "")
+    return int(count) if count.isdecimal() else None

@@ -1,0 +1,81 @@
+"""What an ``s_waitcnt`` waits for, by generation."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.text import read_integer
+
+_COUNTS = re.compile(r"(\w+)\((\w+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class WaitLayout:
+    """How ``s_waitcnt`` packs its counts in a number: by counter (first bit, how many) of its parts.
+
+    The lowest part comes first. The largest count of a counter waits for nothing.
+    """
+
+    parts: Mapping[str, tuple[tuple[int, int], ...]]
+    source: str
+
+    def most(self, counter: str) -> int:
+        """The largest count of a counter."""
+        return (1 << sum(bits for _, bits in self.parts[counter])) - 1
+
+    def unpacked(self, number: int) -> dict[str, int]:
+        """The counts by counter."""
+        found: dict[str, int] = {}
+        for counter, parts in self.parts.items():
+            count = place = 0
+            for first, bits in parts:
+                count |= (number >> first & (1 << bits) - 1) << place
+                place += bits
+            found[counter] = count
+        return found
+
+
+_FIELDS = "LLVM AMDGPUBaseInfo, getVmcntBitShiftLo and so on"
+_VMCNT_APART = ((0, 4), (14, 2))
+_GFX9_LAYOUT = WaitLayout(
+    MappingProxyType({"vmcnt": _VMCNT_APART, "expcnt": ((4, 3),), "lgkmcnt": ((8, 4),)}),
+    "MI300 ISA 4.4",
+)
+WAIT_LAYOUTS: Mapping[Generation, WaitLayout] = MappingProxyType(
+    {
+        Generation.GFX908: _GFX9_LAYOUT,
+        Generation.GFX90A: _GFX9_LAYOUT,
+        Generation.GFX942: _GFX9_LAYOUT,
+        Generation.GFX1030: WaitLayout(
+            MappingProxyType({"vmcnt": _VMCNT_APART, "expcnt": ((4, 3),), "lgkmcnt": ((8, 6),)}),
+            f"{_FIELDS}: gfx10",
+        ),
+        Generation.GFX1100: WaitLayout(
+            MappingProxyType({"vmcnt": ((10, 6),), "expcnt": ((0, 3),), "lgkmcnt": ((4, 6),)}),
+            f"{_FIELDS}: gfx11",
+        ),
+    }
+)
+"""The generations with ``s_waitcnt``."""
+
+
+def wait_counts(
+    words: Iterable[int | str], generation: Generation = Generation.GFX942
+) -> dict[str, int]:
+    """The counts of an ``s_waitcnt`` that waits for something; ValueError for other words."""
+    layout = WAIT_LAYOUTS.get(generation)
+    if layout is None:
+        raise ValueError(f"unknown wait: {generation} has no s_waitcnt")
+    counts: dict[str, int] = {}
+    for word in words:
+        if isinstance(word, int):
+            counts |= layout.unpacked(word)
+            continue
+        found = _COUNTS.fullmatch(word)
+        count = read_integer(found[2]) if found else None
+        if found is None or count is None or found[1] not in layout.parts:
+            raise ValueError(f"unknown wait '{word}'")
+        counts[found[1]] = count
+    return {name: n for name, n in counts.items() if n < layout.most(name)}

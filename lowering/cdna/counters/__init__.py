@@ -1,0 +1,1 @@
+"""Counters of what is outstanding, and the waits for them."""

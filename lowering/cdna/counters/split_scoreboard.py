@@ -1,0 +1,75 @@
+"""As ``scoreboard``, where loads, stores, LDS and scalar loads each have a counter (gfx1250).
+
+Within a counter completion is told in order of issue; between counters nothing is. Registers are
+written in any order, which is for whoever writes one twice to wait for.
+Sources: LLVM 24 AMDGPUUsage, Memory Model GFX125x; llvm-project#105549.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.counters.scoreboard import (
+    CounterEvent,
+    CounterEventKind,
+    CounterState,
+    Token,
+)
+from fencewright.lowering.cdna.instructions import InstructionRow
+from fencewright.lowering.vocabulary import AddressSpace
+
+
+def split_events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
+    """The events of one instruction where each counter is of one kind of access.
+
+    Flat accesses may finish out of order with either of their counters, scalar loads with each
+    other; else completion is told in order of issue (LLVM 24 AMDGPUUsage, Memory Model GFX125x).
+    """
+    flat = row.space is AddressSpace.GENERIC
+    return tuple(
+        CounterEvent(counter, CounterEventKind.FLAT if flat else _SPLIT_KINDS[counter])
+        for counter in row.counters
+        if counter in _SPLIT_KINDS
+    )
+
+
+_SPLIT_KINDS: Mapping[Counter, CounterEventKind] = {
+    Counter.LOADCNT: CounterEventKind.VECTOR,
+    Counter.STORECNT: CounterEventKind.VECTOR,
+    Counter.DSCNT: CounterEventKind.LDS,
+    Counter.KMCNT: CounterEventKind.SCALAR,
+    Counter.ASYNCCNT: CounterEventKind.VECTOR,
+    Counter.TENSORCNT: CounterEventKind.VECTOR,
+}
+"""The counters that an instruction increments, each of one kind; xcnt is of translations, not data."""
+
+
+class SplitScoreboard:
+    """The state of every counter of a chip that has one for each kind of access."""
+
+    __slots__ = ("counters",)
+
+    def __init__(self, limits: Mapping[Counter, int]):
+        self.counters = {
+            counter: CounterState(limit)
+            for counter, limit in limits.items()
+            if counter in _SPLIT_KINDS
+        }
+
+    def copy(self) -> "SplitScoreboard":
+        """The same state, with its clocks at zero."""
+        made = SplitScoreboard({})
+        made.counters = {counter: state.copy() for counter, state in self.counters.items()}
+        return made
+
+    def join(self, other: "SplitScoreboard") -> bool:
+        """Become what holds on either path, both fresh from ``copy``; whether that is news."""
+        return any([state.join(other.counters[c]) for c, state in self.counters.items()])
+
+    def issue(self, events: Iterable[CounterEvent], results: Iterable[Token] = ()) -> None:
+        """Issue one instruction."""
+        for event in events:
+            self.counters[event.counter].issue(event, results)
+
+    def states(self) -> tuple[tuple[str, CounterState], ...]:
+        """Every counter with its state."""
+        return tuple(self.counters.items())

@@ -1,0 +1,1 @@
+"""The cost of CDNA instructions and the limits of AMD devices, as rows."""

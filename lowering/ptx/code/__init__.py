@@ -1,0 +1,1 @@
+"""The front end of PTX: text to statements with their effects."""

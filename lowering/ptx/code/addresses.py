@@ -1,0 +1,206 @@
+"""Where the accesses of a PTX function are: variables and offsets, as far as its text says.
+
+An address is followed through moves, conversions and sums with constants to the variable or the
+register that it begins with. Registers that are written more than once are not looked into.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from fencewright.lowering.ptx.code.statements import (
+    Access,
+    AccessProxy,
+    Statement,
+    names_in,
+    number,
+)
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
+from fencewright.lowering.vocabulary import AddressSpace
+
+_COPIES = frozenset({"mov", "cvta", "cvt"})
+_DEPTH = 200
+"""How far an address is followed."""
+_MBARRIER = 8
+"""The bytes of an mbarrier."""
+_SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
+_OF_VARIABLE: Mapping[str, AddressSpace] = {
+    "shared": AddressSpace.LOCAL,
+    "global": AddressSpace.GLOBAL,
+    "const": AddressSpace.CONSTANT,
+    "local": AddressSpace.PRIVATE,
+}
+
+
+class Overlap(IntEnum):
+    """Whether two accesses are of the same bytes."""
+
+    NO = 0
+    MAYBE = 1
+    SURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an access touches: ``offset`` bytes after ``root``, a variable or a register.
+
+    ``variables``: those that the address is computed from; ``exact``: by constants alone.
+    """
+
+    root: str
+    offset: int
+    size: int | None
+    exact: bool
+    variables: frozenset[str]
+    space: AddressSpace | None
+
+    @property
+    def may_be_shared(self) -> bool:
+        """Whether it may be in shared memory."""
+        return self.space is None or self.space in _SHARED
+
+    @property
+    def may_be_global(self) -> bool:
+        """Whether it may be in global memory."""
+        return self.space is None or self.space is AddressSpace.GLOBAL
+
+
+class Places:
+    """The places of a function's accesses."""
+
+    def __init__(self, file: PtxFile, function: PtxFunction):
+        self.function = function
+        self.variables: dict[str, PtxVariable] = {**file.variables, **function.variables}
+        self.parameters = {each.name for each in function.parameters}
+        written: dict[str, PtxInstruction | None] = {}
+        for each in function.instructions:
+            for register in each.statement.defines:
+                written[register] = None if register in written else each
+        self.written = written
+        self._slices: dict[str, frozenset[str]] = {}
+
+    def of(self, access: Access) -> Place:
+        """Where an access is."""
+        root, offset, exact = self._origin(access.address)
+        variables = self._variables_of(access.address)
+        space = access.space
+        known = {_OF_VARIABLE.get(self.variables[each].space) for each in variables}
+        if space is None and len(known) == 1:
+            (space,) = known
+        elif space is None and root in self.parameters and self.function.is_entry:
+            # What a kernel is given by its host points to global memory.
+            space = AddressSpace.GLOBAL
+        return Place(root, offset, access.size, exact, variables, space)
+
+    def of_mbarrier(self, address: str) -> Place:
+        """Where an mbarrier is."""
+        generic, space = AccessProxy.GENERIC, AddressSpace.LOCAL
+        return self.of(Access(address, True, True, generic, space, _MBARRIER))
+
+    def root_of(self, address: str) -> str:
+        """The variable, parameter or register that an address begins with."""
+        return self._origin(address)[0]
+
+    def is_remote(self, address: str) -> bool:
+        """Whether an address is of another CTA of the cluster: it comes from ``mapa``."""
+        name = next(iter(names_in(address)), "")
+        for _ in range(_DEPTH):
+            made = self.written.get(name)
+            if made is None:
+                return False
+            if made.statement.operation == "mapa":
+                return True
+            step = _step(made.statement)
+            if step is None:
+                return False
+            name = step[0]
+        return False
+
+    def _origin(self, address: str) -> tuple[str, int, bool]:
+        """The root of an address, the constant added to it, and whether that is all of it."""
+        names = [*names_in(address)]
+        if not names:
+            return (address, 0, True)
+        name, offset = names[0], _constant(address[address.index(names[0]) + len(names[0]) :])
+        for _ in range(_DEPTH):
+            if name in self.variables:
+                return (name, offset, True)
+            made = self.written.get(name)
+            if made is None:
+                break
+            if made.statement.opcode.name.startswith("ld.param"):
+                return (next(iter(names_in(made.statement.operands[1])), name), offset, False)
+            step = _step(made.statement)
+            if step is None:
+                break
+            name, offset = step[0], offset + step[1]
+        return (name, offset, False)
+
+    def _variables_of(self, address: str) -> frozenset[str]:
+        """The variables that an address is computed from."""
+        known = self._slices.get(address)
+        if known is not None:
+            return known
+        found: set[str] = set()
+        seen: set[str] = set()
+        waiting = [*names_in(address)]
+        while waiting and len(seen) < _DEPTH:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self.variables:
+                found.add(name)
+            made = self.written.get(name)
+            if made is not None and not made.statement.accesses:
+                waiting += made.statement.uses
+        self._slices[address] = frozenset(found)
+        return self._slices[address]
+
+
+def overlap(a: Place, b: Place) -> Overlap:
+    """Whether two accesses of one CTA may be, or are, of the same bytes."""
+    if a.space is not None and b.space is not None and not _same_memory(a.space, b.space):
+        return Overlap.NO
+    if a.variables and b.variables and not a.variables & b.variables:
+        return Overlap.NO
+    if a.root != b.root or not a.root:
+        return Overlap.MAYBE
+    if a.offset == b.offset:
+        return Overlap.SURE
+    first, second = (a, b) if a.offset < b.offset else (b, a)
+    if first.size is None:
+        return Overlap.MAYBE
+    if first.offset + first.size > second.offset:
+        return Overlap.SURE
+    # A register may have another value the next time; a variable stays where it is.
+    return Overlap.NO if a.exact and b.exact else Overlap.MAYBE
+
+
+def _same_memory(a: AddressSpace, b: AddressSpace) -> bool:
+    return a is b or (a in _SHARED and b in _SHARED)
+
+
+def _step(statement: Statement) -> tuple[str, int] | None:
+    """The register that a result is a copy of, with a constant added; None for anything else."""
+    operands = statement.operands
+    if statement.guard:
+        return None
+    if statement.operation in _COPIES and len(operands) == 2:
+        return (operands[1], 0) if _is_name(operands[1]) else None
+    if statement.operation == "mapa":
+        return (operands[1], 0)
+    if statement.operation == "add" and len(operands) == 3:
+        added = number(operands[2])
+        return None if added is None or not _is_name(operands[1]) else (operands[1], added)
+    return None
+
+
+def _is_name(text: str) -> bool:
+    return [*names_in(text)] == [text]
+
+
+def _constant(text: str) -> int:
+    """What is added to an address as it is written, as in ``+16`` or ``+-8``."""
+    value = number(text.replace(" ", "").removeprefix("+"))
+    return 0 if value is None else value

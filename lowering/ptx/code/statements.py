@@ -1,0 +1,744 @@
+"""PTX statements of any origin: what an instruction is, orders, accesses, defines and uses.
+
+An operation is known by the words of its name, read as a set: hand-written PTX has modifiers
+in any order (``ld.global.gpu.acquire``, ``ld.acquire.gpu.global``). ``ROWS`` says of each
+operation what kind it is, what its operands are, and its ordering and scope where the name has
+none. An operation without a row is opaque: it may do anything; so is a name that is no form of
+its operation (``forms``), which an assembler refuses.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from types import MappingProxyType
+
+from fencewright.lowering.ptx.code.forms import Fit, fit
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+
+
+class EffectKind(Word):
+    """What an operation is to other threads; ``none``: nothing that they could notice."""
+
+    NONE = "none"
+    MEMORY = "memory"
+    SYNC = "sync"
+    ASYNC = "async"
+    WAIT = "wait"
+    PROXY = "proxy"
+    TENSOR = "tensor"
+    CONTROL = "control"
+    OPAQUE = "opaque"
+
+
+class AccessProxy(Word):
+    """How an access reaches memory. Source: PTX ISA, "Proxies"."""
+
+    GENERIC = "generic"
+    ASYNC = "async"
+    TENSORMAP = "tensormap"
+    TEXTURE = "texture"
+    SURFACE = "surface"
+    CONSTANT = "constant"
+
+
+class OperandRole(Word):
+    """What an instruction does with an operand: an address is in brackets, or in a register."""
+
+    DEFINE = "d"
+    USE = "u"
+    READ = "r"
+    WRITE = "w"
+    UPDATE = "x"
+    MBARRIER = "m"
+    SIGNAL = "s"
+    TENSORMAP = "t"
+    TENSOR_MEMORY = "T"
+    DESCRIPTOR = "D"
+    LABEL = "L"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """One operation: ``roles`` of its operands in their order; those without one are used.
+
+    ``ordering`` and ``scope`` are those of a name that has none. ``proxy``: how its accesses
+    reach memory.
+    """
+
+    name: str
+    kind: EffectKind
+    roles: tuple[OperandRole, ...]
+    source: str
+    ordering: Ordering | None = None
+    scope: Scope | None = None
+    proxy: AccessProxy = AccessProxy.GENERIC
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that a name has to have, the first of them in front."""
+        return tuple(self.name.split())
+
+
+_K, _P = EffectKind, AccessProxy
+_WEAK, _RELAXED, _ACQUIRE = Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE
+_RELEASE, _ACQ_REL, _SC = Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST
+_CTA, _CLUSTER, _GPU = Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT
+
+_ISA = "PTX ISA"
+_DATA = f"{_ISA}, Data Movement and Conversion Instructions"
+_SYNCS = f"{_ISA}, Parallel Synchronization and Communication Instructions"
+_ASYNC = f"{_ISA}, Asynchronous copy"
+_BULK = f"{_ISA}, cp.async.bulk"
+_MBARRIER = f"{_ISA}, mbarrier"
+_TCGEN05 = f"{_ISA}, tcgen05"
+_WGMMA = f"{_ISA}, wgmma"
+_MULTIMEM = f"{_ISA}, multimem"
+_TEXTURES = f"{_ISA}, Texture Instructions; Surface Instructions"
+_CONTROL = f"{_ISA}, Control Flow Instructions"
+
+
+def _row(
+    name: str,
+    kind: EffectKind,
+    roles: str,
+    source: str,
+    ordering: Ordering | None = None,
+    scope: Scope | None = None,
+    proxy: AccessProxy = AccessProxy.GENERIC,
+) -> OperationRow:
+    return OperationRow(name, kind, tuple(map(OperandRole, roles)), source, ordering, scope, proxy)
+
+
+def _plain(source: str, roles: str, names: str) -> Iterator[OperationRow]:
+    for name in names.split():
+        yield _row(name.replace("+", " "), _K.NONE, roles, source)
+
+
+_COMPUTING = (
+    *_plain(f"{_ISA}, Integer and Extended-Precision Arithmetic Instructions", "d",
+        "add sub mul mad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi "
+        "szext bmsk dp4a dp2a addc subc madc"),
+    *_plain(f"{_ISA}, Floating Point and Half Precision Instructions", "d",
+        "testp copysign fma rcp sqrt rsqrt sin cos lg2 ex2 tanh"),
+    *_plain(f"{_ISA}, Comparison, Selection, Logic and Shift Instructions", "d",
+        "set setp selp slct and or xor not cnot lop3 shf shl shr"),
+    *_plain(_DATA, "d",
+        "mov shfl prmt cvt cvta isspacep mapa getctarank createpolicy movmatrix stacksave alloca "
+        "ld+param ld+param::entry ld+param::func"),
+    *_plain(f"{_DATA}: hints and the stack", "",
+        "prefetch prefetchu applypriority stackrestore st+param st+param::func"),
+    *_plain(f"{_SYNCS}: convergent, without an ordering of memory", "d",
+        "vote match activemask redux elect"),
+    *_plain(f"{_ISA}, Warp Level Matrix Multiply-Accumulate Instructions", "d", "mma wmma+mma"),
+    *_plain(f"{_ISA}, Video Instructions", "d",
+        "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 "
+        "vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4"),
+    *_plain(f"{_TEXTURES}: queries", "d", "txq suq istypep"),
+    *_plain(f"{_ISA}, Miscellaneous Instructions", "", "nanosleep pmevent setmaxnreg brkpt"),
+)  # fmt: skip
+
+_MEMORY = (
+    _row("ld", _K.MEMORY, "dr", f"{_DATA}: ld", _WEAK),
+    _row("ldu", _K.MEMORY, "dr", f"{_DATA}: ldu", _WEAK),
+    _row("ld nc", _K.MEMORY, "dr", f"{_DATA}: ld.global.nc", _WEAK, proxy=_P.TEXTURE),
+    _row("st", _K.MEMORY, "wu", f"{_DATA}: st", _WEAK),
+    _row("st bulk", _K.MEMORY, "wuu", f"{_DATA}: st.bulk", _WEAK),
+    _row("discard", _K.MEMORY, "w", f"{_DATA}: discard", _WEAK),
+    _row("atom", _K.MEMORY, "dxuu", f"{_SYNCS}: atom", _RELAXED, _GPU),
+    _row("red", _K.MEMORY, "xu", f"{_SYNCS}: red", _RELAXED, _GPU),
+    _row("ldmatrix", _K.MEMORY, "dr", f"{_DATA}: ldmatrix", _WEAK),
+    _row("stmatrix", _K.MEMORY, "wu", f"{_DATA}: stmatrix", _WEAK),
+    _row("wmma load", _K.MEMORY, "dr", f"{_ISA}, wmma.load", _WEAK),
+    _row("wmma store", _K.MEMORY, "wu", f"{_ISA}, wmma.store", _WEAK),
+    _row("multimem ld_reduce", _K.MEMORY, "dr", _MULTIMEM, _WEAK),
+    _row("multimem st", _K.MEMORY, "wu", _MULTIMEM, _WEAK),
+    _row(
+        "multimem red",
+        _K.MEMORY,
+        "xu",
+        f"{_MULTIMEM}: at .sys without a scope",
+        _RELAXED,
+        Scope.SYSTEM,
+    ),
+    _row("tex", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
+    _row("tld4", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
+    _row("suld", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.SURFACE),
+    _row("sust", _K.MEMORY, "", _TEXTURES, _WEAK, proxy=_P.SURFACE),
+    _row("sured", _K.MEMORY, "", _TEXTURES, _RELAXED, _GPU, proxy=_P.SURFACE),
+)
+
+_SYNCHRONISING = (
+    _row("fence", _K.SYNC, "", f"{_SYNCS}: fence", _ACQ_REL),
+    _row("membar", _K.SYNC, "", f"{_SYNCS}: membar is fence.sc", _SC),
+    _row("fence mbarrier_init", _K.SYNC, "", f"{_SYNCS}: fence.mbarrier_init", _RELEASE, _CLUSTER),
+    _row("bar sync", _K.SYNC, "", f"{_SYNCS}: bar", _ACQ_REL, _CTA),
+    _row("bar red", _K.SYNC, "d", f"{_SYNCS}: bar", _ACQ_REL, _CTA),
+    _row("bar arrive", _K.SYNC, "", f"{_SYNCS}: bar", _RELEASE, _CTA),
+    _row("bar warp sync", _K.SYNC, "", f"{_SYNCS}: bar.warp.sync", _ACQ_REL, Scope.WAVEFRONT),
+    _row("barrier sync", _K.SYNC, "", f"{_SYNCS}: barrier", _ACQ_REL, _CTA),
+    _row("barrier red", _K.SYNC, "d", f"{_SYNCS}: barrier", _ACQ_REL, _CTA),
+    _row("barrier arrive", _K.SYNC, "", f"{_SYNCS}: barrier", _RELEASE, _CTA),
+    _row("barrier cluster arrive", _K.SYNC, "", f"{_SYNCS}: barrier.cluster", _RELEASE, _CLUSTER),
+    _row("barrier cluster wait", _K.WAIT, "", f"{_SYNCS}: barrier.cluster", _ACQUIRE, _CLUSTER),
+    _row("griddepcontrol wait", _K.WAIT, "", f"{_SYNCS}: griddepcontrol", _ACQUIRE, _GPU),
+    _row("griddepcontrol launch_dependents", _K.SYNC, "", f"{_SYNCS}: griddepcontrol", _RELAXED, _GPU),
+    _row("mbarrier init", _K.SYNC, "mu", f"{_MBARRIER}.init", _WEAK),
+    _row("mbarrier inval", _K.SYNC, "m", f"{_MBARRIER}.inval", _WEAK),
+    _row("mbarrier expect_tx", _K.SYNC, "mu", f"{_MBARRIER}.expect_tx", _RELAXED, _CTA),
+    _row("mbarrier complete_tx", _K.SYNC, "mu", f"{_MBARRIER}.complete_tx", _RELAXED, _CTA),
+    _row("mbarrier arrive", _K.SYNC, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
+    _row("mbarrier arrive_drop", _K.SYNC, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
+    _row("mbarrier arrive expect_tx", _K.SYNC, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
+    _row("mbarrier arrive_drop expect_tx", _K.SYNC, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
+    _row("mbarrier test_wait", _K.WAIT, "dmu", f"{_MBARRIER}.test_wait", _ACQUIRE, _CTA),
+    _row("mbarrier try_wait", _K.WAIT, "dmuu", f"{_MBARRIER}.try_wait", _ACQUIRE, _CTA),
+    _row("mbarrier pending_count", _K.NONE, "du", f"{_MBARRIER}.pending_count"),
+)  # fmt: skip
+
+_PROXIES = (
+    _row("fence proxy alias", _K.PROXY, "", f"{_SYNCS}: fence.proxy"),
+    _row("fence proxy async", _K.PROXY, "", f"{_SYNCS}: fence.proxy", proxy=_P.ASYNC),
+    _row("fence proxy async::generic", _K.PROXY, "", f"{_SYNCS}: fence.proxy", proxy=_P.ASYNC),
+    _row("fence proxy tensormap::generic", _K.PROXY, "u", f"{_SYNCS}: fence.proxy",
+        proxy=_P.TENSORMAP),
+    _row("membar proxy", _K.PROXY, "", f"{_SYNCS}: membar.proxy"),
+    _row("tensormap replace", _K.MEMORY, "w", f"{_ISA}, tensormap.replace", _WEAK),
+    _row("tensormap cp_fenceproxy", _K.PROXY, "wr", f"{_ISA}, tensormap.cp_fenceproxy",
+        proxy=_P.TENSORMAP),
+)  # fmt: skip
+
+_COPIES = (
+    _row("cp async", _K.ASYNC, "wruu", f"{_ASYNC}: cp.async, weak and in the generic proxy", _WEAK),
+    _row("cp async commit_group", _K.SYNC, "", f"{_ASYNC}: cp.async.commit_group"),
+    _row("cp async wait_group", _K.WAIT, "", f"{_ASYNC}: cp.async.wait_group"),
+    _row("cp async wait_all", _K.WAIT, "", f"{_ASYNC}: cp.async.wait_all"),
+    _row("cp async mbarrier arrive", _K.SYNC, "m", f"{_ASYNC}: cp.async.mbarrier.arrive"),
+    _row("cp async bulk", _K.ASYNC, "wrus", _BULK, _WEAK, proxy=_P.ASYNC),
+    _row("cp async bulk prefetch", _K.NONE, "", f"{_BULK}.prefetch: a hint"),
+    _row("cp async bulk commit_group", _K.SYNC, "", f"{_BULK}.commit_group"),
+    _row("cp async bulk wait_group", _K.WAIT, "", f"{_BULK}.wait_group"),
+    _row("cp async bulk tensor", _K.TENSOR, "wts", f"{_BULK}.tensor: a load", _WEAK,
+        proxy=_P.ASYNC),
+    _row("cp async bulk tensor bulk_group", _K.TENSOR, "tr", f"{_BULK}.tensor: a store", _WEAK,
+        proxy=_P.ASYNC),
+    _row("cp async bulk prefetch tensor", _K.NONE, "t", f"{_BULK}.prefetch.tensor: a hint"),
+    _row("cp reduce async bulk", _K.ASYNC, "xrus", f"{_ISA}, cp.reduce.async.bulk", _RELAXED, _GPU,
+        proxy=_P.ASYNC),
+    _row("cp reduce async bulk tensor", _K.TENSOR, "tr", f"{_ISA}, cp.reduce.async.bulk.tensor",
+        _RELAXED, _GPU, proxy=_P.ASYNC),
+    _row("multimem cp async bulk", _K.ASYNC, "wru", _MULTIMEM, _WEAK, proxy=_P.ASYNC),
+    _row("multimem cp reduce async bulk", _K.ASYNC, "xru", _MULTIMEM, _RELAXED, _GPU,
+        proxy=_P.ASYNC),
+    _row("st async", _K.ASYNC, "wus", f"{_ISA}, st.async: in the generic proxy", _WEAK),
+    _row("st async release", _K.ASYNC, "wu", f"{_ISA}, st.async: on no mbarrier", _RELEASE, _GPU),
+    _row("red async", _K.ASYNC, "xus", f"{_ISA}, red.async: in the generic proxy", _RELAXED,
+        _CLUSTER),
+    _row("red async release", _K.ASYNC, "xu", f"{_ISA}, red.async: on no mbarrier", _RELEASE,
+        _GPU),
+    _row("clusterlaunchcontrol try_cancel", _K.ASYNC, "ws", f"{_ISA}, clusterlaunchcontrol", _WEAK,
+        proxy=_P.ASYNC),
+    _row("clusterlaunchcontrol query_cancel", _K.NONE, "d", f"{_ISA}, clusterlaunchcontrol"),
+)  # fmt: skip
+
+_TENSORS = (
+    _row("wgmma mma_async", _K.TENSOR, "dDD", _WGMMA, proxy=_P.ASYNC),
+    _row("wgmma mma_async sp", _K.TENSOR, "dDD", _WGMMA, proxy=_P.ASYNC),
+    _row("wgmma fence", _K.SYNC, "", f"{_WGMMA}.fence: registers and the async proxy"),
+    _row("wgmma commit_group", _K.SYNC, "", f"{_WGMMA}.commit_group"),
+    _row("wgmma wait_group", _K.WAIT, "", f"{_WGMMA}.wait_group"),
+    _row("tcgen05 mma", _K.TENSOR, "TDD", f"{_TCGEN05}.mma", proxy=_P.ASYNC),
+    _row("tcgen05 cp", _K.TENSOR, "TD", f"{_TCGEN05}.cp", proxy=_P.ASYNC),
+    _row("tcgen05 shift", _K.TENSOR, "T", f"{_TCGEN05}.shift"),
+    _row("tcgen05 ld", _K.TENSOR, "dT", f"{_TCGEN05}.ld"),
+    _row("tcgen05 st", _K.TENSOR, "Tu", f"{_TCGEN05}.st"),
+    _row("tcgen05 wait::ld", _K.WAIT, "", f"{_TCGEN05}.wait"),
+    _row("tcgen05 wait::st", _K.WAIT, "", f"{_TCGEN05}.wait"),
+    _row("tcgen05 commit", _K.SYNC, "s", f"{_TCGEN05}.commit"),
+    _row("tcgen05 fence::before_thread_sync", _K.SYNC, "", f"{_TCGEN05}.fence"),
+    _row("tcgen05 fence::after_thread_sync", _K.SYNC, "", f"{_TCGEN05}.fence"),
+    _row("tcgen05 alloc", _K.TENSOR, "w", f"{_TCGEN05}.alloc writes the address", _WEAK),
+    _row("tcgen05 dealloc", _K.TENSOR, "T", f"{_TCGEN05}.dealloc"),
+    _row("tcgen05 relinquish_alloc_permit", _K.TENSOR, "", f"{_TCGEN05}.alloc"),
+)
+
+_BRANCHING = (
+    _row("bra", _K.CONTROL, "L", _CONTROL),
+    _row("brx", _K.CONTROL, "uL", _CONTROL),
+    _row("call", _K.CONTROL, "", _CONTROL),
+    _row("ret", _K.CONTROL, "", _CONTROL),
+    _row("exit", _K.CONTROL, "", _CONTROL),
+    _row("trap", _K.CONTROL, "", _CONTROL),
+)
+
+ARRIVALS = frozenset(
+    f"mbarrier {arrives}{expects}"
+    for arrives in ("arrive", "arrive_drop")
+    for expects in ("", " expect_tx")
+)
+"""The operations that arrive on an mbarrier."""
+MBARRIER_WAITS = frozenset({"mbarrier try_wait", "mbarrier test_wait"})
+"""The operations that ask whether a phase of an mbarrier is complete."""
+
+ROWS: tuple[OperationRow, ...] = (
+    *_COMPUTING,
+    *_MEMORY,
+    *_SYNCHRONISING,
+    *_PROXIES,
+    *_COPIES,
+    *_TENSORS,
+    *_BRANCHING,
+)
+"""Every operation that is known."""
+
+
+_LEAST = {
+    1: "bra|cp async wait_group|cp async bulk wait_group|mbarrier inval|cp async mbarrier arrive",
+    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|not|mbarrier init|mbarrier expect_tx|elect|"
+    "mbarrier complete_tx|st async release|red async release",
+    3: "st bulk|atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|st async|"
+    "red async|cp reduce async bulk|mbarrier try_wait|mbarrier test_wait",
+    4: "selp|mad",
+}
+LEAST_OPERANDS: Mapping[str, int] = MappingProxyType(
+    {name: least for least, names in _LEAST.items() for name in names.split("|")}
+    | dict.fromkeys(ARRIVALS, 1)
+)
+"""The operands that an operation has at least, of those that are looked into. Source: PTX ISA."""
+
+
+def _index() -> Mapping[str, tuple[OperationRow, ...]]:
+    """The rows by their first word, those with most words first. Raises ``ValueError`` on twins."""
+    found: dict[str, list[OperationRow]] = {}
+    for each in ROWS:
+        found.setdefault(each.words[0], []).append(each)
+    for name, rows in found.items():
+        if len({frozenset(each.words) for each in rows}) < len(rows):
+            raise ValueError(f"two rows for one operation that begins with '{name}'")
+        rows.sort(key=lambda each: -len(each.words))
+    return MappingProxyType({name: tuple(rows) for name, rows in found.items()})
+
+
+_BY_FIRST_WORD = _index()
+
+ORDERINGS: Mapping[str, Ordering] = MappingProxyType(
+    {
+        "weak": Ordering.WEAK,
+        "relaxed": Ordering.RELAXED,
+        "acquire": Ordering.ACQUIRE,
+        "release": Ordering.RELEASE,
+        "acq_rel": Ordering.ACQ_REL,
+        "sc": Ordering.SEQ_CST,
+        "mmio": Ordering.RELAXED,
+        "volatile": Ordering.RELAXED,
+    }
+)
+"""``.sem`` qualifiers, and those that stand for one. Source: PTX ISA, ld.volatile; ld.mmio."""
+
+SCOPES: Mapping[str, Scope] = MappingProxyType(
+    {
+        "cta": Scope.WORKGROUP,
+        "cluster": Scope.CLUSTER,
+        "gpu": Scope.AGENT,
+        "gl": Scope.AGENT,
+        "sys": Scope.SYSTEM,
+    }
+)
+"""``.scope`` qualifiers; ``gl`` is membar's. Source: PTX ISA, "Scope"; "membar"."""
+
+SPACES: Mapping[str, AddressSpace] = MappingProxyType(
+    {
+        "global": AddressSpace.GLOBAL,
+        "shared": AddressSpace.LOCAL,
+        "shared::cta": AddressSpace.LOCAL,
+        "shared::cluster": AddressSpace.SHARED_CLUSTER,
+        "const": AddressSpace.CONSTANT,
+        "local": AddressSpace.PRIVATE,
+    }
+)
+"""State spaces of memory. Source: PTX ISA, "State Spaces"."""
+
+_TYPE = re.compile(r"(?:[busf]|bf|tf|ue|e)\d+(?:m\d+)?(?:x\d+)?|pred")
+_VECTOR = re.compile(r"v([248])")
+_BITS = re.compile(r"[a-z]+(\d+)(?:x(\d+))?")
+_SMALL_FLOAT = re.compile(r"(?:ue|e)\d+m\d+(?:x\d+)?")
+_MATRIX_BYTES = 16
+"""What a lane has of one 8x8 matrix of 16-bit elements, in bytes, at the address that it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """The name of an instruction, read: ``row`` is None for one that is not known.
+
+    ``ordering`` and ``scope`` are None where they mean nothing. ``spaces`` in their order: a
+    copy's destination is first. ``width`` of one element in bits, 0 if the name does not say.
+    ``modifiers``: the words that say nothing of this. ``fit``: how the name fits a form of the manual.
+    ``known``: its row if it fits; without, ``operation`` is a name that no row has, and opaque.
+    """
+
+    name: str
+    row: OperationRow | None
+    ordering: Ordering | None
+    scope: Scope | None
+    spaces: tuple[AddressSpace, ...]
+    types: tuple[str, ...]
+    width: int
+    vector: int
+    volatile: bool
+    modifiers: frozenset[str]
+    fit: Fit
+    known: OperationRow | None
+    operation: str
+    kind: EffectKind
+
+    @property
+    def type(self) -> str:
+        """The last of its types; "" if the name has none."""
+        return self.types[-1] if self.types else ""
+
+    @property
+    def problem(self) -> str:
+        """Why no assembler knows it, as a sentence without its subject; "" if it is known."""
+        if self.row is None:
+            return "is not known"
+        return f"is no form of {self.row.words[0]} ({self.fit})" if self.fit.faults else ""
+
+
+@cache
+def read_opcode(name: str) -> Opcode:
+    """What the name of an instruction says, its words taken as a set."""
+    words = name.split(".")[1:]
+    row = _row_of(name)
+    taken = set(row.words) if row is not None else set[str]()
+    rest = [word for word in words if word not in taken]
+    orderings = [ORDERINGS[word] for word in rest if word in ORDERINGS]
+    # The scope of a barrier's name is part of it: barrier.cta.sync, barrier.cluster.arrive.
+    scopes = [SCOPES[word] for word in rest if word in SCOPES]
+    volatile = "volatile" in rest
+    ordering = orderings[0] if orderings else row.ordering if row else None
+    scope = scopes[0] if scopes else None
+    if scope is None and (volatile or "mmio" in rest):
+        scope = Scope.SYSTEM
+    if scope is None and row is not None and ordering is not Ordering.WEAK:
+        scope = row.scope
+    spaces = tuple(SPACES[word] for word in words if word in SPACES)
+    types = [word for word in rest if _TYPE.fullmatch(word)]
+    vectors = [int(found[1]) for word in rest if (found := _VECTOR.fullmatch(word))]
+    said = {*ORDERINGS, *SCOPES, *SPACES}
+    fits = Fit() if row is None else fit(row.name, name)
+    known = None if fits.faults else row
+    modifiers = frozenset(w for w in rest if w not in said and w not in types)
+    return Opcode(
+        name,
+        row,
+        ordering,
+        scope,
+        spaces,
+        tuple(types),
+        _bits_of(types[-1]) if types else 0,
+        vectors[0] if vectors else 1,
+        volatile,
+        modifiers - {f"v{vectors[0]}"} if vectors else modifiers,
+        fits,
+        known,
+        known.name if known is not None else name if row is None else f"?{name}",
+        EffectKind.OPAQUE if known is None else known.kind,
+    )
+
+
+def rows_of(name: str) -> tuple[OperationRow, ...]:
+    """The rows whose words a name has, those with most of them; one if the rows are right."""
+    first, *words = name.split(".")
+    has = frozenset(words)
+    found = [each for each in _BY_FIRST_WORD.get(first, ()) if has.issuperset(each.words[1:])]
+    return tuple(each for each in found if len(each.words) == len(found[0].words))
+
+
+def _row_of(name: str) -> OperationRow | None:
+    found = rows_of(name)
+    if len(found) < 2:
+        return next(iter(found), None)
+    # Of cp.reduce.async.bulk.tensor and a store, both of which have all their words in the name.
+    return min(found, key=lambda row: fit(row.name, name).faults)
+
+
+def _bits_of(type: str) -> int:
+    if type == "pred":
+        return 1
+    if _SMALL_FLOAT.fullmatch(type):
+        return 8 * (int(type.partition("x")[2] or 1))
+    found = _BITS.fullmatch(type)
+    assert found is not None, type
+    return int(found[1]) * int(found[2] or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access of a statement: ``address`` as it is written, without its brackets.
+
+    ``space`` is None where the name does not say (generic addressing). ``size`` in bytes, None
+    if it is not known.
+    """
+
+    address: str
+    reads: bool
+    writes: bool
+    proxy: AccessProxy
+    space: AddressSpace | None
+    size: int | None
+
+
+_NAME = re.compile(r"[%$]?[A-Za-z_][\w$]*(?:\.[xyzw]\b)?|\$\d+|%\d+|\$[A-Za-z_][\w$]*")
+_SPECIAL = re.compile(
+    r"%(?:tid|ntid|ctaid|nctaid|gridid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid"
+    r"|cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid"
+    r"|lanemask_\w+|clock(?:_hi|64)?|pm\d+(?:_64)?|globaltimer(?:_lo|_hi)?|envreg\d+"
+    r"|dynamic_smem_size|total_smem_size|aggr_smem_size|reserved_smem_\w+|current_graph_exec"
+    r"|WARP_SZ)(?:\.[xyzw])?|WARP_SZ"
+)
+"""Special registers. Source: PTX ISA, Special Registers."""
+_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One instruction of PTX. ``guard`` is its predicate, ``!%p1`` if it is negated, or "".
+
+    ``operands`` as they are written. ``loops``: it is done again until it succeeds.
+    """
+
+    opcode: Opcode
+    operands: tuple[str, ...]
+    guard: str = ""
+    loops: bool = False
+    roles: tuple[tuple[OperandRole, str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Analyses ask for them at every visit of a loop.
+        object.__setattr__(self, "roles", tuple(self._roles()))
+
+    def __str__(self) -> str:
+        guard = f"@{self.guard} " if self.guard else ""
+        return f"{guard}{self.opcode.name} {', '.join(self.operands)}".rstrip()
+
+    @property
+    def row(self) -> OperationRow | None:
+        """The row of its operation; None for what is not known, or is no form of it."""
+        return self.opcode.known
+
+    @property
+    def operation(self) -> str:
+        """The words of its row, as ``mbarrier try_wait``; without one its name, which is no row's."""
+        return self.opcode.operation
+
+    @property
+    def kind(self) -> EffectKind:
+        """The kind of its operation; opaque without a row."""
+        return self.opcode.kind
+
+    @property
+    def ordering(self) -> Ordering | None:
+        """Its ordering; None where it has none to have."""
+        return None if self.opcode.known is None else self.opcode.ordering
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope of a strong access, fence or barrier."""
+        return None if self.opcode.known is None else self.opcode.scope
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it is an access or fence with an ordering other than weak."""
+        return self.ordering not in (None, Ordering.WEAK)
+
+    def with_roles(self) -> tuple[tuple[OperandRole, str], ...]:
+        """Its operands with what it does with them; without a row they are all used."""
+        return self.roles
+
+    def _roles(self) -> Iterator[tuple[OperandRole, str]]:
+        row = self.opcode.known
+        roles = row.roles if row is not None else ()
+        at = 0
+        for operand in self.operands:
+            role = roles[at] if at < len(roles) else OperandRole.USE
+            if role in _ADDRESSES and not operand.startswith("[") and _is_optional(operand):
+                # What some forms have and others leave out: a state, a mask, a size.
+                yield OperandRole.USE, operand
+                continue
+            if role is OperandRole.DEFINE and operand.startswith("[") and at + 1 < len(roles):
+                # An arrival on a remote mbarrier gives nothing back.
+                at += 1
+                role = roles[at]
+            yield role, operand
+            at += 1
+
+    def operand(self, role: OperandRole) -> str:
+        """The first operand of a role without its brackets; "" if there is none."""
+        return next((_inner(text) for each, text in self.with_roles() if each is role), "")
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """The registers that it writes."""
+        return tuple(
+            name
+            for role, operand in self.with_roles()
+            if role is OperandRole.DEFINE
+            for name in names_in(operand)
+            if name != "_"
+        )
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The names that it reads, its guard's among them: registers, variables, no labels."""
+        found = [*names_in(self.guard)]
+        for role, operand in self.with_roles():
+            if role is not OperandRole.DEFINE and role is not OperandRole.LABEL:
+                found += names_in(operand)
+        return tuple(found)
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """What it accesses in memory; of an operand that is a descriptor, its name."""
+        row = self.opcode.known
+        if row is None:
+            return ()
+        return tuple(self._accesses(row))
+
+    def _accesses(self, row: OperationRow) -> Iterator[Access]:
+        spaces = iter(self.opcode.spaces)
+        first = next(spaces, None)
+        second = next(spaces, first)
+        following = 0
+        for role, operand in self.with_roles():
+            if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
+                space = first if following == 0 else second
+                following += 1
+                reads, writes = role is not OperandRole.WRITE, role is not OperandRole.READ
+                address = _inner(operand)
+                yield Access(address, reads, writes, row.proxy, space, self._size())
+            elif role is OperandRole.TENSORMAP and row.kind is EffectKind.TENSOR:
+                following += 1
+                if "r" in row.roles:
+                    # A tensor store writes what the map is of: somewhere in global memory.
+                    yield Access("", False, True, row.proxy, AddressSpace.GLOBAL, None)
+                else:
+                    yield Access("", True, False, row.proxy, AddressSpace.GLOBAL, None)
+            elif role is OperandRole.DESCRIPTOR and not operand.startswith(("[", "{")):
+                yield Access(operand, True, False, row.proxy, AddressSpace.LOCAL, None)
+
+    def _size(self) -> int | None:
+        """How many bytes one of its accesses has."""
+        opcode, row = self.opcode, self.opcode.known
+        if row is None or row.kind is EffectKind.TENSOR:
+            return None
+        if row.name in ("ldmatrix", "stmatrix"):
+            return _MATRIX_BYTES
+        if row.name == "cp async" or (row.kind is EffectKind.ASYNC and "bulk" in row.words):
+            given = [each for each in self.operands if not each.startswith("[")]
+            found = _NUMBER.fullmatch(given[0]) if given else None
+            return None if found is None else number(found[0])
+        return opcode.width * opcode.vector // 8 or None
+
+
+_ADDRESSES = frozenset(map(OperandRole, "rwxst"))
+
+
+def _is_optional(operand: str) -> bool:
+    return not operand.startswith("[")
+
+
+def _inner(operand: str) -> str:
+    return operand[1:-1].strip() if operand.startswith("[") else operand
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The names of registers, variables and places of an inline text; no special registers."""
+    for found in _NAME.finditer(text):
+        if _SPECIAL.fullmatch(found[0]) is None:
+            yield found[0]
+
+
+def number(text: str) -> int | None:
+    """A constant of PTX as a number; None if it is none. Source: PTX ISA, Integer Constants."""
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    digits = text.rstrip("U")
+    if re.fullmatch(r"-?0[0-7]+", digits):
+        return int(digits, 8)
+    return int(digits, 0)
+
+
+# Text
+
+_GUARDED = re.compile(r"@\s*(!?)\s*([%$\w]+|\$\{?\d+\}?)\s+(.*)", re.DOTALL)
+_INSTRUCTION = re.compile(r"([a-z]\w*(?:\.[\w:]+)*)\s*(.*)", re.DOTALL)
+_OPENING, _CLOSING = "([{", ")]}"
+_REMEMBERED = 1 << 16
+"""How many texts are kept read: a file of machine-made code repeats itself."""
+
+
+@lru_cache(_REMEMBERED)
+def read_statement(text: str) -> Statement | None:
+    """One instruction, without its semicolon; None for text that is none, or lacks operands."""
+    guard = ""
+    if text.startswith("@"):
+        if (found := _GUARDED.match(text)) is None:
+            return None
+        guard, text = found[1] + found[2], found[3]
+    if (found := _INSTRUCTION.fullmatch(text)) is None:
+        return None
+    statement = Statement(read_opcode(found[1]), split_operands(found[2]), guard)
+    return statement if _is_whole(statement) else None
+
+
+def _is_whole(statement: Statement) -> bool:
+    """True of a statement with the operands that its operation needs, and addresses in brackets."""
+    row, operands = statement.opcode.row, statement.operands
+    if not all(map(_is_closed, operands)):
+        return False
+    if row is None:
+        return True
+    if len(operands) < LEAST_OPERANDS.get(row.name, 0):
+        return False
+    needed = 0 if row.kind in _ELSEWHERE else sum(each in _IN_BRACKETS for each in row.roles)
+    return sum(each.startswith("[") for each in operands) >= needed
+
+
+_IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))
+_ELSEWHERE = (EffectKind.NONE, EffectKind.TENSOR)
+"""Kinds of operations whose addresses have other forms too: descriptors, parameters."""
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+
+
+def _is_closed(operand: str) -> bool:
+    """True of an operand with something in it, in which every bracket has its counterpart."""
+    if not any(each in operand for each in _OPENING + _CLOSING):
+        return bool(operand)
+    opened: list[str] = []
+    for character in operand:
+        if character in _OPENING:
+            opened.append(character)
+        elif character in _CLOSING and (not opened or opened.pop() != _PAIRS[character]):
+            return False
+    return not opened and operand.replace(" ", "") not in ("", "[]")
+
+
+def split_operands(text: str) -> tuple[str, ...]:
+    """Operands between commas that are in no brackets, each on one line without extra space."""
+    text = " ".join(text.split())
+    if not text:
+        return ()
+    if not any(each in text for each in _OPENING):
+        return tuple(each.strip() for each in text.split(","))
+    found: list[str] = []
+    depth = start = 0
+    for at, character in enumerate(text):
+        if character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth -= 1
+        elif character == "," and not depth:
+            found.append(text[start:at].strip())
+            start = at + 1
+    found.append(text[start:].strip())
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The cost of PTX instructions and the limits of NVIDIA devices, as rows."""

@@ -1,0 +1,1 @@
+"""Passes on write-backs and invalidates of ``cdna``."""

@@ -1,0 +1,227 @@
+"""The pass ``drop-write-backs``: no write-back where nothing can be dirty that it would have to write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from xdsl.ir import Block, Operation
+
+from fencewright.lowering.cdna.caches import Reach
+from fencewright.passes.analysis.caches import (
+    VMCNT,
+    CacheCode,
+    CacheStep,
+    CacheSteps,
+    Meaning,
+    StoreThrough,
+)
+from fencewright.passes.analysis.control_flow import block_of, successors
+from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.cdna.caches.cache_pass import CachePass
+
+
+@dataclass(frozen=True)
+class DropWriteBacksPass(CachePass):
+    """Remove each ``buffer_wbl2`` before which everything has been written back already.
+
+    Runs before ``insert-waits``. The waits after a write-back stay.
+    What has to be written back by a release at agent (system) scope: stores of this wave that
+    by their policy bits did not get there, and what other waves stored and released to
+    it without having written it back that far. At the start of a kernel that is nothing at agent
+    scope; at system scope it may be anything, for an earlier kernel may have released to the
+    agent alone. A forward analysis over the whole kernel; see ``stores_of``.
+    Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
+    """
+
+    name = "drop-write-backs"
+
+    def run(self, code: CacheCode) -> None:
+        # What went changed nothing: a write-back with nothing to write back keeps every state.
+        code.erase(code.known(droppable_write_backs), solve)
+
+
+DONE, ISSUED, DIRTY = 0b00, 0b01, 0b11
+"""How far what this wave has to make available has got: the worst of all such stores.
+
+DONE: to the scope. ISSUED: what takes it there has been issued, a wait will see its end.
+DIRTY: not so.
+"""
+
+StoreStates: TypeAlias = int
+"""The lattice of the analysis, made by ``stores_of``: bits, so that two states join by ``|``.
+
+::
+
+     ...    4     3     2     1     0
+    | reading | system    | agent     |     a level: bit 0 ISSUED, both bits DIRTY
+"""
+
+_SYSTEM, _READING = 2, 4
+_ISSUED, _DIRTY = 0b0101, 0b1010
+_LEVELS = _ISSUED | _DIRTY
+_COVERED = {Reach.WORKGROUP: 0b0000, Reach.AGENT: 0b0011, Reach.SYSTEM: 0b1111}
+"""The levels that a write-back changes, by its reach."""
+
+
+def stores_of(agent: int, system: int, reading: int = 0) -> StoreStates:
+    """A state: a level for each scope, and what is being read.
+
+    ``reading``: counters with a read of a flag in flight, which may yet acquire something
+    that a write-back issued meanwhile does not cover.
+    """
+    return agent | system << _SYSTEM | reading << _READING
+
+
+def level(state: StoreStates, reach: Reach) -> int:
+    """The level of one scope."""
+    return (state if reach is Reach.AGENT else state >> _SYSTEM) & DIRTY
+
+
+AT_ENTRY = stores_of(DONE, DIRTY)
+
+
+@dataclass(slots=True)
+class Published:
+    """What publications of a work-group release, through barriers and through flags."""
+
+    barrier: StoreStates = 0
+    flag: StoreStates = 0
+
+    def add(self, meaning: Meaning, state: StoreStates) -> None:
+        """One more publication."""
+        if meaning.is_barrier:
+            self.barrier |= arrived(state)
+        else:
+            self.flag |= arrived(state)
+
+    def acquired(self, meaning: Meaning) -> StoreStates:
+        """What an acquire may receive; by a flag at system scope anything, from other kernels."""
+        return self.barrier if meaning.is_barrier else self.flag | AT_ENTRY
+
+
+def arrived(state: StoreStates) -> StoreStates:
+    """What others receive of a state: what is only in flight is not there yet."""
+    outstanding = state & _ISSUED
+    return outstanding | outstanding << 1
+
+
+class Solution(NamedTuple):
+    """What this wave has to make available where each block begins, and what is released."""
+
+    entry: Mapping[Block, StoreStates]
+    published: Published
+
+    def states(self, block: Block, steps: CacheSteps) -> list[StoreStates]:
+        """The states before each of the ``steps`` of a block, and where it ends."""
+        state = self.entry[block]
+        found = [state]
+        for _, meaning in steps:
+            state = after(meaning, state, self.published)
+            found.append(state)
+        return found
+
+
+def solve(code: CacheCode) -> Solution:
+    """The fixpoint, over publications too."""
+    return _solve(code, code.steps)
+
+
+def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
+    published = Published()
+
+    def carry(block: Block, state: StoreStates) -> StoreStates:
+        for _, meaning in steps[block]:
+            if meaning.publishes:
+                published.add(meaning, state)
+            state = after(meaning, state, published)
+        return state
+
+    while True:
+        barrier, flag = published.barrier, published.flag
+        entry = solve_forward(code.blocks, dict.fromkeys(code.entries, AT_ENTRY), carry, int.__or__)
+        for block in code.blocks:
+            if not successors(block):
+                carry(block, entry[block])
+        if (published.barrier, published.flag) == (barrier, flag):
+            return Solution(entry, published)
+
+
+def droppable_write_backs(
+    code: CacheCode, through: Mapping[Operation, StoreThrough] | None = None
+) -> list[Operation]:
+    """The write-backs that have nothing to write back, once the stores of ``through`` are so."""
+    if not code.write_backs:
+        return []
+    steps = code.steps
+    if through:
+        steps = {block: [_as_if(step, through) for step in steps[block]] for block in code.blocks}
+    solution = _solve(code, steps) if through else code.known(solve)
+    return [
+        step.op
+        for block in set([block_of(each.op) for each in code.write_backs])
+        for step, state in zip(steps[block], solution.states(block, steps[block]), strict=False)
+        if is_redundant(step, state)
+    ]
+
+
+def _as_if(step: CacheStep, through: Mapping[Operation, StoreThrough]) -> CacheStep:
+    found = through.get(step.op)
+    return step if found is None else CacheStep(step.op, found.meaning)
+
+
+def is_redundant(step: CacheStep, state: StoreStates) -> bool:
+    """Whether ``step`` is a write-back with nothing to write back."""
+    reach = step.meaning.writes_back
+    return reach is not None and level(state, reach) != DIRTY
+
+
+def after(meaning: Meaning, state: StoreStates, published: Published) -> StoreStates:
+    """The state after an operation."""
+    if meaning.waits:
+        state = _waited(meaning.waits, state)
+    if meaning.writes_back is not None:
+        return written_back(meaning.writes_back, state, published)
+    if meaning.acquires:
+        state |= published.acquired(meaning) | meaning.counters << _READING
+    if meaning.stores is not None:
+        state |= stored(meaning.stores)
+    return state
+
+
+def stored(reach: Reach) -> StoreStates:
+    """What a store that gets so far leaves to be made available."""
+    return _STORED[reach]
+
+
+_STORED = {
+    Reach.WORKGROUP: stores_of(DIRTY, DIRTY),
+    Reach.AGENT: stores_of(ISSUED, DIRTY),
+    Reach.SYSTEM: stores_of(ISSUED, ISSUED),
+}
+
+
+def written_back(reach: Reach, state: StoreStates, published: Published) -> StoreStates:
+    """What is dirty is now in flight, except what a flag's read in flight may have acquired."""
+    clean = issued(reach, state)
+    if not is_reading(state):
+        return clean
+    dirty = state & ~clean
+    return clean | (published.flag | AT_ENTRY) & (dirty | dirty >> 1)
+
+
+def issued(reach: Reach, state: StoreStates) -> StoreStates:
+    """With nothing dirty that a write-back of a reach covers."""
+    return state & ~(_DIRTY & _COVERED[reach])
+
+
+def is_reading(state: StoreStates) -> bool:
+    """Whether a read of a flag is in flight."""
+    return state >> _READING != 0
+
+
+def _waited(waits: int, state: StoreStates) -> StoreStates:
+    state &= ~(waits << _READING)
+    if waits & VMCNT:
+        dirty = state & _DIRTY
+        state &= ~_LEVELS | dirty | dirty >> 1
+    return state

@@ -1,0 +1,135 @@
+"""The pass ``sink-invalidates``: an invalidate only on the edges out of its block that need it."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Block, Operation
+
+from fencewright.lowering.cdna.caches import Caches
+from fencewright.mlir_dialects.cdna import CacheOp
+from fencewright.passes.analysis.caches import (
+    CacheCode,
+    CacheSteps,
+    Meaning,
+    counted_on,
+    is_release_wait,
+)
+from fencewright.passes.analysis.control_flow import successors
+from fencewright.passes.cdna.caches.cache_pass import CachePass
+from fencewright.passes.cdna.caches.drop_invalidates import AT_END, Needs, needed_at, solve_needs
+
+
+@dataclass(frozen=True)
+class SinkInvalidatesPass(CachePass):
+    """Move each invalidate out of a block to those edges after which it is needed.
+
+    Runs best after ``drop-invalidates``. A spin loop then invalidates once, as it ends; a
+    compare-exchange that is retried, once it has succeeded. An invalidate that every path needs
+    stays where it is. It only ever comes later, and never past what needs it
+    (``drop-invalidates`` says what that is), nor past a release's wait if others count on its
+    being over after that, nor into a loop: no path has more than before.
+    Source: LLVM AMDGPUUsage, Memory Model GFX942; certified by tests/unit/test_minimise_cdna.py.
+    """
+
+    name = "sink-invalidates"
+
+    def run(self, code: CacheCode) -> None:
+        if len(code.blocks) > 1 and code.invalidates:
+            Sinking(code).run()
+
+
+class Sinking:
+    """One work-group's code; ``needs`` is needed on some path, ``must`` on every path.
+
+    ``awaited``: the caches whose invalidates a release's wait after them has to cover.
+    """
+
+    def __init__(self, code: CacheCode):
+        self.code = code
+        self.steps = dict(code.steps)
+        self.awaited = counted_on(tgsplit=code.tgsplit)
+        self.waiting = {
+            block for block, steps in self.steps.items() if any(map(is_release_wait, steps))
+        }
+        self.needs = code.known(solve_needs)
+        self.must = _must(code, self.needs)
+        self.arriving: dict[Block, list[Pending]] = {}
+        self.gone: list[Operation] = []
+
+    def run(self) -> None:
+        """Move every invalidate that some path does not need."""
+        code = self.code
+        edges_in = {block: len(sources) for block, sources in code.predecessors.items()}
+        edges: list[tuple[Block, int, Pending]] = []
+        for block in code.blocks:
+            for pending in self._leaving(block, self.steps[block]):
+                for index, target in enumerate(successors(block)):
+                    if not pending.caches & self.needs.begin[target]:
+                        continue
+                    if edges_in[target] > 1:
+                        edges.append((block, index, pending))
+                    elif pending.caches & self.must[target] or self._is_awaited(pending, target):
+                        code.insert_at_begin(pending.op.clone(), target)
+                    else:
+                        self.arriving.setdefault(target, []).append(pending)
+        for block, index, pending in edges:
+            code.insert_on_edge(pending.op.clone(), block, index)
+        code.erase(self.gone)
+
+    def _is_awaited(self, pending: "Pending", block: Block) -> bool:
+        return block in self.waiting and bool(pending.caches & self.awaited)
+
+    def _leaving(self, block: Block, steps: CacheSteps) -> "list[Pending]":
+        """Remove the invalidates of ``block`` that not every path after them needs."""
+        leaving = self.arriving.get(block, [])
+        must = _at_end(block, self.must)
+        waited = 0
+        for step in reversed(steps):
+            caches = step.meaning.invalidates
+            if is_release_wait(step):
+                waited = self.awaited
+            if caches and not caches & (must | waited):
+                leaving = [*leaving, Pending(cast(CacheOp, step.op), caches)]
+                self.gone.append(step.op)
+                continue
+            must = _before(step.meaning, must, self.needs)
+        return leaving
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An invalidate that is being sunk, and what it invalidates."""
+
+    op: CacheOp
+    caches: int
+
+
+def _must(code: CacheCode, needs: Needs) -> dict[Block, int]:
+    """What is needed where each block begins, whichever path is taken: the greatest fixpoint."""
+    begin = dict.fromkeys(code.blocks, _ALL)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(code.blocks):
+            must = _at_end(block, begin)
+            for _, meaning in reversed(code.steps[block]):
+                must = _before(meaning, must, needs)
+            if must != begin[block]:
+                begin[block] = must
+                changed = True
+    return begin
+
+
+_ALL = int(Caches.ALL)
+
+
+def _at_end(block: Block, begin: dict[Block, int]) -> int:
+    targets = successors(block)
+    must = _ALL if targets else AT_END
+    for target in targets:
+        must &= begin[target]
+    return must
+
+
+def _before(meaning: Meaning, must: int, needs: Needs) -> int:
+    return must & ~meaning.invalidates | needed_at(meaning, needs)

@@ -1,0 +1,1 @@
+"""Passes on waits of ``cdna``."""

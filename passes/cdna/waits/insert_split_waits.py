@@ -1,0 +1,178 @@
+"""What ``insert-waits`` does where each kind of access has a counter of its own (gfx1250).
+
+Loads, stores, LDS and scalar loads count apart, and complete apart. Within loadcnt completion is told
+in order of issue, but *registers are written in any order* (llvm-project#105549): so a result's
+register may be written again only once it has arrived, even by a load that counts later.
+Source: the rules in ``fencewright.lowering.cdna.counters.scoreboard``; LLVM 24 AMDGPUUsage, Memory Model
+GFX125x.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
+
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, Token
+from fencewright.lowering.cdna.counters.split_scoreboard import SplitScoreboard, split_events_of
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.mlir_dialects.cdna import (
+    AsyncOp,
+    AtomicOp,
+    BarrierOp,
+    KernelOp,
+    TensorOp,
+    WaitOp,
+    chip_of,
+    count_attr,
+    register_of,
+)
+from fencewright.passes.analysis.control_flow import reachable_blocks
+from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps, solve
+from fencewright.passes.cdna.waits.async_waits import resolve_async_waits
+
+HELD_REGISTERS = 32
+"""How many registers results that nobody reads may occupy until a wait covers them."""
+
+_EVENTS: Mapping[tuple[str, bool], tuple[CounterEvent, ...]] = MappingProxyType(
+    {key: split_events_of(row) for key, row in INSTRUCTIONS.items()}
+)
+"""The events of each instruction, by mnemonic and whether it is an atomic that returns."""
+
+
+def split_events_at(op: Operation) -> tuple[CounterEvent, ...]:
+    """The events of a barrier, or of one of the ``COUNTED`` operations."""
+    mnemonic = cast(StringAttr, op.properties["opcode"]).data
+    return _EVENTS[mnemonic, isinstance(op, AtomicOp) and bool(op.results)]
+
+
+def split_steps_of(block: Block) -> CounterSteps:
+    """The operations of ``block`` that matter to the counters, in order."""
+    steps: CounterSteps = []
+    for op in block.ops:
+        if isinstance(op, WaitOp):
+            steps.append(CounterStep(op, (), (), op.counts))
+            continue
+        uses = [
+            value for value in op.operands if type(value) is OpResult and type(value.op) in COUNTED
+        ]
+        counts = isinstance(op, BarrierOp) or type(op) in COUNTED
+        events = split_events_at(op) if counts else ()
+        if uses or events:
+            steps.append(CounterStep(op, uses, events))
+    return steps
+
+
+class SplitDecision(NamedTuple):
+    """What is to be waited for at ``op``: before it, or if it is a wait, what is left of it."""
+
+    op: Operation
+    counts: WaitCounts
+
+
+def insert_split_waits(kernel: KernelOp) -> None:
+    """Insert and remove waits in one kernel."""
+    resolve_async_waits(kernel)
+    blocks = reachable_blocks(kernel.body)
+    steps = [split_steps_of(block) for block in blocks]
+    start = SplitScoreboard(chip_of(kernel).counters)
+    entry = solve(blocks, steps, decide, start)
+    for block, of_block in zip(blocks, steps, strict=True):
+        for decision in decide(of_block, entry[block].copy()):
+            _carry_out(decision)
+
+
+def decide(steps: CounterSteps, board: SplitScoreboard) -> list[SplitDecision]:
+    """The waits of one block, in order; ``board`` is carried to its end."""
+    decisions: list[SplitDecision] = []
+    for step in steps:
+        if step.counts is not None:
+            counts = _still_needed(step.counts, board)
+            _wait(board, counts)
+            decisions.append(SplitDecision(step.op, counts))
+            continue
+        if counts := _need(step, board):
+            _wait(board, counts)
+            decisions.append(SplitDecision(step.op, counts))
+        board.issue(step.events, step.op.results)
+    return decisions
+
+
+def _still_needed(counts: WaitCounts, board: SplitScoreboard) -> WaitCounts:
+    """Without the counters on which nothing is outstanding; those of no board stay (xcnt)."""
+    states = dict(board.states())
+    return counts.only(
+        name
+        for name, n in counts.given.items()
+        if name not in states or not states[name].satisfied(n)
+    )
+
+
+def _need(step: CounterStep, board: SplitScoreboard) -> WaitCounts:
+    tokens: list[Token] = [*step.uses]
+    if step.events:
+        # A loop may come back before an earlier result has arrived, which would then come last.
+        tokens += step.op.results
+        tokens += _crowd(step.op.results, board)
+    needs = {name: state.need(*tokens) for name, state in board.states()}
+    counts = WaitCounts(**{name: n for name, n in needs.items() if n is not None})
+    in_lds = board.counters[Counter.DSCNT]
+    if type(step.op) in _COPIES and not in_lds.satisfied(0):
+        # A copy is no access of the wave's own, with which those to LDS would be in order.
+        return counts | WaitCounts(dscnt=0)
+    return counts
+
+
+_COPIES = frozenset({AsyncOp, TensorOp})
+
+
+def _crowd(results: Iterable[SSAValue], board: SplitScoreboard) -> Iterable[SSAValue]:
+    """All results that nobody reads, if with ``results`` they would occupy too many registers."""
+    pending = {value for _, state in board.states() for value in state.stamps}
+    unread = [
+        value for value in (*cast(Iterable[SSAValue], pending), *results) if value.first_use is None
+    ]
+    occupied = sum(register_of(value).size.data for value in unread)
+    return unread if occupied > HELD_REGISTERS else ()
+
+
+def _wait(board: SplitScoreboard, counts: WaitCounts) -> None:
+    given = counts.given
+    for name, state in board.states():
+        if name in given:
+            state.wait(given[name])
+
+
+def _carry_out(decision: SplitDecision) -> None:
+    op, counts = decision
+    block, previous = op.parent, op.prev_op
+    assert block is not None
+    if not isinstance(op, WaitOp):
+        if isinstance(previous, WaitOp):
+            _set(previous, previous.counts | counts)
+        else:
+            block.insert_op_before(WaitOp.of(counts), op)
+        return
+    if not counts:
+        Rewriter.erase_op(op)
+    elif isinstance(previous, WaitOp):
+        _set(previous, previous.counts | counts)
+        for name in ("phase", "source"):
+            if name in op.properties:
+                previous.properties.setdefault(name, op.properties[name])
+        Rewriter.erase_op(op)
+    else:
+        _set(op, counts)
+
+
+def _set(wait: WaitOp, counts: WaitCounts) -> None:
+    given = counts.given
+    for name in WaitOp.COUNTERS:
+        if name in given:
+            wait.properties[name] = count_attr(given[name])
+        else:
+            wait.properties.pop(name, None)

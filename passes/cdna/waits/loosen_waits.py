@@ -1,0 +1,374 @@
+"""The pass ``loosen-waits``: an ordering wait covers what it must and nothing younger."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from fencewright.lowering.cdna.chips import CHIPS, Counter
+from fencewright.lowering.cdna.counters.scoreboard import LIMITS, CounterEvent, CounterEventKind
+from fencewright.lowering.sequence import WaitCounts
+from fencewright.lowering.vocabulary import AddressSpace, Phase
+from fencewright.mlir_dialects.cdna import (
+    INVARIANT,
+    PHASES,
+    BarrierOp,
+    KernelOp,
+    MemoryOp,
+    StoreOp,
+    WaitOp,
+    chip_of,
+    count_attr,
+)
+from fencewright.passes.analysis.caches import SHARED, counted_on
+from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
+from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.cdna.caches.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
+from fencewright.passes.cdna.dataflow import COUNTED, events_at
+
+_ACQUIRES = PHASES[Phase.WAIT]
+RELEASES = PHASES[Phase.RELEASE]
+ORDER = (_ACQUIRES, RELEASES)
+"""The phases of waits that order memory, and that of a release among them."""
+
+_VECTOR = CounterEventKind.VECTOR
+_LAST = LIMITS[Counter.VMCNT] - 1
+"""The greatest count that waits; one more means "do not wait"."""
+
+
+@dataclass(frozen=True)
+class LoosenWaitsPass(ModulePass):
+    """Raise the counts of ordering waits to what they have to cover, or take counts away.
+
+    Runs on ``cdna.kernel`` before ``insert-waits``. The wait of an acquire or of a seq_cst load
+    covers earlier atomic accesses, not the plain ones issued after them; the wait of a release
+    covers everything but private, constant and invariant memory. A release need not wait for LDS
+    if only LDS operations can observe it: a wave's are in order. Waits for data (no phase) are not
+    touched.
+    A forward analysis of ages and a backward one of who can observe; see ``Ages``.
+    Source: MI300 ISA 4.4; LLVM AMDGPUUsage, Memory Model GFX942 (load atomic seq_cst, fence
+    acquire); certified by tests/unit/test_minimise_cdna.py.
+    """
+
+    name = "loosen-waits"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in top_level(op):
+            if isinstance(kernel, KernelOp):
+                _LOOSEN[chip_of(kernel).splits_counters](kernel)
+
+
+class Age(NamedTuple):
+    """The youngest operation that a wait has to cover.
+
+    ``vmcnt``: how many certainly counted operations are younger, at least; None: nothing is
+    outstanding. ``lgkmcnt``: whether there is one. ``unordered``: whether a flat access may be
+    outstanding, covered or not: with one, nothing retires in order. ``invalidate``: whether an
+    invalidate may be in flight that others count on: only a wait for everything sees its end.
+    """
+
+    vmcnt: int | None = None
+    lgkmcnt: bool = False
+    unordered: bool = False
+    invalidate: bool = False
+
+    def join(self, other: "Age") -> "Age":
+        """What holds on either path: the fewer younger ones."""
+        ages = [each for each in (self.vmcnt, other.vmcnt) if each is not None]
+        return Age(
+            min(ages, default=None),
+            self.lgkmcnt or other.lgkmcnt,
+            self.unordered or other.unordered,
+            self.invalidate or other.invalidate,
+        )
+
+    def issue(self, event: CounterEvent, *, covered: bool) -> "Age":
+        """One more operation; ``covered``: a wait has to cover it."""
+        kind = event.kind
+        vmcnt, lgkmcnt, unordered, invalidate = self
+        if not covered:
+            if kind is CounterEventKind.FLAT:
+                return Age(vmcnt, lgkmcnt, True, invalidate)
+            if kind is not _VECTOR or vmcnt is None or vmcnt == _LAST or not event.certain:
+                return self
+            return Age(vmcnt + 1, lgkmcnt, unordered, invalidate)
+        if kind is _VECTOR:
+            return Age(0, lgkmcnt, unordered, invalidate)
+        if kind is CounterEventKind.FLAT:
+            return Age(0, True, True, invalidate)
+        if kind is CounterEventKind.LDS:
+            return Age(vmcnt, True, unordered, invalidate)
+        return Age(vmcnt, lgkmcnt, unordered, invalidate or kind is CounterEventKind.INVALIDATE)
+
+    @property
+    def greatest(self) -> int | None:
+        """The greatest count that covers it; None: there is nothing to wait for."""
+        return 0 if self.invalidate else self.vmcnt
+
+    def wait(self, counts: WaitCounts) -> "Age":
+        """After a wait."""
+        vmcnt, lgkmcnt, unordered, invalidate = self
+        if counts.vmcnt == 0 and counts.lgkmcnt == 0:
+            return Age()
+        if counts.vmcnt == 0:
+            vmcnt, invalidate = None, False
+        elif counts.vmcnt is not None and vmcnt is not None and not unordered:
+            vmcnt = None if vmcnt >= counts.vmcnt else vmcnt
+        return Age(vmcnt, lgkmcnt and counts.lgkmcnt != 0, unordered, invalidate)
+
+
+class Ages(NamedTuple):
+    """The lattice of the forward analysis: what each kind of wait has to cover."""
+
+    atomics: Age = Age()
+    everything: Age = Age()
+
+    def join(self, other: "Ages") -> "Ages":
+        """What holds on either path."""
+        return Ages(self.atomics.join(other.atomics), self.everything.join(other.everything))
+
+
+class Duty(NamedTuple):
+    """What an operation has to do with ordering waits.
+
+    ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``owed``: whether
+    the wait of an acquire, or of a release, has to cover it. ``signals``: whether others may know
+    by it that earlier operations on LDS are done. ``counts``: what a wait waits for; ``orders``:
+    whether it is that of an acquire or a release; ``releases``: which.
+    """
+
+    event: CounterEvent | None = None
+    acquired: bool = False
+    owed: bool = False
+    signals: bool = False
+    counts: WaitCounts | None = None
+    orders: bool = False
+    releases: bool = False
+
+
+class WaitLine(NamedTuple):
+    """An operation that ordering waits, or what they have to cover, depend on."""
+
+    op: Operation
+    duty: Duty
+
+
+def after(duty: Duty, ages: Ages) -> Ages:
+    """Carry the ages over an operation."""
+    if duty.counts is not None:
+        return _after_wait(duty.counts, ages)
+    if duty.event is None:
+        return ages
+    return Ages(
+        ages.atomics.issue(duty.event, covered=duty.acquired),
+        ages.everything.issue(duty.event, covered=duty.owed),
+    )
+
+
+def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
+    if isinstance(op, WaitOp):
+        phase = op.phase
+        return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
+    events = events_at(op) if type(op) in COUNTED else ()
+    signals = signals_lds(op)
+    if not events:
+        return Duty(signals=signals)
+    ordered = takes_part(op)
+    owed = ordered and (events[0].owed or _is_counted_on(op, kernel))
+    return Duty(events[0], ordered and must_be_acquired(op), owed, signals)
+
+
+def must_be_acquired(op: Operation) -> bool:
+    """Whether the wait of an acquire or a seq_cst load has to cover an operation.
+
+    Atomic accesses; and those that may be volatile, whose own waits look the same: on chips
+    whose stores have no policy bits, all stores.
+    """
+    if type(op) not in ACCESS_KIND:
+        return False
+    access = cast(MemoryOp, op)
+    if is_atomic(access):
+        return True
+    return type(op) is StoreOp and not CHIPS[_chip_of(op)].scope_bits
+
+
+def _chip_of(op: Operation) -> str:
+    kernel = op.parent_op()
+    assert isinstance(kernel, KernelOp)
+    return kernel.chip.data
+
+
+def _is_counted_on(op: Operation, kernel: KernelOp) -> bool:
+    """Whether waves that acquire from this one may count on an invalidate being over."""
+    meaning = meaning_on(op, kernel.chip.data)
+    assert meaning is not None
+    return bool(meaning.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
+
+
+def takes_part(op: Operation) -> bool:
+    """Whether others can observe when ``op`` is performed."""
+    if type(op) not in ACCESS_KIND:
+        return True
+    access = cast(MemoryOp, op)
+    space = access.row.space
+    if INVARIANT in access.attributes and space is not AddressSpace.GENERIC:
+        return False
+    return space is None or space in SHARED or is_atomic(access)
+
+
+RELEVANT = COUNTED | {WaitOp, BarrierOp}
+"""The operations that ordering waits, or what they have to cover, depend on."""
+
+WaitLines: TypeAlias = dict[Block, list[WaitLine]]
+"""The relevant operations of the blocks that control can reach, in reverse postorder."""
+
+
+def loosen_waits(kernel: KernelOp) -> None:
+    """Loosen the waits of one kernel."""
+    code = {
+        block: [op for op in block.ops if type(op) in RELEVANT]
+        for block in reachable_blocks(kernel.body)
+    }
+    if any(type(op) is WaitOp for ops in code.values() for op in ops):
+        _loosen(
+            {
+                block: [WaitLine(op, _duty_of(op, kernel)) for op in ops]
+                for block, ops in code.items()
+            }
+        )
+
+
+def _loosen_split(kernel: KernelOp) -> None:
+    """The same for a kernel of a chip that has a counter for each kind of access."""
+    from fencewright.passes.cdna.waits.loosen_split_waits import loosen_split_waits
+
+    loosen_split_waits(kernel)
+
+
+_LOOSEN = MappingProxyType({False: loosen_waits, True: _loosen_split})
+"""By whether each kind of access has a counter of its own."""
+
+
+def lds_matters_at(code: WaitLines) -> dict[Operation, bool]:
+    """For each wait: whether something that is not in LDS signals after it."""
+    signalled = _outside_signals(code)
+    found: dict[Operation, bool] = {}
+    for block, lines in code.items():
+        found.update(_backwards(block, lines, signalled))
+    return found
+
+
+def _loosen(code: WaitLines) -> None:
+    lds_matters = lds_matters_at(code)
+
+    def carry(block: Block, ages: Ages) -> Ages:
+        for line in code[block]:
+            ages = loosely_after(line, ages, lds_matters)
+        return ages
+
+    blocks = list(code)
+    entry = solve_forward(blocks, {blocks[0]: Ages()}, carry, Ages.join)
+    for block in blocks:
+        ages = entry[block]
+        for line in code[block]:
+            later = loosely_after(line, ages, lds_matters)
+            counts = _loosened(line, ages, lds_matters)
+            if counts is not None:
+                _carry_out(cast(WaitOp, line.op), counts)
+            ages = later
+
+
+def loosely_after(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
+    """Carry the ages over an operation as it will be; over a wait, as its looser form leaves them."""
+    counts = _loosened(line, ages, lds_matters)
+    return after(line.duty, ages) if counts is None else _after_wait(counts, ages)
+
+
+def _after_wait(counts: WaitCounts, ages: Ages) -> Ages:
+    return Ages(ages.atomics.wait(counts), ages.everything.wait(counts))
+
+
+def _loosened(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> WaitCounts | None:
+    """The counts that an ordering wait needs; None for anything else."""
+    counts, releases = line.duty.counts, line.duty.releases
+    if counts is None or not line.duty.orders:
+        return None
+    age = ages.everything if releases else ages.atomics
+    vmcnt = counts.vmcnt
+    if vmcnt is not None:
+        in_order = not ages.everything.unordered
+        greatest = age.greatest
+        vmcnt = None if greatest is None else max(vmcnt, greatest if in_order else 0)
+    lgkmcnt = counts.lgkmcnt
+    if lgkmcnt is not None and not age.lgkmcnt:
+        lgkmcnt = None
+    only_lds = not ages.everything.unordered
+    if lgkmcnt is not None and releases and only_lds and not lds_matters[line.op]:
+        lgkmcnt = None
+    return WaitCounts(vmcnt, lgkmcnt)
+
+
+def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
+    if not counts:
+        Rewriter.erase_op(wait)
+        return
+    for name, count in (("vmcnt", counts.vmcnt), ("lgkmcnt", counts.lgkmcnt)):
+        if count is None:
+            wait.properties.pop(name, None)
+        else:
+            wait.properties[name] = count_attr(count)
+
+
+def signals_lds(op: Operation) -> bool:
+    """Whether ``op`` may signal to others, not through LDS, that earlier LDS operations are done."""
+    if type(op) is BarrierOp:
+        return True
+    if type(op) not in ACCESS_KIND:
+        return False
+    access = cast(MemoryOp, op)
+    return access.row.space is not AddressSpace.LOCAL and is_atomic(access)
+
+
+def _before(duty: Duty, signalled: bool) -> bool:
+    if duty.counts is not None:
+        return signalled and (not duty.releases or not _is_for_lds(duty.counts))
+    return signalled or duty.signals
+
+
+def _is_for_lds(counts: WaitCounts) -> bool:
+    return 0 in (counts.lgkmcnt, counts.dscnt)
+
+
+def _outside_signals(code: WaitLines) -> dict[Block, bool]:
+    """Where each block begins: whether something signals before the next release that waits."""
+    begin = dict.fromkeys(code, False)
+    changed = len(code) > 1
+    while changed:
+        changed = False
+        for block, lines in reversed(code.items()):
+            signalled = any(begin[target] for target in successors(block))
+            for line in reversed(lines):
+                signalled = _before(line.duty, signalled)
+            if signalled != begin[block]:
+                begin[block] = signalled
+                changed = True
+    return begin
+
+
+def _backwards(
+    block: Block, lines: Sequence[WaitLine], begin: dict[Block, bool]
+) -> dict[Operation, bool]:
+    """For each wait of a block: whether something signals after it."""
+    signalled = any(begin[target] for target in successors(block))
+    result: dict[Operation, bool] = {}
+    for line in reversed(lines):
+        if line.duty.counts is not None:
+            result[line.op] = signalled
+        signalled = _before(line.duty, signalled)
+    return result

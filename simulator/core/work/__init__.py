@@ -1,0 +1,1 @@
+"""Long work: campaigns over processes, and the memory that it may take."""

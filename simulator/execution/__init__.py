@@ -1,0 +1,1 @@
+"""Whole kernels, executed lane by lane."""

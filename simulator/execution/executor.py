@@ -1,0 +1,673 @@
+"""Runs kernels lane by lane: every wave of the work-groups that are resident, over arrays.
+
+Waves take turns by segments: those first that are furthest behind, so that most run together; a
+wave that polls lets the others go first. The lanes of a wave run together as hardware has them
+(``convergence``), so that a wave's instructions count as a profiler counts them.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencewright.lowering.sequence import is_ptx
+from fencewright.simulator.execution import byte_access
+from fencewright.simulator.execution.addresses import not_aligned
+from fencewright.simulator.execution.convergence import Convergence, Rows
+from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.execution.launch import Launch, LaunchError, Memory
+from fencewright.simulator.execution.program import (
+    Argument,
+    Compute,
+    CopyStep,
+    CrossLane,
+    EndLane,
+    Executed,
+    FenceStep,
+    Jump,
+    LaneBranch,
+    LaneProgram,
+    LaneValue,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+    MemoryStep,
+    Observer,
+    Register,
+    Special,
+    Step,
+    Values,
+)
+from fencewright.simulator.execution.segments import (
+    EXIT,
+    Join,
+    Segment,
+    address_registers,
+    moved_by,
+    place_of,
+    segments_of,
+    written_by,
+)
+from fencewright.simulator.execution.spaces import Buffers, Located, OwnMemory
+
+LIMIT = 1_000_000
+"""Instructions that one wave executes at most, where not said otherwise."""
+
+_ROOM = 1 << 14
+"""Waves that run at once where not said otherwise: more than any chip has room for."""
+
+_TURN = 64
+"""After so many segments the wave runs that has waited longest."""
+
+_IDLE, _DEADLOCK = 8, 4096
+"""After so many segments that only polled, other lanes of the waves run; after so many, none ever will."""
+
+_STALE = 50_000
+"""After so many segments without a store, other lanes of the waves run."""
+
+
+def execute(
+    program: LaneProgram,
+    launch: Launch,
+    memory: Memory,
+    observe: Observer,
+    *,
+    limit: int = LIMIT,
+    resident: int | None = None,
+    in_place: bool = False,
+) -> Memory:
+    """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
+
+    ``observe`` is called with every memory instruction and fence, in the order of execution.
+    ``limit``: instructions that each wave may execute. ``resident``: work-groups that run at once
+    (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
+    in ``memory`` itself, not in a copy. Raises ``LaunchError``, also where an address comes of data
+    that was not given.
+    """
+    found = memory if in_place else memory.copy()
+    with np.errstate(all="ignore"):
+        _Execution(program, launch, found, observe, limit, resident).run()
+    return found
+
+
+_OUTSIDE = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
+"""The spaces whose addresses are those of buffers."""
+
+_Registers: TypeAlias = dict[Register, Values]
+
+
+class _Execution:
+    """One launch. Waves are numbered through the work-groups that are resident."""
+
+    def __init__(
+        self,
+        program: LaneProgram,
+        launch: Launch,
+        memory: Memory,
+        observe: Observer,
+        limit: int,
+        resident: int | None,
+    ) -> None:
+        self.program, self.launch, self.memory = program, launch, memory
+        self.observe, self.limit = observe, limit
+        self.segments = segments_of(program)
+        self.group_waves = -(-launch.threads // program.lanes)
+        self.slots = min(launch.groups, resident or max(_ROOM // self.group_waves, 1))
+        waves, lanes = self.slots * self.group_waves, program.lanes
+        self.waves = waves
+        self.lanes = Convergence(waves, lanes)
+        self.registers: list[Values | None] = [None] * program.registers
+        self.constant = _constants(program, memory)
+        self.group: Numbers = np.zeros(self.slots, dtype=np.int64)
+        self.slot_of: Numbers = np.repeat(np.arange(self.slots), self.group_waves)
+        self.wave_of: Numbers = np.tile(np.arange(self.group_waves), self.slots)
+        self.next_group = 0
+        self.buffers = Buffers(memory)
+        self.addressing = address_registers(program)
+        self.unknown = _unknown(program, memory, self.addressing)
+        resources = program.resources
+        self.shared = OwnMemory(
+            self.slots,
+            resources.shared_bytes + launch.shared,
+            "shared",
+            "; a launch may add some, as --shared BYTES",
+        )
+        self.private = OwnMemory(waves * lanes, resources.private_bytes, "private")
+        self.at_barrier: LaneFlags = np.zeros((waves, lanes), dtype=np.bool_)
+        self.barrier: Numbers = np.zeros(waves, dtype=np.int64)
+        self.executed: Numbers = np.zeros(waves, dtype=np.int64)
+        self.polled: Numbers = np.zeros(waves, dtype=np.int64)
+        self.last_run: Numbers = np.zeros(len(self.segments), dtype=np.int64)
+        self.rank: Numbers = np.array([each.rank for each in self.segments])
+        self.runs = self.idle = self.stale = 0
+        self.stored = False
+        thread = np.arange(self.group_waves * lanes).reshape(self.group_waves, lanes)
+        x, y, _ = launch.block
+        self.thread = [thread % x, thread // x % y, thread // (x * y)]
+        self.exists: LaneFlags = thread < launch.threads
+        self._begin(np.arange(self.slots))
+
+    # Which waves run
+
+    def run(self) -> None:
+        """Run until all work-groups have ended."""
+        while (waves := np.flatnonzero(self.lanes.segment != EXIT)).size:
+            rows = self._next(waves)
+            number = int(self.lanes.segment[rows[0]])
+            self._run(self.segments[number], rows)
+            self._account(number, rows)
+        if self.lanes.alive.any():
+            raise self._stuck()
+
+    def _next(self, waves: Rows) -> Rows:
+        """The waves that run now, all at the same segment."""
+        segments = self.lanes.segment[waves]
+        self.runs += 1
+        polling = self.polled[waves] > 1
+        if self.runs % _TURN == 0 or polling.all():
+            key = self.last_run[segments]
+        else:
+            key = self.rank[segments] + polling * len(self.segments)
+        chosen = segments[np.argmin(key)]
+        return waves[segments == chosen]
+
+    def _account(self, number: int, rows: Rows) -> None:
+        segment = self.segments[number]
+        self.last_run[number] = self.runs
+        self.polled[rows] = self.polled[rows] + 1 if segment.spins else 0
+        self.executed[rows] += len(segment.steps) + 1
+        if self.executed[rows].max() > self.limit:
+            raise LaunchError(
+                f"{self.program.name}: a wave has executed {self.limit} instructions and is in a "
+                "loop that does not end; if it does, give a greater limit",
+                place_of(self.program, segment),
+            )
+        self.idle = 0 if self.stored or not segment.spins else self.idle + 1
+        self.stale = 0 if self.stored else self.stale + 1
+        self.stored = False
+        if self.idle >= _DEADLOCK:
+            raise LaunchError(
+                f"{self.program.name}: every wave polls and none stores: this loop never ends; give "
+                "the memory that it polls its first value, or more resident work-groups",
+                place_of(self.program, segment),
+            )
+        if (self.idle and self.idle % _IDLE == 0) or (self.stale and self.stale % _STALE == 0):
+            every = np.arange(self.waves)
+            for row in every[self.lanes.is_split(every) & (self.lanes.segment != EXIT)]:
+                self.lanes.turn(int(row))
+
+    def _begin(self, slots: Numbers) -> None:
+        """The next work-groups begin in places that are free."""
+        new = np.arange(self.next_group, min(self.next_group + len(slots), self.launch.groups))
+        slots = slots[: len(new)]
+        if not len(slots):
+            return
+        self.next_group += len(new)
+        self.group[slots] = new
+        self.shared.clear(slots)
+        rows = (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
+        lanes = self.program.lanes
+        self.private.clear((rows[:, None] * lanes + np.arange(lanes)).reshape(-1))
+        self.executed[rows] = self.polled[rows] = 0
+        self.lanes.begin(rows, np.tile(self.exists, (len(slots), 1)))
+
+    # One segment
+
+    def _run(self, segment: Segment, rows: Rows) -> None:
+        run = _Run(self, rows)
+        for step in segment.steps:
+            _STEPS[type(step)](run, step)
+        for register in segment.stored:
+            if register not in self.constant:
+                run.store(register, run.values[register], run.active)
+        match segment.end:
+            case Jump(block, moves):
+                run.move(moves, run.active)
+                self.lanes.jump(rows, block)
+            case LaneBranch():
+                self._branch(run, segment, segment.end)
+            case EndLane():
+                self.lanes.end(rows)
+                self._after_end(rows)
+            case Join(following):
+                self._join(run, segment, following)
+
+    def _branch(self, run: "_Run", segment: Segment, branch: LaneBranch) -> None:
+        condition = np.broadcast_to(run.read(branch.condition), run.active.shape) != 0
+        taken = run.active & condition
+        other = run.active & ~condition
+        some_take, some_do_not = taken.any(axis=1), other.any(axis=1)
+        moved = [(run.sources(branch.taken.moves), taken), (run.sources(branch.other.moves), other)]
+        for values, lanes in moved:
+            for register, value in values:
+                run.store(register, value, lanes)
+        if some_take.all() and not some_do_not.any():
+            self.lanes.jump(run.rows, branch.taken.block)
+            return
+        if some_do_not.all() and not some_take.any():
+            self.lanes.jump(run.rows, branch.other.block)
+            return
+        both = some_take & some_do_not
+        for rows, block in ((some_take & ~both, branch.taken), (some_do_not & ~both, branch.other)):
+            if rows.any():
+                self.lanes.jump(run.rows[rows], block.block)
+        if both.any():
+            self.lanes.diverge(
+                run.rows[both], taken[both], branch.taken.block, branch.other.block, segment.meets
+            )
+
+    def _join(self, run: "_Run", segment: Segment, following: int) -> None:
+        self.at_barrier[run.rows] |= run.active
+        step = segment.steps[-1]
+        assert isinstance(step, FenceStep)
+        self.barrier[run.rows] = step.instruction
+        self.lanes.block(run.rows, following)
+        self._release(np.unique(self.slot_of[run.rows]))
+
+    def _release(self, slots: Numbers) -> None:
+        """Work-groups of which all lanes have come to a barrier go on."""
+        lanes = (self.slots, self.group_waves, self.program.lanes)
+        alive = self.lanes.alive.reshape(lanes)[slots]
+        there = self.at_barrier.reshape(lanes)[slots]
+        complete = (alive <= there).all(axis=(1, 2)) & there.any(axis=(1, 2))
+        if not complete.any():
+            return
+        rows = self._rows_of(slots[complete])
+        self.at_barrier[rows] = False
+        self.lanes.release(rows)
+
+    def _rows_of(self, slots: Numbers) -> Rows:
+        return (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
+
+    def _after_end(self, rows: Rows) -> None:
+        slots = np.unique(self.slot_of[rows])
+        lanes = (self.slots, -1)
+        alive = self.lanes.alive.reshape(lanes)[slots].any(axis=1)
+        if alive.any():
+            self._release(slots[alive])
+        if self.next_group < self.launch.groups and not alive.all():
+            self._begin(slots[~alive])
+
+    def _stuck(self) -> LaunchError:
+        row = int(np.flatnonzero(self.lanes.alive.any(axis=1))[0])
+        group = int(self.group[self.slot_of[row]])
+        missing = self.lanes.alive & ~self.at_barrier
+        waiting = np.flatnonzero(self.at_barrier.any(axis=1))
+        instruction = self.program.instructions[int(self.barrier[waiting[0]])]
+        return LaunchError(
+            f"{instruction.text}: work-group {group} waits for ever: "
+            f"{int(missing.any(axis=1).sum())} of its waves never come",
+            instruction.place,
+        )
+
+
+class _Unknown:
+    """The bytes of a memory that are no data given or written.
+
+    What is written is noted byte by byte, in an array of zeros that takes room only where it is.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._starts: Numbers = np.array([each.start for each in memory.buffers], dtype=np.int64)
+        self._given: LaneFlags = np.array([each.is_known for each in memory.buffers])
+        self._written: LaneFlags = np.zeros(len(memory.bytes), dtype=np.bool_)
+
+    def write(self, places: Numbers, width: int) -> None:
+        """Note what is written from each place on."""
+        for n in range(width):
+            self._written[places + n] = True
+
+    def write_all(self, first: int, count: int) -> None:
+        """Note that so many bytes are written."""
+        self._written[first : first + count] = True
+
+    def at(self, places: Numbers) -> LaneFlags:
+        """True of places whose bytes are unknown."""
+        buffer = np.searchsorted(self._starts, places, side="right") - 1
+        return ~(self._given[buffer] | self._written[places])
+
+
+def _unknown(
+    program: LaneProgram, memory: Memory, addressing: frozenset[Register]
+) -> _Unknown | None:
+    """Which bytes are not data that was given; None if no address comes of what is loaded."""
+    loaded = (
+        step.result
+        for block in program.blocks
+        for step in block.steps
+        if isinstance(step, MemoryStep)
+    )
+    if all(each.is_known for each in memory.buffers) or not addressing.intersection(
+        each for each in loaded if each is not None
+    ):
+        return None
+    return _Unknown(memory)
+
+
+def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
+    """The registers that all lanes have alike from the beginning."""
+    found: dict[Register, Values] = {}
+    writes = Counter(
+        register
+        for block in program.blocks
+        for register in (*map(written_by, block.steps), *moved_by(block.end))
+    )
+    for block in program.blocks:
+        for step in block.steps:
+            if writes[written_by(step)] > 1:
+                continue
+            if isinstance(step, Compute) and not step.operands:
+                found[step.result] = step.compute()
+            elif isinstance(step, Argument):
+                found[step.result] = np.array(memory.values[step.number], dtype=np.uint64)
+    return found
+
+
+class _Run:
+    """A segment that some waves run: ``active`` are their lanes, ``values`` what they computed."""
+
+    def __init__(self, execution: _Execution, rows: Rows) -> None:
+        self.execution = execution
+        self.rows = rows
+        self.is_all = len(rows) == execution.waves
+        active = execution.lanes.active
+        self.active: LaneFlags = active.copy() if self.is_all else active[rows]
+        self.all_active = bool(self.active.all())
+        self.values: _Registers = {}
+
+    # Registers
+
+    def read(self, register: Register) -> Values:
+        """What the lanes have in a register."""
+        found = self.values.get(register)
+        if found is None:
+            found = self.execution.constant.get(register)
+        if found is None:
+            stored = self.execution.registers[register]
+            if stored is None:
+                raise LaunchError(
+                    f"{self.execution.program.name}: register {register} has no value"
+                )
+            found = stored if self.is_all else stored[..., self.rows, :]
+            self.values[register] = found
+        return found
+
+    def store(self, register: Register, value: Values, lanes: LaneFlags) -> None:
+        """Keep a register's value in some of the lanes for later segments."""
+        registers, shape = self.execution.registers, self.execution.lanes.active.shape
+        pieces = value.shape[:-2] if value.ndim > 2 else ()
+        kept = registers[register]
+        if kept is None:
+            kept = registers[register] = np.zeros((*pieces, *shape), dtype=np.uint64)
+        if self.is_all:
+            # Never in place: others may still have the array from before.
+            registers[register] = (
+                np.broadcast_to(value, kept.shape).copy()
+                if lanes is self.active and self.all_active
+                else np.where(lanes, value, kept)
+            )
+        elif lanes is self.active and self.all_active:
+            kept[..., self.rows, :] = value
+        else:
+            kept[..., self.rows, :] = np.where(lanes, value, kept[..., self.rows, :])
+
+    def sources(self, moves: Sequence[tuple[Register, Register]]) -> list[tuple[Register, Values]]:
+        """What moves will write, read before any of them does."""
+        return [(to, self.read(source)) for to, source in moves if to != source]
+
+    def move(self, moves: Sequence[tuple[Register, Register]], lanes: LaneFlags) -> None:
+        """Copy registers, all at once."""
+        for register, value in self.sources(moves):
+            self.store(register, value, lanes)
+
+    def full(self, value: Values) -> Values:
+        """A value with all axes."""
+        shape = (*value.shape[:-2], *self.active.shape) if value.ndim > 2 else self.active.shape
+        return np.broadcast_to(value, shape)
+
+    # Steps
+
+    def compute(self, step: Compute) -> None:
+        if step.operands or step.result not in self.execution.constant:
+            self.values[step.result] = step.compute(*map(self.read, step.operands))
+
+    def cross_lane(self, step: CrossLane) -> None:
+        operands = [self.full(self.read(each)) for each in step.operands]
+        self.values[step.result] = step.compute(self.active, *operands)
+
+    def argument(self, step: Argument) -> None:
+        value = self.execution.memory.values[step.number]
+        self.values[step.result] = np.array(value, dtype=np.uint64)
+
+    def special(self, step: Special) -> None:
+        self.values[step.result] = _SPECIAL[step.value](self).astype(np.uint64)
+
+    def memory(self, step: MemoryStep) -> None:
+        instruction = self._instruction(step.instruction)
+        address = self.read(step.address)
+        if step.scalar_base is not None:
+            address = address + self.read(step.scalar_base)
+        addresses = np.broadcast_to(address.view(np.int64) + step.offset, self.active.shape)
+        located = self._locate(instruction, instruction.space, addresses, instruction.width)
+        self._tell(step.instruction, addresses)
+        width = instruction.width
+        unit = byte_access.unit_of(width, self._alignment(width))
+        if self.execution.unknown is not None and instruction.space in _OUTSIDE:
+            self._follow(step, instruction, located, self.execution.unknown, addresses)
+        if instruction.kind is MemoryAccessKind.LOAD:
+            assert step.result is not None
+            self.values[step.result] = byte_access.read(located.bytes, located.at, width, unit)
+            return
+        data = [self.read(each) for each in step.data]
+        if instruction.kind is MemoryAccessKind.STORE:
+            self.execution.stored = True
+            pieces = byte_access.pieces_of(data, width)
+            byte_access.write(located.bytes, located.at, self.active, pieces, width, unit)
+            return
+        assert step.update is not None
+        old, changes = byte_access.update(
+            located.bytes, located.at, self.active, data, step.update, width
+        )
+        self.execution.stored |= changes
+        if step.result is not None:
+            self.values[step.result] = old
+
+    def _follow(
+        self,
+        step: MemoryStep,
+        instruction: MemoryInstruction,
+        located: Located,
+        unknown: _Unknown,
+        addresses: Numbers,
+    ) -> None:
+        """What is written is known; addresses are not computed from what is not."""
+        if instruction.kind is not MemoryAccessKind.LOAD:
+            unknown.write(located.at[self.active], instruction.width)
+        elif step.result in self.execution.addressing:
+            wrong = self.active & unknown.at(located.at)
+            if wrong.any():
+                raise self._refused(
+                    instruction, addresses, instruction.width, wrong, self._not_given
+                )
+
+    def _not_given(self, address: int, _: int) -> str:
+        buffer = self.execution.buffers.buffer_at(address)
+        name = "" if buffer is None else buffer.name
+        return (
+            f"an address comes of what '{name}' holds, of which only the size is given; give it "
+            "an array, of zeros if that is what it holds"
+        )
+
+    def fence(self, step: FenceStep) -> None:
+        self._tell(step.instruction, np.zeros((len(self.rows), 0), dtype=np.int64))
+
+    def copy(self, step: CopyStep) -> None:
+        instruction = self._instruction(step.instruction)
+        outwards = instruction.kind is MemoryAccessKind.STORE
+        ends = (step.target, step.source) if outwards else (step.source, step.target)
+        outside, shared = (
+            np.broadcast_to(self.read(each).view(np.int64), self.active.shape) for each in ends
+        )
+        sizes = None if step.bytes is None else self.full(self.read(step.bytes)).view(np.int64)
+        width = instruction.width if sizes is None else sizes
+        here = self._locate(instruction, MemorySpace.GLOBAL, outside, width)
+        there = self._locate(instruction, MemorySpace.SHARED, shared, width)
+        self.execution.stored = True
+        self._tell(step.instruction, outside, sizes, shared)
+        source, target = (there, here) if outwards else (here, there)
+        if sizes is None:
+            unit = byte_access.unit_of(instruction.width, instruction.width)
+            value = byte_access.read(source.bytes, source.at, instruction.width, unit)
+            pieces = byte_access.pieces_of([value], instruction.width)
+            byte_access.write(target.bytes, target.at, self.active, pieces, instruction.width, unit)
+            return
+        unknown = self.execution.unknown if outwards else None
+        places = zip(
+            source.at[self.active], target.at[self.active], sizes[self.active], strict=True
+        )
+        for at, to, length in places:
+            target.bytes[to : to + length] = source.bytes[at : at + length]
+            if unknown is not None:
+                unknown.write_all(to, length)
+
+    # Addresses
+
+    def _instruction(self, number: int) -> MemoryInstruction:
+        instruction = self.execution.program.instructions[number]
+        assert isinstance(instruction, MemoryInstruction)
+        return instruction
+
+    def _alignment(self, width: int) -> int:
+        """PTX: natural; CDNA: words of 4 bytes. Source: PTX ISA, 6.4.1; LLVM, unaligned-access-mode."""
+        return width if is_ptx(self.execution.program.target) else min(width, 4)
+
+    def _locate(
+        self,
+        instruction: MemoryInstruction,
+        space: MemorySpace,
+        addresses: Numbers,
+        width: Numbers | int,
+    ) -> Located:
+        execution = self.execution
+        if space in _OUTSIDE:
+            found = execution.buffers.locate(addresses, self.active, width)
+            describe = execution.buffers.describe
+        elif space is MemorySpace.SHARED:
+            groups = execution.slot_of[self.rows][:, None]
+            found = execution.shared.locate(addresses, self.active, width, groups)
+            describe = execution.shared.describe
+        else:
+            lanes = self.active.shape[1]
+            owners = self.rows[:, None] * lanes + np.arange(lanes, dtype=np.int64)
+            found = execution.private.locate(addresses, self.active, width, owners)
+            describe = execution.private.describe
+        if found.wrong is not None:
+            raise self._refused(instruction, addresses, width, found.wrong, describe)
+        alignment = self._alignment(instruction.width)
+        if alignment > 1:
+            unaligned = self.active & (addresses & (alignment - 1) != 0)
+            if unaligned.any():
+                raise self._refused(
+                    instruction,
+                    addresses,
+                    width,
+                    unaligned,
+                    lambda address, _: not_aligned(address, f"{address:#x}", alignment),
+                )
+        return found
+
+    def _refused(
+        self,
+        instruction: MemoryInstruction,
+        addresses: Numbers,
+        width: Numbers | int,
+        wrong: LaneFlags,
+        describe: Callable[[int, int], str],
+    ) -> LaunchError:
+        row, lane = (int(each[0]) for each in np.nonzero(wrong))
+        wave = self.rows[row]
+        group = self.execution.group[self.execution.slot_of[wave]]
+        size = int(np.broadcast_to(width, addresses.shape)[row, lane])
+        return LaunchError(
+            f"{instruction.text}: lane {lane} of wave {self.execution.wave_of[wave]} of "
+            f"work-group {group}: {describe(int(addresses[row, lane]), size)}",
+            instruction.place,
+        )
+
+    def _tell(
+        self,
+        instruction: int,
+        addresses: Numbers,
+        sizes: Numbers | None = None,
+        copied_to: Numbers | None = None,
+    ) -> None:
+        execution = self.execution
+        groups = execution.group[execution.slot_of[self.rows]]
+        waves = execution.wave_of[self.rows]
+        execution.observe(
+            Executed(instruction, groups, waves, addresses, self.active, sizes, copied_to)
+        )
+
+
+_Handler: TypeAlias = Callable[[_Run, Step], None]
+
+_STEPS: dict[type[Step], _Handler] = {
+    Compute: _Run.compute,
+    CrossLane: _Run.cross_lane,
+    Argument: _Run.argument,
+    Special: _Run.special,
+    MemoryStep: _Run.memory,
+    CopyStep: _Run.copy,
+    FenceStep: _Run.fence,
+}  # pyright: ignore[reportAssignmentType] -- each is called with a step of its own type
+
+
+def _thread(axis: int) -> Callable[[_Run], NDArray[np.int64]]:
+    return lambda run: run.execution.thread[axis][run.execution.wave_of[run.rows]]
+
+
+def _group(axis: int) -> Callable[[_Run], NDArray[np.int64]]:
+    def found(run: _Run) -> NDArray[np.int64]:
+        x, y, _ = run.execution.launch.grid
+        number = run.execution.group[run.execution.slot_of[run.rows]]
+        return (number % x, number // x % y, number // (x * y))[axis][:, None]
+
+    return found
+
+
+def _block(axis: int) -> Callable[[_Run], NDArray[np.int64]]:
+    return lambda run: np.array(run.execution.launch.block[axis])
+
+
+def _grid(axis: int) -> Callable[[_Run], NDArray[np.int64]]:
+    return lambda run: np.array(run.execution.launch.grid[axis])
+
+
+def _lane(run: _Run) -> NDArray[np.int64]:
+    return np.arange(run.active.shape[1], dtype=np.int64)[None, :]
+
+
+def _active(run: _Run) -> NDArray[np.int64]:
+    bits = np.uint64(1) << np.arange(run.active.shape[1], dtype=np.uint64)
+    return np.where(run.active, bits, np.uint64(0)).sum(axis=1, dtype=np.uint64)[:, None]
+
+
+_SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
+    LaneValue.THREAD_X: _thread(0),
+    LaneValue.THREAD_Y: _thread(1),
+    LaneValue.THREAD_Z: _thread(2),
+    LaneValue.GROUP_X: _group(0),
+    LaneValue.GROUP_Y: _group(1),
+    LaneValue.GROUP_Z: _group(2),
+    LaneValue.BLOCK_X: _block(0),
+    LaneValue.BLOCK_Y: _block(1),
+    LaneValue.BLOCK_Z: _block(2),
+    LaneValue.GRID_X: _grid(0),
+    LaneValue.GRID_Y: _grid(1),
+    LaneValue.GRID_Z: _grid(2),
+    LaneValue.LANE: _lane,
+    LaneValue.ACTIVE: _active,
+    LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),
+}

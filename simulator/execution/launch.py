@@ -1,0 +1,280 @@
+"""What a kernel is launched with: its grid, its arguments, and the memory that they are.
+
+Buffers lie at multiples of 1 GiB, the first at 1 GiB; shared memory is a space of its own, from 0.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.ptx.performance import accesses as ptx_rows
+from fencewright.lowering.sequence import is_ptx
+from fencewright.simulator.execution.program import KernelParameter, LaneProgram, SourcePlace
+
+BASE = 1 << 30
+"""Buffers are aligned to so many bytes, and nothing lies below."""
+
+MAX_BYTES = 16 << 30
+"""All buffers together: what a machine that runs this can hold."""
+
+MAX_THREADS = 1024
+"""Threads of a work-group. Source: CUDA C++ Programming Guide, 16.2; LLVM AMDGPUUsage, 1024."""
+
+
+class LaunchError(ValueError):
+    """A launch or an execution that cannot be: where, what is wrong, and what to give instead."""
+
+    def __init__(self, reason: str, place: SourcePlace | None = None):
+        self.reason = reason
+        self.place = place
+        where = "" if place is None else f"{place.file}:{place.line}:{place.column}: "
+        super().__init__(f"{where}{reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class BufferOfSize:
+    """A buffer of which only the size is known: its bytes are 0, but no address may come of them.
+
+    What an atomic reads there counts as known: counters begin at 0.
+    """
+
+    bytes: int
+
+
+ArgumentValue: TypeAlias = int | float | BufferOfSize | NDArray[Any]
+"""A number, or a buffer: so many bytes, or an array with what is in it."""
+
+Size: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """``grid``: work-groups in x, y and z; ``block``: threads of each.
+
+    ``sample``: only so many work-groups are run, the first ones; None: all. ``shared``: bytes of
+    shared memory beyond those of the kernel's own variables.
+    """
+
+    grid: Size
+    block: Size
+    arguments: tuple[ArgumentValue, ...]
+    sample: int | None = None
+    shared: int = 0
+
+    @property
+    def groups(self) -> int:
+        """Work-groups that are run."""
+        x, y, z = self.grid
+        return x * y * z if self.sample is None else min(self.sample, x * y * z)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a work-group."""
+        x, y, z = self.block
+        return x * y * z
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Bytes of one argument: ``size`` of them from ``address``, in ``Memory.bytes`` from ``start``.
+
+    ``is_known``: they are data, not only room for it.
+    """
+
+    name: str
+    address: int
+    size: int
+    start: int
+    is_known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The global memory of a launch: the buffers, and all their bytes one buffer after another.
+
+    ``values``: of each argument its value as bits, of a buffer its address. ``arguments``: the
+    address where the kernel's arguments lie (CDNA), in a buffer of their own.
+    """
+
+    buffers: tuple[Buffer, ...]
+    bytes: NDArray[np.uint8]
+    values: tuple[int, ...]
+    arguments: int
+
+    def copy(self) -> "Memory":
+        """The same bytes in an array of their own, which takes no room for zeros."""
+        found = np.zeros(len(self.bytes), dtype=np.uint8)
+        _fill(found, self.bytes)
+        return Memory(self.buffers, found, self.values, self.arguments)
+
+    def contents(self, name: str, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+        """What is in the buffer of the parameter ``name``."""
+        found = next(each for each in self.buffers if each.name == name)
+        return self.bytes[found.start : found.start + found.size].view(dtype)
+
+
+_CHUNK = 1 << 20
+
+
+def _fill(zeros: NDArray[np.uint8], data: NDArray[np.uint8]) -> None:
+    """Copy ``data`` to as many zeros. What is 0 is not written: pages of zeros take no memory."""
+    for first in range(0, len(data), _CHUNK):
+        chunk = data[first : first + _CHUNK]
+        if chunk.any():
+            zeros[first : first + len(chunk)] = chunk
+
+
+def allocate(program: LaneProgram, launch: Launch) -> Memory:
+    """The memory that a launch begins with. Raises ``LaunchError`` for a launch that cannot be."""
+    _check_sizes(program, launch)
+    if len(launch.arguments) != len(program.parameters):
+        names = ", ".join(each.name for each in program.parameters)
+        raise LaunchError(
+            f"{program.name} takes {len(program.parameters)} arguments ({names}), "
+            f"not {len(launch.arguments)}: give a value for each"
+        )
+    values: list[int] = []
+    found: dict[str, _Contents] = {}
+    address = BASE
+    for parameter, argument in zip(program.parameters, launch.arguments, strict=True):
+        contents = _contents(parameter, argument)
+        if contents is None:
+            values.append(_number(parameter, argument))
+            continue
+        found[parameter.name] = contents
+        values.append(address)
+        address += max(-(-contents.size // BASE), 1) * BASE
+    segment = np.frombuffer(_segment(program.parameters, values), dtype=np.uint8)
+    found["the arguments"] = _Contents(len(segment), segment)
+    return _laid_out(found, tuple(values), address)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What is in a buffer; None: so many zeros."""
+
+    size: int
+    data: NDArray[np.uint8] | None
+
+
+_PADDING = 256
+
+
+def _padded(size: int) -> int:
+    return -(-size // _PADDING) * _PADDING
+
+
+def _laid_out(contents: Mapping[str, _Contents], values: tuple[int, ...], last: int) -> Memory:
+    """The buffers one after another; the arguments are at ``last``."""
+    room = sum(_padded(each.size) for each in contents.values())
+    if room > MAX_BYTES:
+        raise LaunchError(f"buffers of {room} bytes in all: at most {MAX_BYTES} can be executed")
+    memory = np.zeros(room, dtype=np.uint8)
+    buffers: list[Buffer] = []
+    start, address = 0, BASE
+    for name, each in contents.items():
+        buffers.append(Buffer(name, address, each.size, start, each.data is not None))
+        if each.data is not None:
+            _fill(memory[start : start + each.size], each.data)
+        start += _padded(each.size)
+        address += max(-(-each.size // BASE), 1) * BASE
+    return Memory(tuple(buffers), memory, values, last)
+
+
+def _check_sizes(program: LaneProgram, launch: Launch) -> None:
+    if min(*launch.grid, *launch.block) < 1:
+        raise LaunchError(
+            f"a grid of {_sized(launch.grid)} work-groups of {_sized(launch.block)} threads: "
+            "each has to be at least 1"
+        )
+    if program.block_size is not None and program.block_size != launch.block:
+        raise LaunchError(
+            f"{program.name} is compiled for work-groups of {_sized(program.block_size)} threads, "
+            f"not {_sized(launch.block)}"
+        )
+    if launch.threads > MAX_THREADS:
+        raise LaunchError(
+            f"a work-group of {launch.threads} threads does not fit: at most {MAX_THREADS}"
+        )
+    if program.most_threads is not None and launch.threads > program.most_threads:
+        raise LaunchError(
+            f"{program.name} is compiled for work-groups of up to {program.most_threads} threads, "
+            f"not {launch.threads}"
+        )
+    if launch.sample is not None and launch.sample < 1:
+        raise LaunchError(f"a sample of {launch.sample} work-groups: at least 1")
+    most = _shared_limit(program.target)
+    needed = program.resources.shared_bytes + launch.shared
+    if most is not None and needed > most:
+        raise LaunchError(
+            f"a work-group of {program.name} does not fit: it needs {needed} bytes of shared "
+            f"memory, and {program.target} has {most}"
+        )
+
+
+def _shared_limit(target: str) -> int | None:
+    """The shared memory that a work-group may have; None where that is not known."""
+    if is_ptx(target):
+        return ptx_rows.hierarchy_of(target, f"a launch on {target}").shared_block
+    return CHIPS[target].lds_bytes if target in CHIPS else None
+
+
+def _sized(size: Size) -> str:
+    return "x".join(map(str, size))
+
+
+def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents | None:
+    """What is in a buffer; None for a number. A parameter is a buffer if it gets one."""
+    if isinstance(argument, BufferOfSize):
+        if argument.bytes < 1:
+            raise LaunchError(f"{parameter.name}: a buffer of {argument.bytes} bytes: at least 1")
+        found = _Contents(argument.bytes, None)
+    elif isinstance(argument, np.ndarray) and argument.ndim:
+        if argument.dtype.hasobject:
+            raise LaunchError(f"{parameter.name}: an array of {argument.dtype}, not of numbers")
+        data = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+        found = _Contents(len(data), data)
+    else:
+        return None
+    if parameter.bits != 64:
+        raise LaunchError(f"{parameter.name} is a number of {parameter.bits} bits, not a buffer")
+    return found
+
+
+def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
+    """The bits of a number."""
+    if parameter.is_buffer:
+        raise LaunchError(f"{parameter.name} is a buffer: give its size in bytes or an array")
+    if isinstance(argument, int | np.integer):
+        if not -(1 << parameter.bits - 1) <= int(argument) < 1 << parameter.bits:
+            raise LaunchError(
+                f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
+            )
+        return int(argument) & (1 << parameter.bits) - 1
+    formats = {16: "<e", 32: "<f", 64: "<d"}
+    if parameter.bits not in formats or not isinstance(argument, float | np.floating):
+        raise LaunchError(
+            f"{parameter.name} is a number of {parameter.bits} bits, not {argument!r}"
+        )
+    try:
+        return int.from_bytes(struct.pack(formats[parameter.bits], float(argument)), "little")
+    except OverflowError:
+        raise LaunchError(
+            f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
+        ) from None
+
+
+def _segment(parameters: Sequence[KernelParameter], values: Sequence[int]) -> bytes:
+    """The arguments as they lie in memory."""
+    size = max((each.offset + max(each.bits // 8, 1) for each in parameters), default=0)
+    found = bytearray(_padded(max(size, 1)))
+    for each, value in zip(parameters, values, strict=True):
+        found[each.offset : each.offset + max(each.bits // 8, 1)] = value.to_bytes(
+            max(each.bits // 8, 1), "little"
+        )
+    return bytes(found)

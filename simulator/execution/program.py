@@ -1,0 +1,320 @@
+"""A kernel as its lanes run it: what front ends make of instructions, and what the executor runs.
+
+A value is an array of ``uint64``: of shape (..., lanes) up to 64 bits, zeros above its width; wider
+ones of shape (pieces, ..., lanes), 64 bits a piece, the lowest first. What lanes have alike may
+have length 1 in place of them, or no axis. A predicate is 0 or 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencewright.lowering.cache_policy import CachePolicy as CachePolicy
+from fencewright.lowering.cache_policy import Lookup as Lookup
+from fencewright.lowering.vocabulary import Word
+from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+
+Values: TypeAlias = NDArray[np.uint64]
+Register: TypeAlias = int
+"""The number of a register; a read has what its lane wrote last."""
+
+
+class MemorySpace(Word):
+    """Where an access goes; SCALAR is global memory through the scalar cache."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    PRIVATE = "private"
+    SCALAR = "scalar"
+
+
+class MemoryAccessKind(Word):
+    """What an access does; ATOMIC gives the old value back, REDUCTION does not."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    REDUCTION = "reduction"
+
+
+class CacheLevel(Word):
+    """The places that hold data, from a lane outwards; LAST_LEVEL is the cache at the memory."""
+
+    L1 = "L1"
+    L2 = "L2"
+    LAST_LEVEL = "last-level cache"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """Where an instruction comes from in the file that was read; lines and columns from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+# Instructions that the hardware counts
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInstruction:
+    """A load, store or atomic of one kernel: ``width`` bytes a lane.
+
+    ``text``: as it is printed. ``model``: as ``access.model_of`` takes it, None where no counts are
+    known of it. ``policy``: None for what passes no cache (shared memory). ``combines``: lanes that
+    ask for the same sector ask for it once.
+    """
+
+    text: str
+    model: str | None
+    kind: MemoryAccessKind
+    space: MemorySpace
+    width: int
+    policy: CachePolicy | None
+    place: SourcePlace | None
+    combines: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FenceInstruction:
+    """What orders: a fence, cache maintenance, a wait, a barrier; all that it does.
+
+    ``waits``: kinds of access of its own wave that have to be complete, in ``spaces``;
+    ``writes_back``: caches whose dirty lines go out; ``invalidates``: caches that lose their lines
+    (the L2: lines that are not dirty and belong to other memory). ``scope`` as the target
+    calls it, empty where it has none. ``joins``: it is a barrier of the work-group. ``in_flight``:
+    of a space so many of the newest accesses need not be complete; none where nothing is said.
+    """
+
+    text: str
+    scope: str
+    waits: frozenset[MemoryAccessKind]
+    spaces: frozenset[MemorySpace]
+    writes_back: frozenset[CacheLevel]
+    invalidates: frozenset[CacheLevel]
+    joins: bool
+    place: SourcePlace | None
+    in_flight: tuple[tuple[MemorySpace, int], ...] = ()
+
+
+CountedInstruction: TypeAlias = MemoryInstruction | FenceInstruction
+
+
+# Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Each lane by itself: ``compute`` takes the operands' values and gives the result's.
+
+    Without operands it is a constant.
+    """
+
+    result: Register
+    operands: tuple[Register, ...]
+    compute: Callable[..., Values]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CrossLane:
+    """Lanes of a wave together.
+
+    ``compute`` takes which lanes are active and then the operands, all of shape (waves, lanes), and
+    gives the result's value in that shape.
+    """
+
+    result: Register
+    operands: tuple[Register, ...]
+    compute: Callable[..., Values]
+    text: str
+
+
+class LaneValue(Word):
+    """What a lane knows about itself and its launch."""
+
+    THREAD_X = "thread x"
+    THREAD_Y = "thread y"
+    THREAD_Z = "thread z"
+    GROUP_X = "work-group x"
+    GROUP_Y = "work-group y"
+    GROUP_Z = "work-group z"
+    BLOCK_X = "threads in x"
+    BLOCK_Y = "threads in y"
+    BLOCK_Z = "threads in z"
+    GRID_X = "work-groups in x"
+    GRID_Y = "work-groups in y"
+    GRID_Z = "work-groups in z"
+    LANE = "lane"
+    ACTIVE = "active lanes"
+    """A mask with a bit for each lane of the wave that is active."""
+    ARGUMENTS = "address of the arguments"
+    """Where the kernel's arguments lie in memory (CDNA)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """What a lane knows about itself."""
+
+    result: Register
+    value: LaneValue
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Argument ``number`` of the kernel: its value, or the address of its buffer (PTX)."""
+
+    result: Register
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStep:
+    """A memory instruction: each active lane at its ``address`` plus ``offset`` bytes.
+
+    ``data``: what a store writes, or an atomic's operands. ``result``: what a load or atomic
+    gives. ``update``: of an atomic, takes the old value and ``data`` of different addresses and
+    gives the new ones; lanes with equal addresses come one after another.
+    ``scalar_base``: a register whose value is added (CDNA's scalar address).
+    """
+
+    instruction: int
+    address: Register
+    offset: int
+    data: tuple[Register, ...]
+    result: Register | None
+    update: Callable[..., Values] | None = None
+    scalar_base: Register | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStep:
+    """Bytes from global to shared memory without a register, ``source`` to ``target``.
+
+    If the instruction is a store, from shared to global memory.
+
+    With ``bytes`` None each active lane copies the instruction's ``width``; else each active
+    lane copies as many bytes as the register says (bulk copies).
+    """
+
+    instruction: int
+    target: Register
+    source: Register
+    bytes: Register | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FenceStep:
+    """A fence, write-back, invalidate, wait or barrier."""
+
+    instruction: int
+
+
+Step: TypeAlias = Compute | CrossLane | Special | Argument | MemoryStep | CopyStep | FenceStep
+
+
+# Control flow
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """To block ``block``, after ``moves`` of registers (to, from), all at once."""
+
+    block: int
+    moves: tuple[tuple[Register, Register], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneBranch:
+    """Lanes whose ``condition`` is not 0 take ``taken``, the others ``other``."""
+
+    condition: Register
+    taken: Jump
+    other: Jump
+
+
+@dataclass(frozen=True, slots=True)
+class EndLane:
+    """The lane has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneBlock:
+    """Steps without a branch, and what comes after."""
+
+    steps: tuple[Step, ...]
+    end: Jump | LaneBranch | EndLane
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """A parameter: ``bits`` wide, the address of a buffer if ``is_buffer``; ``offset`` in bytes."""
+
+    name: str
+    bits: int
+    is_buffer: bool
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What a kernel needs of a compute unit: registers of a lane, bytes of shared memory of a group.
+
+    ``vector_registers``: 32 bits each; None where only the vendor's assembler knows (PTX).
+    """
+
+    vector_registers: int | None
+    accumulation_registers: int
+    scalar_registers: int
+    shared_bytes: int
+    private_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneProgram:
+    """A kernel. Block 0 is the entry; ``instructions`` are those that steps name by number.
+
+    ``block_size``: threads in x, y and z where the kernel fixes them. ``most_threads``: of a
+    work-group, as it is compiled; None: as many as the target has.
+    """
+
+    name: str
+    target: str
+    lanes: int
+    registers: int
+    parameters: tuple[KernelParameter, ...]
+    resources: KernelResources
+    block_size: tuple[int, int, int] | None
+    instructions: tuple[CountedInstruction, ...]
+    blocks: tuple[LaneBlock, ...]
+    most_threads: int | None = None
+
+
+# What the executor tells
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """Instruction ``instruction``, run once by each of several waves: a row for each.
+
+    ``groups``: the number of each wave's work-group in the launch; ``waves``: its number in the
+    work-group. ``addresses``: in bytes, of shape (rows, lanes), of a fence empty; ``active``: of the
+    same shape, for a fence (rows, lanes) too. ``sizes``: of bulk copies, bytes of each lane.
+    """
+
+    instruction: int
+    groups: Numbers
+    waves: Numbers
+    addresses: Numbers
+    active: LaneFlags
+    sizes: Numbers | None = None
+    copied_to: Numbers | None = None
+    """Of a copy, the addresses in shared memory; ``addresses`` are those in global memory."""
+
+
+Observer: TypeAlias = Callable[[Executed], None]

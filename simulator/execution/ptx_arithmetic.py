@@ -1,0 +1,817 @@
+"""What PTX instructions compute: for each opcode a function on the values of many lanes.
+
+Numbers are rounded to nearest even, subnormals are kept, a result that is not a number is the
+canonical NaN; what an opcode asks for beyond that is in ``NOT_EXECUTED``. An ``fma`` of f64 is
+exact where the product neither overflows nor underflows, of all narrower types always.
+Source: PTX ISA, Instruction Set; tests/data/memory/h200-arithmetic.txt, computed by an H200.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.execution.program import Values
+from fencewright.simulator.execution.values import (
+    Fold,
+    flags,
+    float_bits,
+    floats,
+    low,
+    mask,
+    signed,
+    unsigned,
+)
+
+Function: TypeAlias = Callable[..., Values]
+Floats: TypeAlias = NDArray[Any]
+
+
+def unary(function: Callable[[Values], Values]) -> Function:
+    """A function of one operand."""
+    return function
+
+
+def binary(function: Callable[[Values, Values], Values]) -> Function:
+    """A function of two operands."""
+    return function
+
+
+def ternary(function: Callable[[Values, Values, Values], Values]) -> Function:
+    """A function of three operands."""
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class PtxType:
+    """A type as ``s32``, ``bf16x2`` or ``pred``: ``bits`` of one element."""
+
+    letter: str
+    bits: int
+    is_pair: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point number, or two."""
+        return self.letter in ("f", "bf")
+
+
+_TYPE = re.compile(r"(bf|[busf])(\d+)(x2)?")
+_PREDICATE = PtxType("b", 1)
+
+
+def _type_of(word: str) -> PtxType | None:
+    if word == "pred":
+        return _PREDICATE
+    found = _TYPE.fullmatch(word)
+    return None if found is None else PtxType(found[1], int(found[2]), found[3] is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opcode:
+    """An opcode in parts: ``type`` is its last type, ``to`` the one before it, if any."""
+
+    text: str
+    name: str
+    words: tuple[str, ...]
+    type: PtxType
+    to: PtxType | None
+
+    def refused(self, reason: str) -> UnsupportedError:
+        return UnsupportedError(f"'{self.text}'", f"it is not executed: {reason}")
+
+
+@cache
+def function_of(opcode: str) -> Function:
+    """What an instruction computes of its operands. Raises ``UnsupportedError``."""
+    name, *words = words_of(opcode)
+    row = ROWS.get(name)
+    types = [found for word in words if (found := _type_of(word)) is not None]
+    if row is None or not types:
+        known = ", ".join(sorted(ROWS))
+        raise UnsupportedError(f"'{opcode}'", f"it is not executed; executed are {known}")
+    others = tuple(word for word in words if _type_of(word) is None)
+    made = _Opcode(opcode, name, others, types[-1], types[-2] if len(types) > 1 else None)
+    for word in others:
+        if word in NOT_EXECUTED:
+            raise made.refused(NOT_EXECUTED[word])
+        if word not in row.words:
+            raise made.refused(f"unknown word .{word}")
+    return row.make(made)
+
+
+NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("rz", "rm", "rp"), "numbers are rounded to nearest even only"),
+        "ftz": "subnormal numbers are kept",
+        "sat": "results are not clamped",
+        "relu": "results are not clamped",
+        "wide": "the result is as wide as the operands",
+    }
+)
+"""Words of opcodes that are not executed, and why."""
+
+
+# Integers
+
+
+def _integers(opcode: _Opcode) -> int:
+    if opcode.type.is_float or opcode.type.is_pair or opcode.type.bits > 64:
+        raise opcode.refused(f"no such instruction on {opcode.text.rpartition('.')[2]}")
+    return opcode.type.bits
+
+
+def _add(opcode: _Opcode) -> Function:
+    if opcode.type.is_float:
+        return _on_floats(opcode, np.add)
+    bits = _integers(opcode)
+    return binary(lambda a, b: low(a + b, bits))
+
+
+def _sub(opcode: _Opcode) -> Function:
+    if opcode.type.is_float:
+        return _on_floats(opcode, np.subtract)
+    bits = _integers(opcode)
+    return binary(lambda a, b: low(a - b, bits))
+
+
+def _mul(opcode: _Opcode) -> Function:
+    if opcode.type.is_float:
+        return _on_floats(opcode, np.multiply)
+    bits = _integers(opcode)
+    if "hi" in opcode.words:
+        return _mul_high(opcode.type.letter == "s", bits)
+    if "lo" not in opcode.words:
+        raise opcode.refused("say .lo or .hi")
+    return binary(lambda a, b: low(a * b, bits))
+
+
+def _mul_high(is_signed: bool, bits: int) -> Function:
+    def narrow(a: Values, b: Values) -> Values:
+        if is_signed:
+            return unsigned(signed(a, bits) * signed(b, bits) >> np.int64(bits), bits)
+        return low(a, bits) * low(b, bits) >> np.uint64(bits)
+
+    def wide(a: Values, b: Values) -> Values:
+        half, ones = np.uint64(32), mask(32)
+        cross = (a >> half) * (b & ones) + ((a & ones) * (b & ones) >> half)
+        middle = (a & ones) * (b >> half) + (cross & ones)
+        high = (a >> half) * (b >> half) + (cross >> half) + (middle >> half)
+        if not is_signed:
+            return high
+        sign = np.uint64(63)
+        return high - (a >> sign) * b - (b >> sign) * a
+
+    return narrow if bits <= 32 else wide
+
+
+def _mad(opcode: _Opcode) -> Function:
+    bits = _integers(opcode)
+    if "lo" not in opcode.words:
+        raise opcode.refused("say .lo")
+    return ternary(lambda a, b, c: low(a * b + c, bits))
+
+
+def _neg(opcode: _Opcode) -> Function:
+    type_ = opcode.type
+    if type_.is_float:
+        return _negated(opcode)
+    bits = _integers(opcode)
+    return unary(lambda a: low(np.uint64(0) - a, bits))
+
+
+def _negated(opcode: _Opcode) -> Function:
+    """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200 computes."""
+    type_ = PtxType(opcode.type.letter, opcode.type.bits)
+    if type_.bits == 32:
+        return unary(lambda a: a ^ np.uint64(1 << 31))
+    if type_.bits == 64:
+        sign = np.uint64(1 << 63)
+        return unary(lambda a: np.where(np.isnan(floats(a, 64)), a, a ^ sign))
+    return _on_floats(opcode, np.negative)
+
+
+def _extreme(opcode: _Opcode) -> Function:
+    is_min = opcode.name == "min"
+    if opcode.type.is_float:
+        return _extreme_of_floats(opcode, is_min)
+    bits = _integers(opcode)
+    choose = np.minimum if is_min else np.maximum
+    if opcode.type.letter == "s":
+        return binary(lambda a, b: unsigned(choose(signed(a, bits), signed(b, bits)), bits))
+    return binary(lambda a, b: choose(low(a, bits), low(b, bits)))
+
+
+def _bitwise(opcode: _Opcode) -> Function:
+    _integers(opcode)
+    return {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[opcode.name]
+
+
+def _not(opcode: _Opcode) -> Function:
+    ones = mask(_integers(opcode))
+    return unary(lambda a: a ^ ones)
+
+
+def _shift_left(opcode: _Opcode) -> Function:
+    bits = _integers(opcode)
+    zero, limit = np.uint64(0), np.uint64(bits)
+    return binary(
+        lambda a, b: np.where(b < limit, low(a << np.minimum(b, limit - np.uint64(1)), bits), zero)
+    )
+
+
+def _shift_right(opcode: _Opcode) -> Function:
+    bits = _integers(opcode)
+    zero, limit, most = np.uint64(0), np.uint64(bits), np.uint64(bits - 1)
+    if opcode.type.letter == "s":
+        return binary(
+            lambda a, b: unsigned(signed(a, bits) >> np.minimum(b, most).astype(np.int64), bits)
+        )
+    return binary(lambda a, b: np.where(b < limit, low(a, bits) >> np.minimum(b, most), zero))
+
+
+_BYTE = np.uint64(0xFF)
+
+
+def _extract(opcode: _Opcode) -> Function:
+    """bfe: ``length`` bits from ``start``; of a signed type those above are copies of the last."""
+    bits = _integers(opcode)
+    zero, most = np.uint64(0), np.uint64(bits - 1)
+
+    def field(a: Values, start: Values, length: Values) -> Values:
+        start, length = start & _BYTE, length & _BYTE
+        moved = np.where(start <= most, a >> np.minimum(start, most), zero)
+        return moved & _ones(length)
+
+    if opcode.type.letter == "u":
+        return field
+
+    def with_sign(a: Values, start: Values, length: Values) -> Values:
+        last = np.minimum((start & _BYTE) + (length & _BYTE) - np.uint64(1), most)
+        sign = (a >> last & np.uint64(1)) * (length & _BYTE != zero)
+        above = ~_ones(
+            np.where(
+                start & _BYTE <= most,
+                np.minimum(length & _BYTE, last + np.uint64(1) - (start & _BYTE)),
+                zero,
+            )
+        )
+        return low(field(a, start, length) | above * sign, bits)
+
+    return with_sign
+
+
+def _ones(count: Values) -> Values:
+    """Ones in as many of the lowest bits."""
+    most = np.uint64(63)
+    below = (np.uint64(1) << np.minimum(count, most)) - np.uint64(1)
+    return np.where(count > most, mask(64), below)
+
+
+def _insert(opcode: _Opcode) -> Function:
+    """bfi: the lowest ``length`` bits of ``a`` into ``b`` from ``start``."""
+    bits = _integers(opcode)
+    most = np.uint64(63)
+
+    def insert(a: Values, b: Values, start: Values, length: Values) -> Values:
+        start, length = start & _BYTE, length & _BYTE
+        ones = np.where(start > most, np.uint64(0), _ones(length) << np.minimum(start, most))
+        moved = a << np.minimum(start, most)
+        return low(b & ~ones | moved & ones, bits)
+
+    return insert
+
+
+# Comparison and selection
+
+_SIGNED: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    }
+)
+_UNSIGNED = MappingProxyType(
+    {"lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal}
+)
+_JOINS = MappingProxyType({"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor})
+_COMPARISONS = (*_SIGNED, *_UNSIGNED, *(f"{each}u" for each in _SIGNED), "num", "nan")
+
+
+def _set_predicate(opcode: _Opcode) -> Function:
+    comparisons = [each for each in opcode.words if each in _COMPARISONS]
+    joins = [_JOINS[each] for each in opcode.words if each in _JOINS]
+    if len(comparisons) != 1 or len(joins) > 1:
+        raise opcode.refused("one comparison")
+    (name,) = comparisons
+    compare = _compare_floats(opcode, name) if opcode.type.is_float else _compare(opcode, name)
+    if not joins:
+        return compare
+    (join,) = joins
+    return ternary(lambda a, b, predicate: join(compare(a, b), predicate))
+
+
+def _compare(opcode: _Opcode, name: str) -> Function:
+    bits, letter = _integers(opcode), opcode.type.letter
+    if name in _UNSIGNED and letter == "u":
+        unordered = _UNSIGNED[name]
+        return binary(lambda a, b: flags(unordered(low(a, bits), low(b, bits))))
+    if name not in _SIGNED:
+        raise opcode.refused(f".{name} is not for such types")
+    compare = _SIGNED[name]
+    if letter == "s":
+        return binary(lambda a, b: flags(compare(signed(a, bits), signed(b, bits))))
+    return binary(lambda a, b: flags(compare(low(a, bits), low(b, bits))))
+
+
+def _compare_floats(opcode: _Opcode, name: str) -> Function:
+    take = _taken(opcode)
+
+    def compare(a: Values, b: Values) -> Values:
+        left, right = take(a), take(b)
+        unordered = np.isnan(left) | np.isnan(right)
+        if name in ("num", "nan"):
+            return flags(unordered if name == "nan" else ~unordered)
+        if name in _SIGNED:
+            return flags(_SIGNED[name](left, right) & ~unordered)
+        if name.removesuffix("u") in _SIGNED:
+            return flags(_SIGNED[name.removesuffix("u")](left, right) | unordered)
+        raise opcode.refused(f".{name} is not for such types")
+
+    return compare
+
+
+def _select(opcode: _Opcode) -> Function:
+    return ternary(lambda a, b, predicate: np.where(predicate != np.uint64(0), a, b))
+
+
+# Floating point
+
+
+def _bfloat(value: Values) -> Floats:
+    """bfloat16 is the upper half of a float32."""
+    return floats(low(value, 16) << np.uint64(16), 32)
+
+
+def _bfloat_bits(number: Floats) -> Values:
+    wide = np.asarray(number).astype(np.float32).view(np.uint32).astype(np.uint64)
+    even = wide >> np.uint64(16) & np.uint64(1)
+    return wide + np.uint64(0x7FFF) + even >> np.uint64(16)
+
+
+_MADE_NAN = np.uint64(0xFFF8 << 48)
+"""The NaN of f64 that comes of numbers. Source: as an H200 computes."""
+
+_CANONICAL = {16: 0x7FFF, 32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
+
+
+def _taken(opcode: _Opcode) -> Callable[[Values], Floats]:
+    """How bits become numbers."""
+    return _reader(opcode, opcode.type)
+
+
+def _reader(opcode: _Opcode, type_: PtxType) -> Callable[[Values], Floats]:
+    if type_.is_pair:
+        raise opcode.refused("a pair is not one number")
+    if type_.letter == "bf" and type_.bits == 16:
+        return _bfloat
+    if type_.letter == "f" and type_.bits in _CANONICAL:
+        return lambda value: floats(value, type_.bits)
+    raise opcode.refused("there are no such numbers")
+
+
+def _given(type_: PtxType) -> Callable[[Floats], Values]:
+    """How numbers become bits: rounded, and with the canonical NaN."""
+    nan = np.uint64(_CANONICAL[type_.bits])
+
+    def given(number: Floats) -> Values:
+        found = _bfloat_bits(number) if type_.letter == "bf" else float_bits(number, type_.bits)
+        return np.where(np.isnan(number), nan, found)
+
+    return given
+
+
+def _on_floats(opcode: _Opcode, compute: Callable[..., Floats]) -> Function:
+    """A function on numbers as one on bits; of a pair on each half."""
+    type_ = PtxType(opcode.type.letter, opcode.type.bits)
+    take, give = _reader(opcode, type_), _given(type_)
+
+    def single(*operands: Values) -> Values:
+        numbers = [take(each) for each in operands]
+        found = compute(*numbers)
+        if type_.bits < 64:
+            return give(found)
+        made = np.isnan(found) & ~np.logical_or.reduce([np.isnan(each) for each in numbers])
+        return np.where(made, _MADE_NAN, give(found))
+
+    if not opcode.type.is_pair:
+        return single
+
+    def pair(*operands: Values) -> Values:
+        half = np.uint64(16)
+        upper = single(*(each >> half for each in operands))
+        return single(*(low(each, 16) for each in operands)) | upper << half
+
+    return pair
+
+
+def _extreme_of_floats(opcode: _Opcode, is_min: bool) -> Function:
+    """The number beside a NaN, unless the opcode says .NaN; -0 is less than 0."""
+    keeps_nan = "NaN" in opcode.words
+
+    def extreme(a: Floats, b: Floats) -> Floats:
+        found = (np.fmin if is_min else np.fmax)(a, b)
+        zeros = (a == 0) & (b == 0)
+        negative = np.signbit(a) | np.signbit(b) if is_min else np.signbit(a) & np.signbit(b)
+        found = np.where(zeros, np.copysign(np.zeros_like(found), np.where(negative, -1, 1)), found)
+        either = np.isnan(a) | np.isnan(b)
+        return np.where(either, a + b, found) if keeps_nan else found
+
+    return _on_floats(opcode, extreme)
+
+
+def _fma(opcode: _Opcode) -> Function:
+    if not opcode.type.is_float:
+        raise opcode.refused("fma is for floating-point numbers")
+    return _on_floats(opcode, _fused_64 if opcode.type.bits == 64 else _fused(opcode.type))
+
+
+def _fused(type_: PtxType) -> Callable[..., Floats]:
+    """The product is exact in float64; the sum is rounded to odd, so that rounding again is exact.
+
+    Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
+    """
+
+    def fused(a: Floats, b: Floats, c: Floats) -> Floats:
+        wide = [np.asarray(each).astype(np.float64) for each in (a, b, c)]
+        found = _sum_to_odd(wide[0] * wide[1], wide[2])
+        return _single_to_odd(found) if type_.letter == "bf" else found
+
+    return fused
+
+
+def _sum_to_odd(a: Floats, b: Floats) -> Floats:
+    found, error = _two_sum(a, b)
+    return _to_odd(found, error, np.uint64)
+
+
+def _to_odd(found: Floats, error: Floats, bits: type[np.unsignedinteger[Any]]) -> Floats:
+    even = np.asarray(found).view(bits) & bits(1) == 0
+    moves = even & (error != 0) & np.isfinite(found) & np.isfinite(error)
+    towards = np.where(error > 0, np.inf, -np.inf).astype(found.dtype)
+    return np.where(moves, np.nextafter(found, towards), found)
+
+
+def _single_to_odd(number: Floats) -> Floats:
+    single = number.astype(np.float32)
+    return _to_odd(single, number - single.astype(np.float64), np.uint32)
+
+
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """A sum and what it lacks, exactly. Source: Knuth, The Art of Computer Programming, 4.2.2."""
+    found = np.asarray(a + b)
+    part = found - a
+    return found, np.asarray((a - (found - part)) + (b - part))
+
+
+def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """A product and what it lacks, exactly. Source: Dekker 1971."""
+    found = np.asarray(a * b)
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    lacks = ((a_high * b_high - found) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return found, np.asarray(lacks)
+
+
+def _halves(a: Floats) -> tuple[Floats, Floats]:
+    wide = a * np.float64(2**27 + 1)
+    high = wide - (wide - a)
+    return high, a - high
+
+
+def _fused_64(a: Floats, b: Floats, c: Floats) -> Floats:
+    product, lacks = _two_product(a, b)
+    sum_, rest = _two_sum(c, lacks)
+    high, low_ = _two_sum(product, sum_)
+    found = high + _sum_to_odd(low_, rest)
+    return np.where(np.isfinite(found), found, a * b + c)
+
+
+# Conversion
+
+
+def _convert(opcode: _Opcode) -> Function:
+    source, to = opcode.type, opcode.to
+    if to is None:
+        raise opcode.refused("it converts from one type to another")
+    if source.is_pair or to.is_pair:
+        raise opcode.refused("pairs are not converted")
+    if not source.is_float and not to.is_float:
+        return _convert_integer(source, to)
+    rounding = next((each for each in opcode.words if each in _ROUNDINGS), None)
+    if to.is_float:
+        give = _given(to)
+        if source.is_float:
+            take = _reader(opcode, source)
+            round_ = _ROUNDINGS.get(rounding or "")
+            narrow = _single_to_odd if to.letter == "bf" and source.bits == 64 else _same
+            if (source.bits, to.bits) == (64, 32) and round_ is None:
+                return unary(_narrowed)
+            return unary(lambda a: give(narrow(take(a) if round_ is None else round_(take(a)))))
+        return _integer_to_float(source, to, give)
+    take, round_ = _reader(opcode, source), _ROUNDINGS.get(rounding or "")
+    if round_ is None:
+        raise opcode.refused("say how to round: .rzi, .rni, .rmi or .rpi")
+    nan = 1 << to.bits - 1 if 64 in (source.bits, to.bits) else 0
+    return unary(lambda a: _float_to_integer(round_(take(a).astype(np.float64)), to, nan))
+
+
+def _narrowed(value: Values) -> Values:
+    """f64 to f32: NaNs keep what is in them. Source: as an H200 computes."""
+    number = floats(value, 64)
+    kept = value >> np.uint64(32) & np.uint64(1 << 31) | value >> np.uint64(29) & np.uint64(
+        0x3FFFFF
+    )
+    return np.where(np.isnan(number), kept | np.uint64(0x7FC00000), float_bits(number, 32))
+
+
+def _same(number: Floats) -> Floats:
+    return number
+
+
+_ROUNDINGS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
+    {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+)
+
+
+def _convert_integer(source: PtxType, to: PtxType) -> Function:
+    """As wide as the source type, then as the target's, and what is above that in its register."""
+    register = max(to.bits, 16)
+    of_source = signed if source.letter == "s" else low
+    if to.letter == "s" and to.bits < register:
+        return unary(
+            lambda a: unsigned(signed(of_source(a, source.bits).view(np.uint64), to.bits), register)
+        )
+    return unary(lambda a: low(np.asarray(of_source(a, source.bits)).view(np.uint64), to.bits))
+
+
+def _integer_to_float(source: PtxType, to: PtxType, give: Callable[[Floats], Values]) -> Function:
+    of_source = signed if source.letter == "s" else low
+
+    def convert(a: Values) -> Values:
+        number = of_source(a, source.bits)
+        if to.bits == 64:
+            return give(np.asarray(number).astype(np.float64))
+        if to.bits == 32:
+            return give(np.asarray(number).astype(np.float32))
+        # Exact in float64 up to 53 bits; above, the lost bits are kept as one that is odd.
+        wide = np.asarray(number).astype(np.float64)
+        error = (number - wide.astype(number.dtype)).astype(np.float64)
+        odd = _to_odd(wide, error, np.uint64)
+        return give(_single_to_odd(odd) if to.letter == "bf" else odd)
+
+    return convert
+
+
+def _float_to_integer(number: Floats, to: PtxType, nan: int) -> Values:
+    """A whole number; what is out of range becomes the nearest that is not, NaN becomes ``nan``.
+
+    Source: PTX ISA 9.0, cvt.
+    """
+    is_signed = to.letter == "s"
+    lowest = -(1 << to.bits - 1) if is_signed else 0
+    highest = (1 << to.bits - 1) - 1 if is_signed else (1 << to.bits) - 1
+    # 2^63 and 2^64 are floats, the greatest integers below them are not.
+    above, below = number >= float(highest), number < lowest
+    inside = np.where(above | below | np.isnan(number), 0, number)
+    whole = inside.astype(np.int64 if is_signed else np.uint64).view(np.uint64)
+    ones = (1 << max(to.bits, 16)) - 1
+    special = (
+        (above, highest),
+        (below, lowest & ones),
+        (np.isnan(number), _widened(nan, to) & ones),
+    )
+    for where, value in special:
+        whole = np.where(where, np.uint64(value), whole)
+    return low(whole, max(to.bits, 16))
+
+
+def _widened(bits: int, to: PtxType) -> int:
+    return bits - (1 << to.bits) if to.letter == "s" and bits >> to.bits - 1 else bits
+
+
+def _move(opcode: _Opcode) -> Function:
+    return unary(lambda a: a)
+
+
+@dataclass(frozen=True, slots=True)
+class ArithmeticRow:
+    """What makes an instruction's function, and the words that it knows beside types."""
+
+    make: Callable[[_Opcode], Function]
+    words: tuple[str, ...] = ()
+
+
+ROWS: Mapping[str, ArithmeticRow] = MappingProxyType(
+    {
+        "add": ArithmeticRow(_add, ("rn",)),
+        "sub": ArithmeticRow(_sub, ("rn",)),
+        "mul": ArithmeticRow(_mul, ("rn", "lo", "hi")),
+        "mad": ArithmeticRow(_mad, ("lo",)),
+        "fma": ArithmeticRow(_fma, ("rn",)),
+        "min": ArithmeticRow(_extreme, ("NaN",)),
+        "max": ArithmeticRow(_extreme, ("NaN",)),
+        "neg": ArithmeticRow(_neg),
+        "and": ArithmeticRow(_bitwise),
+        "or": ArithmeticRow(_bitwise),
+        "xor": ArithmeticRow(_bitwise),
+        "not": ArithmeticRow(_not),
+        "shl": ArithmeticRow(_shift_left),
+        "shr": ArithmeticRow(_shift_right),
+        "bfe": ArithmeticRow(_extract),
+        "bfi": ArithmeticRow(_insert),
+        "setp": ArithmeticRow(_set_predicate, (*_COMPARISONS, *_JOINS)),
+        "selp": ArithmeticRow(_select),
+        "cvt": ArithmeticRow(_convert, ("rn", *_ROUNDINGS)),
+        "mov": ArithmeticRow(_move),
+    }
+)
+"""Instructions by the first word of their names."""
+
+
+# Lanes of a warp together
+
+
+@cache
+def cross_lane_function_of(opcode: str) -> Function:
+    """What lanes compute together; it takes the active lanes first. Raises ``UnsupportedError``.
+
+    A lane of the member mask that is not active counts as absent.
+    """
+    found = CROSS_LANE.get(opcode.rpartition(".")[0])
+    if found is None:
+        known = ", ".join(sorted(CROSS_LANE))
+        raise UnsupportedError(f"'{opcode}'", f"it is not executed; executed are {known}")
+    return found(_type_of(opcode.rpartition(".")[2]) or _PREDICATE)
+
+
+def _shuffle(mode: str) -> Callable[[PtxType], Function]:
+    """shfl.sync: ``a`` of another lane, by ``b`` and the clamp and segments of ``c``."""
+
+    def shuffle(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
+        lane = np.arange(a.shape[-1], dtype=np.int64)
+        by, clamp = (b & np.uint64(31)).view(np.int64), (c & np.uint64(31)).view(np.int64)
+        segment = (c >> np.uint64(8) & np.uint64(31)).view(np.int64)
+        first = lane & segment
+        last = first | clamp & ~segment
+        source = {
+            "up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": first | by & ~segment
+        }[mode]  # fmt: skip
+        inside = source >= last if mode == "up" else source <= last
+        return np.take_along_axis(a, np.where(inside, source, lane), axis=-1)
+
+    return lambda _: shuffle
+
+
+def _member(active: LaneFlags, members: Values) -> LaneFlags:
+    lane = np.arange(active.shape[-1], dtype=np.uint64)
+    return active & (members >> lane & np.uint64(1) != 0)
+
+
+def _vote(mode: str) -> Callable[[PtxType], Function]:
+    def vote(active: LaneFlags, predicate: Values, members: Values) -> Values:
+        there = _member(active, members)
+        yes = there & (predicate != 0)
+        if mode == "ballot":
+            bits = np.where(yes, np.uint64(1) << np.arange(yes.shape[-1], dtype=np.uint64), 0)
+            return bits.sum(axis=-1, dtype=np.uint64, keepdims=True)
+        if mode == "any":
+            return flags(yes.any(axis=-1, keepdims=True))
+        return flags((yes | ~there).all(axis=-1, keepdims=True))
+
+    return lambda _: vote
+
+
+_EMPTY_MIN, _EMPTY_MAX = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+def _redux(reduce: Callable[..., Numbers], nothing: int) -> Callable[[PtxType], Function]:
+    def of(type_: PtxType) -> Function:
+        of_value = signed if type_.letter == "s" else low
+
+        def redux(active: LaneFlags, a: Values, members: Values) -> Values:
+            number = np.asarray(of_value(a, type_.bits)).astype(np.int64)
+            kept = np.where(_member(active, members), number, nothing)
+            return unsigned(reduce(kept, axis=-1, keepdims=True), type_.bits)
+
+        return redux
+
+    return of
+
+
+CROSS_LANE: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
+    {
+        **{f"shfl.sync.{mode}": _shuffle(mode) for mode in ("up", "down", "bfly", "idx")},
+        **{f"vote.sync.{mode}": _vote(mode) for mode in ("ballot", "any", "all")},
+        "redux.sync.add": _redux(np.sum, 0),
+        "redux.sync.min": _redux(np.min, _EMPTY_MIN),
+        "redux.sync.max": _redux(np.max, _EMPTY_MAX),
+        "redux.sync.and": _redux(np.bitwise_and.reduce, -1),
+        "redux.sync.or": _redux(np.bitwise_or.reduce, 0),
+        "redux.sync.xor": _redux(np.bitwise_xor.reduce, 0),
+    }
+)
+"""Instructions of a warp by their names without the type."""
+
+
+# Atomics
+
+
+@cache
+def update_of(operation: str) -> Function:
+    """What an atomic leaves of the old value and its operands; ``operation`` as ``add.u32``.
+
+    Raises ``UnsupportedError``.
+    """
+    name, _, type_ = operation.rpartition(".")
+    kind = name.split(".")[0]
+    if operation == "add.f32":
+        return _flushed(function_of(operation))
+    if kind in ("add", "min", "max", "and", "or", "xor"):
+        function = function_of(f"{kind}.{type_}")
+        return function if type_.startswith(("f", "bf")) else Fold(function)
+    if kind in _UPDATES:
+        return _UPDATES[kind]
+    raise UnsupportedError(f"atom '{operation}'", "it is not executed")
+
+
+def _swap(old: Values, compare: Values, new: Values) -> Values:
+    same = old == compare
+    if old.ndim > 1:
+        same = same.all(axis=0)
+    return np.where(same, new, old)
+
+
+def _increment(old: Values, limit: Values) -> Values:
+    return np.where(old >= limit, np.uint64(0), old + np.uint64(1))
+
+
+def _decrement(old: Values, limit: Values) -> Values:
+    wraps = (old == 0) | (old > limit)
+    return np.where(wraps, limit, old - np.uint64(1))
+
+
+_UPDATES: Mapping[str, Function] = MappingProxyType(
+    {"exch": Fold(lambda old, data: data), "cas": _swap, "inc": _increment, "dec": _decrement}
+)
+
+
+def _flushed(function: Function) -> Function:
+    """f32 sums in global memory have no subnormal numbers. Source: PTX ISA, atom: .add.f32."""
+
+    def flush(value: Values) -> Values:
+        exponent = value & np.uint64(0x7F800000)
+        return np.where(exponent == 0, value & np.uint64(0x80000000), value)
+
+    return binary(lambda old, data: flush(function(flush(old), flush(data))))
+
+
+# Several registers as one
+
+
+def split(at: int, bits: int) -> Function:
+    """The ``bits`` from bit ``at`` of a value of up to 128 bits."""
+    piece, shift = divmod(at, 64)
+
+    def part(whole: Values) -> Values:
+        word = whole[piece] if whole.ndim > 2 else whole
+        return low(word >> np.uint64(shift), bits)
+
+    return part
+
+
+def joined(sizes: Sequence[int]) -> Function:
+    """One value of several, the first one lowest; of 128 bits in two pieces."""
+    places = [sum(sizes[:n]) for n in range(len(sizes))]
+
+    def whole(*parts: Values) -> Values:
+        words = [np.zeros((), dtype=np.uint64)] * -(-sum(sizes) // 64)
+        for at, bits, part in zip(places, sizes, parts, strict=True):
+            piece, shift = divmod(at, 64)
+            words[piece] = words[piece] | low(part, bits) << np.uint64(shift)
+        if len(words) == 1:
+            return words[0]
+        shape = np.broadcast_shapes((1, 1), *(np.shape(each) for each in words))
+        return np.stack([np.broadcast_to(each, shape) for each in words])
+
+    return whole

@@ -1,0 +1,104 @@
+"""Where lanes' addresses lie: in a buffer, in shared memory of a work-group, in a lane's own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fencewright.simulator.execution.byte_access import Bytes
+from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.execution.launch import BASE, Buffer, Memory
+
+_PADDING = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Located:
+    """Places in ``bytes`` of each lane's address; ``wrong``: active lanes that have none."""
+
+    bytes: Bytes
+    at: Numbers
+    wrong: LaneFlags | None
+
+
+class Buffers:
+    """Global memory: the buffers of a launch."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        pages = max(each.address + each.size for each in memory.buffers) // BASE + 2
+        self._buffers: list[Buffer | None] = [None] * pages
+        self._end: Numbers = np.zeros(pages, dtype=np.int64)
+        self._shift: Numbers = np.zeros(pages, dtype=np.int64)
+        for each in memory.buffers:
+            first = each.address // BASE
+            for page in range(first, first + max(-(-each.size // BASE), 1)):
+                self._buffers[page] = each
+                self._end[page] = each.address + each.size
+                self._shift[page] = each.address - each.start
+
+    def locate(self, addresses: Numbers, active: LaneFlags, width: Numbers | int) -> Located:
+        """Where accesses of ``width`` bytes are; inactive lanes have any address."""
+        page = addresses // BASE
+        first = min(max(int(page.flat[0]), 0), len(self._buffers) - 1)
+        if bool((page == first).all()):
+            end, shift = self._end[first], self._shift[first]
+        else:
+            page = np.minimum(np.maximum(page, 0), len(self._buffers) - 1)
+            end, shift = self._end[page], self._shift[page]
+        wrong = active & ((addresses + width > end) | (addresses < BASE))
+        at = addresses - shift
+        if not active.all():
+            at = np.where(active, at, 0)
+        return Located(self.memory.bytes, at, wrong if wrong.any() else None)
+
+    def describe(self, address: int, width: int) -> str:
+        """Why there is nothing at an address, and what to give instead."""
+        page = address // BASE
+        buffer = self._buffers[page] if 0 <= page < len(self._buffers) else None
+        if buffer is None:
+            return f"address {address:#x} is in no buffer; the first is at {BASE:#x}"
+        beyond = address + width - buffer.address - buffer.size
+        return (
+            f"address {address:#x} is {beyond} bytes beyond the {buffer.size} bytes of "
+            f"'{buffer.name}'; give it {buffer.size + beyond} or more"
+        )
+
+    def buffer_at(self, address: int) -> Buffer | None:
+        """The buffer that has an address."""
+        return self._buffers[address // BASE]
+
+
+class OwnMemory:
+    """Memory of which each owner, a work-group or a lane, has ``size`` bytes from 0.
+
+    ``remedy``: what one may do who needs more.
+    """
+
+    def __init__(self, owners: int, size: int, name: str, remedy: str = "") -> None:
+        self.size = size
+        self.name = name
+        self._remedy = remedy
+        self._room = -(-size // _PADDING) * _PADDING
+        self.bytes: Bytes = np.zeros(max(owners * self._room, _PADDING), dtype=np.uint8)
+
+    def clear(self, owners: Numbers) -> None:
+        """New owners find zeros."""
+        if self._room:
+            self.bytes.reshape(-1, self._room)[owners] = 0
+
+    def locate(
+        self, addresses: Numbers, active: LaneFlags, width: Numbers | int, owners: Numbers
+    ) -> Located:
+        """Where accesses are; ``owners``: the number of each lane's owner."""
+        wrong = active & ((addresses < 0) | (addresses + width > self.size))
+        at = addresses + owners * self._room
+        if not active.all():
+            at = np.where(active, at, 0)
+        return Located(self.bytes, at, wrong if wrong.any() else None)
+
+    def describe(self, address: int, width: int) -> str:
+        """Why there is nothing at an address."""
+        return (
+            f"bytes {address} to {address + width - 1} are beyond the {self.size} bytes of "
+            f"{self.name} memory that the kernel has{self._remedy}"
+        )

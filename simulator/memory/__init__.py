@@ -1,1 +1,0 @@
-"""What memory costs: requests, sectors, bank conflicts and cache lines of GPU instructions."""

@@ -1,0 +1,1 @@
+"""The performance model: cache lines, bandwidths and occupancy of whole kernels."""

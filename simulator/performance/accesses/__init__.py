@@ -1,0 +1,1 @@
+"""The performance model of one access: requests, sectors and bank conflicts."""

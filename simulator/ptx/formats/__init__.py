@@ -1,0 +1,1 @@
+"""Texts of PTX litmus tests."""

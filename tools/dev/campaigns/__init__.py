@@ -1,0 +1,1 @@
+"""Campaigns for developers: mutation, deletion, foreign compilers."""

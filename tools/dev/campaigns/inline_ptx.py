@@ -1,0 +1,92 @@
+"""How much of the inline PTX of a folder of CUDA headers is understood, by kind.
+
+``python -m fencewright.tools.dev.campaigns.inline_ptx FOLDER..`` reads every ``asm`` text of C++ and CUDA
+files; with ``--opaque`` it prints those that are not understood. A text with a macro in it cannot
+be read, and is counted apart.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from fencewright.lowering.ptx.code.inline import from_gcc, read
+from fencewright.lowering.ptx.code.statements import EffectKind
+
+_SUFFIXES = {".h", ".hpp", ".cuh", ".cu", ".inl", ".inc", ".cpp"}
+_ASM = re.compile(r"\basm\s*(?:__volatile__|volatile)?\s*\(")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_CONSTRAINT = re.compile(r'"[^"]*"\s*\(')
+_SPACE = re.compile(r"\s*(?://[^\n]*\n\s*|/\*.*?\*/\s*|\\\n\s*)*", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t"}
+_OPERANDS = ",".join(["r"] * 1000)
+"""Constraints of more operands than any text has."""
+
+WORST = (
+    EffectKind.TENSOR,
+    EffectKind.PROXY,
+    EffectKind.WAIT,
+    EffectKind.ASYNC,
+    EffectKind.SYNC,
+    EffectKind.MEMORY,
+    EffectKind.CONTROL,
+    EffectKind.NONE,
+)
+"""A text is of the first kind that one of its statements is of."""
+
+
+def texts_of(source: str) -> Iterator[str | None]:
+    """The templates of a file's ``asm`` statements; None for one that a macro is part of."""
+    for found in _ASM.finditer(source):
+        at, template = found.end(), ""
+        while True:
+            space = _SPACE.match(source, at)
+            assert space is not None
+            at = space.end()
+            string = _STRING.match(source, at)
+            if string is None:
+                break
+            template += re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), string[1])
+            at = string.end()
+        yield template if source[at : at + 1] in (":", ")") else None
+
+
+def kind_of(template: str) -> EffectKind:
+    """What a text is to other threads; opaque if it is not understood."""
+    statements = read(from_gcc(template), _OPERANDS)
+    if statements is None:
+        return EffectKind.OPAQUE
+    kinds = {each.kind for each in statements}
+    if EffectKind.MEMORY in kinds and any(
+        each.kind is EffectKind.MEMORY and each.is_strong for each in statements
+    ):
+        kinds.add(EffectKind.SYNC)
+    return next((each for each in WORST if each in kinds), EffectKind.NONE)
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each folder."""
+    shown = "--opaque" in arguments
+    for folder in (each for each in arguments if each != "--opaque"):
+        texts = Counter[str | None]()
+        for path in sorted(Path(folder).rglob("*")):
+            if path.suffix in _SUFFIXES or (path.is_file() and not path.suffix):
+                texts.update(texts_of(path.read_text(errors="replace")))
+        macros = texts.pop(None, 0)
+        kinds = {text: kind_of(text) for text in texts if text is not None}
+        count = Counter(kinds.values())
+        opaque = [text for text, kind in kinds.items() if kind is EffectKind.OPAQUE]
+        share = 100 * (1 - len(opaque) / max(len(kinds), 1))
+        said = ", ".join(f"{kind} {count[kind]}" for kind in EffectKind if count[kind])
+        print(
+            f"{folder}: {len(kinds)} texts, {texts.total()} uses: {said}; understood {share:.1f} %"
+        )
+        print(f"  and {macros} uses that a macro is part of")
+        if shown:
+            print(*(f"  {text!r}" for text in opaque), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,414 @@
+"""The mutation run of the passes that take synchronisation away: ``make mutants-of-passes``.
+
+Every mutant of ``pass_mutants`` lowers the programs of the tests and random ones. Code that comes
+out otherwise than before is judged by a model: a mutant whose code does what the source forbids is
+*wrong*. One that raises, or does not end, *fails*. What is left only makes other code, or none:
+see ``Outcome``.
+"""
+
+import argparse
+import importlib
+import json
+import multiprocessing
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fencewright.lowering.vocabulary import Word
+from fencewright.simulator.core.work.time_limit import TooLong, limited
+from fencewright.tools.dev.campaigns.pass_mutants import (
+    FILES,
+    ROOT,
+    PassMutant,
+    applied,
+    lines_of,
+    lines_run,
+    makes_tables,
+    mutants_of,
+)
+
+SECONDS = 5.0
+"""How long one program may take with a mutant; what takes longer loops."""
+
+ENOUGH = 8
+"""How many programs that come out otherwise, and are right, are looked at; more if they are cheap."""
+
+
+class Outcome(Word):
+    """What becomes of a mutant.
+
+    ``WRONG``: its code does what the source forbids. ``FAILS``: it raises an error, ``HANGS``: it
+    does not end. ``MORE``: its code is right, and never has fewer operations. ``OTHER``: its code
+    is right, and has fewer operations somewhere. ``SAME``: it never makes other code.
+    """
+
+    WRONG = "wrong"
+    FAILS = "fails"
+    HANGS = "hangs"
+    MORE = "more"
+    OTHER = "other"
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a mutant did: ``trial`` is the first that shows it, ``differing`` how many came out otherwise.
+
+    ``tried``: how many trials run what it changes. ``seconds``: of the processor's time.
+    """
+
+    mutant: str
+    guard: bool
+    outcome: Outcome
+    trial: str = ""
+    message: str = ""
+    differing: int = 0
+    tried: int = 0
+    seconds: float = 0.0
+
+
+def judged(mutant: PassMutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
+    """What becomes of a mutant on ``trials``, which are ``Staged`` or alike; see ``ENOUGH``."""
+    name, guard = str(mutant), mutant.guard
+    fewest, where, differing, costly = 0, "", 0, 0
+    with applied(mutant):
+        for each in trials:
+            try:
+                with limited(SECONDS):
+                    found = each.again()
+            except TooLong:
+                return Result(name, guard, Outcome.HANGS, str(each.trial))
+            except Exception as problem:  # Whatever a broken pass raises.
+                said = f"{type(problem).__name__}: {problem}".partition("\n")[0][:120]
+                return Result(name, guard, Outcome.FAILS, str(each.trial), said)
+            if found is None:
+                continue
+            wrong, more = found
+            if wrong:
+                return Result(name, guard, Outcome.WRONG, str(each.trial), wrong)
+            differing += 1
+            costly += not each.is_cheap
+            if not where or more < fewest:
+                fewest, where = min(more, fewest), str(each.trial)
+            if costly == enough:
+                break
+    if not differing:
+        return Result(name, guard, Outcome.SAME)
+    outcome = Outcome.OTHER if fewest < 0 else Outcome.MORE
+    return Result(name, guard, outcome, where, "", differing)
+
+
+_TRIALS: list[tuple[Any, frozenset[int]]] = []
+"""Those of the file that is looked at, and the lines of it that each runs; the processes inherit them."""
+
+
+def _judged(mutant: PassMutant, enough: int) -> Result:
+    """What becomes of a mutant on the trials that run what it changes."""
+    start = time.process_time()
+    lines, everywhere = frozenset(lines_of(mutant)), makes_tables(mutant)
+    trials = [each for each, ran in _TRIALS if everywhere or ran & lines]
+    found = judged(mutant, trials, enough)
+    return replace(found, tried=len(trials), seconds=round(time.process_time() - start, 3))
+
+
+def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> Iterator[Result]:
+    """The results of a file's mutants, as many as the ``options`` of the command ask for.
+
+    Those that are ``known`` to do wrong are not tried again.
+    """
+    corpus = importlib.import_module("pass_corpus")
+    drawn = random.Random(f"{options.seed} {file}")
+    chosen = [each for each in mutants_of(file) if each.guard in options.kinds]
+    chosen = [each for each in chosen if drawn.random() < options.share]
+    if options.further:
+        listed_ones = from_lists(file)
+        chosen = [each for each in chosen if str(each) in listed_ones]
+    yield from (known[str(each)] for each in chosen if str(each) in known)
+    chosen = [each for each in chosen if str(each) not in known]
+    if options.further:
+        trials = [*corpus.across(file, options.seed, options.across)]
+    else:
+        trials = [
+            *corpus.named(file, trials_listed(file)),
+            *corpus.of_tests(file),
+            *corpus.at_random(file, options.seed, options.programs),
+            *corpus.across(file, options.seed, options.across),
+        ]
+    staged = corpus.staged(file, trials)
+    _TRIALS[:] = ((each, lines_run(file, each.again)) for each in staged)
+    judge = partial(_judged, enough=options.enough)
+    if options.jobs == 1:
+        yield from map(judge, chosen)
+        return
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        yield from pool.imap(judge, chosen)
+
+
+CAUGHT = frozenset({Outcome.WRONG, Outcome.FAILS, Outcome.HANGS})
+"""What a test sees."""
+
+_FINDS_MORE = (
+    Outcome.SAME,
+    Outcome.MORE,
+    Outcome.OTHER,
+    Outcome.HANGS,
+    Outcome.FAILS,
+    Outcome.WRONG,
+)
+"""The outcomes in the order in which more programs may change them."""
+
+
+def known_further(before: Result, found: Result) -> Result:
+    """The outcome of a mutant after more programs have been tried."""
+    if _FINDS_MORE.index(found.outcome) > _FINDS_MORE.index(before.outcome):
+        return found
+    return replace(before, seconds=found.seconds)
+
+
+def from_lists(file: str) -> dict[str, Result]:
+    """The results that are listed, without what the lists do not say."""
+    return {
+        name: Result(name, guards, Outcome(outcome), trial)
+        for guards in (True, False)
+        for outcome, name, trial in listed(file, guards)
+    }
+
+
+def read(stream: Path) -> dict[str, Result]:
+    """The results of an earlier run, by their mutants."""
+    if not stream.exists():
+        return {}
+    lines = stream.read_text(encoding="utf-8").splitlines()
+    data = [json.loads(line) for line in lines]
+    found = [replace(Result(**each), outcome=Outcome(each["outcome"])) for each in data]
+    return {each.mutant: each for each in found}
+
+
+def stream_of(results: Path, file: str) -> Path:
+    """Where the results of a file are kept."""
+    return results / f"{file.replace('/', '-')}.jsonl"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; it writes the lists of guards, and the page once every file has been done."""
+    parser = argparse.ArgumentParser(description=__doc__, prog="mutants_of_passes")
+    parser.add_argument("files", nargs="*", default=FILES, help="which files; all without any")
+    parser.add_argument("--share", type=float, default=1.0, help="of the mutants, 0 to 1")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    parser.add_argument("--programs", type=int, default=120, help="random ones, for each file")
+    parser.add_argument("--across", type=int, default=60, help="more of them over agents")
+    parser.add_argument("--enough", type=int, default=ENOUGH, help="that differ are looked at")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants-of-passes")
+    parser.add_argument(
+        "--guards",
+        dest="kinds",
+        action="store_const",
+        const=(True,),
+        default=(True, False),
+        help="only conditions and their parts",
+    )
+    parser.add_argument(
+        "--others", dest="kinds", action="store_const", const=(False,), help="all but these"
+    )
+    parser.add_argument("--again", action="store_true", help="only what was not caught before")
+    parser.add_argument(
+        "--further",
+        action="store_true",
+        help="only what the lists know to be caught by no test, on programs over agents alone",
+    )
+    options = parser.parse_args(arguments)
+    sys.path[:0] = [str(ROOT / "tests" / name) for name in ("litmus", "unit", "differential")]
+    options.results.mkdir(parents=True, exist_ok=True)
+    for file in options.files:
+        stream = stream_of(options.results, file)
+        before = from_lists(file) if options.further else read(stream) if options.again else {}
+        known = {name: each for name, each in before.items() if each.outcome in CAUGHT}
+        found: list[Result] = []
+        with stream.open("w", encoding="utf-8") as out:
+            for tried in run(file, options, known):
+                each = known_further(before[tried.mutant], tried) if options.further else tried
+                found.append(each)
+                print(json.dumps(asdict(each)), file=out, flush=True)
+        counts = Counter(each.outcome for each in found)
+        said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        print(f"{file}: {len(found)} mutants, {len(_TRIALS)} programs: {said}", flush=True)
+    write(options.results, further=options.further)
+    return 0
+
+
+# What is written
+
+PAGE = ROOT / "docs" / "mutants-of-passes.md"
+DATA = ROOT / "tests" / "data"
+GUARDS = DATA / "guards"
+"""Two lists for each file: of its guards, and of its other mutants."""
+
+COSTS = GUARDS / "seconds.tsv"
+"""How long the other mutants of each file took, in seconds of the processor's time."""
+
+FENCE_STRINGS = DATA / "fence_strings.tsv"
+"""What ``make fence-strings`` records: pass, strings, programs, changed, judged, wrong, seconds."""
+
+HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
+
+# What the tests of the passes notice
+
+The passes that take synchronisation away are as right as the conditions under which they leave
+it alone. `make mutants-of-passes` changes each file in every small way: a condition taken out or
+negated, a part of one left out, a comparison, a number or a set operation changed, a statement
+dropped. Each such *mutant* lowers the programs of the tests and random ones, in every mode of every
+chip, until a model finds code that does what its source forbids. Two kinds of file are tried on more.
+Those that decide where code waits run on kernels with accesses of every kind on any control-flow
+graph, judged by every order in which the accesses complete. Those that select instructions run on
+requests that are listed with the code that they need. A program is tried if it runs the statement that is changed.
+Some of the random programs hand data over two agents or three, at another scope on each leg
+(`simulator/random/across.py`): `--further` tries those that no test sees on more of them.
+
+- **wrong**: it does;
+- **fails**, **hangs**: it raises an error, or does not end;
+- **more**: its code is right, as far as it was checked, and never has fewer operations: it costs more;
+- **other**: its code is right, as far as it was checked, and has fewer operations somewhere;
+- **same**: it makes the same code of every program. Most of these guards save time, matter only to
+  remarks, or repeat another guard that is as strict.
+
+`tests/data/guards` lists each mutant with the program that shows what it does. `make test` runs every
+program that shows one wrong, failing or hanging (`tests/unit/test_guards.py`), so none of these
+passes it: of the mutants that are known to make wrong code it notices all.
+"""
+
+GUARDS_HEADER = """
+## Guards
+
+Every condition, and every part of one, that can be taken out. The tests keep these lists complete.
+
+"""
+
+OTHERS_HEADER = """
+## Other changes
+
+"""
+
+COLUMNS = """| file | mutants | wrong | fails | hangs | more | other | same |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+STRINGS_HEADER = """
+## Strings of fences and accesses
+
+`make fence-strings` runs all strings of up to four fences and accesses through the passes on fences
+(`tests/unit/test_fence_strings.py`). The letters are fences of each ordering and two scopes,
+or restricted to memory that is not there, and accesses of each ordering, restricted or not, to flags
+and data. The longest strings are of fences, and of fences with accesses that stand for all that the passes
+treat alike. Each string is put into the middle of a thread, in up to four *programs* among other threads
+that would notice. Of the programs that a pass *changed* those are *judged* by the models whose
+code has not been found right for a string that is as strong in each letter, which allows no more.
+
+| pass | strings of | programs | changed | judged | wrong | processor's time |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def list_of(file: str, guards: bool = True) -> Path:
+    """Where the guards of a file are listed, or its other mutants."""
+    name = file.removesuffix(".py").replace("/", "-")
+    return GUARDS / (f"{name}.tsv" if guards else f"{name}.others.tsv")
+
+
+def write(results: Path, *, further: bool = False) -> None:
+    """The lists of the files that there are results of, and the page of all lists.
+
+    ``further``: the results are of some mutants only, and say nothing of what all of them cost.
+    """
+    costs = costs_of_files()
+    for file in FILES:
+        results_of = read(stream_of(results, file))
+        found = [results_of[str(each)] for each in mutants_of(file) if str(each) in results_of]
+        for guards in (True, False):
+            lines = [
+                "\t".join((each.outcome, each.mutant, each.trial))
+                for each in found
+                if each.guard is guards
+            ]
+            if lines:
+                list_of(file, guards).write_text("\n".join([*lines, ""]), encoding="utf-8")
+        others = [each.seconds for each in found if not each.guard]
+        if others and not further:
+            costs[file] = round(sum(others))
+    lines = [f"{file}\t{costs[file]}" for file in FILES if file in costs]
+    COSTS.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def costs_of_files() -> dict[str, int]:
+    """How long the other mutants of each file took."""
+    return {file: int(seconds) for file, seconds in _rows(COSTS)}
+
+
+def listed(file: str, guards: bool = True) -> list[tuple[str, ...]]:
+    """Of every guard of a file, or other mutant, what it did, its name, and the trial that shows that."""
+    return _rows(list_of(file, guards))
+
+
+def trials_listed(file: str) -> list[str]:
+    """The trials that show mutants of a file wrong, failing or hanging."""
+    found = (*listed(file), *listed(file, guards=False))
+    return list(dict.fromkeys(trial for outcome, _, trial in found if Outcome(outcome) in CAUGHT))
+
+
+def _rows(path: Path) -> list[tuple[str, ...]]:
+    if not path.exists():
+        return []
+    return [tuple(line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def page() -> str:
+    """The page, from the lists."""
+    parts = [HEADER, GUARDS_HEADER, *_table(guards=True), OTHERS_HEADER, *_table(guards=False)]
+    seconds = sum(costs_of_files().values())
+    parts.append(f"\nThese took {_minutes(seconds)} of a processor's time.\n")
+    rows = [
+        f"| {name} | {' | '.join(counts)} | {_minutes(int(seconds))} |\n"
+        for name, *counts, seconds in _rows(FENCE_STRINGS)
+    ]
+    if rows:
+        parts += [STRINGS_HEADER, *rows]
+    left = [
+        f"- `{mutant}`: {trial}\n"
+        for guards in (True, False)
+        for file in FILES
+        for outcome, mutant, trial in listed(file, guards)
+        if outcome == Outcome.OTHER
+    ]
+    if left:
+        parts += ["\n## Right with fewer operations somewhere\n\n", *left]
+    return "".join(parts)
+
+
+def _table(guards: bool) -> list[str]:
+    rows = [COLUMNS]
+    total = Counter[str]()
+    for file in FILES:
+        counts = Counter(outcome for outcome, _, _ in listed(file, guards))
+        total += counts
+        rows.append(_row(f"`{file}`", counts))
+    return [*rows, _row("all", total)]
+
+
+def _row(name: str, counts: Mapping[str, int]) -> str:
+    cells = [str(sum(counts.values())), *(str(counts.get(each, 0)) for each in Outcome)]
+    return f"| {name} | {' | '.join(cells)} |\n"
+
+
+def _minutes(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,421 @@
+"""Takes out what fence-check says can go, and executes the rest: nothing forbidden may come of it.
+
+``python -m fencewright.tools.dev.campaigns.surplus_removed [COUNT]``: of random programs without races, for
+each chip and each of its modes, as LLVM compiles them (``--llc``) and as our passes lower them at
+both levels. Each thing that can go is taken out alone, and all of a program together; the
+machine, or PTX's model, then must do only what the program may, and end where it did. What can go is
+said of kernels that all waves of a work-group run: where those of a program have kernels of their own, what
+goes wrong is counted apart. The table is for docs/checker.md.
+"""
+
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections import Counter as Count
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import DiagnosticException
+
+from fencewright.checker.check_amd import check
+from fencewright.checker.execute.amd import HazardError
+from fencewright.checker.findings import Finding, PtxFinding, PtxRule, Rule
+from fencewright.checker.nvidia.findings import find_problems
+from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
+from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250
+from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
+from fencewright.lowering.code.source_location import AssemblyError
+from fencewright.lowering.ptx.code.text import PtxInstruction, read_ptx
+from fencewright.lowering.vocabulary import Scope, Word
+from fencewright.mlir_dialects import ptx
+from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_only_test
+from fencewright.passes.options import OptLevel
+from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.litmus_run import (
+    CdnaTest,
+    Run,
+    RunnableTest,
+    SourceTest,
+    forbidden,
+    run,
+    stuck_waves,
+)
+from fencewright.simulator.random.programs import SmallProgram
+from fencewright.tools.dev.campaigns import needed
+from fencewright.tools.dev.campaigns.deletions import Deleted, Deletion, deletions
+from fencewright.tools.dev.campaigns.own_code import assembly_of, ptx_of
+from fencewright.tools.diagnostics import positive
+from fencewright.tools.fuzz import llvm_ir
+from fencewright.tools.fuzz import llvm_ir_writer as writer
+from fencewright.tools.fuzz.checks import (
+    LIMITS,
+    PROGRESS,
+    Setting,
+    build_of,
+    lowered,
+    meant_by,
+    program_of,
+    settings_of,
+)
+from fencewright.tools.reports.markdown import markdown_table
+
+CHIPS = (*(each.name for each in (GFX942, GFX90A, GFX950, GFX1250)), "sm_90")
+"""The chips of the table."""
+
+LEVELS: Mapping[str, OptLevel] = MappingProxyType({"ours -O0": 0, "ours -O2": 2})
+"""Our own two levels, as the table calls them."""
+
+ALL = "all of a program"
+
+_KINDS = {
+    Rule.SURPLUS_WAIT: Deleted.WAIT,
+    Rule.SURPLUS_WRITE_BACK: Deleted.WRITE_BACK,
+    Rule.SURPLUS_INVALIDATE: Deleted.INVALIDATE,
+    PtxRule.SURPLUS_FENCE: Deleted.FENCE,
+    PtxRule.SURPLUS_RELEASE: Deleted.ORDERING,
+    PtxRule.SURPLUS_ACQUIRE: Deleted.ORDERING,
+}
+
+
+@dataclass
+class Tally:
+    """Of one route to one chip: how many programs were executed, and what was taken out of them.
+
+    ``wrong``: programs that are forbidden something before anything is taken out, which are left out
+    as those are that the machine cannot read or that are too large for it (``unread``). ``taken``: how
+    many removals were decided, by what was taken; ``large``: how many were too large.
+    """
+
+    programs: int = 0
+    wrong: int = 0
+    unread: Count[str] = field(default_factory=Count[str])
+    taken: Count[str] = field(default_factory=Count[str])
+    large: int = 0
+    bad: list[str] = field(default_factory=list[str])
+    apart: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing that fence-check says can go."""
+
+    kind: Deleted
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Code in which something can go; ``execute`` runs it without those of the given numbers."""
+
+    candidates: Sequence[Candidate]
+    execute: Callable[[frozenset[int]], tuple[Run, RunnableTest]]
+
+
+class Verdict(Word):
+    """What code does that has lost something."""
+
+    RIGHT = "right"
+    LARGE = "too large"
+    HAZARD = "a register is used too early"
+    FORBIDDEN = "it ends as the program forbids"
+    STUCK = "it may never end"
+
+
+# What LLVM compiles
+
+
+def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
+    """The program as a command compiles it."""
+    chip = setting.mode.chip
+    form = writer.KernelForm(results=True)
+    text = llvm_ir.in_registers(writer.written(source.test.program, form))
+    features = [f"-mattr=+{each}" for each in setting.mode.features]
+    arguments = [*command.split(), "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={chip}", *features]
+    made = subprocess.run(
+        [*arguments, "-o", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        raise SystemExit(f"{command}: {made.stderr}")
+    assembly = read_assembly(made.stdout, command)
+    found = [
+        (function.name, each)
+        for function in assembly.functions.values()
+        for each in _surplus(assembly, function, setting)
+    ]
+    configuration = build_of(setting).configuration
+
+    def execute(chosen: frozenset[int]) -> tuple[Run, RunnableTest]:
+        functions = dict(assembly.functions)
+        for number in chosen:
+            name, each = found[number]
+            functions[name] = _matching(functions[name], each).function
+        left = Assembly(assembly.chip, MappingProxyType(functions))
+        test = llvm_ir.machine_test(source, left, configuration)
+        return llvm_ir.run_compiled(source, test, LIMITS), test
+
+    return Code([_candidate(each) for _, each in found], execute)
+
+
+def _surplus(assembly: Assembly, function: Function, setting: Setting) -> list[Finding]:
+    """What can go, but for barriers: kernels apart meet at barriers of their own."""
+    found = check(assembly, function, setting.mode.l2_per_agent).surplus()
+    return [each for each in found if each.rule in _KINDS]
+
+
+def _candidate(finding: Finding | PtxFinding) -> Candidate:
+    kind = next(kind for rule, kind in _KINDS.items() if rule == finding.rule)
+    return Candidate(kind, f"line {finding.line}: {finding.message.partition(' can go')[0]}")
+
+
+def _matching(function: Function, finding: Finding) -> Deletion:
+    """The deletion of what a finding says can go."""
+    kind = _candidate(finding).kind
+    (found,) = (
+        each
+        for each in deletions(function)
+        if (each.line, each.kind) == (finding.line, kind)
+        and (kind is not Deleted.WAIT or each.text in finding.message.partition(" can go")[0])
+    )
+    return found
+
+
+# What our passes lower
+
+
+def _lowered(level: OptLevel, setting: Setting, module: ModuleOp) -> Code:
+    """The program as our passes lower it."""
+    code = lowered(module, setting.passes(level))
+    by_chip = _of_assembly if setting.mode.chip in CHIP_ROWS else _of_ptx
+    found = list(by_chip(code, setting))
+
+    def execute(chosen: frozenset[int]) -> tuple[Run, RunnableTest]:
+        left = code.clone()
+        operations = list(left.walk())
+        for number in chosen:
+            deletion = found[number][1]
+            deletion.edit(operations[deletion.place])
+        test = read_only_test(left, setting.options)
+        return run(test, LIMITS), test
+
+    return Code([_candidate(each) for each, _ in found], execute)
+
+
+def _of_assembly(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
+    """What can go of the text that is printed, and the operation that it is printed from."""
+    assembly = assembly_of(module, str(setting))
+    by_kind = _by_kind(needed.deletions(module))
+    printed = [each for function in assembly.functions.values() for each in deletions(function)]
+    pairs: dict[tuple[int, Deleted, str], needed.Deletion] = {}
+    for kind, those in by_kind.items():
+        texts = [each for each in printed if each.kind is kind]
+        assert len(texts) == len(those), (kind, len(texts), len(those))
+        pairs |= {
+            (text.line, kind, text.text if kind is Deleted.WAIT else ""): one
+            for text, one in zip(texts, those, strict=True)
+        }
+    for function in assembly.functions.values():
+        for each in _surplus(assembly, function, setting):
+            text = _matching(function, each)
+            what = text.text if text.kind is Deleted.WAIT else ""
+            yield each, pairs[text.line, text.kind, what]
+
+
+def _by_kind(found: Iterable[needed.Deletion]) -> dict[Deleted, list[needed.Deletion]]:
+    kinds: dict[Deleted, list[needed.Deletion]] = {
+        each: [] for each in (Deleted.WAIT, Deleted.WRITE_BACK, Deleted.INVALIDATE)
+    }
+    for each in found:
+        if each.kind in kinds:
+            kinds[each.kind].append(each)
+    return kinds
+
+
+_PTX_EDITED = (ptx.FenceOp, ptx.LoadOp, ptx.StoreOp, ptx.AtomicOp)
+
+
+def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[tuple[PtxFinding, needed.Deletion]]:
+    """What can go of the PTX that is printed, and the operation that it is printed from."""
+    file = read_ptx(ptx_of(module), str(setting))
+    operations = [
+        place for place, each in enumerate(module.walk()) if isinstance(each, _PTX_EDITED)
+    ]
+    by_place = {
+        each.place: each
+        for each in needed.deletions(module)
+        if each.kind in (Deleted.FENCE, Deleted.ORDERING)
+    }
+    lines = [
+        each.line
+        for function in file.functions.values()
+        for each in function.instructions
+        if _is_edited(each)
+    ]
+    assert len(lines) == len(operations), (len(lines), len(operations))
+    places = dict(zip(lines, operations, strict=True))
+    for function in file.functions.values():
+        for each in find_problems(file, function):
+            if each.rule in _KINDS:
+                deletion = by_place[places[each.line]]
+                half = _HALVES.get(each.rule)
+                yield each, replace(deletion, edit=half) if half is not None else deletion
+
+
+def _without_half(op: Operation, half: str, other: str) -> None:
+    """Leave an access the other half of its ordering, if it has both."""
+    name = cast(StringAttr, op.properties["opcode"]).data
+    less = name.replace(".acq_rel.", f".{other}.").replace(f".{half}.", ".relaxed.")
+    op.properties["opcode"] = StringAttr(less)
+
+
+_HALVES: Mapping[PtxRule, Callable[[Operation], None]] = MappingProxyType(
+    {
+        PtxRule.SURPLUS_RELEASE: partial(_without_half, half="release", other="acquire"),
+        PtxRule.SURPLUS_ACQUIRE: partial(_without_half, half="acquire", other="release"),
+    }
+)
+"""By what is said, the edit of the access that it is said of."""
+
+
+def _is_edited(each: PtxInstruction) -> bool:
+    """Whether an instruction is printed from an operation that may be edited."""
+    operation = each.statement.operation
+    if operation == "ld":
+        return ".param" not in str(each.statement.opcode.name)
+    return operation in ("st", "atom", "red", "fence", "membar")
+
+
+# What is left does
+
+
+def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[str, Tally]:
+    """By route, what became of the programs of consecutive seeds, each in the chip's mode for it."""
+    is_ptx = chip not in CHIP_ROWS
+    routes = (*LEVELS, *(() if is_ptx else commands))
+    tallies = {route: Tally() for route in routes}
+    for seed in range(first, first + count):
+        (setting,) = settings_of(seed, chip)
+        program = program_of(seed, chip)
+        meant = meant_by(program)
+        if meant.races or meant.incomplete or setting.facts:
+            continue
+        placed = setting.place(program)
+        for route, tally in tallies.items():
+            name = f"{seed} {setting} {route}"
+            try:
+                if route in LEVELS:
+                    code = _lowered(LEVELS[route], setting, build(placed))
+                else:
+                    source = read_only_test(build(placed), ReadOptions())
+                    assert isinstance(source, SourceTest)
+                    code = _compiled(route, setting, source)
+                whole = _judged(code, meant, frozenset())
+            except (AssemblyError, DiagnosticException) as problem:
+                tally.unread[str(problem).rpartition(": ")[0]] += 1
+                continue
+            if whole is not Verdict.RIGHT:
+                tally.wrong += whole is not Verdict.LARGE
+                continue
+            tally.programs += 1
+            bad = tally.apart if _has_kernels_apart(placed) else tally.bad
+            bad += _taken_out(code, meant, name, tally)
+    return tallies
+
+
+def _has_kernels_apart(program: SmallProgram) -> bool:
+    """Whether waves of one work-group run kernels of their own."""
+    groups = [each.placement.instance(Scope.WORKGROUP) for each in program.threads]
+    return len(set(groups)) < len(groups)
+
+
+def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]:
+    """What goes wrong when each thing is taken out alone, and all together."""
+    every = range(len(code.candidates))
+    removals = [(str(code.candidates[n].kind), frozenset({n})) for n in every]
+    if len(removals) > 1:
+        removals.append((ALL, frozenset(every)))
+    for kind, chosen in removals:
+        verdict = _judged(code, meant, chosen)
+        if verdict is Verdict.LARGE:
+            tally.large += 1
+            continue
+        tally.taken[kind] += 1
+        if verdict is not Verdict.RIGHT:
+            what = "; ".join(code.candidates[n].text for n in sorted(chosen))
+            yield f"{name}: without {what}: {verdict}"
+
+
+def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
+    """What code does without some of what can go. Raises ``AssemblyError``, ``DiagnosticException``."""
+    try:
+        does, test = code.execute(chosen)
+    except HazardError:
+        return Verdict.HAZARD
+    if does.errors:
+        return Verdict.HAZARD
+    if forbidden(meant, does) is not None:
+        return Verdict.FORBIDDEN
+    if does.incomplete:
+        return Verdict.LARGE
+    if isinstance(test, CdnaTest):
+        try:
+            if stuck_waves(test, PROGRESS):
+                return Verdict.STUCK
+        except LimitReached:
+            pass  # Its outcomes are right all the same.
+    return Verdict.RIGHT
+
+
+def table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
+    """How many removals were executed, by chip and route, and how many of them are wrong."""
+    kinds = (*_KINDS.values(), ALL)
+    used = [
+        kind
+        for kind in dict.fromkeys(map(str, kinds))
+        if any(each.taken[kind] for routes in tallies.values() for each in routes.values())
+    ]
+    rows = [
+        [
+            chip,
+            route,
+            str(each.programs),
+            *(str(each.taken[kind]) for kind in used),
+            str(len(each.bad)),
+            str(len(each.apart)),
+        ]
+        for chip, routes in tallies.items()
+        for route, each in routes.items()
+    ]
+    return markdown_table(
+        ("chip", "made by", "programs", *used, "wrong", "wrong, kernels apart"), rows
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table and what is wrong, and return 1 if something is."""
+    parser = ArgumentParser(prog="surplus_removed", description=__doc__)
+    parser.add_argument("count", type=positive, nargs="?", default=100, help="programs (100)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--chips", nargs="+", default=CHIPS)
+    parser.add_argument("--llc", nargs="*", default=["llc-22 -O2"], help="commands of LLVM")
+    arguments = parser.parse_args(argv)
+    tallies: dict[str, dict[str, Tally]] = {}
+    for chip in arguments.chips:
+        tallies[chip] = measure(chip, arguments.first, arguments.count, arguments.llc)
+        for route, each in tallies[chip].items():
+            print(*each.bad, sep="\n", end="\n" if each.bad else "")
+            print("".join(f"kernels apart: {line}\n" for line in each.apart), end="")
+            unread = "".join(f", {n} not read: {why}" for why, n in each.unread.items())
+            print(f"{chip} {route}: {each.wrong} wrong as they are, {each.large} too large{unread}")
+    print(table(tallies), end="")
+    return int(any(each.bad for routes in tallies.values() for each in routes.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Remarks: what became of each fence, and the reason."""
