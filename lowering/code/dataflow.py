@@ -1,9 +1,112 @@
-"""The forward dataflow over numbered blocks: of either vendor's code, or of a source."""
+"""Dataflow over a control-flow graph: one solver, forward or backward, of values or in place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Protocol, Self, TypeVar
 
-from fencewright.lowering.code.loops import Node
+from fencewright.lowering.code.graph import Graph, Node, NodeT, graph_of
+
+StateT = TypeVar("StateT")
+
+
+def solve(
+    graph: Graph[NodeT],
+    start: Mapping[NodeT, StateT],
+    transfer: Callable[[NodeT, StateT], StateT],
+    join: Callable[[StateT, StateT], StateT],
+    *,
+    edge: Callable[[NodeT, NodeT, StateT], StateT | None] | None = None,
+) -> dict[NodeT, StateT]:
+    """The least fixpoint: the state on entry to each node that a path leads to from one of ``start``.
+
+    ``transfer``: the state after a node. ``join(known, coming)``: what holds on either path; equal to
+    ``known`` if nothing is new. States have to grow, a finite number of times. ``edge``: the part of a
+    state that goes along one edge; None: nothing does. Backward: give ``graph.backward``, and the states
+    are those at the end of each node. The result is in the order in which nodes were first reached.
+    """
+    states = dict(start)
+
+    def grown_after(node: NodeT) -> Iterable[NodeT]:
+        leaving = transfer(node, states[node])
+        for target in graph.successors[node]:
+            coming = leaving if edge is None else edge(node, target, leaving)
+            if coming is None:
+                continue
+            known = states.get(target)
+            joined = coming if known is None else join(known, coming)
+            if known is None or joined != known:
+                states[target] = joined
+                yield target
+
+    visit(graph, start, grown_after)
+    return states
+
+
+class Growing(Protocol):
+    """A state that is joined in place: for states that are too large to be made anew at each join."""
+
+    def copy(self) -> Self:
+        """Another state with the same content."""
+        ...
+
+    def join(self, other: Self) -> bool:
+        """Take in what holds in ``other``; true if that was more than held before."""
+        ...
+
+
+GrowingT = TypeVar("GrowingT", bound=Growing)
+
+
+def solve_in_place(
+    graph: Graph[NodeT],
+    states: dict[NodeT, GrowingT],
+    transfer: Callable[[NodeT, GrowingT], GrowingT],
+    work: Iterable[NodeT],
+) -> None:
+    """Grow ``states``, those on entry to each node, until they hold after the nodes of ``work`` and on.
+
+    ``transfer`` returns a state of its own, never the one that it was given. A fixpoint may be gone on
+    from: new entries, and the nodes that they are of as ``work``.
+    """
+
+    def grown_after(node: NodeT) -> Iterable[NodeT]:
+        leaving = transfer(node, states[node])
+        for target in graph.successors[node]:
+            known = states.get(target)
+            if known is None:
+                states[target] = leaving.copy()
+            elif not known.join(leaving):
+                continue
+            yield target
+
+    visit(graph, work, grown_after)
+
+
+def visit(
+    graph: Graph[NodeT], work: Iterable[NodeT], grown_after: Callable[[NodeT], Iterable[NodeT]]
+) -> None:
+    """Visit the nodes of ``work``, and those that ``grown_after`` returns of each, until none is left.
+
+    In sweeps through the nodes, forwards and backwards by turns: a change goes along any number of edges of
+    one direction in a single sweep, so that there are as many sweeps as paths turn.
+    """
+    number, nodes = graph.number, graph.nodes
+    later, direction = {number[node] for node in work}, 1
+    while later:
+        sweep = [direction * place for place in later]
+        heapify(sweep)
+        now, later = later, set[int]()
+        while sweep:
+            place = direction * heappop(sweep)
+            now.discard(place)
+            for node in grown_after(nodes[place]):
+                target = number[node]
+                if direction * target <= direction * place:
+                    later.add(target)
+                elif target not in now:
+                    now.add(target)
+                    heappush(sweep, direction * target)
+        direction = -direction
 
 
 class Joinable(Protocol):
@@ -14,30 +117,20 @@ class Joinable(Protocol):
         ...
 
 
-_State = TypeVar("_State", bound=Joinable)
+JoinableT = TypeVar("JoinableT", bound=Joinable)
 
 
 def entries(
     blocks: Sequence[Node],
-    start: _State,
-    through: Callable[[int, _State], _State],
-    along: Callable[[int, int, _State], _State] | None = None,
-) -> dict[int, _State]:
-    """The state at the begin of each block that a path leads to from the first one.
+    start: JoinableT,
+    through: Callable[[int, JoinableT], JoinableT],
+    along: Callable[[int, int, JoinableT], JoinableT] | None = None,
+) -> dict[int, JoinableT]:
+    """The state on entry to each of numbered blocks that a path leads to from the first one.
 
-    ``through``: the state after a block, of which the number is given; ``along``: what of it goes from a
-    block to one after it (None: all of it).
+    ``through``: the state after a block, of which the number is given; ``along``: the part of it that goes
+    from a block to one after it (None: all of it).
     """
-    found = {0: start} if blocks else {}
-    waiting = [*found]
-    while waiting:
-        number = waiting.pop()
-        state = through(number, found[number])
-        for target in blocks[number].successors:
-            coming = state if along is None else along(number, target, state)
-            before = found.get(target)
-            joined = coming if before is None else before.join(coming)
-            if joined != before:
-                found[target] = joined
-                waiting.append(target)
-    return found
+    if not blocks:
+        return {}
+    return solve(graph_of(blocks), {0: start}, through, lambda a, b: a.join(b), edge=along)

@@ -1,16 +1,8 @@
 """The loops of a control-flow graph, of either vendor's code."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
 
-
-class Node(Protocol):
-    """A block of instructions that run one after another."""
-
-    @property
-    def successors(self) -> tuple[int, ...]:
-        """The numbers of the blocks that may run next."""
-        ...
+from fencewright.lowering.code.graph import Node
 
 
 def loops_of(

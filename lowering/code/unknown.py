@@ -7,7 +7,7 @@ that can run after it, or before it, is known to be surplus.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from fencewright.lowering.code.loops import Node
+from fencewright.lowering.code.graph import Node
 
 _Item = TypeVar("_Item")
 

@@ -1,0 +1,83 @@
+"""Control-flow graphs of any code: numbered blocks of a vendor, of a source, or blocks of an IR."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar
+
+
+class Node(Protocol):
+    """A block of instructions that run one after another."""
+
+    @property
+    def successors(self) -> tuple[int, ...]:
+        """The numbers of the blocks that may run next."""
+        ...
+
+
+NodeT = TypeVar("NodeT", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Graph(Generic[NodeT]):
+    """Nodes and their edges. ``nodes``: in an order that most edges follow; a solver visits them in it.
+
+    ``successors`` has a line for each node. An edge may be more than a jump: whatever a state goes along.
+    """
+
+    nodes: tuple[NodeT, ...]
+    successors: Mapping[NodeT, Sequence[NodeT]]
+
+    @cached_property
+    def predecessors(self) -> Mapping[NodeT, tuple[NodeT, ...]]:
+        """The nodes with an edge to each node, in the order of the nodes."""
+        before: dict[NodeT, list[NodeT]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for target in self.successors[node]:
+                before[target].append(node)
+        return MappingProxyType({node: tuple(found) for node, found in before.items()})
+
+    @cached_property
+    def number(self) -> Mapping[NodeT, int]:
+        """The place of each node in the order."""
+        return MappingProxyType({node: place for place, node in enumerate(self.nodes)})
+
+    @cached_property
+    def backward(self) -> "Graph[NodeT]":
+        """The graph with every edge turned round, its nodes in the opposite order."""
+        return Graph(self.nodes[::-1], self.predecessors)
+
+    def reachable(
+        self, starts: Iterable[NodeT], through: Callable[[NodeT], bool] | None = None
+    ) -> set[NodeT]:
+        """The ``starts`` and all nodes that a path leads to from one of them.
+
+        No path goes on from a node for which ``through`` is false; None: every path goes on.
+        """
+        reached = set(starts)
+        work = [*reached]
+        while work:
+            node = work.pop()
+            if through is not None and not through(node):
+                continue
+            for target in self.successors[node]:
+                if target not in reached:
+                    reached.add(target)
+                    work.append(target)
+        return reached
+
+    def reachable_after(
+        self, starts: Iterable[NodeT], through: Callable[[NodeT], bool] | None = None
+    ) -> set[NodeT]:
+        """The nodes that a path of one edge or more leads to from one of ``starts``."""
+        targets = (target for node in starts for target in self.successors[node])
+        return self.reachable(targets, through)
+
+
+def graph_of(blocks: Sequence[Node]) -> Graph[int]:
+    """The graph of numbered blocks, in the order of the text."""
+    return Graph(
+        tuple(range(len(blocks))),
+        MappingProxyType({n: block.successors for n, block in enumerate(blocks)}),
+    )
