@@ -90,14 +90,14 @@ VIEWS: Mapping[str, tuple[View, ...]] = {
 _CACHE_PASSES = frozenset(
     f"passes/cdna/{name}.py"
     for name in (
-        "clamp_caches",
-        "drop_invalidates",
-        "drop_last_waits",
-        "drop_write_backs",
-        "elect_release",
-        "hoist_write_backs",
-        "sink_invalidates",
-        "store_through",
+        "caches/clamp_caches",
+        "caches/drop_invalidates",
+        "caches/drop_write_backs",
+        "caches/elect_release",
+        "caches/hoist_write_backs",
+        "caches/sink_invalidates",
+        "caches/store_through",
+        "waits/drop_last_waits",
     )
 )
 _LOWERING_OF_LLVM_IR = frozenset({"passes/llvm_ir/lower_scoped_llvm_ir.py"})
@@ -113,7 +113,7 @@ PASSES: Mapping[str, frozenset[str]] = {
     ),
     "passes/cdna/dataflow.py": frozenset({"passes/cdna/waits/insert_waits.py"}),
     "lowering/cdna/counters/scoreboard.py": _CACHE_PASSES
-    | {f"passes/cdna/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
+    | {f"passes/cdna/waits/{name}.py" for name in ("sink_waits", "loosen_waits", "insert_waits")},
     "lowering/cdna/select.py": frozenset({"passes/to_cdna/convert_scoped_to_cdna.py"}),
     "lowering/ptx/select.py": frozenset({"passes/to_ptx/convert_scoped_to_ptx.py"}),
     "passes/analysis/acquire_fences.py": frozenset(

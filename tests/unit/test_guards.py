@@ -36,6 +36,7 @@ from fencewright.tools.dev.campaigns.mutants_of_passes import (
 )
 from fencewright.tools.dev.campaigns.pass_mutants import (
     FILES,
+    ROOT,
     PassMutant,
     applied,
     lines_of,
@@ -308,6 +309,12 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
     ),
 )
 """Guards and other code of the passes on fences, scopes and spaces, each with the trial that shows it."""
+
+
+def test_the_files_that_the_corpus_names_are_there() -> None:
+    """A pass that is named wrongly would be run before the mutant is in place."""
+    named = {*pass_corpus.VIEWS, *pass_corpus.PASSES}.union(*pass_corpus.PASSES.values())
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
 
 
 @pytest.mark.parametrize(("guard", "said"), ON_FENCES, ids=lambda each: str(each)[:60])
