@@ -200,7 +200,7 @@ def test_workers_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 GREEDY = """
-from fencewright.simulator.core import memory_limit
+from fencewright.simulator.core.work import memory_limit
 from fencewright.tools.diagnostics import run_tool
 
 memory_limit._physical = lambda: iter([1 << 29])
