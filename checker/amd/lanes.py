@@ -9,13 +9,17 @@ Sources: LLVM StructurizeCFG, SILowerControlFlow; CDNA3 ISA, 4.4 (scalar logic b
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from fencewright.checker.amd.machine_rows import Copy, Logic, SaveExec
 from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.lowering.cdna.chips import ChipRow
-from fencewright.lowering.cdna.code.flow import Step
+from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Operand, Registers
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import graph_of
 from fencewright.simulator.core.program import ArithmeticKind
 
 _NONE, _ALL = 0, 1
@@ -96,6 +100,10 @@ class Diagrams:
         return self.inverse(made) if logic.invert else made
 
 
+Masks = frozenset[tuple[str, ...]]
+"""Masks of lanes, by the registers that hold them."""
+
+
 @dataclass(slots=True)
 class Lanes:
     """What is known of masks at one place of a path.
@@ -120,6 +128,19 @@ class Lanes:
     @property
     def _vcc(self) -> tuple[str, ...]:
         return ("vcc_lo", "vcc_hi")[: self.chip.wave_size // 32]
+
+    def assume_inactive(self, masks: Masks) -> None:
+        """No lane of ``masks`` is active."""
+        for names in masks:
+            shared = self.diagrams.both(self._held(names), self._held(self._exec))
+            self.never = self.diagrams.choose(shared, _ALL, self.never)
+
+    def inactive(self, masks: Masks) -> Masks:
+        """Those of ``masks`` none of whose lanes is active."""
+        can_be = self.diagrams.both(self._held(self._exec), self.diagrams.inverse(self.never))
+        return frozenset(
+            names for names in masks if self.diagrams.both(self._held(names), can_be) == _NONE
+        )
 
     def begin(self) -> None:
         """An instruction is executed by some lane."""
@@ -190,3 +211,42 @@ class Lanes:
             self.never = diagrams.choose(mask, _ALL, self.never)
         can_be = diagrams.inverse(self.never)
         return all(diagrams.both(each, can_be) != _NONE for each in some)
+
+
+_FORGET = (InstructionKind.CALL, InstructionKind.SUBROUTINE, InstructionKind.UNKNOWN)
+"""Steps that may leave anything in any register."""
+
+
+@lru_cache(maxsize=1)
+def inactive_masks(flow: Flow) -> Mapping[int, Masks]:
+    """The masks with no active lane where each block begins, on every path to it.
+
+    A loop of LLVM's keeps so the lanes that have left it: each round takes them out of ``exec``, so that
+    a walk that begins within the loop knows that those it begins with have not left. A must-analysis: where
+    paths meet, what holds on both. Source: LLVM SILowerControlFlow (``SI_IF_BREAK``, ``SI_LOOP``).
+    """
+    size = flow.chip.wave_size // 32
+    steps = (step for block in flow.blocks for step in block.steps)
+    operands = (step.instruction.operands[:1] for step in steps if _is_scalar_logic(flow, step))
+    candidates = frozenset(
+        first.names
+        for (first,) in operands
+        if isinstance(first, Registers) and len(first.names) == size
+    )
+
+    def after(number: int, masks: Masks) -> Masks:
+        lanes = Lanes(flow.chip)
+        lanes.assume_inactive(masks)
+        for step in flow.blocks[number].steps:
+            if step.effects.kind in _FORGET:
+                return frozenset()
+            lanes.step(step)
+        return lanes.inactive(candidates)
+
+    start: dict[int, Masks] = {0: frozenset()}
+    return solve(graph_of(flow.blocks), start, after, lambda one, other: one & other)
+
+
+def _is_scalar_logic(flow: Flow, step: Step) -> bool:
+    row = rows_for(flow.chip.name).get(step.instruction.mnemonic)
+    return row is not None and isinstance(row.meaning, Copy | Logic | SaveExec) and not row.lanes

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from fencewright.checker.amd.comparison.paths import walks
-from fencewright.checker.amd.lanes import Diagrams
+from fencewright.checker.amd.lanes import Diagrams, inactive_masks
 from fencewright.checker.amd.machine_rows import LOGIC, SAVING
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
@@ -69,6 +69,41 @@ def test_masks_of_32_lanes() -> None:
     text = text.replace("andn2", "and_not1")
     assert paths(*text.splitlines(), chip="gfx1250") == 1
     assert paths(*text.replace("or_b32 s16", "or_b32 s22").splitlines(), chip="gfx1250") == 2
+
+
+ROUND = (
+    "s_mov_b64 s[12:13], 0",
+    "L:",
+    "v_mov_b32_e32 v3, 3",
+    "s_or_b64 s[16:17], s[16:17], exec",
+    "v_cmp_ne_u64_e64 s[0:1], 0, v[16:17]",
+    "s_and_saveexec_b64 s[18:19], s[0:1]",
+    "s_cbranch_execz F",
+    "s_andn2_b64 s[16:17], s[16:17], exec",
+    FIRST,
+    "F:",
+    "s_or_b64 exec, exec, s[18:19]",
+    "s_and_b64 s[18:19], exec, s[16:17]",
+    "s_or_b64 s[12:13], s[18:19], s[12:13]",
+    "s_andn2_b64 exec, exec, s[12:13]",
+    "s_cbranch_execnz L",
+    LAST,
+)
+"""A loop that goes on for the lanes that take its branch: s[12:13] are those that have left it."""
+
+
+def test_a_lane_that_goes_round_does_not_leave_a_loop() -> None:
+    """Where the walk begins within the loop, it knows that its lanes had not left it before."""
+    assert inactive_masks(flow(*ROUND))[1] == {("s12", "s13")}
+    assert paths(*ROUND) == 0
+    # With lanes in the mask before the loop begins, the first round may be the last.
+    assert paths(*(each.replace(", 0", ", s[20:21]") for each in ROUND)) == 1
+    # And where they stay in exec.
+    kept = (each.replace("exec, exec, s[12:13]", "exec, exec, s[22:23]") for each in ROUND)
+    assert paths(*kept) == 1
+    # A call may leave anything in the mask.
+    call = (each.replace("v_mov_b32_e32 v3, 3", "s_swappc_b64 s[30:31], s[4:5]") for each in ROUND)
+    assert inactive_masks(flow(*call)).get(2, frozenset()) == frozenset()
 
 
 @pytest.mark.parametrize(

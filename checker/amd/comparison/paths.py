@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.amd.accesses import Operation
 from fencewright.checker.amd.guarantees import Place, place_of
-from fencewright.checker.amd.lanes import Lanes
+from fencewright.checker.amd.lanes import Lanes, inactive_masks
 from fencewright.checker.amd.state import Code, State
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
@@ -38,6 +38,7 @@ def walks(
         if step is first
     )
     lanes = Lanes(flow.chip)
+    lanes.assume_inactive(inactive_masks(flow).get(start, frozenset()))
     for step in flow.blocks[start].steps[:position]:
         lanes.step(step)
     lanes.begin()

@@ -69,9 +69,12 @@ class Block:
     successors: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """A function's blocks, the first of which is where it begins; ``is_called``: not by launch."""
+    """A function's blocks, the first of which is where it begins; ``is_called``: not by launch.
+
+    Each is itself alone, so that analyses of it are remembered by it.
+    """
 
     function: Function
     blocks: tuple[Block, ...]
