@@ -8,8 +8,10 @@ Step = tuple[str, str]
 
 def _thread(number: int, steps: Sequence[Step]) -> list[str]:
     lines = [f"  litmus.thread @P{number} at <workgroup = {number}, xcd = {number}> {{"]
-    for name in sorted({name for _, name in steps}):
-        lines.append(f"    %{name} = litmus.address @{name} : !llvm.ptr<1>")
+    lines += (
+        f"    %{name} = litmus.address @{name} : !llvm.ptr<1>"
+        for name in sorted({name for _, name in steps})
+    )
     lines.append("    %one = arith.constant 1 : i32")
     for place, (kind, name) in enumerate(steps):
         if place:

@@ -567,9 +567,9 @@ class TestOp(IRDLOperation):
         objects = locations | {each.sym_name.data for each in named}
         registers = [_registers(each) for each in self.threads]
         described = [name for each in self.locations for name in each.described]
-        for each in (*described, *(name for each in self.multicasts for name in each.names)):
-            if each not in locations:
-                raise VerifyException(f"no location '{each}'")
+        for name in (*described, *(name for each in self.multicasts for name in each.names)):
+            if name not in locations:
+                raise VerifyException(f"no location '{name}'")
         for number, thread in enumerate(self.threads):
             for op in thread.code:
                 if isinstance(op, AddressOp) and op.location_name.string_value() not in objects:

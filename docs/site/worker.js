@@ -13,7 +13,7 @@ async function start() {
   ]);
   const folder = python.runPython("import sysconfig; sysconfig.get_path('purelib')");
   python.unpackArchive(packages, "zip", { extractDir: folder });
-  return python.runPython("from fencewright.tools.dev.in_browser import run_as_json; run_as_json");
+  return python.runPython("from fencewright.tools.embedded.in_browser import run_as_json; run_as_json");
 }
 
 const started = start();

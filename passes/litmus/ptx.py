@@ -111,7 +111,7 @@ def _blame(
     row = text.splitlines()[problem.line - 1]
     column = row[: problem.column - 1].count("|")
     place = problem.line - 4
-    if 0 <= place and column < len(readers) and place < len(readers[column].origins):
+    if place >= 0 and column < len(readers) and place < len(readers[column].origins):
         unreadable(readers[column].origins[place], f"in the PTX model, {problem.message}")
     unreadable(code.test, f"in the PTX model, {problem.message}")
 

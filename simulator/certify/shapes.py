@@ -850,7 +850,7 @@ def _chains(
     mine = distances(mode, roles.scope)
     if in_lds:
         mine = tuple(d for d in mine if d in (Distance.ONE_CU, Distance.ONE_CTA))
-    near = [d for d in dict.fromkeys((*mine[:1], *mine[-1:]))]
+    near = list(dict.fromkeys((*mine[:1], *mine[-1:])))
     middle = Placement()
     for own in near:
         for scope, distance, word in _hops(mode, roles, in_lds):

@@ -453,7 +453,7 @@ def _flights(queues: Iterable[Sequence[int]]) -> list[_Flight]:
     for queue in queues:
         now = {entry & ID_MASK for entry in queue}
         result += [_Flight(n, inside.pop(n), column) for n in sorted(inside.keys() - now)]
-        inside |= {number: column for number in now - inside.keys()}
+        inside |= dict.fromkeys(now - inside.keys(), column)
         column += 1
     result += [_Flight(n, start, column) for n, start in sorted(inside.items())]
     return sorted(result, key=lambda flight: (flight.start, flight.number))

@@ -239,11 +239,12 @@ class Frame:
             for a in bits(members & ~self.initial):
                 writes = self.events[a].writes
                 others = members & ~self.inclusive[a] & -(2 << a)
-                for b in bits(others):
-                    if self.events[a].thread != self.events[b].thread and (
-                        writes or self.events[b].writes
-                    ):
-                        found.append((a, b))
+                found += (
+                    (a, b)
+                    for b in bits(others)
+                    if self.events[a].thread != self.events[b].thread
+                    and (writes or self.events[b].writes)
+                )
         return tuple(found)
 
     def _sources(self, read: int) -> Mask:

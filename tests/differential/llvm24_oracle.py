@@ -103,7 +103,8 @@ def tokens(lines: Iterable[str]) -> Tokens:
     """
     found: list[str] = []
     for waits, group in groupby(lines, key=lambda line: line.startswith("s_wait_")):
-        found += sorted({each for line in group for each in _counts(line)}) if waits else group
+        together = tuple(group)
+        found += sorted({n for line in together for n in _counts(line)}) if waits else together
     return tuple(found)
 
 

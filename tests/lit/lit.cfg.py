@@ -10,8 +10,8 @@ import zlib
 import lit.formats
 
 from fencewright.tools.dev import fork_server
-from fencewright.tools.dev.in_process import TOOLS
 from fencewright.tools.dev.lit_runner import EXCLUDED, SERVER, SUFFIXES, features
+from fencewright.tools.embedded.in_process import TOOLS
 from fencewright.tools.llvm_tools import LLVM_VERSION, find_llvm_tool
 
 config.name = "fencewright"

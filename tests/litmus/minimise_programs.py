@@ -430,10 +430,7 @@ class Random:
 
     def scope(self, a: Where, b: Where) -> str:
         """Mostly the scope that spans both places, at times a wider, seldom a narrower one."""
-        if a.agent != b.agent:
-            fitting = 2
-        else:
-            fitting = 0 if a.workgroup == b.workgroup else 1
+        fitting = 2 if a.agent != b.agent else int(a.workgroup != b.workgroup)
         chance = self.random.random()
         shift = 0 if chance < 0.7 else 1 if chance < 0.95 else -1
         return ("workgroup", "agent", "system")[min(max(fitting + shift, 0), 2)]

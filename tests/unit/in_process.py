@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from fencewright.tools.dev.in_process import TOOLS, call
+from fencewright.tools.embedded.in_process import TOOLS, call
 
 
 @contextmanager

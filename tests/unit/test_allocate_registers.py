@@ -56,7 +56,7 @@ def kernel_of(blocks: Sequence[Block], chip: str = "gfx942", lanes: int = 256) -
         "sym_name": StringAttr("k"),
         "chip": StringAttr(chip),
         "arguments": ArrayAttr([]),
-        **{name: zero for name in sizes},
+        **dict.fromkeys(sizes, zero),
         "max_workgroup_size": count_attr(lanes),
     }
     return KernelOp.create(properties=properties, regions=[Region(blocks)])
@@ -131,7 +131,7 @@ class Writer:
         for n in sorted(reachable, key=lambda n: len(self.dominators[n])):
             visible = [v for above in self.dominators[n] if above != n for v in values[above]]
             self._fill(n, [*visible, *values[n]], values[n])
-        for n, block in enumerate(self.blocks):
+        for block in self.blocks:
             if block.last_op is None:
                 block.add_op(end())
         return kernel_of(self.blocks)

@@ -81,8 +81,8 @@ def arithmetic_places(chip: str, row: InstructionRow) -> Mapping[str, object]:
     mask = CHIPS[chip].wave_size // 32
     mnemonic = row.mnemonic
     wide = bool(re.search(r"[buif]64", mnemonic))
-    sizes = {name: 2 if wide else 1 for name in ("dst", "a", "b", "c")}
-    sizes |= ARITHMETIC_SIZES.get(mnemonic, {})
+    usual: dict[str, int] = dict.fromkeys(("dst", "a", "b", "c"), 2 if wide else 1)
+    sizes = usual | {**ARITHMETIC_SIZES.get(mnemonic, {})}
     places: dict[str, object] = {
         name: vector(size, number) for number, (name, size) in enumerate(sizes.items())
     }

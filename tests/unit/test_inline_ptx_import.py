@@ -38,7 +38,7 @@ def asm(text: str, constraints: str, operands: str = "", type_: str = "void") ->
 def became(line: str) -> str:
     """The operation that a line has become, as it is printed, without its attributes."""
     module = import_llvm_ir(kernel(line))
-    (found,) = [op for op in module.walk() if "scoped." in op.name or "llvm_ir.inst" == op.name]
+    (found,) = [op for op in module.walk() if "scoped." in op.name or op.name == "llvm_ir.inst"]
     found.attributes.clear()
     return re.sub(r"%\w+", "%", str(found)).removeprefix("% = ")
 

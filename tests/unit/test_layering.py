@@ -93,8 +93,9 @@ WITH_NUMPY = ("simulator/execution", "simulator/performance")
 """The rooms that count over arrays; numpy is loaded with them alone."""
 
 FRAMEWORK = ("xdsl", "llvmlite", "numpy")
-WITHOUT = {layer: FRAMEWORK for layer in ("checker", "lowering", "simulator")} | {
-    layer: ("llvmlite",) for layer in ("mlir_dialects", "passes")
+WITHOUT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("checker", "lowering", "simulator"), FRAMEWORK),
+    **dict.fromkeys(("mlir_dialects", "passes"), ("llvmlite",)),
 }
 """The packages that a layer does without, but for the exceptions."""
 

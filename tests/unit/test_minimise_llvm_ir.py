@@ -925,8 +925,8 @@ def random_function(seed: int) -> str:
         if froms:
             values = ", ".join(f"[ {a}, %b{a} ]" for a in froms)
             body.append(f"%i{block} = phi i32 {values}")
-        for number in range(pick.randrange(5)):
-            body.append(pick.choice(PIECES).format(f"{block}_{number}"))
+        pieces = range(pick.randrange(5))
+        body += [pick.choice(PIECES).format(f"{block}_{number}") for number in pieces]
         if block in ends:
             body.append("ret void")
             continue

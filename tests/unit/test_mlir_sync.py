@@ -448,8 +448,8 @@ def test_mlir_takes_what_is_given_back(capsys: pytest.CaptureFixture[str], tmp_p
     numbered = enumerate(body for body in SAID if "amdgpu." not in body)
     lines = [re.sub(r"^%[lr] =", f"%l{n} =", body) for n, body in numbered]
     floats = {number for number, kind in KIND_NUMBERS.items() if kind.startswith("f")}
-    for number in KIND_NUMBERS.keys() - floats:
-        lines.append(RMW.format(kind=number).replace("%o", f"%o{number}_"))
+    integers = KIND_NUMBERS.keys() - floats
+    lines += [RMW.format(kind=number).replace("%o", f"%o{number}_") for number in integers]
     back = run(capsys, tmp_path, "\n    ".join(lines), "-p", "export-mlir-sync")
     done = subprocess.run([MLIR_OPT], input=back, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr

@@ -82,11 +82,10 @@ FLOATS = ("f32", "f64", "vector<2xf16>")
 
 def _operations() -> Iterator[str]:
     """One of each kind of operation on each space and type, with orderings and scopes mixed."""
-    number = 0
     orderings = [each for each in Ordering if each is not Ordering.WEAK]
     scopes = [each for each in Scope if each is not Scope.SINGLETHREAD]
-    for (space, pointer), type in product(POINTERS.items(), TYPES):
-        number += 1
+    every = product(POINTERS.items(), TYPES)
+    for number, ((space, pointer), type) in enumerate(every, 1):
         scope, ordering = scopes[number % len(scopes)], orderings[number % len(orderings)]
         load = Ordering.ACQUIRE if ordering.releases else ordering
         store = Ordering.RELEASE if ordering.acquires else ordering

@@ -644,7 +644,7 @@ def test_targets():
 
 
 def test_ptx_versions_are_all_that_there_are():
-    assert VERSIONS == tuple(sorted(set(VERSIONS)))
+    assert tuple(sorted(set(VERSIONS))) == VERSIONS
     assert CHIPS[0].first == VERSIONS[0]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 import markdown
 import pytest
 
-from fencewright.tools.dev import in_browser
 from fencewright.tools.dev.pages.copied import typed_in, with_copies
 from fencewright.tools.dev.pages.site import (
     HOME,
@@ -24,6 +23,7 @@ from fencewright.tools.dev.pages.site import (
     stage,
     staged_text,
 )
+from fencewright.tools.embedded import in_browser
 
 ROOT = Path(__file__).parents[2]
 

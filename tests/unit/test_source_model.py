@@ -632,7 +632,8 @@ def test_outcome_sets_are_fast() -> None:
         (BY_NAME["MP+rel+acq"].test.program, 0.003),
         (BY_NAME["IRIW+fences"].test.program, 0.01),
     ]
-    for threads in (four, four_sc, counters):
-        limits.append((program("four threads", APART, *threads), 0.3))
+    limits += [
+        (program("four threads", APART, *threads), 0.3) for threads in (four, four_sc, counters)
+    ]
     for chosen, limit in limits:
         assert best_of(chosen) < limit * slowness()

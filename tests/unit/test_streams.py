@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.tools.dev.in_process import TOOLS
+from fencewright.tools.embedded.in_process import TOOLS
 from fencewright.tools.streams import CLOSED_PIPE
 
 ROOT = Path(__file__).parents[2]

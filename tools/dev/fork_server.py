@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from fencewright.tools.dev.in_process import TOOLS, call
+from fencewright.tools.embedded.in_process import TOOLS, call
 
 PRELOADED = (
     "fencewright.lowering",

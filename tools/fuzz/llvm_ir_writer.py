@@ -285,7 +285,7 @@ class _KernelWriter:
         data = "".join(f"\\{byte:02X}" for byte in (constant & WORD_MASK).to_bytes(4, "little"))
         self.module.append(f'@{name} = internal addrspace(4) constant [4 x i8] c"{data}", align 4')
         type, _, place = self.pointer(location).rpartition(" ")
-        space = type.strip("ptr addrs(ce)")
+        space = re.sub(r"\D", "", type)
         self.lines.append(
             f"call void @llvm.memcpy.p{space}.p4.i64({type} align 4 {place}, "
             f"ptr addrspace(4) align 4 @{name}, i64 4, i1 false)"

@@ -63,7 +63,9 @@ class SplitScoreboard:
 
     def join(self, other: "SplitScoreboard") -> bool:
         """Become what holds on either path, both fresh from ``copy``; whether that is news."""
-        return any([state.join(other.counters[c]) for c, state in self.counters.items()])
+        # Every counter is joined, also after one with news.
+        news = [state.join(other.counters[c]) for c, state in self.counters.items()]
+        return any(news)
 
     def issue(self, events: Iterable[CounterEvent], results: Iterable[Token] = ()) -> None:
         """Issue one instruction."""

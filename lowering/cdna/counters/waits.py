@@ -49,7 +49,8 @@ def split(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
     """The encoding of chips with an instruction a counter: waits next to each other are merged."""
     found: list[Instruction] = []
     for waits, group in groupby(instructions, key=lambda each: each.wait is not None):
-        found += _merged(tuple(group)) if waits else group
+        together = tuple(group)
+        found += _merged(together) if waits else together
     return tuple(found)
 
 

@@ -158,7 +158,7 @@ def droppable_write_backs(
     solution = _solve(code, steps) if through else code.known(solve)
     return [
         step.op
-        for block in set([block_of(each.op) for each in code.write_backs])
+        for block in {block_of(each.op) for each in code.write_backs}
         for step, state in zip(steps[block], solution.states(block, steps[block]), strict=False)
         if is_redundant(step, state)
     ]

@@ -153,7 +153,7 @@ class TilePattern:
             if row is None or column is None:
                 continue
             last = column + self.reach - 1
-            if not (0 <= row < tile.rows and 0 <= column and last < tile.columns):
+            if not (0 <= row < tile.rows and 0 <= column <= last < tile.columns):
                 raise AddressError(
                     f"{self.model.instruction}: lane {lane} of n = {number} is at row {row}, "
                     f"columns {column} to {last}, outside the {tile.rows} x {tile.columns} elements"

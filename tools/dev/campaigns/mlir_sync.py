@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
@@ -69,7 +70,7 @@ def _kind_of(understood: list[str], refused: list[Refusal]) -> str:
 
 def _was(op: Operation) -> str:
     kept = op.attributes.get(FOREIGN)
-    return "" if kept is None else str(getattr(kept, "data")["name"].data)
+    return "" if kept is None else str(cast(Any, kept).data["name"].data)
 
 
 def pieces_of(folder: Path) -> Iterator[str]:

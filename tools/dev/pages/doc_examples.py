@@ -32,7 +32,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fencewright.tools.dev.fork_server import fork_server, replacement
-from fencewright.tools.dev.in_process import TOOLS
+from fencewright.tools.embedded.in_process import TOOLS
 from fencewright.tools.llvm_tools import LLVM_TOOLS, find_llvm_tool
 
 LANGUAGES = ("console", "sh", "python", "mlir")
@@ -117,10 +117,8 @@ def updated(page: Path, text: str, programs: Path | None = None) -> str:
     Raises ``ExampleError`` for an example that fails.
     """
     lines = text.splitlines()
-    changes: list[tuple[Example, tuple[str, ...]]] = []
     with _workplace(programs) as folder:
-        for example in examples_of(page, text):
-            changes.append((example, _run(example, folder)))
+        changes = [(example, _run(example, folder)) for example in examples_of(page, text)]
     for example, after in reversed(changes):
         first = example.line - 1
         lines[first : first + len(example.lines)] = after

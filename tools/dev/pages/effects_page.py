@@ -41,9 +41,7 @@ def effects_page() -> str:
         "In names, `*` is one word between dots, `**` one or more. The types that LLVM adds to a name are",
         "left out.",
         "",
-        markdown_table(
-            ("kind", "what a call is to other threads"), [(k, t) for k, t in _KINDS.items()]
-        ),
+        markdown_table(("kind", "what a call is to other threads"), list(_KINDS.items())),
         "On CDNA an access counts by its address space; one that is asynchronous in all counters:",
         "",
         markdown_table(

@@ -24,8 +24,8 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from fencewright.tools.dev.in_browser import run
 from fencewright.tools.dev.pages.copied import with_copies
+from fencewright.tools.embedded.in_browser import run
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build" / "site"

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fencewright.tools.dev.in_process import TOOLS, call
+from fencewright.tools.embedded.in_process import TOOLS, call
 
 PICTURES = ".svg"
 USAGE = 2

@@ -1,0 +1,1 @@
+"""The programs called within another process: by tests, by the documentation, by a page in a browser."""
