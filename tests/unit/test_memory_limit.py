@@ -249,3 +249,14 @@ def test_an_environment_without_a_size(
     monkeypatch.setenv(VARIABLE, "much")
     assert fence_sim.main(["run", "nosuch.mlir"]) == USAGE
     assert capsys.readouterr().err.startswith(f"{VARIABLE}: error: 'much' is no size")
+
+
+@pytest.mark.parametrize("platform", memory_limit.WITHOUT_LIMITS)
+def test_a_platform_without_limits(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the page that runs the programs in a browser."""
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    memory_limit.limit_process()
+    assert memory_limit.default_limit.__wrapped__() is not None
+    assert memory_limit.held() >= 0

@@ -19,6 +19,9 @@ VARIABLE = "FENCEWRIGHT_MEMORY"
 SHARE = 4
 """The part of the machine's memory that is the limit where nobody says another: a quarter."""
 
+WITHOUT_LIMITS = ("win32", "emscripten", "wasi")
+"""Platforms whose Python has no ``resource``: nothing limits a process there, or says what it holds."""
+
 _EVERY = 1024
 """The states or steps between two looks; a look costs about as much as one of them."""
 
@@ -142,7 +145,7 @@ def cgroup_limits(membership: Path, root: Path) -> Iterator[int]:
 
 
 def _process() -> Iterator[int]:
-    if sys.platform == "win32":
+    if sys.platform in WITHOUT_LIMITS:
         return
     import resource
 
@@ -162,7 +165,7 @@ def held() -> int:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         pass
-    if sys.platform == "win32":
+    if sys.platform in WITHOUT_LIMITS:
         return 0
     import resource
 
