@@ -34,23 +34,6 @@ _MATRICES = ("ldmatrix", "stmatrix")
 _READS = ("ld", "ldu", "ld nc")
 _UNSEEN = (AddressSpace.CONSTANT, AddressSpace.PRIVATE)
 
-_INTEGER_KINDS: Mapping[str, RmwKind] = MappingProxyType(
-    {
-        "add": RmwKind.ADD, "and": RmwKind.AND, "or": RmwKind.OR, "xor": RmwKind.XOR,
-        "exch": RmwKind.XCHG, "inc": RmwKind.UINC_WRAP, "dec": RmwKind.UDEC_WRAP,
-        "min": RmwKind.UMIN, "max": RmwKind.UMAX,
-    }
-)  # fmt: skip
-_SIGNED_KINDS: Mapping[str, RmwKind] = MappingProxyType(
-    {**_INTEGER_KINDS, "min": RmwKind.MIN, "max": RmwKind.MAX}
-)
-_FLOAT_KINDS: Mapping[str, RmwKind] = MappingProxyType(
-    {"add": RmwKind.FADD, "min": RmwKind.FMIN, "max": RmwKind.FMAX}
-)
-_KINDS_OF_TYPE = MappingProxyType(
-    {"s": _SIGNED_KINDS, "u": _INTEGER_KINDS, "b": _INTEGER_KINDS, "f": _FLOAT_KINDS}
-)
-"""Read-modify-writes by the letter that a type begins with. Source: PTX ISA, atom."""
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 _PREDICATES: Mapping[str, str] = MappingProxyType(
@@ -212,10 +195,12 @@ class _Writer:
 
     def _comparison(self, statement: Statement, label: str) -> str | None:
         """``arith.cmpi`` of a loaded integer with a constant or an argument; None for others."""
-        words, opcode = statement.opcode.name.split("."), statement.opcode
-        if statement.operation != "setp" or len(statement.operands) != 3 or len(words) != 3:
+        opcode = statement.opcode
+        word, kind = opcode.comparison, f"i{opcode.width}"
+        if statement.operation != "setp" or len(statement.operands) != 3:
             return None
-        word, kind = words[1], f"i{opcode.width}"
+        if opcode.modifiers - {word}:
+            return None
         if word in _ORDERED and opcode.type[0] in "su":
             predicate = f"{opcode.type[0]}{word}"
         else:
@@ -337,16 +322,17 @@ class _Writer:
         label = self.labels[each.number] + suffix
         where, space = pointer
         how = self._how(each)
-        words = statement.opcode.name.split(".")
+        is_volatile = statement.opcode.volatile or statement.opcode.mmio
+        tail = " {volatile}" if is_volatile else ""
         if statement.operation in ("ldmatrix", *_READS):
-            tail = " {invariant}" if "nc" in words else _tail(words)
+            tail = " {invariant}" if statement.operation == "ld nc" else tail
             return f"  %v{label} = scoped.load {how} {where}{tail} : {space} -> {kind}"
         data = [each for each in statement.operands if not each.startswith("[")]
         value = self._value(data[-1], f"x{label}", kind)
         if statement.operation in ("stmatrix", "st"):
-            return f"  scoped.store {how} {value}, {where}{_tail(words)} : {kind}, {space}"
+            return f"  scoped.store {how} {value}, {where}{tail} : {kind}, {space}"
         types = f"{space}, {kind}"
-        if "cas" in words:
+        if statement.opcode.update == "cas":
             compared = self._value(data[-2], f"c{label}", kind)
             ordering = statement.ordering
             assert ordering is not None
@@ -354,7 +340,7 @@ class _Writer:
             how = f"{ordering} {failure} {statement.scope}"
             values = f"{where}, {compared}, {value}"
             return f"  %v{label}, %ok{label} = scoped.cmpxchg {how} {values} : {types}"
-        rmw = self._kind(each, words)
+        rmw = self._rmw(each)
         return f"  %v{label} = scoped.atomic_rmw {rmw} {how} {where}, {value} : {types}"
 
     def _value(self, operand: str, name: str, kind: str) -> str:
@@ -380,18 +366,15 @@ class _Writer:
         is_copy = made.statement.operation == "mov" and len(made.statement.operands) == 2
         return number(made.statement.operands[1]) if is_copy else None
 
-    def _kind(self, each: PtxInstruction, words: Sequence[str]) -> RmwKind:
+    def _rmw(self, each: PtxInstruction) -> RmwKind:
         opcode = each.statement.opcode
-        letter = "f" if opcode.type.startswith("bf") else opcode.type[:1]
-        kinds = _KINDS_OF_TYPE.get(letter, _INTEGER_KINDS)
         if "x2" in opcode.type or opcode.vector > 1:
             raise self._unlifted(
                 each, "each element is atomic by itself, which 'scoped' cannot say"
             )
-        found = next((kinds[word] for word in words if word in kinds), None)
-        if found is None:
+        if opcode.rmw is None:
             raise self._unlifted(each)
-        return found
+        return opcode.rmw
 
     def _how(self, each: PtxInstruction) -> str:
         """Ordering and scope."""
@@ -521,8 +504,7 @@ class _Writer:
         """A look at an mbarrier."""
         where, space = self._shared(each, OperandRole.MBARRIER)
         label = self.labels[each.number]
-        words = each.statement.opcode.name.split(".")
-        kind = "i32" if "parity" in words else "i64"
+        kind = "i32" if "parity" in each.statement.opcode.modifiers else "i64"
         phase = self.arguments.value(f"x{label}", kind)
         word = each.statement.operation.split()[1]
         how = self._how(each)
@@ -601,10 +583,6 @@ _WRITERS: Mapping[str, Callable[[_Writer, PtxInstruction], Iterator[str]]] = Map
     }
 )
 """Who writes an operation that is no access."""
-
-
-def _tail(words: Sequence[str]) -> str:
-    return " {volatile}" if "volatile" in words or "mmio" in words else ""
 
 
 def _labels(function: PtxFunction) -> Mapping[int, str]:

@@ -228,8 +228,8 @@ def _branch(each: PtxInstruction, guard: str) -> PtxInstruction:
 
 def _accesses_parameter(statement: Statement, operation: str) -> bool:
     """Whether a statement loads, or stores, all of a parameter."""
-    name = statement.opcode.name
-    if not name.startswith(f"{operation}.param") or statement.opcode.vector > 1:
+    opcode = statement.opcode
+    if opcode.head != operation or not opcode.of_parameters or opcode.vector > 1:
         return False
     address = statement.operands[operation == "ld"][1:-1].strip()
     return [*names_in(address)] == [address]
@@ -238,7 +238,8 @@ def _accesses_parameter(statement: Statement, operation: str) -> bool:
 def _stored(function: PtxFunction) -> Iterator[str]:
     """What a function writes to what it returns: to parameters that are not its own."""
     for each in function.instructions:
-        if each.statement.opcode.name.startswith("st.param"):
+        opcode = each.statement.opcode
+        if opcode.head == "st" and opcode.of_parameters:
             (name, *_) = names_in(each.statement.operands[0])
             if name not in function.variables:
                 yield each.statement.operands[1]

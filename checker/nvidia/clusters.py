@@ -146,4 +146,4 @@ class ClusterAnalysis:
 
 def _is_of_pair(statement: Statement, what: str) -> bool:
     is_it = statement.operation == f"tcgen05 {what}"
-    return is_it and _PAIR in statement.opcode.name.split(".")
+    return is_it and _PAIR in statement.opcode.modifiers

@@ -638,9 +638,4 @@ def _provides_acquire(fence: Statement, access: Statement) -> bool:
 
 
 def _less_release(statement: Statement) -> str:
-    words = statement.opcode.name.split(".")
-    less = [
-        "acquire" if word == "acq_rel" else "relaxed" if word == "release" else word
-        for word in words
-    ]
-    return ".".join(less)
+    return statement.opcode.renamed({"acq_rel": "acquire", "release": "relaxed"})

@@ -30,7 +30,6 @@ _HEARD = frozenset(
     }
 )
 _UNSEEN = (AddressSpace.CONSTANT, AddressSpace.PRIVATE)
-_KINDS = frozenset("add and or xor min max exch inc dec cas".split())
 _NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
 _SHOWN = 4
 """How many lines a list names before it says how many more there are."""
@@ -119,8 +118,7 @@ def _operation_of(statement: Statement) -> str:
     name = _ACCESSES.get(operation, operation.replace(" ", "."))
     if operation not in ("atom", "red"):
         return name
-    words = statement.opcode.name.split(".")
-    kind = next((word for word in words if word in _KINDS), "")
+    kind = statement.opcode.update
     return "cmpxchg" if kind == "cas" else f"{name} {_NAMES.get(kind, kind)}"
 
 

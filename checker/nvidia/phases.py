@@ -166,7 +166,7 @@ class PhaseAnalysis:
             n
             for n, each in enumerate(self.instructions)
             if each.statement.kind in (EffectKind.ASYNC, EffectKind.TENSOR)
-            and "mbarrier::complete_tx::bytes" in each.statement.opcode.name.split(".")
+            and "mbarrier::complete_tx::bytes" in each.statement.opcode.modifiers
             and not self.places.is_remote(each.statement.operand(OperandRole.SIGNAL))
         ]
         expects = [
@@ -220,7 +220,8 @@ class PhaseAnalysis:
 
     def _size(self, n: int) -> int | None:
         statement = self.instructions[n].statement
-        if ".multicast" in statement.opcode.name or statement.kind is EffectKind.TENSOR:
+        is_multicast = any(each.startswith("multicast") for each in statement.opcode.modifiers)
+        if is_multicast or statement.kind is EffectKind.TENSOR:
             return None
         return next((each.size for each in statement.accesses if each.writes), None)
 

@@ -26,7 +26,7 @@ from fencewright.lowering.ptx.code.statements import (
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 
 class Conflict(Word):
@@ -358,9 +358,8 @@ class ProxyAnalysis:
             if each.number in self._narrowed:
                 space = AddressSpace.LOCAL
             if _is_restricted(each):
-                foreign, shared = (
-                    (0, 0) if "acquire" in statement.opcode.name else (foreign, shared)
-                )
+                if statement.ordering is Ordering.ACQUIRE:
+                    foreign = shared = 0
             else:
                 if space is not AddressSpace.GLOBAL:
                     shared, settled = 0, settled | met

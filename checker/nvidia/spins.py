@@ -122,9 +122,7 @@ class SpinAnalysis:
     def _counts(self, each: PtxInstruction) -> bool:
         """Whether it adds to a counter in global memory, whose result then decides a branch."""
         statement = each.statement
-        adds = statement.operation == "atom" and not _ADDS.isdisjoint(
-            statement.opcode.name.split(".")
-        )
+        adds = statement.operation == "atom" and statement.opcode.update in _ADDS
         if not adds or _is_shared(self.places.of(statement.accesses[0])):
             return False
         depends = set(statement.defines)

@@ -517,7 +517,7 @@ def _exclude_each_other(choices: Sequence[_Choice]) -> bool:
 
 
 def _is_wait(statement: Statement, completion: Completion) -> bool:
-    is_less = completion.unless and completion.unless in statement.opcode.name.split(".")
+    is_less = completion.unless and completion.unless in statement.opcode.modifiers
     return statement.operation in completion.waits | completion.all_waits and not is_less
 
 
@@ -529,8 +529,7 @@ def _publishes(statement: Statement) -> bool:
 
 
 def _is_of(statement: Statement, completion: Completion) -> bool:
-    words = statement.opcode.name.split(".")
-    has_word = not completion.word or completion.word in words
+    has_word = not completion.word or completion.word in statement.opcode.words
     return statement.operation in completion.operations and has_word
 
 

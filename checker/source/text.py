@@ -519,7 +519,7 @@ _KIND_OF_STATEMENT = MappingProxyType(
 
 
 def _kind_of(statement: "Statement") -> SourceKind | None:
-    if statement.operation == "atom" and "cas" in statement.opcode.name.split("."):
+    if statement.operation == "atom" and statement.opcode.update == "cas":
         return SourceKind.CMPXCHG
     if statement.operation == "fence" and statement.opcode.modifiers:
         return None

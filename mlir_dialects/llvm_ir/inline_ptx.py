@@ -278,7 +278,7 @@ def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Understood:
         said = strong_access(strong[0]) if len(heard) == 1 and has_side_effects else None
         if said is None:
             return NOT_UNDERSTOOD
-        if strong[0].operation in ("atom", "red") and "cas" not in strong[0].opcode.modifiers:
+        if strong[0].operation in ("atom", "red") and strong[0].opcode.update != "cas":
             said["update"] = _UNIT
     return Understood(attributes={llvm_ir.ACCESS: DictionaryAttr(said)})
 
@@ -334,7 +334,7 @@ def _fits(read: _Reader, type_: Attribute | None) -> bool:
     opcode = read.statement.opcode
     return (
         type_ is not None
-        and ".mmio" not in opcode.name
+        and not opcode.mmio
         and opcode.vector == 1
         and not isinstance(type_, LLVMPointerType)
         and scoped.width_of(type_) == opcode.width
@@ -357,25 +357,16 @@ def _store(read: _Reader) -> Said | None:
     return Said(scoped.StoreOp, _ordered(read), (value, pointer))
 
 
-_KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
-    {(name, sign): kind for name, signs, kind in (
-        ("add", "bus", RmwKind.ADD), ("add", "f", RmwKind.FADD), ("and", "b", RmwKind.AND),
-        ("or", "b", RmwKind.OR), ("xor", "b", RmwKind.XOR), ("exch", "b", RmwKind.XCHG),
-        ("min", "s", RmwKind.MIN), ("max", "s", RmwKind.MAX), ("min", "u", RmwKind.UMIN),
-        ("max", "u", RmwKind.UMAX), ("inc", "u", RmwKind.UINC_WRAP), ("dec", "u", RmwKind.UDEC_WRAP),
-    ) for sign in signs}
-)  # fmt: skip
-"""Operation and first letter of the type -> kind. Source: PTX ISA, atom."""
 _FLOATS = (Float32Type(), Float64Type())
 
 
 def _update(read: _Reader) -> Said | None:
     *_, address, value = read.statement.operands
     pointer, type_ = read.pointer(address), read.type_of(value)
-    if pointer is None or not _fits(read, type_) or len(read.modifiers) != 1:
+    opcode = read.statement.opcode
+    if pointer is None or not _fits(read, type_) or read.modifiers - {opcode.update}:
         return None
-    (word,) = read.modifiers
-    kind = _KINDS.get((word, read.statement.opcode.type[0]))
+    kind = opcode.rmw
     if kind is None or (kind is RmwKind.FADD) != (type_ in _FLOATS):
         return None
     if read.call.outputs and llvm_ir.type_from_text(read.call.type) != type_:

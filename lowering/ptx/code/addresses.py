@@ -128,7 +128,7 @@ class Places:
             made = self.written.get(name)
             if made is None:
                 break
-            if made.statement.opcode.name.startswith("ld.param"):
+            if made.statement.opcode.head == "ld" and made.statement.opcode.of_parameters:
                 return (next(iter(names_in(made.statement.operands[1])), name), offset, False)
             step = _step(made.statement)
             if step is None:

@@ -146,10 +146,10 @@ def _compared(statement: Statement, value: bool, since: int) -> Condition | None
     if statement.operation != "setp" or len(statement.operands) != 3 or not opcode.types:
         return None
     _, register, constant = statement.operands
-    against, word = number(constant), opcode.name.split(".")[1]
+    against = number(constant)
     if against is None or number(register) is not None or opcode.type[0] not in "bsu":
         return None
-    ranges = _ranges(word, against, opcode.width, opcode.type[0] == "s")
+    ranges = _ranges(opcode.comparison, against, opcode.width, opcode.type[0] == "s")
     if ranges is None:
         return None
     return Condition(

@@ -8,13 +8,13 @@ its operation (``forms``), which an assembler refuses.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from fencewright.lowering.ptx.code.forms import Fit, fit
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.ptx.code.forms import SLOTS, Fit, fit
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope, Word
 
 
 class EffectKind(Word):
@@ -358,7 +358,28 @@ SPACES: Mapping[str, AddressSpace] = MappingProxyType(
 )
 """State spaces of memory. Source: PTX ISA, "State Spaces"."""
 
+UPDATES = frozenset("add and or xor min max exch inc dec cas".split())
+"""The words of read-modify-writes and reductions. Source: PTX ISA, atom; red."""
+RMW_KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
+    {(word, letter): kind for word, letters, kind in (
+        ("add", "bus", RmwKind.ADD), ("add", "f", RmwKind.FADD), ("and", "bus", RmwKind.AND),
+        ("or", "bus", RmwKind.OR), ("xor", "bus", RmwKind.XOR), ("exch", "bus", RmwKind.XCHG),
+        ("min", "s", RmwKind.MIN), ("min", "bu", RmwKind.UMIN), ("min", "f", RmwKind.FMIN),
+        ("max", "s", RmwKind.MAX), ("max", "bu", RmwKind.UMAX), ("max", "f", RmwKind.FMAX),
+        ("inc", "bus", RmwKind.UINC_WRAP), ("dec", "bus", RmwKind.UDEC_WRAP),
+    ) for letter in letters}
+)  # fmt: skip
+"""Read-modify-writes by their word and the letter of the type. Source: PTX ISA, atom."""
+
 _TYPE = re.compile(r"(?:[busf]|bf|tf|ue|e)\d+(?:m\d+)?(?:x\d+)?|pred")
+_COMPARING = frozenset({"setp", "set"})
+_COMPARISONS = frozenset((*SLOTS["COMPARE"].split("|"), "lo", "ls", "hi", "hs"))
+_BOOLEANS = frozenset(SLOTS["BOOLEAN"].split("|"))
+_ROUNDINGS = frozenset(f"{SLOTS['ROUND']}|{SLOTS['TO_INTEGER']}|rna|rs".split("|"))
+_CACHE_OPERATORS = frozenset(f"{SLOTS['COP']}|{SLOTS['STORE_COP']}".split("|"))
+_HINTS = frozenset(
+    "|".join(SLOTS[each] for each in ("EVICT1", "EVICT2", "HINT", "PREFETCH")).split("|")
+)
 _VECTOR = re.compile(r"v([248])")
 _BITS = re.compile(r"[a-z]+(\d+)(?:x(\d+))?")
 _SMALL_FLOAT = re.compile(r"(?:ue|e)\d+m\d+(?:x\d+)?")
@@ -368,15 +389,20 @@ _MATRIX_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """The name of an instruction, read: ``row`` is None for one that is not known.
+    """The decoded name of an instruction: ``row`` is None for one that is not known.
 
-    ``ordering`` and ``scope`` are None where they mean nothing. ``spaces`` in their order: a
-    copy's destination is first. ``width`` of one element in bits, 0 if the name does not say.
-    ``modifiers``: the words that say nothing of this. ``fit``: how the name fits a form of the manual.
+    ``words``: those of the name in their order. ``ordering`` and ``scope`` are None where they mean
+    nothing. ``spaces`` in their order: a copy's destination is first. ``width`` of one element in
+    bits, 0 if the name does not say. ``update``: the word of a read-modify-write or of a reduction,
+    as ``exch``, and ``rmw`` what that is on the type of the name; a compare-and-swap, ``cas``, is no
+    RmwKind. ``comparison`` and ``boolean`` of a setp. ``cache``: the cache operator. ``hints``: the
+    words on eviction and prefetch. A word that the name does not have is "". ``modifiers``: all words
+    but those of row, ordering, scope, spaces and types. ``fit``: how the name fits a form of the manual.
     ``known``: its row if it fits; without, ``operation`` is a name that no row has, and opaque.
     """
 
     name: str
+    words: tuple[str, ...]
     row: OperationRow | None
     ordering: Ordering | None
     scope: Scope | None
@@ -385,6 +411,14 @@ class Opcode:
     width: int
     vector: int
     volatile: bool
+    mmio: bool
+    update: str
+    rmw: RmwKind | None
+    comparison: str
+    boolean: str
+    rounding: str
+    cache: str
+    hints: frozenset[str]
     modifiers: frozenset[str]
     fit: Fit
     known: OperationRow | None
@@ -392,9 +426,29 @@ class Opcode:
     kind: EffectKind
 
     @property
+    def head(self) -> str:
+        """The first of its words, as ``atom``."""
+        return self.words[0]
+
+    @property
     def type(self) -> str:
         """The last of its types; "" if the name has none."""
         return self.types[-1] if self.types else ""
+
+    @property
+    def is_float(self) -> bool:
+        """True where its last type is a floating-point number, or several."""
+        return self.type.startswith(("f", "bf"))
+
+    @property
+    def of_parameters(self) -> bool:
+        """True of ``ld.param`` and ``st.param``, whose places are no memory of other threads."""
+        return self.row is not None and self.row.words[-1].startswith("param")
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """The words that no form takes: of an operation without a row all."""
+        return frozenset(self.words if self.row is None else self.fit.unread)
 
     @property
     def problem(self) -> str:
@@ -403,47 +457,70 @@ class Opcode:
             return "is not known"
         return f"is no form of {self.row.words[0]} ({self.fit})" if self.fit.faults else ""
 
+    def renamed(self, words: Mapping[str, str]) -> str:
+        """The name with others in place of some words, as ``{"acquire": "relaxed"}``."""
+        return ".".join(words.get(word, word) for word in self.words)
+
 
 @cache
 def read_opcode(name: str) -> Opcode:
-    """What the name of an instruction says, its words taken as a set."""
-    words = name.split(".")[1:]
+    """The name of an instruction decoded, its words taken as a set."""
+    words = tuple(name.split("."))
     row = _row_of(name)
     taken = set(row.words) if row is not None else set[str]()
-    rest = [word for word in words if word not in taken]
+    rest = [word for word in words[1:] if word not in taken]
     orderings = [ORDERINGS[word] for word in rest if word in ORDERINGS]
     # The scope of a barrier's name is part of it: barrier.cta.sync, barrier.cluster.arrive.
     scopes = [SCOPES[word] for word in rest if word in SCOPES]
-    volatile = "volatile" in rest
+    volatile, mmio = "volatile" in rest, "mmio" in rest
     ordering = orderings[0] if orderings else row.ordering if row else None
     scope = scopes[0] if scopes else None
-    if scope is None and (volatile or "mmio" in rest):
+    if scope is None and (volatile or mmio):
         scope = Scope.SYSTEM
     if scope is None and row is not None and ordering is not Ordering.WEAK:
         scope = row.scope
-    spaces = tuple(SPACES[word] for word in words if word in SPACES)
-    types = [word for word in rest if _TYPE.fullmatch(word)]
+    types = tuple(word for word in rest if _TYPE.fullmatch(word))
     vectors = [int(found[1]) for word in rest if (found := _VECTOR.fullmatch(word))]
     said = {*ORDERINGS, *SCOPES, *SPACES}
     fits = Fit() if row is None else fit(row.name, name)
     known = None if fits.faults else row
     modifiers = frozenset(w for w in rest if w not in said and w not in types)
+    computes = words[0] in _COMPARING
+    update = "" if computes else _first(rest, UPDATES)
     return Opcode(
-        name,
-        row,
-        ordering,
-        scope,
-        spaces,
-        tuple(types),
-        _bits_of(types[-1]) if types else 0,
-        vectors[0] if vectors else 1,
-        volatile,
-        modifiers - {f"v{vectors[0]}"} if vectors else modifiers,
-        fits,
-        known,
-        known.name if known is not None else name if row is None else f"?{name}",
-        EffectKind.OPAQUE if known is None else known.kind,
+        name=name,
+        words=words,
+        row=row,
+        ordering=ordering,
+        scope=scope,
+        spaces=tuple(SPACES[word] for word in words[1:] if word in SPACES),
+        types=types,
+        width=_bits_of(types[-1]) if types else 0,
+        vector=vectors[0] if vectors else 1,
+        volatile=volatile,
+        mmio=mmio,
+        update=update,
+        rmw=RMW_KINDS.get((update, _letter_of(types[-1]))) if types else None,
+        comparison=_first(rest, _COMPARISONS) if computes else "",
+        boolean=_first(rest, _BOOLEANS) if computes else "",
+        rounding=_first(rest, _ROUNDINGS),
+        cache=_first(rest, _CACHE_OPERATORS),
+        hints=modifiers & _HINTS,
+        modifiers=modifiers - {f"v{vectors[0]}"} if vectors else modifiers,
+        fit=fits,
+        known=known,
+        operation=known.name if known is not None else name if row is None else f"?{name}",
+        kind=EffectKind.OPAQUE if known is None else known.kind,
     )
+
+
+def _first(words: Iterable[str], of: frozenset[str]) -> str:
+    return next((word for word in words if word in of), "")
+
+
+def _letter_of(type: str) -> str:
+    """``s``, ``u``, ``b`` or ``f`` of a type: bf16 is a floating-point number too."""
+    return "f" if type.startswith("bf") else type[0]
 
 
 def rows_of(name: str) -> tuple[OperationRow, ...]:

@@ -140,9 +140,9 @@ class Values:
         of = [self._known.get(each) or self.table.opaque(each) for each in operands[1:]]
         if statement.operation in _COPIES and len(of) == 1:
             return of[0]
-        words = statement.opcode.name.split(".")
-        compared = f".{words[1]}" if words[0] in ("setp", "set") else ""
-        return self.table.apply(f"{words[0]}{compared}", of)
+        opcode = statement.opcode
+        compared = f".{opcode.comparison}" if opcode.comparison else ""
+        return self.table.apply(f"{opcode.head}{compared}", of)
 
     def _leaf(self, text: str) -> Value:
         if text in self.places.variables:
@@ -229,7 +229,7 @@ class Values:
 
 
 def _is_parameter(statement: Statement) -> bool:
-    return statement.opcode.name.startswith("ld.param")
+    return statement.opcode.head == "ld" and statement.opcode.of_parameters
 
 
 class Elections:

@@ -285,10 +285,7 @@ _HALVES: Mapping[PtxRule, Callable[[Operation], None]] = MappingProxyType(
 
 def _is_edited(each: PtxInstruction) -> bool:
     """Whether an instruction is printed from an operation that may be edited."""
-    operation = each.statement.operation
-    if operation == "ld":
-        return ".param" not in str(each.statement.opcode.name)
-    return operation in ("st", "atom", "red", "fence", "membar")
+    return each.statement.operation in ("ld", "st", "atom", "red", "fence", "membar")
 
 
 # What is left does
