@@ -124,23 +124,21 @@ def _cdna_name(mnemonic: str) -> str | None:
 @cache
 def _ptx_name(mnemonic: str) -> str | None:
     """What a PTX instruction is counted as: its operation, ordering and scope; None: not counted."""
-    from fencewright.lowering.ptx.code.statements import EffectKind, read_opcode
+    from fencewright.lowering.code.effects import Kind
+    from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, read_opcode
     from fencewright.lowering.vocabulary import Ordering
 
     opcode = read_opcode(mnemonic)
     if opcode.row is None:
         return None
     strong = opcode.ordering not in (None, Ordering.WEAK)
-    if opcode.row.kind is EffectKind.MEMORY and not strong:
+    if opcode.row.kind in ACCESSES and not strong:
         return None
-    if opcode.row.kind not in _COUNTED_OF_PTX:
+    if opcode.row.kind in SILENT | CONTROL | {Kind.COPY, Kind.TENSOR}:
         return None
     words = (opcode.row.name, opcode.ordering if strong else None, opcode.scope)
     return " ".join(str(word) for word in words if word)
 
-
-_COUNTED_OF_PTX = frozenset({"memory", "sync", "wait", "proxy"})
-"""The kinds of operations (``lowering.ptx.code.statements.EffectKind``) that are counted."""
 
 _NAME_OF: Mapping[str, Callable[[str], str | None]] = {"amdgcn": _cdna_name, "ptx": _ptx_name}
 """By the stage that makes assembly, what an instruction is counted as."""

@@ -14,13 +14,14 @@ from types import MappingProxyType
 
 from fencewright.checker.lifting.nvidia_calls import inlined
 from fencewright.checker.lifting.text import TYPE_OF_SIZE, Arguments, UnliftableError
+from fencewright.lowering.code.effects import Access, Proxy
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
     ARRIVALS,
+    CONTROL,
     MBARRIER_WAITS,
-    Access,
-    AccessProxy,
-    EffectKind,
+    SILENT,
     OperandRole,
     Statement,
     names_in,
@@ -29,7 +30,6 @@ from fencewright.lowering.ptx.code.statements import (
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 
-_K = EffectKind
 _MATRICES = ("ldmatrix", "stmatrix")
 _READS = ("ld", "ldu", "ld nc")
 _UNSEEN = (AddressSpace.CONSTANT, AddressSpace.PRIVATE)
@@ -88,7 +88,7 @@ class _Writer:
         yield f"^b{block.number}:"
         for each in block.instructions:
             statement = each.statement
-            if statement.kind is _K.CONTROL:
+            if statement.kind in CONTROL:
                 yield from self._end(block, each)
                 return
             lines = list(self._instruction(each))
@@ -270,9 +270,9 @@ class _Writer:
 
     def _instruction(self, each: PtxInstruction) -> Iterator[str]:
         statement = each.statement
-        if statement.kind is _K.NONE or statement.operation in _INSERTED:
+        if statement.kind in SILENT or statement.operation in _INSERTED:
             return
-        if statement.kind is _K.MEMORY:
+        if statement.kind in ACCESSES:
             yield from self._access(each)
             return
         write = _WRITERS.get(statement.operation)
@@ -408,7 +408,7 @@ class _Writer:
         spaces = each.statement.opcode.spaces
         is_peer = bool(spaces) and spaces[0] is AddressSpace.SHARED_CLUSTER
         space = AddressSpace.SHARED_CLUSTER if is_peer else AddressSpace.LOCAL
-        found = self._pointer(each, Access(address, False, False, AccessProxy.GENERIC, space, None))
+        found = self._pointer(each, Access(address, False, False, Proxy.GENERIC, space, None))
         assert found is not None
         return found
 
@@ -521,7 +521,7 @@ class _Writer:
             # It stands in the memory that is written.
             space = next(iter(each.statement.opcode.spaces), AddressSpace.LOCAL)
             address = each.statement.operand(OperandRole.SIGNAL)
-            signalled = Access(address, False, False, AccessProxy.GENERIC, space, None)
+            signalled = Access(address, False, False, Proxy.GENERIC, space, None)
             found = self._pointer(each, signalled)
             assert found is not None
             pointers.append(found)

@@ -32,10 +32,10 @@ from fencewright.checker.source.program import (
     SourceOperation,
 )
 from fencewright.lowering.cdna.code.operands.operands import InstructionKind
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.ptx.chip import FORMS, PtxForm
 from fencewright.lowering.ptx.code.addresses import Places
-from fencewright.lowering.ptx.code.statements import EffectKind
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -140,7 +140,7 @@ def _compare(
 
 def _unknown(function: PtxFunction) -> str:
     for each in function.instructions:
-        if each.statement.kind is EffectKind.OPAQUE:
+        if each.statement.kind is Kind.OPAQUE:
             return f"'{each.statement.opcode.name}' is not known"
     return ""
 

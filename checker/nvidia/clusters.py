@@ -14,9 +14,9 @@ from fencewright.lowering.code.bits import bits
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
     ARRIVALS,
     MBARRIER_WAITS,
-    EffectKind,
     OperandRole,
     Statement,
 )
@@ -99,7 +99,7 @@ class ClusterAnalysis:
 
     def _pulled(self, each: PtxInstruction) -> frozenset[str]:
         """The variables of another CTA that it reads."""
-        if each.statement.kind is not EffectKind.MEMORY:
+        if each.statement.kind not in ACCESSES:
             return frozenset()
         found = [
             self.places.of(access).variables
@@ -130,7 +130,7 @@ class ClusterAnalysis:
             accessed = 0
         if self._remote[each.number]:
             accessed |= 0 if state.apart else bit
-        elif statement.kind is EffectKind.MEMORY and any(
+        elif statement.kind in ACCESSES and any(
             access.writes and access.space is AddressSpace.LOCAL for access in statement.accesses
         ):
             written |= bit

@@ -21,12 +21,14 @@ from fencewright.checker.nvidia.stale_proxy_reads import Change, ViewAnalysis
 from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
 from fencewright.checker.nvidia.waits import Unwaited, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
     ARRIVALS,
     MBARRIER_WAITS,
-    EffectKind,
+    SILENT,
     OperandRole,
     Statement,
 )
@@ -98,7 +100,7 @@ def _unknown(function: PtxFunction) -> Iterator[PtxFinding]:
     seen: set[str] = set()
     for each in function.instructions:
         name = each.statement.opcode.name
-        if each.statement.kind is EffectKind.OPAQUE and name not in seen:
+        if each.statement.kind is Kind.OPAQUE and name not in seen:
             seen.add(name)
             message = f"'{name}' {each.statement.opcode.problem}: it may do anything"
             yield _finding(each, PtxRule.UNKNOWN, _WARNING, message)
@@ -491,7 +493,7 @@ def _is_remote_arrival(each: PtxInstruction, places: Places) -> bool:
 
 def _is_push(each: PtxInstruction, places: Places) -> bool:
     """Whether it stores into the shared memory of another CTA, in order with its thread."""
-    return each.statement.kind is EffectKind.MEMORY and any(
+    return each.statement.kind in ACCESSES and any(
         access.writes
         and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
         for access in each.statement.accesses
@@ -499,7 +501,7 @@ def _is_push(each: PtxInstruction, places: Places) -> bool:
 
 
 def _is_pull(each: PtxInstruction, places: Places) -> bool:
-    return each.statement.kind is EffectKind.MEMORY and any(
+    return each.statement.kind in ACCESSES and any(
         access.reads
         and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
         for access in each.statement.accesses
@@ -507,7 +509,7 @@ def _is_pull(each: PtxInstruction, places: Places) -> bool:
 
 
 def _writes_shared(each: PtxInstruction) -> bool:
-    return each.statement.kind is EffectKind.MEMORY and any(
+    return each.statement.kind in ACCESSES and any(
         access.writes and access.space is AddressSpace.LOCAL for access in each.statement.accesses
     )
 
@@ -586,7 +588,7 @@ def _can_go(
 
 def _is_heard(each: PtxInstruction) -> bool:
     """Whether it keeps what is around it apart: all but what computes."""
-    return each.statement.kind is not EffectKind.NONE
+    return each.statement.kind not in SILENT
 
 
 def _is_fence(statement: Statement) -> bool:
@@ -607,7 +609,7 @@ def _covers(one: Statement, other: Statement) -> bool:
 
 def _is_ordered_write(statement: Statement) -> bool:
     return (
-        statement.kind is EffectKind.MEMORY
+        statement.kind in ACCESSES
         and statement.ordering is not None
         and statement.ordering.releases
     )
@@ -615,7 +617,7 @@ def _is_ordered_write(statement: Statement) -> bool:
 
 def _is_ordered_read(statement: Statement) -> bool:
     return (
-        statement.kind is EffectKind.MEMORY
+        statement.kind in ACCESSES
         and statement.ordering is not None
         and statement.ordering.acquires
         and statement.operation != "red"

@@ -9,9 +9,10 @@ wait. Source: PTX ISA, "griddepcontrol".
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.ptx.code.addresses import Place, Places
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind
+from fencewright.lowering.ptx.code.statements import ACCESSES
 from fencewright.lowering.ptx.code.text import PtxInstruction
 
 _WAIT = "griddepcontrol wait"
@@ -59,11 +60,11 @@ class GridAnalysis:
 
     def _read(self, each: PtxInstruction) -> Iterator[Place]:
         """What it reads of global memory that comes of a parameter."""
-        if each.statement.kind is not EffectKind.MEMORY:
+        if each.statement.kind not in ACCESSES:
             return
         for access in each.statement.accesses:
             place = self.places.of(access)
-            is_data = access.proxy in (AccessProxy.GENERIC, AccessProxy.TEXTURE)
+            is_data = access.proxy in (Proxy.GENERIC, Proxy.TEXTURE)
             is_given = place.root in self.places.parameters
             if access.reads and is_data and is_given and place.may_be_global:
                 yield place

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fencewright.checker.lifting.nvidia_calls import CALL, call_of
-from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind, Statement
+from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, Statement
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -18,17 +19,7 @@ SCOPES = (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
 """PTX's scopes, narrowest first."""
 
 _ACCESSES = {"ld": "load", "st": "store", "atom": "atomic_rmw", "red": "atomic_rmw"}
-_HEARD = frozenset(
-    {
-        EffectKind.MEMORY,
-        EffectKind.SYNC,
-        EffectKind.ASYNC,
-        EffectKind.WAIT,
-        EffectKind.PROXY,
-        EffectKind.TENSOR,
-        EffectKind.OPAQUE,
-    }
-)
+_SILENT = SILENT | CONTROL
 _UNSEEN = (AddressSpace.CONSTANT, AddressSpace.PRIVATE)
 _NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
 _SHOWN = 4
@@ -92,7 +83,7 @@ def provided(statement: Statement) -> str:
     if statement.scope is not None:
         words.append(str(statement.scope))
     row = statement.row
-    if row is not None and row.kind is EffectKind.MEMORY:
+    if row is not None and row.kind in ACCESSES:
         spaces = statement.opcode.spaces
         words.append(str(spaces[0]) if spaces else "generic")
     words += _async_accesses(statement)
@@ -103,7 +94,7 @@ def provided(statement: Statement) -> str:
 
 def _async_accesses(statement: Statement) -> Iterator[str]:
     """What it does through the async proxy, in words."""
-    found = [each for each in statement.accesses if each.proxy is AccessProxy.ASYNC]
+    found = [each for each in statement.accesses if each.proxy is Proxy.ASYNC]
     for does, meant in (("reads", True), ("writes", False)):
         spaces = [each.space for each in found if (each.reads if meant else each.writes)]
         names = dict.fromkeys("generic" if space is None else str(space) for space in spaces)
@@ -113,7 +104,7 @@ def _async_accesses(statement: Statement) -> Iterator[str]:
 
 def _operation_of(statement: Statement) -> str:
     operation = statement.operation
-    if statement.kind is EffectKind.OPAQUE:
+    if statement.kind is Kind.OPAQUE:
         return "anything"
     name = _ACCESSES.get(operation, operation.replace(" ", "."))
     if operation not in ("atom", "red"):
@@ -124,7 +115,7 @@ def _operation_of(statement: Statement) -> str:
 
 def releases_at(statement: Statement) -> Scope | None:
     """The scope at which a fence or barrier makes what is before it available; None if at none."""
-    if statement.kind is EffectKind.PROXY or not _is_fence(statement):
+    if not _is_fence(statement):
         return None
     return statement.scope if statement.ordering and statement.ordering.releases else None
 
@@ -178,7 +169,7 @@ class Lift:
             statement = each.statement
             if statement.operation == CALL:
                 yield Lifted(each, f"call of {call_of(statement).name or 'what is not known'}")
-            if statement.kind not in _HEARD or not _is_shared(statement):
+            if statement.kind in _SILENT or not _is_shared(statement):
                 continue
             state = self._before.get(each.number)
             fence, late = self._release(each, state)
@@ -297,7 +288,7 @@ def _is_shared(statement: Statement) -> bool:
 
 def _is_polled(statement: Statement) -> bool:
     """Whether an acquiring fence after it can make it an acquire: a strong read, not of a red."""
-    if statement.kind is not EffectKind.MEMORY or statement.operation == "red":
+    if statement.kind not in ACCESSES or statement.operation == "red":
         return False
     relaxed = statement.is_strong and statement.ordering is not None
     reads = any(access.reads for access in statement.accesses)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from fencewright.checker.nvidia.guarantees import acquires_at, releases_at
 from fencewright.checker.source.obligations import PTX, Order
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import EffectKind, Statement
+from fencewright.lowering.ptx.code.statements import ACCESSES, Statement
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -19,12 +20,13 @@ BARRIERS = ("bar sync", "bar red", "barrier sync", "barrier red")
 """The barriers of a work-group at which a thread waits."""
 
 _SCOPES = PTX.scopes
+_ACCESSING = ACCESSES | {Kind.COPY}
 _ORDERS = (Order.RELEASE, Order.ACQUIRE, Order.SEQ_CST)
 
 
 def is_point(statement: Statement) -> bool:
     """Whether an instruction accesses memory, or is a barrier of the work-group."""
-    is_access = statement.kind in (EffectKind.MEMORY, EffectKind.ASYNC)
+    is_access = statement.kind in _ACCESSING
     return statement.operation in BARRIERS or (is_access and bool(statement.accesses))
 
 

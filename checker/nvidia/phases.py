@@ -10,14 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.effects import Access, Kind
 from fencewright.lowering.code.loops import loops_of
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
     ARRIVALS,
     MBARRIER_WAITS,
-    Access,
-    EffectKind,
+    PROXY_FENCES,
+    SYNCHRONISING,
     OperandRole,
     Statement,
     names_in,
@@ -26,6 +28,7 @@ from fencewright.lowering.ptx.code.statements import (
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Word
 
+_ORDERING = SYNCHRONISING | {Kind.WAIT}
 _INITS, _ENDS = "mbarrier init", "mbarrier inval"
 _EXPECTS = frozenset(
     {"mbarrier expect_tx", "mbarrier arrive expect_tx", "mbarrier arrive_drop expect_tx"}
@@ -165,7 +168,7 @@ class PhaseAnalysis:
         copies = [
             n
             for n, each in enumerate(self.instructions)
-            if each.statement.kind in (EffectKind.ASYNC, EffectKind.TENSOR)
+            if each.statement.kind in (Kind.COPY, Kind.TENSOR)
             and "mbarrier::complete_tx::bytes" in each.statement.opcode.modifiers
             and not self.places.is_remote(each.statement.operand(OperandRole.SIGNAL))
         ]
@@ -221,7 +224,7 @@ class PhaseAnalysis:
     def _size(self, n: int) -> int | None:
         statement = self.instructions[n].statement
         is_multicast = any(each.startswith("multicast") for each in statement.opcode.modifiers)
-        if is_multicast or statement.kind is EffectKind.TENSOR:
+        if is_multicast or statement.kind is Kind.TENSOR:
             return None
         return next((each.size for each in statement.accesses if each.writes), None)
 
@@ -247,7 +250,7 @@ class PhaseAnalysis:
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement, n = each.statement, self._number[each.number]
         alive, unreleased, relaxed = state.alive, state.unreleased, state.relaxed
-        if statement.kind is EffectKind.OPAQUE or statement.operation == "call":
+        if statement.kind is Kind.OPAQUE or statement.operation == "call":
             return _State()
         if statement.operation == _INITS:
             alive |= 1 << n
@@ -256,7 +259,7 @@ class PhaseAnalysis:
         if any(access.writes for access in _shared(statement)):
             unreleased |= 1 << n
         ordering = statement.ordering
-        is_order = statement.kind in (EffectKind.SYNC, EffectKind.WAIT)
+        is_order = statement.kind in _ORDERING and statement.operation not in PROXY_FENCES
         releases = is_order and ordering is not None and ordering.releases
         if releases and not statement.guard:
             unreleased = 0
@@ -268,7 +271,7 @@ class PhaseAnalysis:
 
     def _meets(self, n: int, alive: int) -> Iterator[PtxInstruction]:
         statement = self.instructions[n].statement
-        if statement.kind is not EffectKind.MEMORY or not alive:
+        if statement.kind not in ACCESSES or not alive:
             return
         for access in statement.accesses:
             place = self.places.of(access)
@@ -282,5 +285,5 @@ class PhaseAnalysis:
 
 def _shared(statement: Statement) -> Iterator[Access]:
     """The weak accesses of shared memory."""
-    if statement.kind is EffectKind.MEMORY and not statement.is_strong:
+    if statement.kind in ACCESSES and not statement.is_strong:
         yield from (each for each in statement.accesses if each.space is AddressSpace.LOCAL)

@@ -16,17 +16,21 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
     ARRIVALS,
+    CONTROL,
     MBARRIER_WAITS,
-    AccessProxy,
-    EffectKind,
+    SILENT,
     OperandRole,
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+
+_SILENT = SILENT | CONTROL
 
 
 class Conflict(Word):
@@ -216,10 +220,10 @@ class ProxyAnalysis:
                 code.fences.append(each)
             for access in statement.accesses:
                 place = self.places.of(access)
-                if access.proxy is AccessProxy.ASYNC:
+                if access.proxy is Proxy.ASYNC:
                     found = _Async(each, place, access.reads, access.writes)
                     code.asyncs.setdefault(each.number, []).append(found)
-                elif access.proxy is AccessProxy.GENERIC and _is_data(each, place):
+                elif access.proxy is Proxy.GENERIC and _is_data(each, place):
                     code.generic_of.setdefault(each.number, []).append(len(code.generics))
                     is_copy = statement.operation == "cp async"
                     code.generics.append(_Generic(each, place, access.writes, is_copy))
@@ -378,7 +382,7 @@ class ProxyAnalysis:
             foreign |= received.foreign
         scope = statement.scope
         wide = scope is not None and scope.includes(Scope.AGENT)
-        if statement.ordering is not None and wide and statement.kind is EffectKind.MEMORY:
+        if statement.ordering is not None and wide and statement.kind in ACCESSES:
             reads = any(access.reads for access in statement.accesses)
             if statement.is_strong and reads and operation != "red":
                 polled |= 1 << each.number
@@ -476,7 +480,7 @@ class ProxyAnalysis:
 
 def _is_data(each: PtxInstruction, place: Place) -> bool:
     """Whether a generic access may be of what async accesses are of."""
-    if each.statement.kind is EffectKind.TENSOR:
+    if each.statement.kind is Kind.TENSOR:
         return False
     return place.may_be_shared or place.may_be_global
 
@@ -489,8 +493,8 @@ def _is_restricted(each: PtxInstruction) -> bool:
 def _is_heard(each: PtxInstruction) -> bool:
     """Whether the analysis has anything to do at an instruction."""
     kind = each.statement.kind
-    return kind not in (EffectKind.NONE, EffectKind.CONTROL) or _may_do_anything(each)
+    return kind not in _SILENT or _may_do_anything(each)
 
 
 def _may_do_anything(each: PtxInstruction) -> bool:
-    return each.statement.kind is EffectKind.OPAQUE or each.statement.operation in _ANYTHING
+    return each.statement.kind is Kind.OPAQUE or each.statement.operation in _ANYTHING

@@ -14,14 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import (
-    MBARRIER_WAITS,
-    AccessProxy,
-    EffectKind,
-    Statement,
-)
+from fencewright.lowering.ptx.code.statements import ACCESSES, MBARRIER_WAITS, Statement
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.ptx.code.values import Address, Elections, Values
 from fencewright.lowering.ptx.completions import MEETS
@@ -117,7 +113,7 @@ class RaceAnalysis:
 
     def _data(self, each: PtxInstruction, elected: bool) -> _Access | None:
         for access in each.statement.accesses:
-            if access.proxy is not AccessProxy.GENERIC or not access.address:
+            if access.proxy is not Proxy.GENERIC or not access.address:
                 continue
             is_copy = each.statement.operation == "cp async"
             if is_copy and not access.writes:
@@ -136,7 +132,7 @@ class RaceAnalysis:
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement = each.statement
         if _is_barrier(statement):
-            is_told = statement.operation in MBARRIER_WAITS or statement.kind is EffectKind.OPAQUE
+            is_told = statement.operation in MBARRIER_WAITS or statement.kind is Kind.OPAQUE
             return _State(0, 0 if is_told else state.copies)
         if statement.operation in _COPIES_DONE:
             return _State(state.since | state.copies)
@@ -189,7 +185,7 @@ def _are_neighbours(a: Address, b: Address) -> bool:
 
 
 def _is_barrier(statement: Statement) -> bool:
-    if statement.operation in _BARRIERS or statement.kind is EffectKind.OPAQUE:
+    if statement.operation in _BARRIERS or statement.kind is Kind.OPAQUE:
         return True
     # A flag in memory, by which threads may wait.
-    return statement.kind is EffectKind.MEMORY and statement.is_strong
+    return statement.kind in ACCESSES and statement.is_strong

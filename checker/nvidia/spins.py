@@ -15,14 +15,15 @@ from itertools import pairwise
 from fencewright.checker.nvidia.guarantees import releases_at
 from fencewright.checker.nvidia.orders import Orders
 from fencewright.checker.source.obligations import Order
+from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.loops import loops_of
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
-from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind, Statement
+from fencewright.lowering.ptx.code.statements import ACCESSES, SILENT, Statement
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.ptx.code.values import Values
 from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
 
-_DOES_MORE = (EffectKind.ASYNC, EffectKind.TENSOR, EffectKind.OPAQUE)
+_DOES_MORE = (Kind.COPY, Kind.TENSOR, Kind.OPAQUE)
 _ADDS = frozenset({"add", "inc", "dec"})
 
 
@@ -142,7 +143,7 @@ class SpinAnalysis:
         """The instructions that compute with a register, and the branches that it decides."""
         found: dict[str, list[PtxInstruction]] = {}
         for each in self.instructions:
-            if each.statement.kind is EffectKind.NONE or each.statement.operation == "bra":
+            if each.statement.kind in SILENT or each.statement.operation == "bra":
                 for name in each.statement.uses:
                     found.setdefault(name, []).append(each)
         return found
@@ -211,18 +212,18 @@ class SpinAnalysis:
         """The weak accesses of global memory through the generic proxy."""
         for each in self.instructions:
             statement = each.statement
-            if statement.kind is not EffectKind.MEMORY or statement.is_strong:
+            if statement.kind not in ACCESSES or statement.is_strong:
                 continue
             for access in statement.accesses:
                 place = self.places.of(access)
                 wanted = access.writes if writes else access.reads
-                generic = access.proxy is AccessProxy.GENERIC and access.address
+                generic = access.proxy is Proxy.GENERIC and access.address
                 if wanted and generic and place.space is AddressSpace.GLOBAL:
                     yield each, place
 
     def _is_flag_write(self, each: PtxInstruction, roots: set[str]) -> bool:
         statement = each.statement
-        if statement.kind is not EffectKind.MEMORY or not statement.is_strong:
+        if statement.kind not in ACCESSES or not statement.is_strong:
             return False
         scope = statement.scope
         if scope is None or not scope.includes(Scope.AGENT):
@@ -234,9 +235,7 @@ class SpinAnalysis:
     def _narrow(self) -> Iterator[Unordered]:
         """A fence, and right after it a strong store for more threads than it is for."""
         for block in self.function.blocks:
-            heard = [
-                each for each in block.instructions if each.statement.kind is not EffectKind.NONE
-            ]
+            heard = [each for each in block.instructions if each.statement.kind not in SILENT]
             for before, (fence, store) in zip(heard, pairwise(heard[1:]), strict=False):
                 upto, scope = releases_at(fence.statement), store.statement.scope
                 is_fence = fence.statement.operation in ("fence", "membar")
@@ -289,7 +288,7 @@ def _depending(steps: Sequence[PtxInstruction], reads: Sequence[PtxInstruction])
         grown = len(depends)
         for each in steps:
             statement = each.statement
-            computes = statement.kind is EffectKind.NONE
+            computes = statement.kind in SILENT
             if computes and not depends.isdisjoint(statement.uses):
                 depends.update(statement.defines)
     return depends

@@ -14,15 +14,10 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker.nvidia.guarantees import acquires_at
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.effects import Access, Kind, Proxy
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import (
-    Access,
-    AccessProxy,
-    EffectKind,
-    OperandRole,
-    names_in,
-)
+from fencewright.lowering.ptx.code.statements import ACCESSES, OperandRole, names_in
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
@@ -101,7 +96,7 @@ class ViewAnalysis:
     def _used_map(self, each: PtxInstruction) -> Place | None:
         operand = each.statement.operand(OperandRole.TENSORMAP)
         name = next(names_in(operand), "")
-        return self._place(name) if name and each.statement.kind is EffectKind.TENSOR else None
+        return self._place(name) if name and each.statement.kind is Kind.TENSOR else None
 
     def _fenced_map(self, each: PtxInstruction) -> Place | None:
         statement = each.statement
@@ -111,7 +106,7 @@ class ViewAnalysis:
 
     def _place(self, address: str) -> Place:
         space = AddressSpace.GLOBAL
-        return self.places.of(Access(address, True, False, AccessProxy.TENSORMAP, space, None))
+        return self.places.of(Access(address, True, False, Proxy.TENSORMAP, space, None))
 
     def _global(self, each: PtxInstruction, writes: bool) -> Place | None:
         for access in each.statement.accesses:
@@ -139,7 +134,7 @@ class ViewAnalysis:
         polled, acquires = state.polled, state.acquires
         scope = statement.scope
         is_wide = scope is not None and scope.includes(Scope.AGENT)
-        is_read = statement.kind is EffectKind.MEMORY and statement.operation in ("ld", "atom")
+        is_read = statement.kind in ACCESSES and statement.operation in ("ld", "atom")
         if is_wide and is_read and statement.is_strong:
             polled |= bit
             acquires |= bit if statement.ordering in (Ordering.ACQUIRE, Ordering.ACQ_REL) else 0

@@ -12,16 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.unknown import beside
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import AccessProxy, EffectKind, Statement
+from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, Statement
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.completions import MEETS
 from fencewright.lowering.vocabulary import AddressSpace
 
 _OF_GROUPS = frozenset({"bar arrive", "barrier arrive", "brx"})
-_SILENT = (EffectKind.NONE, EffectKind.CONTROL)
+_SILENT = SILENT | CONTROL
 
 
 def beside_unknown(function: PtxFunction) -> frozenset[int]:
@@ -31,7 +32,7 @@ def beside_unknown(function: PtxFunction) -> frozenset[int]:
 
 
 def _is_unknown(each: PtxInstruction) -> bool:
-    return each.statement.kind is EffectKind.OPAQUE
+    return each.statement.kind is Kind.OPAQUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class BarrierAnalysis:
         statement = each.statement
         accesses = statement.accesses
         is_plain = statement.operation in ("ld", "st", "ld nc") and not statement.is_strong
-        if not is_plain or any(access.proxy is AccessProxy.ASYNC for access in accesses):
+        if not is_plain or any(access.proxy is Proxy.ASYNC for access in accesses):
             return _Data(None)
         found = [(self.places.of(access), access.writes) for access in accesses]
         private = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
@@ -194,7 +195,7 @@ def _did(each: PtxInstruction, state: _Done) -> _Done:
 def _is_ordered(each: PtxInstruction) -> bool:
     statement = each.statement
     return (
-        statement.kind is EffectKind.MEMORY
+        statement.kind in ACCESSES
         and statement.operation in ("atom", "red", "ld", "st")
         and statement.ordering is not None
         and (statement.ordering.releases or statement.ordering.acquires)

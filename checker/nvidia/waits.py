@@ -16,14 +16,16 @@ from functools import cached_property, partial
 from itertools import combinations
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.effects import Access, Kind, Proxy
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.conditions import Condition, Conditions
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
     ARRIVALS,
-    Access,
-    AccessProxy,
-    EffectKind,
+    PROXY_FENCES,
+    SILENT,
+    SYNCHRONISING,
     OperandRole,
     Statement,
     names_in,
@@ -33,6 +35,7 @@ from fencewright.lowering.ptx.code.text import PtxBlock, PtxInstruction
 from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS, Completion, Left
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
+_ORDERING = ACCESSES | SYNCHRONISING
 _ENDS = ("ret", "exit")
 _DEPTH = 8
 """Groups that are told apart; PTX code of today waits for all but 7 at most."""
@@ -333,22 +336,20 @@ class WaitAnalysis:
         name = next(names_in(statement.operand(OperandRole.TENSORMAP)), "")
         if name:
             space = AddressSpace.GLOBAL
-            yield self.places.of(Access(name, True, False, AccessProxy.TENSORMAP, space, None))
+            yield self.places.of(Access(name, True, False, Proxy.TENSORMAP, space, None))
 
     def _in_tensor_memory(self, statement: Statement) -> Iterator[Place]:
         for role, operand in statement.with_roles():
             is_matrix = role is OperandRole.DESCRIPTOR and operand.startswith("[")
             if role is OperandRole.TENSOR_MEMORY or is_matrix:
                 address = operand.strip("[] ")
-                yield self.places.of(
-                    Access(address, True, True, AccessProxy.GENERIC, None, size=None)
-                )
+                yield self.places.of(Access(address, True, True, Proxy.GENERIC, None, size=None))
 
     # How it goes on
 
     def _after(self, each: PtxInstruction, state: _State, chosen: bool = True) -> _State:
         statement = each.statement
-        if statement.kind is EffectKind.OPAQUE or statement.operation == "call":
+        if statement.kind is Kind.OPAQUE or statement.operation == "call":
             # It may wait for anything.
             return _NOTHING
         same, broken = state.same, state.broken
@@ -357,7 +358,7 @@ class WaitAnalysis:
             if about := self._about.get(register, 0) & ~broken:
                 broken |= about & self._conditions_of(state.in_flight)
         flights = state.flights
-        if statement.kind is not EffectKind.NONE:
+        if statement.kind not in SILENT:
             given = number(statement.operands[0]) if statement.operands else 0
             left = self._chosen.get(each.number, given or 0) if chosen else given or 0
             flights = tuple(
@@ -482,7 +483,7 @@ class WaitAnalysis:
             for access in later.accesses
             if access.address
             and (access.writes or of_writes)
-            and access.proxy in (AccessProxy.GENERIC, AccessProxy.ASYNC)
+            and access.proxy in (Proxy.GENERIC, Proxy.ASYNC)
         ]
         found = [_met(a, b) for a in places if a.may_be_shared for b in before.places]
         return max(found, default=Overlap.NO)
@@ -525,7 +526,8 @@ def _publishes(statement: Statement) -> bool:
     """Whether it releases what the thread has done to other work-groups."""
     releases = statement.ordering is not None and statement.ordering.releases
     is_wide = statement.scope is not None and statement.scope.includes(Scope.AGENT)
-    return releases and is_wide and statement.kind in (EffectKind.MEMORY, EffectKind.SYNC)
+    orders = statement.kind in _ORDERING and statement.operation not in PROXY_FENCES
+    return releases and is_wide and orders
 
 
 def _is_of(statement: Statement, completion: Completion) -> bool:

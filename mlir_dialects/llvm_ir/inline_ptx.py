@@ -31,10 +31,11 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.ptx.code.inline import is_volatile_memory, read
 from fencewright.lowering.ptx.code.statements import (
-    AccessProxy,
-    EffectKind,
+    ACCESSES,
+    SILENT,
     Statement,
     number,
     read_statement,
@@ -96,7 +97,7 @@ def understand(template: str) -> Understood:
     call = _call_of(found)
     if call is None or call.statements is None:
         return NOT_UNDERSTOOD
-    heard = [each for each in call.statements if each.kind is not EffectKind.NONE]
+    heard = [each for each in call.statements if each.kind not in SILENT]
     if not heard:
         # A text that is said to change memory is there to keep others from moving.
         return (
@@ -298,8 +299,8 @@ def _is_generic(statement: Statement) -> bool:
     """
     proxies = {each.proxy for each in statement.accesses}
     return (
-        statement.kind is EffectKind.MEMORY
-        and proxies <= {AccessProxy.GENERIC}
+        statement.kind in ACCESSES
+        and proxies <= {Proxy.GENERIC}
         and not statement.operation.startswith("multimem")
     )
 

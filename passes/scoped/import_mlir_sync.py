@@ -30,7 +30,7 @@ from xdsl.utils.hints import isa
 from fencewright.lowering.effects.lookup import row_of as effect_of_intrinsic
 from fencewright.lowering.effects.row import CallKind, EffectRow
 from fencewright.lowering.ptx.code.inline import read
-from fencewright.lowering.ptx.code.statements import EffectKind, Statement
+from fencewright.lowering.ptx.code.statements import ACCESSES, SILENT, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects import scoped, scoped_async
 from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_KINDS, SCOPES
@@ -301,8 +301,8 @@ def _by_ptx(op: UnregisteredOp, text: str, constraints: str) -> _Made | Dictiona
     statements = read(text, constraints)
     if statements is None:
         raise UnsaidError(f"'{short(text)}' is not understood")
-    heard = [each for each in statements if each.kind is not EffectKind.NONE]
-    if all(each.kind is EffectKind.MEMORY and not each.is_strong for each in heard):
+    heard = [each for each in statements if each.kind not in SILENT]
+    if all(each.kind in ACCESSES and not each.is_strong for each in heard):
         return None
     if len(heard) > 1:
         raise UnsaidError(f"scoped has no one operation for '{short(text)}'")

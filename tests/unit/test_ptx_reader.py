@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.lowering.ptx.code.statements import EffectKind
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.text import PtxError, PtxFunction, read_ptx
 from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools.embedded.in_process import TOOLS, call
@@ -160,7 +160,7 @@ def test_every_register_that_our_own_code_uses_is_defined(example: str) -> None:
     module = read_ptx(lowered(example), example)
     for function in module.functions.values():
         check_definitions(function)
-        assert not [e for e in function.instructions if e.statement.kind is EffectKind.OPAQUE]
+        assert not [e for e in function.instructions if e.statement.kind is Kind.OPAQUE]
 
 
 LLC = find_llvm_tool("llc")
@@ -179,7 +179,7 @@ def test_what_llvm_prints_is_read(path: Path) -> None:
     module = read_ptx(done.stdout, path.stem)
     assert module.functions
     for function in module.functions.values():
-        assert not [e for e in function.instructions if e.statement.kind is EffectKind.OPAQUE]
+        assert not [e for e in function.instructions if e.statement.kind is Kind.OPAQUE]
         check_definitions(function)
 
 

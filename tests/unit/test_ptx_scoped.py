@@ -15,7 +15,7 @@ from fencewright.checker.lifting.nvidia import ptx_to_scoped
 from fencewright.checker.lifting.text import UnliftableError
 from fencewright.checker.nvidia.guarantees import SCOPES, acquires_at, releases_at
 from fencewright.lowering.cdna.code.text import read_assembly
-from fencewright.lowering.ptx.code.statements import EffectKind
+from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction, read_ptx
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.tools import fence_check, fence_opt, fence_sim
@@ -225,7 +225,7 @@ class Provided:
         if each.statement.operation.startswith(("bar ", "barrier ")):
             return True
         spaces = each.statement.opcode.spaces
-        return each.statement.kind is EffectKind.MEMORY and AddressSpace.CONSTANT not in spaces
+        return each.statement.kind in ACCESSES and AddressSpace.CONSTANT not in spaces
 
     def _edges(self) -> dict[int, list[PtxInstruction]]:
         first = {
@@ -274,7 +274,7 @@ class Provided:
     def _is_open(each: PtxInstruction, scope: Scope, releases: bool) -> bool:
         """Whether a strong write of a scope does not release itself, or a strong read acquire."""
         statement = each.statement
-        if statement.kind is not EffectKind.MEMORY or not statement.is_strong:
+        if statement.kind not in ACCESSES or not statement.is_strong:
             return False
         assert statement.scope is not None
         assert statement.ordering is not None
@@ -301,7 +301,7 @@ def lifted(text: str) -> str:
 def operations(text: str) -> list[str]:
     """All that others could notice; an addition whose result is not looked at is a reduction."""
     names = [each.statement.opcode.name for each in kernel(text).instructions
-             if each.statement.kind not in (EffectKind.NONE, EffectKind.CONTROL)]  # fmt: skip
+             if each.statement.kind not in SILENT | CONTROL]  # fmt: skip
     return [re.sub(r"^(atom|red)\.", "atom|red.", each) for each in names]
 
 

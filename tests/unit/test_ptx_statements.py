@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.ptx.code.inline import from_gcc, is_volatile_memory, operand_count, read
 from fencewright.lowering.ptx.code.statements import (
     ROWS,
-    AccessProxy,
-    EffectKind,
     OperandRole,
     Statement,
     number,
@@ -36,7 +35,7 @@ def test_every_operation_is_one_row_with_its_source() -> None:
     words = [(row.words[0], frozenset(row.words)) for row in ROWS]
     assert len(words) == len(set(words))
     assert all(row.source.startswith("PTX ISA") for row in ROWS)
-    assert all(row.kind is not EffectKind.OPAQUE for row in ROWS)
+    assert all(row.kind is not Kind.OPAQUE for row in ROWS)
 
 
 FORMS = (ROOT / "tests" / "differential" / "ptxas_matrix.txt").read_text().splitlines()[1:]
@@ -103,22 +102,22 @@ def test_words_are_a_set() -> None:
 @pytest.mark.parametrize(
     ("text", "operation", "kind"),
     [
-        ("fence.proxy.async.shared::cta", "fence proxy async", EffectKind.PROXY),
+        ("fence.proxy.async.shared::cta", "fence proxy async", Kind.FENCE),
         ("fence.proxy.tensormap::generic.acquire.gpu [a], 128", "fence proxy tensormap::generic",
-            EffectKind.PROXY),
-        ("cp.async.cg.shared.global [a], [b], 16", "cp async", EffectKind.ASYNC),
-        ("cp.async.wait_group 1", "cp async wait_group", EffectKind.WAIT),
-        ("cp.async.bulk.wait_group.read 0", "cp async bulk wait_group", EffectKind.WAIT),
+            Kind.FENCE),
+        ("cp.async.cg.shared.global [a], [b], 16", "cp async", Kind.COPY),
+        ("cp.async.wait_group 1", "cp async wait_group", Kind.WAIT),
+        ("cp.async.bulk.wait_group.read 0", "cp async bulk wait_group", Kind.WAIT),
         ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [m, {a, b}]",
-            "cp async bulk prefetch tensor", EffectKind.NONE),
-        ("tcgen05.wait::ld.sync.aligned", "tcgen05 wait::ld", EffectKind.WAIT),
-        ("ld.param.u64 %rd1, [p]", "ld param", EffectKind.NONE),
+            "cp async bulk prefetch tensor", Kind.CACHE),
+        ("tcgen05.wait::ld.sync.aligned", "tcgen05 wait::ld", Kind.WAIT),
+        ("ld.param.u64 %rd1, [p]", "ld param", Kind.COMPUTE),
         ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {a, b}, c, d, 1, 1, 1, 0, 0",
-            "wgmma mma_async", EffectKind.TENSOR),
-        ("frobnicate.u32 a, b", "frobnicate.u32", EffectKind.OPAQUE),
+            "wgmma mma_async", Kind.TENSOR),
+        ("frobnicate.u32 a, b", "frobnicate.u32", Kind.OPAQUE),
     ],
 )  # fmt: skip
-def test_operations(text: str, operation: str, kind: EffectKind) -> None:
+def test_operations(text: str, operation: str, kind: Kind) -> None:
     found = statement(text)
     assert (found.operation, found.kind) == (operation, kind)
 
@@ -144,7 +143,7 @@ def test_registers(text: str, defines: list[str], uses: list[str]) -> None:
     assert [*found.uses] == uses
 
 
-_ASYNC, _THREADS = AccessProxy.ASYNC, AccessProxy.GENERIC
+_ASYNC, _THREADS = Proxy.ASYNC, Proxy.GENERIC
 
 
 @pytest.mark.parametrize(
@@ -208,25 +207,25 @@ _WAIT = "mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;"
     ("template", "constraints", "kinds"),
     [
         ("mov.u32 $0, 0x0;\n\t@$3 atom.global.gpu.acq_rel.add.u32 $0, [ $1 + 0 ], $2;",
-            "=r,l,r,b", "none memory"),
-        ("@$2 red.global.gpu.relaxed.add.f32 [ $0 + 4 ], $1;", "l,r,b", "memory"),
-        ("ld.acquire.gpu.b32 $0,[$1];", "=r,l,~{memory}", "memory"),
-        ("{ .reg .pred p; selp.u32 $0, 1, 0, p; }", "=r", "none"),
+            "=r,l,r,b", "compute rmw"),
+        ("@$2 red.global.gpu.relaxed.add.f32 [ $0 + 4 ], $1;", "l,r,b", "rmw"),
+        ("ld.acquire.gpu.b32 $0,[$1];", "=r,l,~{memory}", "load"),
+        ("{ .reg .pred p; selp.u32 $0, 1, 0, p; }", "=r", "compute"),
         (f"{{ .reg .pred p; wait: {_WAIT} @p bra.uni done; bra.uni wait; done: }}", "r,r", "wait"),
         (f"{{\n.reg .pred p;\nLAB:\n{_WAIT}\n@!p bra LAB;\n}}", "r,r", "wait"),
-        ("fence.proxy.async.shared::cta; // after the stores", "", "proxy"),
-        ("mov.u32 $0, %laneid;", "=r", "none"),
+        ("fence.proxy.async.shared::cta; // after the stores", "", "fence"),
+        ("mov.u32 $0, %laneid;", "=r", "compute"),
         ("", "~{memory}", ""),
-        ("trap;", "", "control"),
+        ("trap;", "", "end"),
         (f"{{ .reg .pred p, q; L: {_WAIT} @p bra D; setp.ge.u64 q, %clock64, 9; @q trap; bra L; D: }}",
-            "r,r", "wait none"),
+            "r,r", "wait compute"),
     ],
 )  # fmt: skip
 def test_inline_texts(template: str, constraints: str, kinds: str) -> None:
     found = read(template, constraints)
     assert found is not None
     assert [each.kind for each in found] == kinds.split()
-    assert all(each.loops is (each.kind is EffectKind.WAIT) for each in found)
+    assert all(each.loops is (each.kind is Kind.WAIT) for each in found)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +368,7 @@ def test_what_is_wrong_with_a_name(name: str, problem: str) -> None:
 def test_what_is_no_form_may_do_anything() -> None:
     found = statement("ld.acqire.gpu.b32 r1, [d1]")
     assert (found.kind, found.ordering, found.scope, found.accesses) == (
-        EffectKind.OPAQUE,
+        Kind.OPAQUE,
         None,
         None,
         (),
@@ -381,3 +380,59 @@ def test_of_two_rows_that_a_name_has_the_words_of_it_is_the_one_that_it_fits() -
     row = read_opcode("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group").row
     assert row is not None
     assert row.name == "cp reduce async bulk tensor"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("atom.acq_rel.gpu.global.cas.b64", "cas None"),
+        ("atom.global.min.s32", "min min"),
+        ("red.global.gpu.max.u32", "max umax"),
+        ("atom.global.add.noftz.bf16x2", "add fadd"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u32", "inc uinc_wrap"),
+        ("setp.lo.and.u32", " None lo and"),
+        ("set.eq.ftz.u32.f32", " None eq"),
+        ("cvt.rzi.ftz.s32.f32", " None   rzi"),
+        ("and.b32", " None"),
+        ("ld.global.cg.L2::cache_hint.L2::128B.b32", " None    cg L2::128B L2::cache_hint"),
+    ],
+)
+def test_fields_of_an_opcode(name: str, fields: str) -> None:
+    opcode = read_opcode(name)
+    found = [opcode.update, str(opcode.rmw), opcode.comparison, opcode.boolean, opcode.rounding]
+    found += [opcode.cache, *sorted(opcode.hints)]
+    assert not opcode.problem
+    assert " ".join(found).rstrip() == fields
+
+
+@pytest.mark.parametrize(
+    ("name", "unread"),
+    [
+        ("ld.nonsense.global.b32", {"nonsense"}),
+        ("ld.acquire.release.gpu.b32", {"release"}),
+        ("multimem.st.mmio.u32", {"mmio"}),
+        ("ld.volatile.global.L2::128B.b32", set[str]()),
+        ("nothing.of.this", {"nothing", "of", "this"}),
+    ],
+)
+def test_words_that_no_form_takes(name: str, unread: set[str]) -> None:
+    assert read_opcode(name).unread == unread
+
+
+def test_effects() -> None:
+    update = statement("@%p atom.acquire.gpu.global.add.u32 %r1, [%rd1+4], %r2")
+    effects = update.effects
+    assert (effects.kind, effects.ordering, effects.scope) == ("rmw", "acquire", "agent")
+    assert effects.rmw == "add"
+    assert effects.accesses == update.accesses
+    assert effects.accesses[0].size == 4
+    assert effects.defines == ("%r1",)
+    assert set(effects.uses) == {"%p", "%rd1", "%r2"}
+    opaque = statement("ld.nonsense.acquire.gpu.b32 %r1, [%rd1]").effects
+    assert (opaque.kind, opaque.ordering, opaque.rmw) == ("opaque", None, None)
+    assert opaque.unread == {"nonsense"}
+
+
+def test_a_name_with_other_words() -> None:
+    opcode = read_opcode("atom.acq_rel.gpu.global.add.u32")
+    assert opcode.renamed({"acq_rel": "acquire"}) == "atom.acquire.gpu.global.add.u32"

@@ -8,13 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from fencewright.lowering.ptx.code.statements import (
-    Access,
-    AccessProxy,
-    Statement,
-    names_in,
-    number,
-)
+from fencewright.lowering.code.effects import Access, Proxy
+from fencewright.lowering.ptx.code.statements import Statement, names_in, number
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction, PtxVariable
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -94,7 +89,7 @@ class Places:
 
     def of_mbarrier(self, address: str) -> Place:
         """Where an mbarrier is."""
-        generic, space = AccessProxy.GENERIC, AddressSpace.LOCAL
+        generic, space = Proxy.GENERIC, AddressSpace.LOCAL
         return self.of(Access(address, True, True, generic, space, _MBARRIER))
 
     def root_of(self, address: str) -> str:

@@ -11,14 +11,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from fencewright.lowering.ptx.code.statements import EffectKind, Statement, read_statement
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.ptx.code.statements import CONTROL, SILENT, Statement, read_statement
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _MODIFIED = re.compile(r"\$\{(\d+)(?::\w+)?\}")
 _OPERAND = re.compile(r"\$(\d+)")
 _GCC = re.compile(r"%(%|\d+|\[\w+\])")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$%{}=]*)\s*:(?!:)\s*")
-_SILENT = frozenset({EffectKind.NONE, EffectKind.CONTROL})
+_SILENT = SILENT | CONTROL
 _DOLLAR = "\N{SYMBOL FOR SUBSTITUTE}"
 """Stands for a dollar that is one, while places are read."""
 _LIKE_OPERAND = re.compile(rf"{_DOLLAR}\d")
@@ -42,7 +43,7 @@ def read(template: str, constraints: str) -> tuple[Statement, ...] | None:
             found.append(piece[:-1])
             continue
         statement = read_statement(piece)
-        if statement is None or statement.kind is EffectKind.OPAQUE:
+        if statement is None or statement.kind is Kind.OPAQUE:
             return None
         found.append(statement)
     return _without_control(found)
@@ -101,17 +102,17 @@ def _without_control(found: Sequence[Statement | str]) -> tuple[Statement, ...] 
     """The statements, a loop around one wait as that wait; None for other control flow."""
     found = _predicated(found)
     statements = [each for each in found if isinstance(each, Statement)]
-    jumps = {each.operation for each in statements if each.kind is EffectKind.CONTROL}
+    jumps = {each.operation for each in statements if each.kind in CONTROL}
     heard = [each for each in statements if each.kind not in _SILENT]
     # After a trap nothing is left that could be noticed; after an exit there are the other threads.
     if jumps <= {"trap"} or (jumps <= {"trap", "exit"} and not heard):
         return tuple(statements)
     if jumps - {"bra", "trap"}:
         return None
-    rest = tuple(each for each in statements if each.kind is not EffectKind.CONTROL)
+    rest = tuple(each for each in statements if each.kind not in CONTROL)
     if not heard:
         return rest
-    if len(heard) != 1 or heard[0].kind is not EffectKind.WAIT:
+    if len(heard) != 1 or heard[0].kind is not Kind.WAIT:
         return None
     at = next(n for n, each in enumerate(found) if each is heard[0])
     guard = _entered(found, at)
@@ -164,7 +165,7 @@ def _repeats(found: Sequence[Statement | str], at: int) -> bool:
 
 
 def _is_control(each: Statement | str) -> bool:
-    return isinstance(each, Statement) and each.kind is EffectKind.CONTROL
+    return isinstance(each, Statement) and each.kind in CONTROL
 
 
 def _predicated(found: Sequence[Statement | str]) -> list[Statement | str]:
@@ -193,7 +194,7 @@ def _skipped(found: Sequence[Statement | str], at: int) -> list[Statement] | Non
         if isinstance(each, str):
             return over if each == branch.operands[0] else None
         predicate = branch.guard.removeprefix("!")
-        if each.kind is EffectKind.CONTROL or each.guard or predicate in each.operands:
+        if each.kind in CONTROL or each.guard or predicate in each.operands:
             return None
         over.append(each)
     return None

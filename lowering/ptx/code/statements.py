@@ -13,33 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import MappingProxyType
 
+from fencewright.lowering.code.effects import Access, Effects, Kind, Proxy
 from fencewright.lowering.ptx.code.forms import SLOTS, Fit, fit
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope, Word
-
-
-class EffectKind(Word):
-    """What an operation is to other threads; ``none``: nothing that they could notice."""
-
-    NONE = "none"
-    MEMORY = "memory"
-    SYNC = "sync"
-    ASYNC = "async"
-    WAIT = "wait"
-    PROXY = "proxy"
-    TENSOR = "tensor"
-    CONTROL = "control"
-    OPAQUE = "opaque"
-
-
-class AccessProxy(Word):
-    """How an access reaches memory. Source: PTX ISA, "Proxies"."""
-
-    GENERIC = "generic"
-    ASYNC = "async"
-    TENSORMAP = "tensormap"
-    TEXTURE = "texture"
-    SURFACE = "surface"
-    CONSTANT = "constant"
 
 
 class OperandRole(Word):
@@ -67,12 +43,12 @@ class OperationRow:
     """
 
     name: str
-    kind: EffectKind
+    kind: Kind
     roles: tuple[OperandRole, ...]
     source: str
     ordering: Ordering | None = None
     scope: Scope | None = None
-    proxy: AccessProxy = AccessProxy.GENERIC
+    proxy: Proxy = Proxy.GENERIC
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -80,7 +56,7 @@ class OperationRow:
         return tuple(self.name.split())
 
 
-_K, _P = EffectKind, AccessProxy
+_K, _P = Kind, Proxy
 _WEAK, _RELAXED, _ACQUIRE = Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE
 _RELEASE, _ACQ_REL, _SC = Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST
 _CTA, _CLUSTER, _GPU = Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT
@@ -100,19 +76,21 @@ _CONTROL = f"{_ISA}, Control Flow Instructions"
 
 def _row(
     name: str,
-    kind: EffectKind,
+    kind: Kind,
     roles: str,
     source: str,
     ordering: Ordering | None = None,
     scope: Scope | None = None,
-    proxy: AccessProxy = AccessProxy.GENERIC,
+    proxy: Proxy = Proxy.GENERIC,
 ) -> OperationRow:
     return OperationRow(name, kind, tuple(map(OperandRole, roles)), source, ordering, scope, proxy)
 
 
-def _plain(source: str, roles: str, names: str) -> Iterator[OperationRow]:
+def _plain(
+    source: str, roles: str, names: str, kind: Kind = Kind.COMPUTE
+) -> Iterator[OperationRow]:
     for name in names.split():
-        yield _row(name.replace("+", " "), _K.NONE, roles, source)
+        yield _row(name.replace("+", " "), kind, roles, source)
 
 
 _COMPUTING = (
@@ -124,13 +102,14 @@ _COMPUTING = (
     *_plain(f"{_ISA}, Comparison, Selection, Logic and Shift Instructions", "d",
         "set setp selp slct and or xor not cnot lop3 shf shl shr"),
     *_plain(_DATA, "d",
-        "mov shfl prmt cvt cvta isspacep mapa getctarank createpolicy movmatrix stacksave alloca "
+        "mov prmt cvt cvta isspacep mapa getctarank createpolicy stacksave alloca "
         "ld+param ld+param::entry ld+param::func"),
-    *_plain(f"{_DATA}: hints and the stack", "",
-        "prefetch prefetchu applypriority stackrestore st+param st+param::func"),
+    *_plain(_DATA, "d", "shfl movmatrix", _K.LANES),
+    *_plain(f"{_DATA}: hints", "", "prefetch prefetchu applypriority", _K.CACHE),
+    *_plain(f"{_DATA}: the stack", "", "stackrestore st+param st+param::func"),
     *_plain(f"{_SYNCS}: convergent, without an ordering of memory", "d",
-        "vote match activemask redux elect"),
-    *_plain(f"{_ISA}, Warp Level Matrix Multiply-Accumulate Instructions", "d", "mma wmma+mma"),
+        "vote match activemask redux elect", _K.LANES),
+    *_plain(f"{_ISA}, Warp Level Matrix Multiply-Accumulate Instructions", "d", "mma wmma+mma", _K.LANES),
     *_plain(f"{_ISA}, Video Instructions", "d",
         "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 "
         "vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4"),
@@ -139,113 +118,113 @@ _COMPUTING = (
 )  # fmt: skip
 
 _MEMORY = (
-    _row("ld", _K.MEMORY, "dr", f"{_DATA}: ld", _WEAK),
-    _row("ldu", _K.MEMORY, "dr", f"{_DATA}: ldu", _WEAK),
-    _row("ld nc", _K.MEMORY, "dr", f"{_DATA}: ld.global.nc", _WEAK, proxy=_P.TEXTURE),
-    _row("st", _K.MEMORY, "wu", f"{_DATA}: st", _WEAK),
-    _row("st bulk", _K.MEMORY, "wuu", f"{_DATA}: st.bulk", _WEAK),
-    _row("discard", _K.MEMORY, "w", f"{_DATA}: discard", _WEAK),
-    _row("atom", _K.MEMORY, "dxuu", f"{_SYNCS}: atom", _RELAXED, _GPU),
-    _row("red", _K.MEMORY, "xu", f"{_SYNCS}: red", _RELAXED, _GPU),
-    _row("ldmatrix", _K.MEMORY, "dr", f"{_DATA}: ldmatrix", _WEAK),
-    _row("stmatrix", _K.MEMORY, "wu", f"{_DATA}: stmatrix", _WEAK),
-    _row("wmma load", _K.MEMORY, "dr", f"{_ISA}, wmma.load", _WEAK),
-    _row("wmma store", _K.MEMORY, "wu", f"{_ISA}, wmma.store", _WEAK),
-    _row("multimem ld_reduce", _K.MEMORY, "dr", _MULTIMEM, _WEAK),
-    _row("multimem st", _K.MEMORY, "wu", _MULTIMEM, _WEAK),
+    _row("ld", _K.LOAD, "dr", f"{_DATA}: ld", _WEAK),
+    _row("ldu", _K.LOAD, "dr", f"{_DATA}: ldu", _WEAK),
+    _row("ld nc", _K.LOAD, "dr", f"{_DATA}: ld.global.nc", _WEAK, proxy=_P.TEXTURE),
+    _row("st", _K.STORE, "wu", f"{_DATA}: st", _WEAK),
+    _row("st bulk", _K.STORE, "wuu", f"{_DATA}: st.bulk", _WEAK),
+    _row("discard", _K.STORE, "w", f"{_DATA}: discard", _WEAK),
+    _row("atom", _K.RMW, "dxuu", f"{_SYNCS}: atom", _RELAXED, _GPU),
+    _row("red", _K.RMW, "xu", f"{_SYNCS}: red", _RELAXED, _GPU),
+    _row("ldmatrix", _K.LOAD, "dr", f"{_DATA}: ldmatrix", _WEAK),
+    _row("stmatrix", _K.STORE, "wu", f"{_DATA}: stmatrix", _WEAK),
+    _row("wmma load", _K.LOAD, "dr", f"{_ISA}, wmma.load", _WEAK),
+    _row("wmma store", _K.STORE, "wu", f"{_ISA}, wmma.store", _WEAK),
+    _row("multimem ld_reduce", _K.LOAD, "dr", _MULTIMEM, _WEAK),
+    _row("multimem st", _K.STORE, "wu", _MULTIMEM, _WEAK),
     _row(
         "multimem red",
-        _K.MEMORY,
+        _K.RMW,
         "xu",
         f"{_MULTIMEM}: at .sys without a scope",
         _RELAXED,
         Scope.SYSTEM,
     ),
-    _row("tex", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
-    _row("tld4", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
-    _row("suld", _K.MEMORY, "d", _TEXTURES, _WEAK, proxy=_P.SURFACE),
-    _row("sust", _K.MEMORY, "", _TEXTURES, _WEAK, proxy=_P.SURFACE),
-    _row("sured", _K.MEMORY, "", _TEXTURES, _RELAXED, _GPU, proxy=_P.SURFACE),
+    _row("tex", _K.LOAD, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
+    _row("tld4", _K.LOAD, "d", _TEXTURES, _WEAK, proxy=_P.TEXTURE),
+    _row("suld", _K.LOAD, "d", _TEXTURES, _WEAK, proxy=_P.SURFACE),
+    _row("sust", _K.STORE, "", _TEXTURES, _WEAK, proxy=_P.SURFACE),
+    _row("sured", _K.RMW, "", _TEXTURES, _RELAXED, _GPU, proxy=_P.SURFACE),
 )
 
 _SYNCHRONISING = (
-    _row("fence", _K.SYNC, "", f"{_SYNCS}: fence", _ACQ_REL),
-    _row("membar", _K.SYNC, "", f"{_SYNCS}: membar is fence.sc", _SC),
-    _row("fence mbarrier_init", _K.SYNC, "", f"{_SYNCS}: fence.mbarrier_init", _RELEASE, _CLUSTER),
-    _row("bar sync", _K.SYNC, "", f"{_SYNCS}: bar", _ACQ_REL, _CTA),
-    _row("bar red", _K.SYNC, "d", f"{_SYNCS}: bar", _ACQ_REL, _CTA),
-    _row("bar arrive", _K.SYNC, "", f"{_SYNCS}: bar", _RELEASE, _CTA),
-    _row("bar warp sync", _K.SYNC, "", f"{_SYNCS}: bar.warp.sync", _ACQ_REL, Scope.WAVEFRONT),
-    _row("barrier sync", _K.SYNC, "", f"{_SYNCS}: barrier", _ACQ_REL, _CTA),
-    _row("barrier red", _K.SYNC, "d", f"{_SYNCS}: barrier", _ACQ_REL, _CTA),
-    _row("barrier arrive", _K.SYNC, "", f"{_SYNCS}: barrier", _RELEASE, _CTA),
-    _row("barrier cluster arrive", _K.SYNC, "", f"{_SYNCS}: barrier.cluster", _RELEASE, _CLUSTER),
+    _row("fence", _K.FENCE, "", f"{_SYNCS}: fence", _ACQ_REL),
+    _row("membar", _K.FENCE, "", f"{_SYNCS}: membar is fence.sc", _SC),
+    _row("fence mbarrier_init", _K.FENCE, "", f"{_SYNCS}: fence.mbarrier_init", _RELEASE, _CLUSTER),
+    _row("bar sync", _K.BARRIER, "", f"{_SYNCS}: bar", _ACQ_REL, _CTA),
+    _row("bar red", _K.BARRIER, "d", f"{_SYNCS}: bar", _ACQ_REL, _CTA),
+    _row("bar arrive", _K.SIGNAL, "", f"{_SYNCS}: bar", _RELEASE, _CTA),
+    _row("bar warp sync", _K.BARRIER, "", f"{_SYNCS}: bar.warp.sync", _ACQ_REL, Scope.WAVEFRONT),
+    _row("barrier sync", _K.BARRIER, "", f"{_SYNCS}: barrier", _ACQ_REL, _CTA),
+    _row("barrier red", _K.BARRIER, "d", f"{_SYNCS}: barrier", _ACQ_REL, _CTA),
+    _row("barrier arrive", _K.SIGNAL, "", f"{_SYNCS}: barrier", _RELEASE, _CTA),
+    _row("barrier cluster arrive", _K.SIGNAL, "", f"{_SYNCS}: barrier.cluster", _RELEASE, _CLUSTER),
     _row("barrier cluster wait", _K.WAIT, "", f"{_SYNCS}: barrier.cluster", _ACQUIRE, _CLUSTER),
     _row("griddepcontrol wait", _K.WAIT, "", f"{_SYNCS}: griddepcontrol", _ACQUIRE, _GPU),
-    _row("griddepcontrol launch_dependents", _K.SYNC, "", f"{_SYNCS}: griddepcontrol", _RELAXED, _GPU),
-    _row("mbarrier init", _K.SYNC, "mu", f"{_MBARRIER}.init", _WEAK),
-    _row("mbarrier inval", _K.SYNC, "m", f"{_MBARRIER}.inval", _WEAK),
-    _row("mbarrier expect_tx", _K.SYNC, "mu", f"{_MBARRIER}.expect_tx", _RELAXED, _CTA),
-    _row("mbarrier complete_tx", _K.SYNC, "mu", f"{_MBARRIER}.complete_tx", _RELAXED, _CTA),
-    _row("mbarrier arrive", _K.SYNC, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
-    _row("mbarrier arrive_drop", _K.SYNC, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
-    _row("mbarrier arrive expect_tx", _K.SYNC, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
-    _row("mbarrier arrive_drop expect_tx", _K.SYNC, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
+    _row("griddepcontrol launch_dependents", _K.SIGNAL, "", f"{_SYNCS}: griddepcontrol", _RELAXED, _GPU),
+    _row("mbarrier init", _K.SIGNAL, "mu", f"{_MBARRIER}.init", _WEAK),
+    _row("mbarrier inval", _K.SIGNAL, "m", f"{_MBARRIER}.inval", _WEAK),
+    _row("mbarrier expect_tx", _K.SIGNAL, "mu", f"{_MBARRIER}.expect_tx", _RELAXED, _CTA),
+    _row("mbarrier complete_tx", _K.SIGNAL, "mu", f"{_MBARRIER}.complete_tx", _RELAXED, _CTA),
+    _row("mbarrier arrive", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
+    _row("mbarrier arrive_drop", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
+    _row("mbarrier arrive expect_tx", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
+    _row("mbarrier arrive_drop expect_tx", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
     _row("mbarrier test_wait", _K.WAIT, "dmu", f"{_MBARRIER}.test_wait", _ACQUIRE, _CTA),
     _row("mbarrier try_wait", _K.WAIT, "dmuu", f"{_MBARRIER}.try_wait", _ACQUIRE, _CTA),
-    _row("mbarrier pending_count", _K.NONE, "du", f"{_MBARRIER}.pending_count"),
+    _row("mbarrier pending_count", _K.COMPUTE, "du", f"{_MBARRIER}.pending_count"),
 )  # fmt: skip
 
 _PROXIES = (
-    _row("fence proxy alias", _K.PROXY, "", f"{_SYNCS}: fence.proxy"),
-    _row("fence proxy async", _K.PROXY, "", f"{_SYNCS}: fence.proxy", proxy=_P.ASYNC),
-    _row("fence proxy async::generic", _K.PROXY, "", f"{_SYNCS}: fence.proxy", proxy=_P.ASYNC),
-    _row("fence proxy tensormap::generic", _K.PROXY, "u", f"{_SYNCS}: fence.proxy",
+    _row("fence proxy alias", _K.FENCE, "", f"{_SYNCS}: fence.proxy"),
+    _row("fence proxy async", _K.FENCE, "", f"{_SYNCS}: fence.proxy", proxy=_P.ASYNC),
+    _row("fence proxy async::generic", _K.FENCE, "", f"{_SYNCS}: fence.proxy", proxy=_P.ASYNC),
+    _row("fence proxy tensormap::generic", _K.FENCE, "u", f"{_SYNCS}: fence.proxy",
         proxy=_P.TENSORMAP),
-    _row("membar proxy", _K.PROXY, "", f"{_SYNCS}: membar.proxy"),
-    _row("tensormap replace", _K.MEMORY, "w", f"{_ISA}, tensormap.replace", _WEAK),
-    _row("tensormap cp_fenceproxy", _K.PROXY, "wr", f"{_ISA}, tensormap.cp_fenceproxy",
+    _row("membar proxy", _K.FENCE, "", f"{_SYNCS}: membar.proxy"),
+    _row("tensormap replace", _K.STORE, "w", f"{_ISA}, tensormap.replace", _WEAK),
+    _row("tensormap cp_fenceproxy", _K.FENCE, "wr", f"{_ISA}, tensormap.cp_fenceproxy",
         proxy=_P.TENSORMAP),
 )  # fmt: skip
 
 _COPIES = (
-    _row("cp async", _K.ASYNC, "wruu", f"{_ASYNC}: cp.async, weak and in the generic proxy", _WEAK),
-    _row("cp async commit_group", _K.SYNC, "", f"{_ASYNC}: cp.async.commit_group"),
+    _row("cp async", _K.COPY, "wruu", f"{_ASYNC}: cp.async, weak and in the generic proxy", _WEAK),
+    _row("cp async commit_group", _K.SIGNAL, "", f"{_ASYNC}: cp.async.commit_group"),
     _row("cp async wait_group", _K.WAIT, "", f"{_ASYNC}: cp.async.wait_group"),
     _row("cp async wait_all", _K.WAIT, "", f"{_ASYNC}: cp.async.wait_all"),
-    _row("cp async mbarrier arrive", _K.SYNC, "m", f"{_ASYNC}: cp.async.mbarrier.arrive"),
-    _row("cp async bulk", _K.ASYNC, "wrus", _BULK, _WEAK, proxy=_P.ASYNC),
-    _row("cp async bulk prefetch", _K.NONE, "", f"{_BULK}.prefetch: a hint"),
-    _row("cp async bulk commit_group", _K.SYNC, "", f"{_BULK}.commit_group"),
+    _row("cp async mbarrier arrive", _K.SIGNAL, "m", f"{_ASYNC}: cp.async.mbarrier.arrive"),
+    _row("cp async bulk", _K.COPY, "wrus", _BULK, _WEAK, proxy=_P.ASYNC),
+    _row("cp async bulk prefetch", _K.CACHE, "", f"{_BULK}.prefetch: a hint"),
+    _row("cp async bulk commit_group", _K.SIGNAL, "", f"{_BULK}.commit_group"),
     _row("cp async bulk wait_group", _K.WAIT, "", f"{_BULK}.wait_group"),
     _row("cp async bulk tensor", _K.TENSOR, "wts", f"{_BULK}.tensor: a load", _WEAK,
         proxy=_P.ASYNC),
     _row("cp async bulk tensor bulk_group", _K.TENSOR, "tr", f"{_BULK}.tensor: a store", _WEAK,
         proxy=_P.ASYNC),
-    _row("cp async bulk prefetch tensor", _K.NONE, "t", f"{_BULK}.prefetch.tensor: a hint"),
-    _row("cp reduce async bulk", _K.ASYNC, "xrus", f"{_ISA}, cp.reduce.async.bulk", _RELAXED, _GPU,
+    _row("cp async bulk prefetch tensor", _K.CACHE, "t", f"{_BULK}.prefetch.tensor: a hint"),
+    _row("cp reduce async bulk", _K.COPY, "xrus", f"{_ISA}, cp.reduce.async.bulk", _RELAXED, _GPU,
         proxy=_P.ASYNC),
     _row("cp reduce async bulk tensor", _K.TENSOR, "tr", f"{_ISA}, cp.reduce.async.bulk.tensor",
         _RELAXED, _GPU, proxy=_P.ASYNC),
-    _row("multimem cp async bulk", _K.ASYNC, "wru", _MULTIMEM, _WEAK, proxy=_P.ASYNC),
-    _row("multimem cp reduce async bulk", _K.ASYNC, "xru", _MULTIMEM, _RELAXED, _GPU,
+    _row("multimem cp async bulk", _K.COPY, "wru", _MULTIMEM, _WEAK, proxy=_P.ASYNC),
+    _row("multimem cp reduce async bulk", _K.COPY, "xru", _MULTIMEM, _RELAXED, _GPU,
         proxy=_P.ASYNC),
-    _row("st async", _K.ASYNC, "wus", f"{_ISA}, st.async: in the generic proxy", _WEAK),
-    _row("st async release", _K.ASYNC, "wu", f"{_ISA}, st.async: on no mbarrier", _RELEASE, _GPU),
-    _row("red async", _K.ASYNC, "xus", f"{_ISA}, red.async: in the generic proxy", _RELAXED,
+    _row("st async", _K.COPY, "wus", f"{_ISA}, st.async: in the generic proxy", _WEAK),
+    _row("st async release", _K.COPY, "wu", f"{_ISA}, st.async: on no mbarrier", _RELEASE, _GPU),
+    _row("red async", _K.COPY, "xus", f"{_ISA}, red.async: in the generic proxy", _RELAXED,
         _CLUSTER),
-    _row("red async release", _K.ASYNC, "xu", f"{_ISA}, red.async: on no mbarrier", _RELEASE,
+    _row("red async release", _K.COPY, "xu", f"{_ISA}, red.async: on no mbarrier", _RELEASE,
         _GPU),
-    _row("clusterlaunchcontrol try_cancel", _K.ASYNC, "ws", f"{_ISA}, clusterlaunchcontrol", _WEAK,
+    _row("clusterlaunchcontrol try_cancel", _K.COPY, "ws", f"{_ISA}, clusterlaunchcontrol", _WEAK,
         proxy=_P.ASYNC),
-    _row("clusterlaunchcontrol query_cancel", _K.NONE, "d", f"{_ISA}, clusterlaunchcontrol"),
+    _row("clusterlaunchcontrol query_cancel", _K.COMPUTE, "d", f"{_ISA}, clusterlaunchcontrol"),
 )  # fmt: skip
 
 _TENSORS = (
     _row("wgmma mma_async", _K.TENSOR, "dDD", _WGMMA, proxy=_P.ASYNC),
     _row("wgmma mma_async sp", _K.TENSOR, "dDD", _WGMMA, proxy=_P.ASYNC),
-    _row("wgmma fence", _K.SYNC, "", f"{_WGMMA}.fence: registers and the async proxy"),
-    _row("wgmma commit_group", _K.SYNC, "", f"{_WGMMA}.commit_group"),
+    _row("wgmma fence", _K.FENCE, "", f"{_WGMMA}.fence: registers and the async proxy"),
+    _row("wgmma commit_group", _K.SIGNAL, "", f"{_WGMMA}.commit_group"),
     _row("wgmma wait_group", _K.WAIT, "", f"{_WGMMA}.wait_group"),
     _row("tcgen05 mma", _K.TENSOR, "TDD", f"{_TCGEN05}.mma", proxy=_P.ASYNC),
     _row("tcgen05 cp", _K.TENSOR, "TD", f"{_TCGEN05}.cp", proxy=_P.ASYNC),
@@ -254,22 +233,33 @@ _TENSORS = (
     _row("tcgen05 st", _K.TENSOR, "Tu", f"{_TCGEN05}.st"),
     _row("tcgen05 wait::ld", _K.WAIT, "", f"{_TCGEN05}.wait"),
     _row("tcgen05 wait::st", _K.WAIT, "", f"{_TCGEN05}.wait"),
-    _row("tcgen05 commit", _K.SYNC, "s", f"{_TCGEN05}.commit"),
-    _row("tcgen05 fence::before_thread_sync", _K.SYNC, "", f"{_TCGEN05}.fence"),
-    _row("tcgen05 fence::after_thread_sync", _K.SYNC, "", f"{_TCGEN05}.fence"),
+    _row("tcgen05 commit", _K.SIGNAL, "s", f"{_TCGEN05}.commit"),
+    _row("tcgen05 fence::before_thread_sync", _K.FENCE, "", f"{_TCGEN05}.fence"),
+    _row("tcgen05 fence::after_thread_sync", _K.FENCE, "", f"{_TCGEN05}.fence"),
     _row("tcgen05 alloc", _K.TENSOR, "w", f"{_TCGEN05}.alloc writes the address", _WEAK),
     _row("tcgen05 dealloc", _K.TENSOR, "T", f"{_TCGEN05}.dealloc"),
     _row("tcgen05 relinquish_alloc_permit", _K.TENSOR, "", f"{_TCGEN05}.alloc"),
 )
 
 _BRANCHING = (
-    _row("bra", _K.CONTROL, "L", _CONTROL),
-    _row("brx", _K.CONTROL, "uL", _CONTROL),
-    _row("call", _K.CONTROL, "", _CONTROL),
-    _row("ret", _K.CONTROL, "", _CONTROL),
-    _row("exit", _K.CONTROL, "", _CONTROL),
-    _row("trap", _K.CONTROL, "", _CONTROL),
+    _row("bra", _K.BRANCH, "L", _CONTROL),
+    _row("brx", _K.BRANCH, "uL", _CONTROL),
+    _row("call", _K.CALL, "", _CONTROL),
+    _row("ret", _K.END, "", _CONTROL),
+    _row("exit", _K.END, "", _CONTROL),
+    _row("trap", _K.END, "", _CONTROL),
 )
+
+ACCESSES = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW})
+"""The kinds of what accesses memory itself, before the next instruction of its thread."""
+SYNCHRONISING = frozenset({Kind.FENCE, Kind.BARRIER, Kind.SIGNAL})
+"""The kinds of fences, barriers and arrivals: what orders without waiting for copies."""
+SILENT = frozenset({Kind.COMPUTE, Kind.LANES, Kind.CACHE})
+"""The kinds of what no other thread of another warp could notice."""
+CONTROL = frozenset({Kind.BRANCH, Kind.JUMP, Kind.CALL, Kind.END})
+"""The kinds of what ends a block, or calls."""
+PROXY_FENCES = frozenset(each.name for each in _PROXIES if each.kind is Kind.FENCE)
+"""The fences between proxies, which order nothing within one."""
 
 ARRIVALS = frozenset(
     f"mbarrier {arrives}{expects}"
@@ -423,7 +413,7 @@ class Opcode:
     fit: Fit
     known: OperationRow | None
     operation: str
-    kind: EffectKind
+    kind: Kind
 
     @property
     def head(self) -> str:
@@ -510,7 +500,7 @@ def read_opcode(name: str) -> Opcode:
         fit=fits,
         known=known,
         operation=known.name if known is not None else name if row is None else f"?{name}",
-        kind=EffectKind.OPAQUE if known is None else known.kind,
+        kind=Kind.OPAQUE if known is None else known.kind,
     )
 
 
@@ -547,22 +537,6 @@ def _bits_of(type: str) -> int:
     found = _BITS.fullmatch(type)
     assert found is not None, type
     return int(found[1]) * int(found[2] or 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One access of a statement: ``address`` as it is written, without its brackets.
-
-    ``space`` is None where the name does not say (generic addressing). ``size`` in bytes, None
-    if it is not known.
-    """
-
-    address: str
-    reads: bool
-    writes: bool
-    proxy: AccessProxy
-    space: AddressSpace | None
-    size: int | None
 
 
 _NAME = re.compile(r"[%$]?[A-Za-z_][\w$]*(?:\.[xyzw]\b)?|\$\d+|%\d+|\$[A-Za-z_][\w$]*")
@@ -609,7 +583,7 @@ class Statement:
         return self.opcode.operation
 
     @property
-    def kind(self) -> EffectKind:
+    def kind(self) -> Kind:
         """The kind of its operation; opaque without a row."""
         return self.opcode.kind
 
@@ -681,6 +655,21 @@ class Statement:
             return ()
         return tuple(self._accesses(row))
 
+    @property
+    def effects(self) -> Effects:
+        """Its effects, in the terms that all instructions share."""
+        opcode = self.opcode
+        return Effects(
+            kind=opcode.kind,
+            ordering=self.ordering,
+            scope=self.scope,
+            rmw=None if opcode.known is None else opcode.rmw,
+            accesses=self.accesses,
+            defines=self.defines,
+            uses=self.uses,
+            unread=opcode.unread,
+        )
+
     def _accesses(self, row: OperationRow) -> Iterator[Access]:
         spaces = iter(self.opcode.spaces)
         first = next(spaces, None)
@@ -693,7 +682,7 @@ class Statement:
                 reads, writes = role is not OperandRole.WRITE, role is not OperandRole.READ
                 address = _inner(operand)
                 yield Access(address, reads, writes, row.proxy, space, self._size())
-            elif role is OperandRole.TENSORMAP and row.kind is EffectKind.TENSOR:
+            elif role is OperandRole.TENSORMAP and row.kind is Kind.TENSOR:
                 following += 1
                 if "r" in row.roles:
                     # A tensor store writes what the map is of: somewhere in global memory.
@@ -706,11 +695,11 @@ class Statement:
     def _size(self) -> int | None:
         """How many bytes one of its accesses has."""
         opcode, row = self.opcode, self.opcode.known
-        if row is None or row.kind is EffectKind.TENSOR:
+        if row is None or row.kind is Kind.TENSOR:
             return None
         if row.name in ("ldmatrix", "stmatrix"):
             return _MATRIX_BYTES
-        if row.name == "cp async" or (row.kind is EffectKind.ASYNC and "bulk" in row.words):
+        if row.name == "cp async" or (row.kind is Kind.COPY and "bulk" in row.words):
             given = [each for each in self.operands if not each.startswith("[")]
             found = _NUMBER.fullmatch(given[0]) if given else None
             return None if found is None else number(found[0])
@@ -782,7 +771,7 @@ def _is_whole(statement: Statement) -> bool:
 
 
 _IN_BRACKETS = frozenset(map(OperandRole, "rwxm"))
-_ELSEWHERE = (EffectKind.NONE, EffectKind.TENSOR)
+_ELSEWHERE = SILENT | {Kind.TENSOR}
 """Kinds of operations whose addresses have other forms too: descriptors, parameters."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 

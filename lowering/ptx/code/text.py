@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine
-from fencewright.lowering.ptx.code.statements import EffectKind, Statement, read_statement
+from fencewright.lowering.ptx.code.statements import CONTROL, Statement, read_statement
 
 
 class PtxError(AssemblyError):
@@ -600,7 +600,7 @@ def _connect(function: PtxFunction, body: _Body) -> None:
 
 def _falls_through(end: PtxInstruction | None) -> bool:
     """Whether control may go on after a block that ends so."""
-    if end is None or end.statement.kind is not EffectKind.CONTROL:
+    if end is None or end.statement.kind not in CONTROL:
         return True
     return end.statement.operation == "call" or bool(end.statement.guard)
 

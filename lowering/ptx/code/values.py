@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.value import Apply, Const, Param, Thread, Value, ValueTable
 from fencewright.lowering.ptx.code.addresses import Places
-from fencewright.lowering.ptx.code.statements import EffectKind, Statement, names_in, number
+from fencewright.lowering.ptx.code.statements import SILENT, Statement, names_in, number
 
 _DEPTH = 24
 """The depth beyond which an expression is opaque."""
@@ -115,7 +115,7 @@ class Values:
         statement = made.statement
         if _is_parameter(statement) or statement.operation == "elect":
             return statement
-        is_computed = statement.kind is EffectKind.NONE and not statement.guard
+        is_computed = statement.kind in SILENT and not statement.guard
         if not is_computed or len(statement.defines) != 1:
             return None
         return None if statement.operation in ("shfl", "mapa") else statement

@@ -8,11 +8,19 @@ be read, and is counted apart.
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.inline import from_gcc, read
-from fencewright.lowering.ptx.code.statements import EffectKind
+from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
+    CONTROL,
+    PROXY_FENCES,
+    SILENT,
+    SYNCHRONISING,
+    Statement,
+)
 
 _SUFFIXES = {".h", ".hpp", ".cuh", ".cu", ".inl", ".inc", ".cpp"}
 _ASM = re.compile(r"\basm\s*(?:__volatile__|volatile)?\s*\(")
@@ -23,17 +31,17 @@ _ESCAPES = {"n": "\n", "t": "\t"}
 _OPERANDS = ",".join(["r"] * 1000)
 """Constraints of more operands than any text has."""
 
-WORST = (
-    EffectKind.TENSOR,
-    EffectKind.PROXY,
-    EffectKind.WAIT,
-    EffectKind.ASYNC,
-    EffectKind.SYNC,
-    EffectKind.MEMORY,
-    EffectKind.CONTROL,
-    EffectKind.NONE,
-)
-"""A text is of the first kind that one of its statements is of."""
+_KINDS: Mapping[str, frozenset[Kind]] = {
+    "tensor": frozenset({Kind.TENSOR}),
+    "wait": frozenset({Kind.WAIT}),
+    "async": frozenset({Kind.COPY}),
+    "strong": SYNCHRONISING,
+    "memory": ACCESSES,
+    "control": CONTROL,
+    "none": SILENT,
+}
+"""The kinds that are counted together. A text is of the first that one of its statements is of."""
+_NOT_UNDERSTOOD = "not understood"
 
 
 def texts_of(source: str) -> Iterator[str | None]:
@@ -52,17 +60,21 @@ def texts_of(source: str) -> Iterator[str | None]:
         yield template if source[at : at + 1] in (":", ")") else None
 
 
-def kind_of(template: str) -> EffectKind:
-    """What a text is to other threads; opaque if it is not understood."""
+def kind_of(template: str) -> str:
+    """What a text is to other threads, as a word of the table in docs/checker-ptx.md."""
     statements = read(from_gcc(template), _OPERANDS)
     if statements is None:
-        return EffectKind.OPAQUE
-    kinds = {each.kind for each in statements}
-    if EffectKind.MEMORY in kinds and any(
-        each.kind is EffectKind.MEMORY and each.is_strong for each in statements
-    ):
-        kinds.add(EffectKind.SYNC)
-    return next((each for each in WORST if each in kinds), EffectKind.NONE)
+        return _NOT_UNDERSTOOD
+    names = {_name(each) for each in statements}
+    return next((each for each in ("tensor", "proxy", *_KINDS) if each in names), "none")
+
+
+def _name(statement: Statement) -> str:
+    if statement.operation in PROXY_FENCES:
+        return "proxy"
+    if statement.kind in ACCESSES and statement.is_strong:
+        return "strong"
+    return next(name for name, kinds in _KINDS.items() if statement.kind in kinds)
 
 
 def main(arguments: list[str]) -> int:
@@ -76,9 +88,9 @@ def main(arguments: list[str]) -> int:
         macros = texts.pop(None, 0)
         kinds = {text: kind_of(text) for text in texts if text is not None}
         count = Counter(kinds.values())
-        opaque = [text for text, kind in kinds.items() if kind is EffectKind.OPAQUE]
+        opaque = [text for text, kind in kinds.items() if kind == _NOT_UNDERSTOOD]
         share = 100 * (1 - len(opaque) / max(len(kinds), 1))
-        said = ", ".join(f"{kind} {count[kind]}" for kind in EffectKind if count[kind])
+        said = ", ".join(f"{kind} {number}" for kind, number in sorted(count.items()))
         print(
             f"{folder}: {len(kinds)} texts, {texts.total()} uses: {said}; understood {share:.1f} %"
         )
