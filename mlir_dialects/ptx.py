@@ -56,21 +56,21 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.code.effects import Effects, Kind
 from fencewright.lowering.ptx.chip import CHIPS
-from fencewright.lowering.ptx.code.statements import number, read_opcode, read_statement
+from fencewright.lowering.ptx.code.statements import Opcode, number, read_opcode, read_statement
 from fencewright.lowering.ptx.instructions import (
     BARRIERS,
     IMMEDIATES,
     WARP,
-    PtxInstructionKind,
     RegisterClass,
-    Signature,
+    Registers,
     register_for,
-    signature,
+    registers_of,
 )
 from fencewright.lowering.ptx.instructions import ROWS as FAMILIES
 from fencewright.lowering.ptx.module import is_identifier
-from fencewright.lowering.ptx.text import fill_places, read_line, words_of
+from fencewright.lowering.ptx.text import fill_places, read_line
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
@@ -139,39 +139,45 @@ class InstructionOp(LeafOperation, ABC):
 class OpcodeOp(InstructionOp, ABC):
     """An instruction named by ``opcode``: ``ptx.alu "add.s32"(%a, %b) : (..) -> ..``."""
 
-    KINDS: ClassVar[frozenset[PtxInstructionKind]]
+    KINDS: ClassVar[frozenset[Kind]]
 
     opcode = prop_def(StringAttr)
 
     irdl_options = (ParsePropInAttrDict(),)
 
     def verify_(self) -> None:
-        mnemonic = self.opcode.data
-        found = signature(mnemonic)
-        opcode = read_opcode(self._name())
-        if found is not None and found.kind not in self.KINDS:
-            raise VerifyException(f"{mnemonic} is of kind {found.kind}, not a {self.name}")
-        if opcode.row is not None and opcode.row.words[0] in FAMILIES and opcode.problem:
+        mnemonic, opcode = self.opcode.data, self.decoded
+        registers, family = registers_of(opcode), FAMILIES.get(opcode.head)
+        if registers is not None and family is not None and opcode.row is not None:
+            if opcode.row.kind not in self.KINDS:
+                raise VerifyException(f"{mnemonic} is of kind {family.noun}, not a {self.name}")
+        if opcode.row is not None and family is not None and opcode.problem:
             raise VerifyException(f"{mnemonic} {opcode.problem}")
-        if found is None:
+        if registers is None:
             raise VerifyException(f"unknown instruction '{mnemonic}'")
         if opcode.vector > 1:
             raise VerifyException(
                 f"{mnemonic} is of {opcode.vector} registers, a {self.name} of one: "
                 "write a ptx.sequence, with the registers in braces"
             )
-        if tuple(map(register_of, self.operands)) != found.operands:
+        if tuple(map(register_of, self.operands)) != registers.operands:
             raise VerifyException(
-                f"{mnemonic} takes {_listed(found.operands)}, "
+                f"{mnemonic} takes {_listed(registers.operands)}, "
                 f"not {_listed(map(register_of, self.operands))}"
             )
-        self._verify_results(found)
+        self._verify_results(registers)
 
-    def _name(self) -> str:
-        """The name of the instruction, without operands that stand with it."""
-        return self.opcode.data
+    @property
+    def decoded(self) -> Opcode:
+        """The name of the instruction, without operands that stand with it, decoded."""
+        return read_opcode(self.opcode.data.partition(" ")[0])
 
-    def _verify_results(self, found: Signature) -> None:
+    @property
+    def effects(self) -> Effects:
+        """Its effects; accesses and registers are its operands."""
+        return self.decoded.effects
+
+    def _verify_results(self, found: Registers) -> None:
         given = tuple(map(register_of, self.results))
         wanted = () if found.result is None else (found.result,)
         if given != wanted:
@@ -205,7 +211,7 @@ class LoadOp(SynchronisingOp):
     """A load: ``%v = ptx.load "ld.relaxed.gpu.global.b32" %p : !ptx.reg<b64> -> !ptx.reg<b32>``."""
 
     name = "ptx.load"
-    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.LOAD})
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.LOAD})
 
     addr = operand_def(RegisterType)
     dst = result_def(RegisterType)
@@ -221,7 +227,7 @@ class StoreOp(SynchronisingOp):
     """A store of ``data``."""
 
     name = "ptx.store"
-    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.STORE})
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.STORE})
 
     addr = operand_def(RegisterType)
     data = operand_def(RegisterType)
@@ -241,9 +247,7 @@ class AtomicOp(SynchronisingOp):
     """
 
     name = "ptx.atomic"
-    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset(
-        {PtxInstructionKind.ATOMIC, PtxInstructionKind.REDUCTION}
-    )
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.RMW})
 
     addr = operand_def(RegisterType)
     data = var_operand_def(RegisterType)
@@ -251,7 +255,7 @@ class AtomicOp(SynchronisingOp):
 
     assembly_format = "$opcode $addr `,` $data attr-dict `:` functional-type(operands, results)"
 
-    def _verify_results(self, found: Signature) -> None:
+    def _verify_results(self, found: Registers) -> None:
         if self.results:
             super()._verify_results(found)
 
@@ -259,7 +263,7 @@ class AtomicOp(SynchronisingOp):
         opcode = self.opcode.data
         addr, *data = map(name, self.operands)
         result = ""
-        if words_of(opcode)[0] != "red":
+        if self.decoded.head != "red":
             result = "_, " if self.dst is None else f"{name(self.dst)}, "
         return f"{opcode} {result}[{addr}], {', '.join(data)};"
 
@@ -269,7 +273,7 @@ class FenceOp(SynchronisingOp):
     """A memory fence: ``ptx.fence "fence.acq_rel.gpu"``."""
 
     name = "ptx.fence"
-    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.FENCE})
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.FENCE})
 
     assembly_format = "$opcode attr-dict"
 
@@ -282,7 +286,7 @@ class BarrierOp(SynchronisingOp):
     """An execution barrier, with its immediate operands: ``ptx.barrier "barrier.sync 0"``."""
 
     name = "ptx.barrier"
-    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.BARRIER})
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.BARRIER, Kind.SIGNAL, Kind.WAIT})
 
     assembly_format = "$opcode attr-dict"
 
@@ -294,12 +298,10 @@ class BarrierOp(SynchronisingOp):
         given = [number(each) for each in statement.operands]
         if not least <= len(given) <= most or None in given:
             wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise VerifyException(f"{self._name()} takes {wanted} constants after its name")
+            name = self.decoded.name
+            raise VerifyException(f"{name} takes {wanted} constants after its name")
         if statement.operation != "bar warp sync" and given:
             _verify_barrier(self.opcode.data, *(each or 0 for each in given))
-
-    def _name(self) -> str:
-        return self.opcode.data.partition(" ")[0]
 
     def line(self, name: Namer) -> str:
         return f"{self.opcode.data};"
@@ -317,7 +319,7 @@ class AluOp(OpcodeOp):
     """Arithmetic: ``%c = ptx.alu "add.s32"(%a, %b) : (..) -> ..``."""
 
     name = "ptx.alu"
-    KINDS: ClassVar[frozenset[PtxInstructionKind]] = frozenset({PtxInstructionKind.ALU})
+    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.COMPUTE})
 
     arguments = var_operand_def(RegisterType)
     dst = result_def(RegisterType)

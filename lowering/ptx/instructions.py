@@ -1,6 +1,6 @@
 """PTX instructions as rows: what registers an instruction takes and gives.
 
-What a name says is read by ``statements.read_opcode``; its types are the last words, as in
+A name is decoded by ``statements.read_opcode``; its types are the last words, as in
 ``cvt.s64.s32``. Which forms an assembler accepts is certified by ``ptxas`` in
 tests/unit/test_ptx_assembly.py and tests/differential/test_ptx_forms.py.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.ptx.code.statements import Opcode, read_opcode
+from fencewright.lowering.ptx.code.statements import Opcode
 from fencewright.lowering.vocabulary import Word
 
 
@@ -60,26 +60,14 @@ def register_for(bits: int) -> RegisterClass | None:
     return next((each for each in _INTEGER_REGISTERS if bits <= each.bits), None)
 
 
-class PtxInstructionKind(Word):
-    """What an instruction does, which is also how its operands are written."""
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-    REDUCTION = "reduction"
-    FENCE = "fence"
-    BARRIER = "barrier"
-    ALU = "alu"
-
-
 @dataclass(frozen=True, slots=True)
 class InstructionFamily:
     """One family of instructions: ``operands`` and ``result`` are words of the name or registers.
 
-    ``last`` is the register of the last type in the name, ``first`` that of the one before it.
+    ``noun``: its word in messages. ``last`` is the register of the last type in the name, ``first`` that of the one before it.
     """
 
-    kind: PtxInstructionKind
+    noun: str
     operands: tuple[str, ...]
     result: str
     source: str
@@ -96,42 +84,41 @@ _COMPARE = "PTX ISA, Comparison and Selection Instructions"
 
 
 def _binary(source: str) -> InstructionFamily:
-    return InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST), _LAST, source)
+    return InstructionFamily("alu", (_LAST, _LAST), _LAST, source)
 
 
 ROWS: dict[str, InstructionFamily] = {
-    "ld": InstructionFamily(PtxInstructionKind.LOAD, (_B64,), _LAST, _MEMORY),
-    "st": InstructionFamily(PtxInstructionKind.STORE, (_B64, _LAST), "", _MEMORY),
-    "atom": InstructionFamily(PtxInstructionKind.ATOMIC, (_B64, _LAST), _LAST, _SYNC),
-    "red": InstructionFamily(PtxInstructionKind.REDUCTION, (_B64, _LAST), "", _SYNC),
-    "fence": InstructionFamily(PtxInstructionKind.FENCE, (), "", _SYNC),
-    "bar": InstructionFamily(PtxInstructionKind.BARRIER, (), "", _SYNC),
-    "barrier": InstructionFamily(PtxInstructionKind.BARRIER, (), "", _SYNC),
+    "ld": InstructionFamily("load", (_B64,), _LAST, _MEMORY),
+    "st": InstructionFamily("store", (_B64, _LAST), "", _MEMORY),
+    "atom": InstructionFamily("atomic", (_B64, _LAST), _LAST, _SYNC),
+    "red": InstructionFamily("reduction", (_B64, _LAST), "", _SYNC),
+    "fence": InstructionFamily("fence", (), "", _SYNC),
+    "bar": InstructionFamily("barrier", (), "", _SYNC),
+    "barrier": InstructionFamily("barrier", (), "", _SYNC),
     "add": _binary(_INTEGER),
     "sub": _binary(_INTEGER),
     "mul": _binary(_INTEGER),
     "min": _binary(_INTEGER),
     "max": _binary(_INTEGER),
-    "fma": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST, _LAST), _LAST, _FLOATING),
+    "fma": InstructionFamily("alu", (_LAST, _LAST, _LAST), _LAST, _FLOATING),
     "and": _binary(_LOGIC),
     "or": _binary(_LOGIC),
     "xor": _binary(_LOGIC),
-    "not": InstructionFamily(PtxInstructionKind.ALU, (_LAST,), _LAST, _LOGIC),
-    "shl": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _B32), _LAST, _LOGIC),
-    "shr": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _B32), _LAST, _LOGIC),
-    "bfe": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _B32, _B32), _LAST, _INTEGER),
-    "setp": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST), _PRED, _COMPARE),
-    "selp": InstructionFamily(PtxInstructionKind.ALU, (_LAST, _LAST, _PRED), _LAST, _COMPARE),
-    "cvt": InstructionFamily(PtxInstructionKind.ALU, (_LAST,), _FIRST, f"{_MEMORY}: cvt"),
+    "not": InstructionFamily("alu", (_LAST,), _LAST, _LOGIC),
+    "shl": InstructionFamily("alu", (_LAST, _B32), _LAST, _LOGIC),
+    "shr": InstructionFamily("alu", (_LAST, _B32), _LAST, _LOGIC),
+    "bfe": InstructionFamily("alu", (_LAST, _B32, _B32), _LAST, _INTEGER),
+    "setp": InstructionFamily("alu", (_LAST, _LAST), _PRED, _COMPARE),
+    "selp": InstructionFamily("alu", (_LAST, _LAST, _PRED), _LAST, _COMPARE),
+    "cvt": InstructionFamily("alu", (_LAST,), _FIRST, f"{_MEMORY}: cvt"),
 }
 """The instructions by the first word of their names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """The registers of one instruction: what it takes, and what it gives if anything."""
+class Registers:
+    """The registers of one instruction: its operands, and its result if it has one."""
 
-    kind: PtxInstructionKind
     operands: tuple[RegisterClass, ...]
     result: RegisterClass | None
 
@@ -178,21 +165,19 @@ _TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}
 """The number of types in a name; one where nothing is listed."""
 _POLICY = "L2::cache_hint"
 _TYPE = re.compile(r"(?:[busf]|bf)(\d+)(x2)?")
-_BOOLEANS = frozenset({"and", "or", "xor"})
 
 
 @cache
-def signature(name: str) -> Signature | None:
+def registers_of(opcode: Opcode) -> Registers | None:
     """The registers of an instruction such as ``add.s32``; None if no family has it.
 
     A name that is no form of its operation has the registers that its types say.
     """
-    opcode = read_opcode(name.partition(" ")[0])
-    if opcode.row is None:
-        return None
-    first = opcode.row.words[0]
+    first = opcode.head
     family = ROWS.get(first)
-    if family is None or opcode.row.name not in OPERATIONS.get(first, {first}):
+    if family is None or opcode.row is None:
+        return None
+    if opcode.row.name not in OPERATIONS.get(first, {first}):
         return None
     if len(opcode.types) != _TYPES_OF.get(first, 1):
         return None
@@ -205,17 +190,17 @@ def signature(name: str) -> Signature | None:
     if result and "wide" in opcode.modifiers:
         result = register_for(2 * RegisterClass(result).bits)
     operands = tuple(RegisterClass(each) for each in registers if each)
-    return Signature(family.kind, operands, RegisterClass(result) if result else None)
+    return Registers(operands, RegisterClass(result) if result else None)
 
 
 def _added(opcode: Opcode) -> tuple[str, ...]:
     """The operands that qualifiers bring with them, after all others."""
-    first = opcode.name.partition(".")[0]
-    compared = (_LAST,) if first == "atom" and "cas" in opcode.modifiers else ()
-    combined = (_PRED,) if first == "setp" and _BOOLEANS & opcode.modifiers else ()
+    first = opcode.head
+    compared = (_LAST,) if first == "atom" and opcode.update == "cas" else ()
+    combined = (_PRED,) if opcode.boolean else ()
     packed = first == "cvt" and opcode.type == "f32" and opcode.types[0].endswith("x2")
-    packing = (_LAST, *((_B32,) if "rs" in opcode.modifiers else ())) if packed else ()
-    return (*compared, *combined, *packing, *((_B64,) if _POLICY in opcode.modifiers else ()))
+    packing = (_LAST, *((_B32,) if opcode.rounding == "rs" else ())) if packed else ()
+    return (*compared, *combined, *packing, *((_B64,) if _POLICY in opcode.hints else ()))
 
 
 @cache

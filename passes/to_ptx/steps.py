@@ -6,7 +6,8 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from fencewright.lowering.ptx.instructions import PtxInstructionKind, signature
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.sequence import Instruction, Sequence
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects import ptx
@@ -62,11 +63,10 @@ def _step(
         properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
         properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
         return ConversionStep(ptx.SequenceOp.create, properties, operands, results)
-    found = signature(first.mnemonic)
-    assert found is not None, first.mnemonic
-    is_barrier = found.kind is PtxInstructionKind.BARRIER
+    create = _OPERATION_OF_KIND[read_opcode(first.mnemonic).kind]
+    is_barrier = create == ptx.BarrierOp.create
     properties["opcode"] = opcode_attr(first.text if is_barrier else first.mnemonic)
-    return ConversionStep(_OPERATION_OF_KIND[found.kind], properties, operands, results)
+    return ConversionStep(create, properties, operands, results)
 
 
 def _declared(instructions: tuple[Instruction, ...]) -> set[str]:
@@ -74,13 +74,12 @@ def _declared(instructions: tuple[Instruction, ...]) -> set[str]:
     return {place for each in instructions if each.mnemonic == ".reg" for place in each.names}
 
 
-_OPERATION_OF_KIND: Mapping[PtxInstructionKind, Callable[..., Operation]] = MappingProxyType(
+_OPERATION_OF_KIND: Mapping[Kind, Callable[..., Operation]] = MappingProxyType(
     {
-        PtxInstructionKind.LOAD: ptx.LoadOp.create,
-        PtxInstructionKind.STORE: ptx.StoreOp.create,
-        PtxInstructionKind.ATOMIC: ptx.AtomicOp.create,
-        PtxInstructionKind.REDUCTION: ptx.AtomicOp.create,
-        PtxInstructionKind.FENCE: ptx.FenceOp.create,
-        PtxInstructionKind.BARRIER: ptx.BarrierOp.create,
+        Kind.LOAD: ptx.LoadOp.create,
+        Kind.STORE: ptx.StoreOp.create,
+        Kind.RMW: ptx.AtomicOp.create,
+        Kind.FENCE: ptx.FenceOp.create,
+        **dict.fromkeys((Kind.BARRIER, Kind.SIGNAL, Kind.WAIT), ptx.BarrierOp.create),
     }
 )

@@ -14,12 +14,13 @@ import pytest
 from ptxas import find_assemblers
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.forms import FORMS, SLOTS, slots_of
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.instructions import (
     OPERATIONS,
     ROWS,
-    PtxInstructionKind,
-    signature,
+    registers_of,
 )
 from fencewright.mlir_dialects import ptx
 
@@ -31,13 +32,12 @@ NEWER = re.compile(
 )
 """Forms of PTX 9.2 and 9.3, which ptxas 13.0 does not know yet, or only on sm_120."""
 OPERATION = {
-    PtxInstructionKind.LOAD: ptx.LoadOp,
-    PtxInstructionKind.STORE: ptx.StoreOp,
-    PtxInstructionKind.ATOMIC: ptx.AtomicOp,
-    PtxInstructionKind.REDUCTION: ptx.AtomicOp,
-    PtxInstructionKind.FENCE: ptx.FenceOp,
-    PtxInstructionKind.BARRIER: ptx.BarrierOp,
-    PtxInstructionKind.ALU: ptx.AluOp,
+    Kind.LOAD: ptx.LoadOp,
+    Kind.STORE: ptx.StoreOp,
+    Kind.RMW: ptx.AtomicOp,
+    Kind.FENCE: ptx.FenceOp,
+    **dict.fromkeys((Kind.BARRIER, Kind.SIGNAL, Kind.WAIT), ptx.BarrierOp),
+    Kind.COMPUTE: ptx.AluOp,
 }
 WORDS = (
     "weak relaxed acquire release acq_rel sc volatile mmio cta cluster gpu sys global shared local const "
@@ -85,17 +85,18 @@ def drawn(operation: str, number: int) -> Iterator[str]:
 
 def accepted(name: str) -> bool:
     """Whether the verifier of the dialect accepts an instruction on the registers of its signature."""
-    found = signature(name)
-    if found is None:
+    opcode = read_opcode(name)
+    found = registers_of(opcode)
+    if found is None or opcode.row is None:
         return False
-    text = name
-    if found.kind is PtxInstructionKind.BARRIER:
+    text, operation = name, OPERATION[opcode.row.kind]
+    if operation is ptx.BarrierOp:
         text += " 0, 32" if "arrive" in name and "cluster" not in name else ""
         text += " 0" if "sync" in name else ""
     values = [
         ptx.ConstOp.create(result_types=[ptx.REGISTER_TYPES[each]]) for each in found.operands
     ]
-    op = OPERATION[found.kind].create(
+    op = operation.create(
         operands=[each.results[0] for each in values],
         result_types=[ptx.REGISTER_TYPES[found.result]] if found.result else [],
         properties={"opcode": ptx.StringAttr(text)},
@@ -108,16 +109,19 @@ def accepted(name: str) -> bool:
 
 
 def line_of(name: str) -> str:
-    found = signature(name)
+    opcode = read_opcode(name)
+    found = registers_of(opcode)
     assert found is not None
+    assert opcode.row is not None
+    operation = OPERATION[opcode.row.kind]
     registers = [f"{each.prefix}{n + 2}" for n, each in enumerate(found.operands)]
     result = [f"{found.result.prefix}1"] if found.result else []
     if name.startswith("bfe"):
         registers[1:] = ["0", "7"]
-    if found.kind in (PtxInstructionKind.FENCE, PtxInstructionKind.BARRIER):
-        cluster = "cluster" in name or found.kind is PtxInstructionKind.FENCE
+    if operation in (ptx.FenceOp, ptx.BarrierOp):
+        cluster = "cluster" in name or operation is ptx.FenceOp
         return name + ("" if cluster else " 0, 32" if "arrive" in name else " 0") + ";"
-    if found.kind is not PtxInstructionKind.ALU:
+    if operation is not ptx.AluOp:
         registers[0] = f"[{registers[0]}]"
     return f"{name} {', '.join((*result, *registers))};"
 
@@ -159,7 +163,9 @@ def test_what_the_verifier_accepts_is_assembled(tmp_path: Path) -> None:
 @pytest.mark.skipif(not ASSEMBLERS, reason="needs ptxas (make oracles)")
 def test_what_it_refuses_of_the_same_matrix_is_mostly_refused(tmp_path: Path) -> None:
     """The matrix has wrong names in it, so that the test above can fail."""
-    names = [each for each in drawn("st", 150) if signature(each) and not accepted(each)]
+    names = [
+        each for each in drawn("st", 150) if registers_of(read_opcode(each)) and not accepted(each)
+    ]
     lines = sorted({line_of(each) for each in names})
     found: dict[str, str] = {}
     for at in range(0, len(lines), 10):

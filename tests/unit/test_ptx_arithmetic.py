@@ -13,7 +13,8 @@ import pytest
 from campaigns import some_of
 
 from fencewright.lowering.ptx import instructions
-from fencewright.lowering.ptx.instructions import PtxInstructionKind, signature
+from fencewright.lowering.ptx.code.statements import read_opcode
+from fencewright.lowering.ptx.instructions import registers_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution import ptx_arithmetic
 from fencewright.simulator.execution.program import Values
@@ -334,7 +335,7 @@ def widths(opcode: str) -> tuple[int, ...]:
         bits = int(words[-1].removesuffix("x2").lstrip("busf"))
         bits *= 2 if words[-1].endswith("x2") else 1
         return {"mad": (bits,) * 3, "bfi": (bits, bits, 32, 32)}.get(name, (bits,))
-    found = signature(opcode)
+    found = registers_of(read_opcode(opcode))
     assert found is not None, opcode
     return tuple(each.bits for each in found.operands)
 
@@ -428,7 +429,7 @@ def test_an_h200_computes_the_same() -> None:
 
 
 def test_every_instruction_has_a_row() -> None:
-    names = {name for name, row in instructions.ROWS.items() if row.kind is PtxInstructionKind.ALU}
+    names = {name for name, row in instructions.ROWS.items() if row.noun == "alu"}
     assert names <= set(ptx_arithmetic.ROWS)
     assert {opcode.split(".")[0] for opcode in OPCODES} == set(ptx_arithmetic.ROWS)
 

@@ -21,13 +21,14 @@ from test_cdna_execution import parse, programs
 from test_ptx_execution import lower, ptx_context
 from xdsl.parser import Parser
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.chip import CHIPS, PtxChip, Version, default_version, forms_of
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.instructions import (
     ROWS,
-    PtxInstructionKind,
     RegisterClass,
     register_for,
-    signature,
+    registers_of,
 )
 from fencewright.lowering.ptx.module import PtxKernel, Variable, is_identifier, module_text
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
@@ -269,9 +270,9 @@ FORMS = (
 def test_every_arithmetic_form_assembles_on_the_registers_of_its_row(tmp_path: Path):
     lines: list[str] = []
     for form in FORMS:
-        found = signature(form)
+        found = registers_of(read_opcode(form))
         assert found is not None
-        assert found.kind is PtxInstructionKind.ALU
+        assert read_opcode(form).kind is Kind.COMPUTE
         assert found.result is not None
         operands = [f"{each.prefix}{n + 2}" for n, each in enumerate(found.operands)]
         if form.startswith("bfe"):
@@ -307,7 +308,7 @@ def test_every_arithmetic_form_assembles_on_the_registers_of_its_row(tmp_path: P
     ],
 )
 def test_signatures(mnemonic: str, operands: str, result: str | None):
-    found = signature(mnemonic)
+    found = registers_of(read_opcode(mnemonic.partition(" ")[0]))
     assert found is not None
     assert " ".join(found.operands) == operands
     assert found.result == result
@@ -315,7 +316,7 @@ def test_signatures(mnemonic: str, operands: str, result: str | None):
 
 @pytest.mark.parametrize("mnemonic", ["nothing.b32", "add", "cvt.u32", "ld.weak.global", ""])
 def test_unknown_instructions(mnemonic: str):
-    assert signature(mnemonic) is None
+    assert registers_of(read_opcode(mnemonic.partition(" ")[0])) is None
 
 
 def test_every_row_has_a_source():

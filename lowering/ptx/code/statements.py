@@ -9,7 +9,7 @@ its operation (``forms``), which an assembler refuses.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 
@@ -447,6 +447,18 @@ class Opcode:
             return "is not known"
         return f"is no form of {self.row.words[0]} ({self.fit})" if self.fit.faults else ""
 
+    @property
+    def effects(self) -> Effects:
+        """Its effects, but for what operands say."""
+        known = self.known is not None
+        return Effects(
+            kind=self.kind,
+            ordering=self.ordering if known else None,
+            scope=self.scope if known else None,
+            rmw=self.rmw if known else None,
+            unread=self.unread,
+        )
+
     def renamed(self, words: Mapping[str, str]) -> str:
         """The name with others in place of some words, as ``{"acquire": "relaxed"}``."""
         return ".".join(words.get(word, word) for word in self.words)
@@ -658,16 +670,8 @@ class Statement:
     @property
     def effects(self) -> Effects:
         """Its effects, in the terms that all instructions share."""
-        opcode = self.opcode
-        return Effects(
-            kind=opcode.kind,
-            ordering=self.ordering,
-            scope=self.scope,
-            rmw=None if opcode.known is None else opcode.rmw,
-            accesses=self.accesses,
-            defines=self.defines,
-            uses=self.uses,
-            unread=opcode.unread,
+        return replace(
+            self.opcode.effects, accesses=self.accesses, defines=self.defines, uses=self.uses
         )
 
     def _accesses(self, row: OperationRow) -> Iterator[Access]:

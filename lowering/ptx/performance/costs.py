@@ -12,7 +12,6 @@ from itertools import product
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.evidence import Figure, inferred, measured
 from fencewright.lowering.ptx.instructions import ROWS as INSTRUCTIONS
-from fencewright.lowering.ptx.instructions import PtxInstructionKind
 from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import read_line as read_line
@@ -237,7 +236,7 @@ OTHERS = (
             "bfi",
             "cvta",
             "bra",
-            *(name for name, each in INSTRUCTIONS.items() if each.kind is PtxInstructionKind.ALU),
+            *(name for name, each in INSTRUCTIONS.items() if each.noun == "alu"),
         )
     ),
 )
