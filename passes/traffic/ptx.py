@@ -77,7 +77,7 @@ from fencewright.simulator.execution.ptx_arithmetic import (
     update_of,
 )
 from fencewright.simulator.execution.values import constant
-from fencewright.simulator.performance.accesses.ptx import parse
+from fencewright.simulator.performance.accesses.ptx import PtxInstruction, parse
 from fencewright.simulator.performance.policies import ptx_policy
 
 
@@ -568,7 +568,7 @@ class _Sequence:
         model = f"{text}.b{8 * width}"
         found = MemoryInstruction(
             text,
-            None if isinstance(parse(model), str) else model,
+            None if _modelled(model) is None else model,
             kind,
             MemorySpace.GLOBAL,
             # Bulk copies are aligned to 16 bytes, however long: PTX ISA, cp.async.bulk.
@@ -726,13 +726,20 @@ def _instruction(op: Operation, mnemonic: str, kind: MemoryAccessKind) -> Memory
         _refuse(op, f"'{mnemonic}' is not executed: atomics of vectors are not")
     # A generic address is one of global memory: shared and private memory have their own.
     space = next((_SPACES[each] for each in words if each in _SPACES), MemorySpace.GLOBAL)
-    parsed = parse(mnemonic)
-    has_model = not isinstance(parsed, str)
+    parsed = _modelled(mnemonic)
     policy = None if space is MemorySpace.SHARED else ptx_policy(kind, words)
     return MemoryInstruction(
-        mnemonic, mnemonic if has_model else None, kind, space, _bytes(words), policy, _place(op),
-        combines=isinstance(parsed, str) or parsed.combines,
+        mnemonic, None if parsed is None else mnemonic, kind, space, _bytes(words), policy, _place(op),
+        combines=parsed is None or parsed.combines,
     )  # fmt: skip
+
+
+def _modelled(mnemonic: str) -> PtxInstruction | None:
+    """The instruction as the performance model has it; None for one that it does not have."""
+    try:
+        return parse(mnemonic, "any chip")
+    except UnsupportedError:
+        return None
 
 
 def _bytes(words: Sequence[str]) -> int:

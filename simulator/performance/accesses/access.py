@@ -134,9 +134,7 @@ def _refused(
 
 def _ptx_model(instruction: str, target: str) -> Model:
     chip = ptx_rows.hierarchy_of(target, f"access '{instruction}' on {target}")
-    found = ptx.parse(instruction)
-    if isinstance(found, str):
-        raise _refused(instruction, target, found)
+    found = ptx.parse(instruction, target)
     return Model(
         instruction, target, ptx_rows.LANES, found.width, found.width,
         chip.shared_block if found.space is ptx.PtxSpace.SHARED else None,

@@ -71,8 +71,7 @@ def places_of(model: Model, addresses: Addresses) -> Places:
 
 
 def _of_ptx(model: Model, addresses: Addresses) -> Places:
-    found = ptx.parse(model.instruction)
-    assert isinstance(found, ptx.PtxInstruction)
+    found = ptx.parse(model.instruction, model.target)
     if found.space is ptx.PtxSpace.GLOBAL:
         return _lines(addresses, model.width, ptx_rows.LINE, ptx_rows.SECTOR, "sector")
     if found.space is not ptx.PtxSpace.SHARED:

@@ -4,7 +4,6 @@ The counters have Nsight Compute's names. L1 is cold, as the profiler leaves it.
 naturally aligned, or PTX has no such access.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fencewright.lowering.evidence import Evidence
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.performance.accesses import (
     LANES,
     LINE,
@@ -25,7 +25,8 @@ from fencewright.lowering.ptx.performance.accesses import (
     TAG_BANKS,
     AddressRule,
 )
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Word
 from fencewright.simulator.execution.addresses import SHARED_WINDOW, Addresses
 from fencewright.simulator.execution.lanes import (
     LaneFlags,
@@ -140,14 +141,12 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
 _OF_PACKETS = frozenset({*(SECTORS[each] for each in _ATOMICS), WRITE_SECTORS, READ_SECTORS})
 _ROWS = MappingProxyType({each.rule: each for each in RULES})
 
-_INSTRUCTION = re.compile(
-    r"(?P<operation>ld|st|red|atom|ldu|cp\.async)(?P<words>(?:\.[a-zL][A-Za-z0-9_:]*)*)"
-    r"\.(?P<type>[busf](?P<bits>8|16|32|64|128)|f16x2|bf16x2|bf16)"
-)
-_NAMED = MappingProxyType({"f16x2": 32, "bf16x2": 32, "bf16": 16})
+_TYPES = frozenset(
+    {*(f"{letter}{bits}" for letter in "busf" for bits in (8, 16, 32, 64, 128)),
+     "f16x2", "bf16x2", "bf16"}
+)  # fmt: skip
 _OPERATIONS = MappingProxyType(
-    {each.value: each for each in (*_ACCESSES, *_ATOMICS)}
-    | {"ldu": PtxMemoryOperation.LOAD, "cp.async": PtxMemoryOperation.COPY}
+    {str(each): each for each in (*_ACCESSES, *_ATOMICS)} | {"ldu": PtxMemoryOperation.LOAD}
 )
 _SPACES = frozenset({"global", "shared", "shared::cta", "shared::cluster"})
 _ORDERED = frozenset(
@@ -197,57 +196,73 @@ _COPIES: Mapping[tuple[str, ...], tuple[int, ...]] = MappingProxyType(
 """The words of copies without a register, and the bits of a lane: PTX ISA, cp.async."""
 
 
-def parse(text: str) -> PtxInstruction | str:
-    """The instruction that a PTX mnemonic names, as ``ld.global.v2.b32``; else what is wrong.
+def parse(text: str, target: str) -> PtxInstruction:
+    """The instruction that a PTX mnemonic names, as ``ld.global.v2.b32``.
 
     Without a space addresses are generic. A copy has its bytes as a type:
-    ``cp.async.ca.shared.global.b128``, at the addresses that it reads.
+    ``cp.async.ca.shared.global.b128``, at the addresses that it reads. Raises ``UnsupportedError``,
+    which names ``target``.
     """
-    found = _INSTRUCTION.fullmatch(text)
-    if found is None:
-        return (
+
+    def refused(reason: str) -> UnsupportedError:
+        return UnsupportedError(f"access '{text}' on {target}", reason)
+
+    opcode = read_opcode(text)
+    is_copy = opcode.words[:2] == ("cp", "async")
+    operation = PtxMemoryOperation.COPY if is_copy else _OPERATIONS.get(opcode.head)
+    if operation is None or opcode.words[-1] not in _TYPES:
+        raise refused(
             f"unknown instruction '{text}'; known are ld, st, red and atom with .global, .shared "
             "or neither and a type, as ld.global.v2.b32, and cp.async.ca or .cg.shared.global.b128"
         )
-    words = found["words"].split(".")[1:]
+    words = opcode.words[2 if is_copy else 1 : -1]
     plain = [each.partition("::")[0] for each in words]
     if others := {"local", "const", "param"}.intersection(plain):
-        return f".{min(others)} is not modelled: say .global or .shared in '{text}'"
-    operation = _OPERATIONS[found["operation"]]
-    bits = int(found["bits"] or _NAMED[found["type"]])
-    if operation is PtxMemoryOperation.COPY:
-        if bits not in _COPIES.get(tuple(plain), ()):
-            return (
+        raise refused(f".{min(others)} is not modelled: say .global or .shared in '{text}'")
+    if is_copy:
+        if opcode.width not in _COPIES.get(tuple(plain), ()):
+            raise refused(
                 f"unknown copy '{text}'; known are cp.async.ca.shared.global with .b32, .b64 and "
                 ".b128, and cp.async.cg.shared.global.b128"
             )
-        return PtxInstruction(operation, PtxSpace.GLOBAL, bits // 8, past_l1="cg" in plain)
+        return PtxInstruction(
+            operation, PtxSpace.GLOBAL, opcode.width // 8, past_l1=opcode.cache == "cg"
+        )
     if strange := [each for each in words if each not in _WORDS[operation]]:
-        return f"unknown word '.{strange[0]}' in '{text}'"
-    spaces = [PtxSpace(each) for each in plain if each in ("global", "shared")]
-    if len(spaces) > 1:
-        return f"two address spaces in '{text}'"
-    space = spaces[0] if spaces else PtxSpace.GENERIC
-    vector = next((int(each[1:]) for each in words if re.fullmatch(r"v[248]", each)), 1)
-    is_mmio = "mmio" in plain
-    known = Evidence.INFERRED if is_mmio and operation is not _LOAD else Evidence.MEASURED
-    passes = 2 if "cas" in plain else 1
-    made = PtxInstruction(
-        operation, space, bits // 8, vector, passes, known, not is_mmio, compares="cas" in plain
+        raise refused(f"unknown word '.{strange[0]}' in '{text}'")
+    if len(opcode.spaces) > 1:
+        raise refused(f"two address spaces in '{text}'")
+    space = PtxSpace.GENERIC
+    if opcode.spaces:
+        is_global = opcode.spaces[0] is AddressSpace.GLOBAL
+        space = PtxSpace.GLOBAL if is_global else PtxSpace.SHARED
+    compares = opcode.update == "cas"
+    is_inferred = opcode.mmio and operation is not _LOAD
+    instruction = PtxInstruction(
+        operation,
+        space,
+        opcode.width // 8,
+        opcode.vector,
+        passes=2 if compares else 1,
+        evidence=Evidence.INFERRED if is_inferred else Evidence.MEASURED,
+        combines=not opcode.mmio,
+        compares=compares,
     )
-    if made.width > (32 if space is PtxSpace.GLOBAL else 16):
-        return f"'{text}' is wider than any access: {made.width} bytes a lane"
+    width = instruction.width
+    if width > (32 if space is PtxSpace.GLOBAL else 16):
+        raise refused(f"'{text}' is wider than any access: {width} bytes a lane")
     if operation not in _ATOMICS or space is PtxSpace.GLOBAL:
-        return made
-    exchanges = {"exch", "cas"}.intersection(plain)
-    is_native = exchanges if made.width > 4 else made.width == 4 and "f" not in found["type"]
-    if not is_native or (space is PtxSpace.GENERIC and made.width > 4):
-        return (
+        return instruction
+    exchanges = opcode.update in ("exch", "cas")
+    is_native = exchanges if width > 4 else width == 4 and not opcode.is_float
+    if not is_native or (space is PtxSpace.GENERIC and width > 4):
+        raise refused(
             f"'{text}' is a loop of other accesses, as often as lanes meet: give one of them, as "
             "ld.shared.b32 or atom.shared.cas.b32"
         )
     # At generic addresses there is no reduction: it is an atomic whose result goes nowhere.
-    return replace(made, operation=PtxMemoryOperation.ATOMIC) if not spaces else made
+    is_generic = space is PtxSpace.GENERIC
+    return replace(instruction, operation=PtxMemoryOperation.ATOMIC) if is_generic else instruction
 
 
 def counters(

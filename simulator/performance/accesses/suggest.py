@@ -219,8 +219,7 @@ class TilePattern:
         """The profiler's names of the conflicts and of the cycles (NVIDIA: wavefronts)."""
         if not is_ptx(self.model.target):
             return cdna.CONFLICTS, cdna.ACTIVE
-        found = ptx.parse(self.model.instruction)
-        assert isinstance(found, ptx.PtxInstruction)
+        found = ptx.parse(self.model.instruction, self.model.target)
         return ptx.CONFLICTS[found.operation], ptx.WAVEFRONTS[found.operation]
 
     @property
