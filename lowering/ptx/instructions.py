@@ -5,13 +5,12 @@ A name is decoded by ``statements.read_opcode``; its types are the last words, a
 tests/unit/test_ptx_assembly.py and tests/differential/test_ptx_forms.py.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.ptx.code.statements import Opcode
+from fencewright.lowering.ptx.code.statements import Opcode, element_of
 from fencewright.lowering.vocabulary import Word
 
 
@@ -161,10 +160,11 @@ BARRIERS = 16
 """The named barriers of a work-group. Source: PTX ISA, bar."""
 WARP = 32
 """The threads of a warp, of which those at a barrier are a multiple. Source: PTX ISA, WARP_SZ; bar."""
+_LETTERS = ("b", "u", "s", "f", "bf")
+"""Of types whose values registers hold."""
 _TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}
 """The number of types in a name; one where nothing is listed."""
 _POLICY = "L2::cache_hint"
-_TYPE = re.compile(r"(?:[busf]|bf)(\d+)(x2)?")
 
 
 @cache
@@ -206,9 +206,10 @@ def _added(opcode: Opcode) -> tuple[str, ...]:
 @cache
 def _register_of(type_: str) -> RegisterClass | None:
     """The register of a type; None for one that is in none, as e4m3x2 here."""
-    if type_ == "pred":
+    if type_ == RegisterClass.PRED:
         return RegisterClass.PRED
-    if (found := _TYPE.fullmatch(type_)) is None:
+    letter, bits, count = element_of(type_) or ("", 0, 0)
+    if letter not in _LETTERS or count > 2:
         return None
     # An 8-bit value is in a 16-bit register: PTX has none that is smaller.
-    return register_for(max(int(found[1]) * (2 if found[2] else 1), 16))
+    return register_for(max(bits * count, 16))

@@ -6,7 +6,6 @@ exact where the product neither overflows nor underflows, of all narrower types 
 Source: PTX ISA, Instruction Set; tests/data/memory/h200-arithmetic.txt, computed by an H200.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_opcode
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 from fencewright.simulator.execution.program import Values
@@ -64,48 +63,62 @@ class PtxType:
         return self.letter in ("f", "bf")
 
 
-_TYPE = re.compile(r"(bf|[busf])(\d+)(x2)?")
-_PREDICATE = PtxType("b", 1)
-
-
 def _type_of(word: str) -> PtxType | None:
-    if word == "pred":
-        return _PREDICATE
-    found = _TYPE.fullmatch(word)
-    return None if found is None else PtxType(found[1], int(found[2]), found[3] is not None)
+    letter, bits, count = element_of(word) or ("", 0, 0)
+    if letter == "pred":
+        return PtxType("b", 1)
+    return PtxType(letter, bits, count == 2) if letter in _LETTERS and count <= 2 else None
+
+
+_LETTERS = frozenset({"b", "u", "s", "f", "bf"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Opcode:
-    """An opcode in parts: ``type`` is its last type, ``to`` the one before it, if any."""
+class _Computation:
+    """An opcode to execute: ``type`` is its last type, ``to`` the one before it, if any."""
 
-    text: str
-    name: str
-    words: tuple[str, ...]
+    opcode: Opcode
     type: PtxType
     to: PtxType | None
 
+    @property
+    def name(self) -> str:
+        return self.opcode.head
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that say how it is done."""
+        return self.opcode.modifiers
+
+    @property
+    def rounding(self) -> str:
+        return self.opcode.rounding
+
+    @property
+    def last_type(self) -> str:
+        return self.opcode.words[-1]
+
     def refused(self, reason: str) -> UnsupportedError:
-        return UnsupportedError(f"'{self.text}'", f"it is not executed: {reason}")
+        return UnsupportedError(f"'{self.opcode.name}'", f"it is not executed: {reason}")
 
 
 @cache
-def function_of(opcode: str) -> Function:
-    """What an instruction computes of its operands. Raises ``UnsupportedError``."""
-    name, *words = words_of(opcode)
-    row = ROWS.get(name)
-    types = [found for word in words if (found := _type_of(word)) is not None]
+def function_of(name: str) -> Function:
+    """The function of an instruction on its operands. Raises ``UnsupportedError``."""
+    opcode = read_opcode(name)
+    row = ROWS.get(opcode.head)
+    words = {word: _type_of(word) for word in opcode.words[1:]}
+    types = [type_ for word in opcode.words[1:] if (type_ := words[word]) is not None]
     if row is None or not types:
         known = ", ".join(sorted(ROWS))
-        raise UnsupportedError(f"'{opcode}'", f"it is not executed; executed are {known}")
-    others = tuple(word for word in words if _type_of(word) is None)
-    made = _Opcode(opcode, name, others, types[-1], types[-2] if len(types) > 1 else None)
-    for word in others:
+        raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
+    computation = _Computation(opcode, types[-1], types[-2] if len(types) > 1 else None)
+    for word, type_ in words.items():
         if word in NOT_EXECUTED:
-            raise made.refused(NOT_EXECUTED[word])
-        if word not in row.words:
-            raise made.refused(f"unknown word .{word}")
-    return row.make(made)
+            raise computation.refused(NOT_EXECUTED[word])
+        if type_ is None and word not in row.words:
+            raise computation.refused(f"unknown word .{word}")
+    return row.make(computation)
 
 
 NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
@@ -123,27 +136,27 @@ NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
 # Integers
 
 
-def _integers(opcode: _Opcode) -> int:
+def _integers(opcode: _Computation) -> int:
     if opcode.type.is_float or opcode.type.is_pair or opcode.type.bits > 64:
-        raise opcode.refused(f"no such instruction on {opcode.text.rpartition('.')[2]}")
+        raise opcode.refused(f"no such instruction on {opcode.last_type}")
     return opcode.type.bits
 
 
-def _add(opcode: _Opcode) -> Function:
+def _add(opcode: _Computation) -> Function:
     if opcode.type.is_float:
         return _on_floats(opcode, np.add)
     bits = _integers(opcode)
     return binary(lambda a, b: low(a + b, bits))
 
 
-def _sub(opcode: _Opcode) -> Function:
+def _sub(opcode: _Computation) -> Function:
     if opcode.type.is_float:
         return _on_floats(opcode, np.subtract)
     bits = _integers(opcode)
     return binary(lambda a, b: low(a - b, bits))
 
 
-def _mul(opcode: _Opcode) -> Function:
+def _mul(opcode: _Computation) -> Function:
     if opcode.type.is_float:
         return _on_floats(opcode, np.multiply)
     bits = _integers(opcode)
@@ -173,14 +186,14 @@ def _mul_high(is_signed: bool, bits: int) -> Function:
     return narrow if bits <= 32 else wide
 
 
-def _mad(opcode: _Opcode) -> Function:
+def _mad(opcode: _Computation) -> Function:
     bits = _integers(opcode)
     if "lo" not in opcode.words:
         raise opcode.refused("say .lo")
     return ternary(lambda a, b, c: low(a * b + c, bits))
 
 
-def _neg(opcode: _Opcode) -> Function:
+def _neg(opcode: _Computation) -> Function:
     type_ = opcode.type
     if type_.is_float:
         return _negated(opcode)
@@ -188,7 +201,7 @@ def _neg(opcode: _Opcode) -> Function:
     return unary(lambda a: low(np.uint64(0) - a, bits))
 
 
-def _negated(opcode: _Opcode) -> Function:
+def _negated(opcode: _Computation) -> Function:
     """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200 computes."""
     type_ = PtxType(opcode.type.letter, opcode.type.bits)
     if type_.bits == 32:
@@ -199,7 +212,7 @@ def _negated(opcode: _Opcode) -> Function:
     return _on_floats(opcode, np.negative)
 
 
-def _extreme(opcode: _Opcode) -> Function:
+def _extreme(opcode: _Computation) -> Function:
     is_min = opcode.name == "min"
     if opcode.type.is_float:
         return _extreme_of_floats(opcode, is_min)
@@ -210,17 +223,17 @@ def _extreme(opcode: _Opcode) -> Function:
     return binary(lambda a, b: choose(low(a, bits), low(b, bits)))
 
 
-def _bitwise(opcode: _Opcode) -> Function:
+def _bitwise(opcode: _Computation) -> Function:
     _integers(opcode)
     return {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[opcode.name]
 
 
-def _not(opcode: _Opcode) -> Function:
+def _not(opcode: _Computation) -> Function:
     ones = mask(_integers(opcode))
     return unary(lambda a: a ^ ones)
 
 
-def _shift_left(opcode: _Opcode) -> Function:
+def _shift_left(opcode: _Computation) -> Function:
     bits = _integers(opcode)
     zero, limit = np.uint64(0), np.uint64(bits)
     return binary(
@@ -228,7 +241,7 @@ def _shift_left(opcode: _Opcode) -> Function:
     )
 
 
-def _shift_right(opcode: _Opcode) -> Function:
+def _shift_right(opcode: _Computation) -> Function:
     bits = _integers(opcode)
     zero, limit, most = np.uint64(0), np.uint64(bits), np.uint64(bits - 1)
     if opcode.type.letter == "s":
@@ -241,7 +254,7 @@ def _shift_right(opcode: _Opcode) -> Function:
 _BYTE = np.uint64(0xFF)
 
 
-def _extract(opcode: _Opcode) -> Function:
+def _extract(opcode: _Computation) -> Function:
     """bfe: ``length`` bits from ``start``; of a signed type those above are copies of the last."""
     bits = _integers(opcode)
     zero, most = np.uint64(0), np.uint64(bits - 1)
@@ -276,7 +289,7 @@ def _ones(count: Values) -> Values:
     return np.where(count > most, mask(64), below)
 
 
-def _insert(opcode: _Opcode) -> Function:
+def _insert(opcode: _Computation) -> Function:
     """bfi: the lowest ``length`` bits of ``a`` into ``b`` from ``start``."""
     bits = _integers(opcode)
     most = np.uint64(63)
@@ -309,7 +322,7 @@ _JOINS = MappingProxyType({"and": np.bitwise_and, "or": np.bitwise_or, "xor": np
 _COMPARISONS = (*_SIGNED, *_UNSIGNED, *(f"{each}u" for each in _SIGNED), "num", "nan")
 
 
-def _set_predicate(opcode: _Opcode) -> Function:
+def _set_predicate(opcode: _Computation) -> Function:
     comparisons = [each for each in opcode.words if each in _COMPARISONS]
     joins = [_JOINS[each] for each in opcode.words if each in _JOINS]
     if len(comparisons) != 1 or len(joins) > 1:
@@ -322,7 +335,7 @@ def _set_predicate(opcode: _Opcode) -> Function:
     return ternary(lambda a, b, predicate: join(compare(a, b), predicate))
 
 
-def _compare(opcode: _Opcode, name: str) -> Function:
+def _compare(opcode: _Computation, name: str) -> Function:
     bits, letter = _integers(opcode), opcode.type.letter
     if name in _UNSIGNED and letter == "u":
         unordered = _UNSIGNED[name]
@@ -335,7 +348,7 @@ def _compare(opcode: _Opcode, name: str) -> Function:
     return binary(lambda a, b: flags(compare(low(a, bits), low(b, bits))))
 
 
-def _compare_floats(opcode: _Opcode, name: str) -> Function:
+def _compare_floats(opcode: _Computation, name: str) -> Function:
     take = _taken(opcode)
 
     def compare(a: Values, b: Values) -> Values:
@@ -352,7 +365,7 @@ def _compare_floats(opcode: _Opcode, name: str) -> Function:
     return compare
 
 
-def _select(opcode: _Opcode) -> Function:
+def _select(opcode: _Computation) -> Function:
     return ternary(lambda a, b, predicate: np.where(predicate != np.uint64(0), a, b))
 
 
@@ -376,12 +389,12 @@ _MADE_NAN = np.uint64(0xFFF8 << 48)
 _CANONICAL = {16: 0x7FFF, 32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
 
 
-def _taken(opcode: _Opcode) -> Callable[[Values], Floats]:
+def _taken(opcode: _Computation) -> Callable[[Values], Floats]:
     """How bits become numbers."""
     return _reader(opcode, opcode.type)
 
 
-def _reader(opcode: _Opcode, type_: PtxType) -> Callable[[Values], Floats]:
+def _reader(opcode: _Computation, type_: PtxType) -> Callable[[Values], Floats]:
     if type_.is_pair:
         raise opcode.refused("a pair is not one number")
     if type_.letter == "bf" and type_.bits == 16:
@@ -402,7 +415,7 @@ def _given(type_: PtxType) -> Callable[[Floats], Values]:
     return given
 
 
-def _on_floats(opcode: _Opcode, compute: Callable[..., Floats]) -> Function:
+def _on_floats(opcode: _Computation, compute: Callable[..., Floats]) -> Function:
     """A function on numbers as one on bits; of a pair on each half."""
     type_ = PtxType(opcode.type.letter, opcode.type.bits)
     take, give = _reader(opcode, type_), _given(type_)
@@ -426,7 +439,7 @@ def _on_floats(opcode: _Opcode, compute: Callable[..., Floats]) -> Function:
     return pair
 
 
-def _extreme_of_floats(opcode: _Opcode, is_min: bool) -> Function:
+def _extreme_of_floats(opcode: _Computation, is_min: bool) -> Function:
     """The number beside a NaN, unless the opcode says .NaN; -0 is less than 0."""
     keeps_nan = "NaN" in opcode.words
 
@@ -441,7 +454,7 @@ def _extreme_of_floats(opcode: _Opcode, is_min: bool) -> Function:
     return _on_floats(opcode, extreme)
 
 
-def _fma(opcode: _Opcode) -> Function:
+def _fma(opcode: _Computation) -> Function:
     if not opcode.type.is_float:
         raise opcode.refused("fma is for floating-point numbers")
     return _on_floats(opcode, _fused_64 if opcode.type.bits == 64 else _fused(opcode.type))
@@ -510,7 +523,7 @@ def _fused_64(a: Floats, b: Floats, c: Floats) -> Floats:
 # Conversion
 
 
-def _convert(opcode: _Opcode) -> Function:
+def _convert(opcode: _Computation) -> Function:
     source, to = opcode.type, opcode.to
     if to is None:
         raise opcode.refused("it converts from one type to another")
@@ -518,18 +531,18 @@ def _convert(opcode: _Opcode) -> Function:
         raise opcode.refused("pairs are not converted")
     if not source.is_float and not to.is_float:
         return _convert_integer(source, to)
-    rounding = next((each for each in opcode.words if each in _ROUNDINGS), None)
+    rounding = opcode.rounding
     if to.is_float:
         give = _given(to)
         if source.is_float:
             take = _reader(opcode, source)
-            round_ = _ROUNDINGS.get(rounding or "")
+            round_ = _ROUNDINGS.get(rounding)
             narrow = _single_to_odd if to.letter == "bf" and source.bits == 64 else _same
             if (source.bits, to.bits) == (64, 32) and round_ is None:
                 return unary(_narrowed)
             return unary(lambda a: give(narrow(take(a) if round_ is None else round_(take(a)))))
         return _integer_to_float(source, to, give)
-    take, round_ = _reader(opcode, source), _ROUNDINGS.get(rounding or "")
+    take, round_ = _reader(opcode, source), _ROUNDINGS.get(rounding)
     if round_ is None:
         raise opcode.refused("say how to round: .rzi, .rni, .rmi or .rpi")
     nan = 1 << to.bits - 1 if 64 in (source.bits, to.bits) else 0
@@ -610,7 +623,7 @@ def _widened(bits: int, to: PtxType) -> int:
     return bits - (1 << to.bits) if to.letter == "s" and bits >> to.bits - 1 else bits
 
 
-def _move(opcode: _Opcode) -> Function:
+def _move(opcode: _Computation) -> Function:
     return unary(lambda a: a)
 
 
@@ -618,7 +631,7 @@ def _move(opcode: _Opcode) -> Function:
 class ArithmeticRow:
     """What makes an instruction's function, and the words that it knows beside types."""
 
-    make: Callable[[_Opcode], Function]
+    make: Callable[[_Computation], Function]
     words: tuple[str, ...] = ()
 
 
@@ -658,11 +671,12 @@ def cross_lane_function_of(opcode: str) -> Function:
 
     A lane of the member mask that is not active counts as absent.
     """
-    found = CROSS_LANE.get(opcode.rpartition(".")[0])
+    words = read_opcode(opcode).words
+    found = CROSS_LANE.get(".".join(words[:-1]))
     if found is None:
         known = ", ".join(sorted(CROSS_LANE))
         raise UnsupportedError(f"'{opcode}'", f"it is not executed; executed are {known}")
-    return found(_type_of(opcode.rpartition(".")[2]) or _PREDICATE)
+    return found(_type_of(words[-1]) or PtxType("b", 1))
 
 
 def _shuffle(mode: str) -> Callable[[PtxType], Function]:
@@ -743,8 +757,8 @@ def update_of(operation: str) -> Function:
 
     Raises ``UnsupportedError``.
     """
-    name, _, type_ = operation.rpartition(".")
-    kind = name.split(".")[0]
+    opcode = read_opcode(operation)
+    kind, type_ = opcode.head, opcode.words[-1]
     if operation == "add.f32":
         return _flushed(function_of(operation))
     if kind in ("add", "min", "max", "and", "or", "xor"):

@@ -371,8 +371,8 @@ _HINTS = frozenset(
     "|".join(SLOTS[each] for each in ("EVICT1", "EVICT2", "HINT", "PREFETCH")).split("|")
 )
 _VECTOR = re.compile(r"v([248])")
-_BITS = re.compile(r"[a-z]+(\d+)(?:x(\d+))?")
-_SMALL_FLOAT = re.compile(r"(?:ue|e)\d+m\d+(?:x\d+)?")
+_ELEMENT = re.compile(r"(bf|tf|[busf]|ue|e)(\d+)(?:x(\d+))?")
+_SMALL_FLOAT = re.compile(r"(ue|e)\d+m\d+(?:x(\d+))?")
 _MATRIX_BYTES = 16
 """What a lane has of one 8x8 matrix of 16-bit elements, in bytes, at the address that it gives."""
 
@@ -541,14 +541,24 @@ def _row_of(name: str) -> OperationRow | None:
     return min(found, key=lambda row: fit(row.name, name).faults)
 
 
-def _bits_of(type: str) -> int:
+@cache
+def element_of(type: str) -> tuple[str, int, int] | None:
+    """Letter and bits of an element of a type, and the number of elements: ``("bf", 16, 2)`` of bf16x2.
+
+    A predicate is ``("pred", 1, 1)``, a small float as e4m3 of 8 bits. None for a word that is no type.
+    """
     if type == "pred":
-        return 1
-    if _SMALL_FLOAT.fullmatch(type):
-        return 8 * (int(type.partition("x")[2] or 1))
-    found = _BITS.fullmatch(type)
-    assert found is not None, type
-    return int(found[1]) * int(found[2] or 1)
+        return type, 1, 1
+    if (found := _SMALL_FLOAT.fullmatch(type)) is not None:
+        return found[1], 8, int(found[2] or 1)
+    found = _ELEMENT.fullmatch(type)
+    return None if found is None else (found[1], int(found[2]), int(found[3] or 1))
+
+
+def _bits_of(type: str) -> int:
+    element = element_of(type)
+    assert element is not None, type
+    return element[1] * element[2]
 
 
 _NAME = re.compile(r"[%$]?[A-Za-z_][\w$]*(?:\.[xyzw]\b)?|\$\d+|%\d+|\$[A-Za-z_][\w$]*")
