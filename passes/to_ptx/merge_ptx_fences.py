@@ -11,15 +11,14 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.ptx.code.statements import ORDERINGS, SCOPES
-from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import ptx, scoped
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
 from fencewright.passes.scoped.merge_fences import is_plain, is_silent
 from fencewright.passes.to_ptx.arithmetic import opcode_attr
 
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+_SCOPES = (Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM)
 _RANK = {scope: rank for rank, scope in enumerate(_SCOPES, 1)}
 _NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
 
@@ -76,26 +75,27 @@ NOTHING = Done(_NOTHING, _NOTHING, _NOTHING)
 _ALL = Done(_EVERYTHING, _EVERYTHING, _EVERYTHING)
 
 _DOES = {
-    "sc": Done(1, 1, 1),
-    "acq_rel": Done(1, 1, _NOTHING),
-    "acquire": Done(_NOTHING, 1, _NOTHING),
-    "release": Done(1, _NOTHING, _NOTHING),
+    Ordering.SEQ_CST: Done(1, 1, 1),
+    Ordering.ACQ_REL: Done(1, 1, _NOTHING),
+    Ordering.ACQUIRE: Done(_NOTHING, 1, _NOTHING),
+    Ordering.RELEASE: Done(1, _NOTHING, _NOTHING),
 }
-_FENCES: dict[tuple[str, ...], Done] = {
-    ("fence", ordering, scope): Done(*(rank * each for each in does))
+_PLAIN = "fence", frozenset[str]()
+"""A fence of everything: its operation, and no word that restricts it."""
+_FENCES: Mapping[tuple[tuple[str, frozenset[str]], Ordering | None, Scope | None], Done] = {
+    (_PLAIN, ordering, scope): Done(*(rank * each for each in does))
     for ordering, does in _DOES.items()
     for scope, rank in _RANK.items()
 }
-"""What fences do, by the words of their names."""
-_SCOPED_FENCES: dict[tuple[Ordering, Scope], Done] = {
-    (ORDERINGS[ordering], SCOPES[scope]): done for (_, ordering, scope), done in _FENCES.items()
-}
-"""What they do, by ordering and scope."""
+"""The work of plain fences, by ordering and scope."""
 
-_ONE_SIDED: dict[tuple[str, ...], int] = {
-    (o, scope): rank for o in ("acquire", "release") for scope, rank in _RANK.items()
+_ONE_SIDED: dict[tuple[Ordering | None, Scope | None], int] = {
+    (ordering, scope): rank
+    for ordering in (Ordering.ACQUIRE, Ordering.RELEASE)
+    for scope, rank in _RANK.items()
 }
-"""The words of an access that another fence can stand for, and the rank that it has to be of."""
+"""The orderings of an access that another fence can stand for, and the rank that it has to be of."""
+_RELAXED = {"acquire": "relaxed", "release": "relaxed"}
 
 
 def _merge(blocks: Sequence[Block]) -> None:
@@ -145,12 +145,12 @@ def _loosen(
 
 @cache
 def _loosened(opcode: str, releases: int, acquires: int) -> str:
-    name, *words = words_of(opcode)
-    ordered = tuple(words[:2])
+    decoded = read_opcode(opcode)
+    ordered = decoded.ordering, decoded.scope
     if ordered not in _ONE_SIDED:
         return opcode
-    done = releases if words[0] == "release" else acquires
-    return ".".join((name, "relaxed", *words[1:])) if done >= _ONE_SIDED[ordered] else opcode
+    done = releases if decoded.ordering is Ordering.RELEASE else acquires
+    return decoded.renamed(_RELAXED) if done >= _ONE_SIDED[ordered] else opcode
 
 
 def past(op: Operation, done: Done, *, forwards: bool) -> Done:
@@ -177,9 +177,11 @@ def _fence(op: Operation) -> Done | None:
     past ours: see the pass ``escape-noalias``.
     """
     if type(op) is ptx.FenceOp:
-        return _FENCES.get(words_of(op.opcode.data))
+        fence = op.decoded
+        plain = fence.operation, fence.modifiers
+        return _FENCES.get((plain, fence.ordering, fence.scope))
     if type(op) is scoped.FenceOp and op.scope is not None and is_plain(op):
-        return _SCOPED_FENCES.get((op.ordering.data, op.scope.data))
+        return _FENCES.get((_PLAIN, op.ordering.data, op.scope.data))
     return None
 
 

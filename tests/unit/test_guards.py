@@ -232,11 +232,11 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
         "a wider release between an acquire and a seq_cst load (sm_90-newest)",
     ),
     (
-        PTX + "_loosened: if words[0] == 'release' -> if True",
+        PTX + "_loosened: if decoded.ordering is Ordering.RELEASE -> if True",
         "a release fence, then an exchange that acquires (sm_90-newest)",
     ),
     (
-        PTX + "_loosened: if words[0] == 'release' -> if False",
+        PTX + "_loosened: if decoded.ordering is Ordering.RELEASE -> if False",
         "an update that releases, then seq_cst (sm_90-newest)",
     ),
     (
