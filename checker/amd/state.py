@@ -18,7 +18,6 @@ Sources: LLVM AMDGPUUsage, Memory Model GFX942; SIMemoryLegalizer insertRelease 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
 from fencewright.checker.amd.accesses import (
@@ -38,6 +37,9 @@ from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventKind
 from fencewright.lowering.cdna.counters.waits import read_wait, wait_text
+from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import solve_in_place
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
@@ -134,14 +136,9 @@ class Code:
         """The operations of some kinds, a bit each."""
         return _those(self.operations, lambda each: each.kind in kinds)
 
-    def those(self, bits: int) -> tuple[Operation, ...]:
+    def those(self, mask: int) -> tuple[Operation, ...]:
         """The operations in a set."""
-        found: list[Operation] = []
-        while bits:
-            low = bits & -bits
-            found.append(self.operations[low.bit_length() - 1])
-            bits ^= low
-        return tuple(found)
+        return tuple(self.operations[number] for number in bits(mask))
 
 
 _COUNTED = (InstructionKind.WAIT, InstructionKind.CALL, InstructionKind.UNKNOWN)
@@ -657,43 +654,11 @@ def solve(code: Code) -> dict[int, State]:
     if not code.flow.blocks:
         return {}
     entries = {0: State(code, code.flow.is_called)}
-    spread(code, entries, [0])
+    # A copy has its clocks at zero, as states that are joined have to.
+    solve_in_place(
+        graph_of(code.flow.blocks), entries, lambda n, entry: leave(code, n, entry).copy(), [0]
+    )
     return dict(sorted(entries.items()))
-
-
-def spread(code: Code, entries: dict[int, State], work: Iterable[int]) -> None:
-    """Let ``entries`` hold after the blocks in ``work``, and whatever follows from that.
-
-    In sweeps through the text, forwards and backwards by turns: what holds goes along any number of edges
-    of one direction in a single sweep, so that there are as many sweeps as paths turn.
-    """
-    later, direction = set(work), 1
-    while later:
-        sweep = [direction * number for number in later]
-        heapify(sweep)
-        now, later = later, set[int]()
-        while sweep:
-            number = direction * heappop(sweep)
-            now.discard(number)
-            for target in _grown_after(code, entries, number):
-                if direction * target <= direction * number:
-                    later.add(target)
-                elif target not in now:
-                    now.add(target)
-                    heappush(sweep, direction * target)
-        direction = -direction
-
-
-def _grown_after(code: Code, entries: dict[int, State], number: int) -> Iterator[int]:
-    """The blocks after a block where more holds than was known."""
-    leaving = leave(code, number, entries[number]).copy()
-    for target in code.flow.blocks[number].successors:
-        known = entries.get(target)
-        if known is None:
-            entries[target] = leaving.copy()
-        elif not known.join(leaving):
-            continue
-        yield target
 
 
 def leave(code: Code, number: int, entry: State) -> State:

@@ -34,6 +34,8 @@ from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.cdna.performance.costs import UNIT, cost_of, read_line, write_back_time
+from fencewright.lowering.code.dataflow import visit
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.unknown import beside
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Scope
@@ -229,6 +231,7 @@ class _Search:
         self.waits = dict(code.waits)
         self.code = code = replace(code, counted=self.counted, waits=self.waits)
         self.entries = dict(entries)
+        self._graph = graph_of(code.flow.blocks)
         places, hazards = _observe(code, entries)
         self.kept = kept
         self.beside_unknown = beside_unknown(code.flow)
@@ -325,23 +328,29 @@ class _Search:
         news: dict[int, State] = {}
         known = ChainMap(news, self.entries)
         fresh: dict[int, State] = {}
-        leaving = self._leave_changed(number, state.copy(), at, fresh)
-        work: list[tuple[int, State]] = []
-        if isinstance(leaving, State):
-            work.append((number, leaving))
-        while work:
-            source, left = work.pop()
-            normal = left.copy()
-            for target in self.code.flow.blocks[source].successors:
+        changed = self._leave_changed(number, state.copy(), at, fresh)
+        is_missing = changed is _End.MISSING
+        blocks = self.code.flow.blocks
+
+        def grown_after(source: int) -> Iterator[int]:
+            nonlocal changed, is_missing
+            # The changed block is left from the place of the change on, but where a loop leads back to it.
+            leaving, changed = changed, None
+            if not isinstance(leaving, State):
+                leaving = known[source].copy()
+                is_missing = is_missing or not self._walk(blocks[source].steps, leaving)
+            if is_missing:
+                return
+            leaving = leaving.copy()
+            for target in blocks[source].successors:
                 joined = known[target].copy()
-                if not joined.join(normal):
-                    continue
-                news[target] = joined
-                after = joined.copy()
-                if not self._walk(self.code.flow.blocks[target].steps, after):
-                    return False
-                work.append((target, after))
-        if leaving is _End.MISSING or (self._grows and not self._provides_all(known)):
+                if joined.join(leaving):
+                    news[target] = joined
+                    yield target
+
+        if isinstance(changed, State):
+            visit(self._graph, [number], grown_after)
+        if is_missing or (self._grows and not self._provides_all(known)):
             return False
         self._known[1].update(fresh)
         self.entries.update(news)
