@@ -13,6 +13,8 @@ from types import MappingProxyType
 
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step
 from fencewright.lowering.cdna.code.text import Operand
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import graph_of
 
 _MOST_BLOCKS = 8
 """How many times as many blocks the flow may get, beyond which it stays as it is."""
@@ -202,23 +204,14 @@ def _range(relation: str, number: int, outcome: bool) -> tuple[int, int, set[int
             return 0, _HIGHEST, {number}
 
 
-def _live(blocks: Sequence[Block], tests: Sequence[_Test | None]) -> list[set[str]]:
+def _live(blocks: Sequence[Block], tests: Sequence[_Test | None]) -> list[frozenset[str]]:
     """By block the registers that it or what follows tests before they change."""
-    live = [set[str]() for _ in blocks]
-    before: list[list[int]] = [[] for _ in blocks]
-    for number, block in enumerate(blocks):
-        for target in block.successors:
-            before[target].append(number)
-    changed = [{name for step in each.steps for name in step.effects.defines} for each in blocks]
-    work = list(range(len(blocks)))
-    while work:
-        number = work.pop()
-        test = tests[number]
-        found = {name for each in blocks[number].successors for name in live[each]}
-        found -= changed[number]
-        if test is not None:
-            found |= test.registers
-        if found - live[number]:
-            live[number] |= found
-            work += before[number]
-    return live
+    changed = [{name for step in block.steps for name in step.effects.defines} for block in blocks]
+    tested = [frozenset[str]() if test is None else test.registers for test in tests]
+
+    def before(number: int, live: frozenset[str]) -> frozenset[str]:
+        return live - changed[number] | tested[number]
+
+    ends = {number: frozenset[str]() for number in range(len(blocks))}
+    live = solve(graph_of(blocks).backward, ends, before, frozenset[str].union)
+    return [before(number, live[number]) for number in range(len(blocks))]

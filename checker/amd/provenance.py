@@ -7,11 +7,12 @@ Execution State".
 """
 
 from collections.abc import Mapping
-from heapq import heappop, heappush
 
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Registers
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.vocabulary import AddressSpace
 
 _USER_REGISTERS = (
@@ -32,34 +33,30 @@ def data_loads(flow: Flow) -> frozenset[int]:
     """The scalar loads that may read data, by the ``id`` of their step."""
     if not any(_is_scalar_load(step) for block in flow.blocks for step in block.steps):
         return frozenset()
-    entries = {0: _preloaded(flow.function.descriptor)}
-    work = [0]
-    while work:
-        number = heappop(work)
-        leaving = set(entries[number])
-        for step in flow.blocks[number].steps:
+    blocks = flow.blocks
+
+    def after(number: int, pointers: frozenset[str]) -> frozenset[str]:
+        leaving = set(pointers)
+        for step in blocks[number].steps:
             _transfer(leaving, step)
-        for target in flow.blocks[number].successors:
-            known = entries.get(target)
-            if known is not None and leaving <= known:
-                continue
-            entries[target] = leaving | (known or set())
-            if target not in work:
-                heappush(work, target)
-    found: set[int] = set()
-    for number, pointers in entries.items():
-        for step in flow.blocks[number].steps:
+        return frozenset(leaving)
+
+    start = {0: _preloaded(flow.function.descriptor)}
+    loads: set[int] = set()
+    for number, entry in solve(graph_of(blocks), start, after, frozenset[str].union).items():
+        pointers = set(entry)
+        for step in blocks[number].steps:
             if _is_scalar_load(step) and not pointers.isdisjoint(_base(step)):
-                found.add(id(step))
+                loads.add(id(step))
             _transfer(pointers, step)
-    return frozenset(found)
+    return frozenset(loads)
 
 
-def _preloaded(descriptor: Mapping[str, int]) -> set[str]:
+def _preloaded(descriptor: Mapping[str, int]) -> frozenset[str]:
     """The arguments that are in registers where a kernel begins."""
     first = sum(words for name, words in _USER_REGISTERS if descriptor.get(name))
     count = descriptor.get(_PRELOADED, 0)
-    return {f"s{number}" for number in range(first, first + count)}
+    return frozenset(f"s{number}" for number in range(first, first + count))
 
 
 def _is_scalar_load(step: Step) -> bool:

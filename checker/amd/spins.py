@@ -12,6 +12,8 @@ from functools import partial
 from fencewright.checker.amd.state import Code
 from fencewright.lowering.cdna.code.flow import Block, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.loops import loops_of
 
 _MEMORY = (InstructionKind.LOAD, InstructionKind.ATOMIC)
@@ -106,10 +108,11 @@ def _waited_for(
     ]
     if not reads:
         return
-    depends = _depending(blocks, body, {id(step) for step in reads})
+    loop = graph_of(blocks).within(body)
+    depends = _depending(blocks, loop, {id(step) for step in reads})
     if not _leads_out(blocks, body, depends):
         return
-    needed = _needed(blocks, head, body)
+    needed = _needed(blocks, head, loop)
     for number in body:
         if head in blocks[number].successors and any(map(_is_data, depends[number] & needed)):
             return
@@ -127,20 +130,15 @@ def _is_data(register: str) -> bool:
 
 
 def _depending(
-    blocks: Sequence[Block], body: frozenset[int], reads: Container[int]
-) -> dict[int, set[str]]:
+    blocks: Sequence[Block], loop: Graph[int], reads: Container[int]
+) -> dict[int, frozenset[str]]:
     """By block, the registers that after it depend on what ``reads`` (the ``id`` of steps) load.
 
     Other than by the address of another access.
     """
-    after: dict[int, set[str]] = {number: set() for number in body}
-    before = {
-        number: [each for each in body if number in blocks[each].successors] for number in body
-    }
-    work = sorted(body, reverse=True)
-    while work:
-        number = work.pop()
-        depends = {register for each in before[number] for register in after[each]}
+
+    def after(number: int, before: frozenset[str]) -> frozenset[str]:
+        depends = set(before)
         for step in blocks[number].steps:
             effects = step.effects
             is_read = id(step) in reads
@@ -149,14 +147,14 @@ def _depending(
                 depends.update(effects.defines)
             else:
                 depends.difference_update(effects.defines)
-        if not depends <= after[number]:
-            after[number] |= depends
-            work.extend(each for each in blocks[number].successors if each in body)
-    return after
+        return frozenset(depends)
+
+    entries = solve(loop, dict.fromkeys(loop.nodes, frozenset[str]()), after, frozenset[str].union)
+    return {number: after(number, entry) for number, entry in entries.items()}
 
 
 def _leads_out(
-    blocks: Sequence[Block], body: frozenset[int], depends: Mapping[int, set[str]]
+    blocks: Sequence[Block], body: frozenset[int], depends: Mapping[int, frozenset[str]]
 ) -> bool:
     """Whether every way out of a loop depends on what it waits for."""
     ends = [
@@ -169,51 +167,46 @@ def _leads_out(
     )
 
 
-def _needed(blocks: Sequence[Block], head: int, body: frozenset[int]) -> set[str]:
+def _needed(blocks: Sequence[Block], head: int, loop: Graph[int]) -> frozenset[str]:
     """The registers that a round of a loop takes as the one before, or what is before it, left them."""
-    before: dict[int, set[str]] = {number: set() for number in body}
-    work = set(body)
-    while work:
-        number = work.pop()
-        needed = {
-            register
-            for target in blocks[number].successors
-            if target in body
-            for register in before[target]
-        }
+
+    def before(number: int, after: frozenset[str]) -> frozenset[str]:
+        needed = set(after)
         for step in reversed(blocks[number].steps):
             needed.difference_update(step.effects.defines)
             needed.update(step.effects.uses)
-        if not needed <= before[number]:
-            before[number] |= needed
-            work.update(each for each in body if number in blocks[each].successors)
-    return before[head]
+        return frozenset(needed)
+
+    ends = solve(
+        loop.backward, dict.fromkeys(loop.nodes, frozenset[str]()), before, frozenset[str].union
+    )
+    return before(head, ends[head])
 
 
 def is_flag_alone(code: Code, spin: Spin, read: Step) -> bool:
     """Whether what a loop waits by is not used after it."""
-    wanted = frozenset(read.effects.defines)
     blocks = code.flow.blocks
-    work = [
-        (target, wanted)
+    wanted = frozenset(read.effects.defines)
+    is_used = False
+
+    def after(number: int, live: frozenset[str]) -> frozenset[str]:
+        nonlocal is_used
+        for step in blocks[number].steps:
+            if step.effects.kind is not InstructionKind.WAIT:
+                is_used = is_used or not live.isdisjoint(step.effects.uses)
+                live = live.difference(step.effects.defines)
+        return live
+
+    exits = {
+        target: wanted
         for number in spin.blocks
         for target in blocks[number].successors
         if target not in spin.blocks
-    ]
-    seen: set[tuple[int, frozenset[str]]] = set()
-    while work:
-        number, live = work.pop()
-        if (number, live) in seen:
-            continue
-        seen.add((number, live))
-        for step in blocks[number].steps:
-            if step.effects.kind is not InstructionKind.WAIT:
-                if not live.isdisjoint(step.effects.uses):
-                    return False
-                live = live.difference(step.effects.defines)
-        if live:
-            work += [(target, live) for target in blocks[number].successors]
-    return True
+    }
+    solve(
+        graph_of(blocks), exits, after, frozenset[str].union, edge=lambda _, __, live: live or None
+    )
+    return not is_used
 
 
 def scalar_address(step: Step) -> tuple[str, ...]:

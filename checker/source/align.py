@@ -25,6 +25,7 @@ from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.flow import Block, Flow
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
@@ -372,14 +373,8 @@ def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[Sou
 
 def _reached(source: SourceFunction, without: int = -1) -> set[int]:
     """The blocks that control may come to, if not through one of them."""
-    reached = {0} - {without}
-    work = [*reached]
-    while work:
-        for each in source.blocks[work.pop()].successors if source.blocks else ():
-            if each not in reached and each != without:
-                reached.add(each)
-                work.append(each)
-    return reached
+    graph = graph_of(source.blocks)
+    return graph.reachable(graph.nodes[:1], lambda block: block != without) - {without}
 
 
 # By order

@@ -1,6 +1,6 @@
 """Control-flow graphs of any code: numbered blocks of a vendor, of a source, or blocks of an IR."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -47,6 +47,15 @@ class Graph(Generic[NodeT]):
     def backward(self) -> "Graph[NodeT]":
         """The graph with every edge turned round, its nodes in the opposite order."""
         return Graph(self.nodes[::-1], self.predecessors)
+
+    def within(self, nodes: Container[NodeT]) -> "Graph[NodeT]":
+        """The part of the graph that has only some of its nodes, and the edges between them."""
+        inside = tuple(node for node in self.nodes if node in nodes)
+        edges = {
+            node: tuple(target for target in self.successors[node] if target in nodes)
+            for node in inside
+        }
+        return Graph(inside, MappingProxyType(edges))
 
     def reachable(
         self, starts: Iterable[NodeT], through: Callable[[NodeT], bool] | None = None

@@ -1,8 +1,8 @@
 """The loops of a control-flow graph, of either vendor's code."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from fencewright.lowering.code.graph import Node
+from fencewright.lowering.code.graph import Graph, Node, graph_of
 
 
 def loops_of(
@@ -13,13 +13,10 @@ def loops_of(
     ``begin`` is called for each loop; what it returns, for each block of that. Where it answers no, the loop
     is left out and its other blocks are not looked for: in code with many jumps back they may be all.
     """
-    before: dict[int, list[int]] = {}
-    for number, block in enumerate(blocks):
-        for target in block.successors:
-            before.setdefault(target, []).append(number)
+    backward = graph_of(blocks).backward
     for number, head in _back_edges(blocks):
         takes = _takes_all if begin is None else begin()
-        body = _body(head, number, before, takes)
+        body = _body(head, number, backward, takes)
         if body is not None:
             yield head, body
 
@@ -29,21 +26,19 @@ def _takes_all(_: int) -> bool:
 
 
 def _body(
-    head: int, last: int, before: Mapping[int, Sequence[int]], takes: Callable[[int], bool]
+    head: int, last: int, backward: Graph[int], takes: Callable[[int], bool]
 ) -> frozenset[int] | None:
     """The blocks from which ``last`` is reached without the head; None if one is not taken."""
-    body = {head, last}
-    work = [last] if last != head else []
-    if not all(map(takes, body)):
-        return None
-    while work:
-        for each in before.get(work.pop(), ()):
-            if each not in body:
-                if not takes(each):
-                    return None
-                body.add(each)
-                work.append(each)
-    return frozenset(body)
+    is_taken = True
+
+    def through(block: int) -> bool:
+        nonlocal is_taken
+        # After the first that is not taken, no path goes on.
+        is_taken = is_taken and takes(block)
+        return is_taken and block != head
+
+    body = backward.reachable([last], through)
+    return frozenset(body) if is_taken else None
 
 
 def _back_edges(blocks: Sequence[Node]) -> Iterator[tuple[int, int]]:
