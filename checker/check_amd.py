@@ -12,7 +12,7 @@ from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_h
 from fencewright.checker.amd.patterns import find_patterns
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.lifting.amd_calls import calls_of, inlined
 from fencewright.checker.lifting.text import UnliftableError
 from fencewright.lowering.cdna.code.flow import flow_of
@@ -62,7 +62,7 @@ class Checked:
         unwaited = {
             line
             for each in self.patterns()
-            if each.rule is Rule.UNWAITED and each.level is not Level.NOTE
+            if each.rule is Rule.WRITE_BACK_UNWAITED and each.level is not Level.NOTE
             for line in each.about
         }
         from fencewright.checker.amd.surplus import beside_unknown, find_surplus, surplus_barrier

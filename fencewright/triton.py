@@ -227,7 +227,7 @@ class Report:
 
 def _cdna_findings(report: Report) -> Iterator[str]:
     from fencewright.checker.check_amd import check
-    from fencewright.checker.findings import Level
+    from fencewright.checker.findings.finding import Level
     from fencewright.lowering.cdna.code.text import read_assembly
 
     assembly = read_assembly(report.assembly, report.kernel)
@@ -239,7 +239,7 @@ def _cdna_findings(report: Report) -> Iterator[str]:
 
 
 def _ptx_findings(report: Report) -> Iterator[str]:
-    from fencewright.checker.findings import SURPLUS, Level
+    from fencewright.checker.findings.finding import SURPLUS, Level
     from fencewright.checker.nvidia.findings import find_problems
     from fencewright.lowering.ptx.code.text import read_ptx
 

@@ -8,12 +8,13 @@ and scopes are missing.
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any, NoReturn
 
 from fencewright.checker.check_amd import scoped_with_calls
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.checker.lifting.amd_calls import callees
 from fencewright.checker.lifting.text import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -220,9 +221,52 @@ def _print_scoped(path: str, arguments: Namespace) -> int:
     return status
 
 
+class _ExplainAction(Action):
+    """Prints the page of a rule, or of all of them."""
+
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        from fencewright.checker.findings.registry import PAGES
+
+        name = str(values)
+        pages = [page for rule, page in PAGES.items() if name in (rule, "all")]
+        if not pages:
+            parser.error(f"'{name}' is no rule: {NAME} --list-rules lists them")
+        print("\n\n".join("\n".join(page.lines()) for page in pages))
+        parser.exit()
+
+
+class _ListRulesAction(Action):
+    """Prints one line for each rule."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+        from fencewright.checker.findings.registry import PAGES
+
+        for rule, page in PAGES.items():
+            print(f"{rule}: {page.kind()}: {page.summary}")
+        parser.exit()
+
+
 def _parser() -> ArgumentParser:
     parser = ToolArguments(NAME, description=__doc__)
     diagnostics.add_version(parser)
+    parser.add_argument(
+        "--explain",
+        metavar="RULE",
+        action=_ExplainAction,
+        help="print what a rule finds, why it is wrong, and an example, and exit; all: of every rule",
+    )
+    parser.add_argument(
+        "--list-rules",
+        nargs=0,
+        action=_ListRulesAction,
+        help="print the names of the rules, their levels and what each finds, and exit",
+    )
     parser.add_argument(
         "inputs",
         nargs="+",

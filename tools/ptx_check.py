@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fencewright.checker.findings import PtxFinding
+from fencewright.checker.findings.finding import Finding
 from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools import diagnostics
 
@@ -57,7 +57,7 @@ def read_input(content: bytes, file: str) -> "PtxFile":
     return module
 
 
-def findings_of(module: "PtxFile") -> Iterator[PtxFinding]:
+def findings_of(module: "PtxFile") -> Iterator[Finding]:
     """The findings in all functions."""
     from fencewright.checker.nvidia.findings import find_problems
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from fencewright.checker.amd.state import ANYTHING, COUNT_INVALIDATES, LDS_DATA, Code, State
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind

@@ -20,7 +20,7 @@ from fencewright.checker.amd.spins import (
     spins_of,
 )
 from fencewright.checker.amd.state import State, wait_for_stores, walk
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Reach
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.vocabulary import Scope
@@ -205,7 +205,7 @@ class _Patterns:
                 f"{covered}"
             )
             level = None if stores or places else Level.NOTE
-            self._add(Rule.UNWAITED, operation, back, text, level, once=True)
+            self._add(Rule.WRITE_BACK_UNWAITED, operation, back, text, level, once=True)
 
     def _unwaited_elsewhere(self, operation: Operation, state: State) -> None:
         """Write-backs of other waves, which may be under way since they reached a barrier."""
@@ -217,7 +217,7 @@ class _Patterns:
                     f"complete, and what that wave stores at line {operation.line} may be seen: "
                     f"{wait} is missing before the barrier"
                 )
-                self._add(Rule.UNWAITED, barrier, back, text, once=True)
+                self._add(Rule.WRITE_BACK_UNWAITED, barrier, back, text, once=True)
 
     def _surely_handed(self, covers: Sequence[int]) -> int:
         """The barriers and waits for flags at which others propagate what a write-back covers."""

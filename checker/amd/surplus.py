@@ -28,7 +28,7 @@ from fencewright.checker.amd.guarantees import (
 )
 from fencewright.checker.amd.hazards import hazards_at, is_unknown
 from fencewright.checker.amd.state import Code, State
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.caches import Reach
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind

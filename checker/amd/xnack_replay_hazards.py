@@ -10,7 +10,7 @@ and vector accesses. Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, xcnt; ll
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind

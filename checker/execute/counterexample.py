@@ -19,7 +19,7 @@ from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.checker.amd.state import Code
-from fencewright.checker.findings import Level, Rule
+from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 from fencewright.lowering.cdna.code.counterexample_peer import partner_steps
 from fencewright.lowering.cdna.code.flow import Step

@@ -20,7 +20,7 @@ from fencewright.checker.amd.comparison.against_source import (
     synchronises,
 )
 from fencewright.checker.amd.comparison.modules import compiled_twice
-from fencewright.checker.findings import Rule
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.nvidia.orders import BARRIERS, Orders
 from fencewright.checker.source.align import Alignment, Found, Method, align_accesses
 from fencewright.checker.source.obligations import PTX, Order, obligations_of

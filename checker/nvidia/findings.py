@@ -8,7 +8,7 @@ what callers and other kernels do is not known, and is never held against it.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from fencewright.checker.findings import Level, PtxFinding, PtxRule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.nvidia.clusters import Apart, ClusterAnalysis
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
 from fencewright.checker.nvidia.guarantees import Lift, lines_of, releases_at
@@ -41,7 +41,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
 
 
-def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
+def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     """The findings in one function."""
     yield from _unknown(function)
     places = Places(file, function)
@@ -69,52 +69,52 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
         if each.number in unknown:
             continue
         message = f"{each} waits for nothing: no path leads here with more in flight than it leaves"
-        yield _can_go(file, each, PtxRule.SURPLUS_WAIT, message)
-    if any(each.rule is not PtxRule.PROXY_READS for each in missing):
+        yield _can_go(file, each, Rule.SURPLUS_WAIT, message)
+    if any(each.rule is not Rule.PROXY_READS for each in missing):
         # A fence that stands in the wrong place is not one too many.
         return
     gone: set[int] = set()
     for fence in analysis.surplus():
         gone.add(fence.number)
         message = f"{fence} is owed nowhere: no async access can follow a generic one here"
-        yield _can_go(file, fence, PtxRule.SURPLUS_PROXY_FENCE, message)
+        yield _can_go(file, fence, Rule.SURPLUS_PROXY_FENCE, message)
     for fence in analysis.narrower():
         if fence.number not in gone:
             message = (
                 f"{fence} is owed for shared memory alone: fence.proxy.async.shared::cta will do"
             )
-            yield _finding(fence, PtxRule.SURPLUS_PROXY_FENCE, _NOTE, message)
+            yield _finding(fence, Rule.SURPLUS_PROXY_FENCE, _NOTE, message)
 
 
 def _finding(
     at: PtxInstruction,
-    rule: PtxRule,
+    rule: Rule,
     level: Level,
     message: str,
     about: Iterable[PtxInstruction] = (),
-) -> PtxFinding:
-    return PtxFinding(at.line, rule, level, message, tuple(each.line for each in about))
+) -> Finding:
+    return Finding(at.line, rule, message, level, tuple(each.line for each in about))
 
 
-def _unknown(function: PtxFunction) -> Iterator[PtxFinding]:
+def _unknown(function: PtxFunction) -> Iterator[Finding]:
     seen: set[str] = set()
     for each in function.instructions:
         name = each.statement.opcode.name
         if each.statement.kind is Kind.OPAQUE and name not in seen:
             seen.add(name)
             message = f"'{name}' {each.statement.opcode.problem}: it may do anything"
-            yield _finding(each, PtxRule.UNKNOWN, _WARNING, message)
+            yield _finding(each, Rule.UNKNOWN, _WARNING, message)
 
 
 # Proxies
 
 
-def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[PtxFinding]:
-    by_access: dict[tuple[int, PtxRule, str], list[Owed]] = {}
+def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
+    by_access: dict[tuple[int, Rule, str], list[Owed]] = {}
     for each in analysis.missing():
         rule = _rule_of(each)
         # One note says it all of reads: main loops of real kernels have it everywhere.
-        number = -1 if rule is PtxRule.PROXY_READS else each.later.number
+        number = -1 if rule is Rule.PROXY_READS else each.later.number
         by_access.setdefault((number, rule, each.fence), []).append(each)
     for (_, rule, fence), owed in by_access.items():
         later = owed[0].later
@@ -128,18 +128,18 @@ def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[PtxFinding]:
         yield _finding(later, rule, level, message, before)
 
 
-def _rule_of(owed: Owed) -> PtxRule:
+def _rule_of(owed: Owed) -> Rule:
     if owed.conflict is Conflict.ACQUIRED:
-        return PtxRule.PROXY_ACQUIRE
-    return PtxRule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else PtxRule.PROXY_FENCE
+        return Rule.PROXY_ACQUIRE
+    return Rule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else Rule.PROXY_FENCE
 
 
-def _level_of(owed: Sequence[Owed], rule: PtxRule, sure: bool) -> Level:
-    if rule is PtxRule.PROXY_READS:
+def _level_of(owed: Sequence[Owed], rule: Rule, sure: bool) -> Level:
+    if rule is Rule.PROXY_READS:
         return _WARNING if sure else _NOTE
     if sure:
         return _ERROR
-    if rule is PtxRule.PROXY_ACQUIRE:
+    if rule is Rule.PROXY_ACQUIRE:
         return _WARNING
     # Two pointers to global memory are mostly of two arrays, and shared memory that is written
     # anew of two buffers; what is read of shared memory was mostly written for that, unless
@@ -170,7 +170,7 @@ def _what(owed: Sequence[Owed], sure: bool) -> str:
 # Waits for what is asynchronous
 
 
-def _unwaited(analysis: WaitAnalysis) -> Iterator[PtxFinding]:
+def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
     """What comes too early: of each operation in flight the first, in the order of the text."""
     seen: set[int] = set()
     by_use: dict[tuple[int, Completion], list[Unwaited]] = {}
@@ -184,7 +184,7 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[PtxFinding]:
         where = "before the barrier between" if found[0].told else "between"
         message = f"{_early(found[0], before)}: {completion.missing} is missing {where}"
         level = _ERROR if found[0].sure and not _is_of_others(found[0]) else _WARNING
-        yield _finding(later, PtxRule.UNWAITED, level, message, before)
+        yield _finding(later, Rule.ASYNC_UNWAITED, level, message, before)
 
 
 def _is_of_others(unwaited: Unwaited) -> bool:
@@ -218,51 +218,51 @@ def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
 # Products, mbarriers, flags, and barriers that are missing
 
 
-def _unfenced_products(analysis: ProductAnalysis) -> Iterator[PtxFinding]:
+def _unfenced_products(analysis: ProductAnalysis) -> Iterator[Finding]:
     """Of the products that one fence would hand their registers to, the first."""
     found = next(analysis.missing(), None)
     if found is None:
         return
     what = f"{found.register} was written since the last one" if found.register else "there is none"
     message = f"{found.product.statement.opcode.name} needs a wgmma.fence before it: {what}"
-    yield _finding(found.product, PtxRule.WGMMA_FENCE, _ERROR, message)
+    yield _finding(found.product, Rule.WGMMA_FENCE, _ERROR, message)
 
 
 _MISUSES = {
     Misuse.PHASE: (
-        PtxRule.MBARRIER_PHASE,
+        Rule.MBARRIER_PHASE,
         "the loop waits for the same parity in every round, while line {line} arrives in every round: "
         "from the second round on this does not wait",
     ),
     Misuse.UNHEARD: (
-        PtxRule.MBARRIER_WAIT,
+        Rule.MBARRIER_WAIT,
         "{name} may answer that the phase is not complete, and nothing uses its answer",
     ),
     Misuse.NO_BYTES: (
-        PtxRule.MBARRIER_BYTES,
+        Rule.MBARRIER_BYTES,
         "no mbarrier.expect_tx says that this completes bytes on its mbarrier: the phase may complete "
         "before the copy has",
     ),
     Misuse.BYTES: (
-        PtxRule.MBARRIER_BYTES,
+        Rule.MBARRIER_BYTES,
         "{wanted} bytes are expected, but the copies from line {line} on are of {found}",
     ),
     Misuse.ALIVE: (
-        PtxRule.MBARRIER_INIT,
+        Rule.MBARRIER_INIT,
         "{name} writes where the mbarrier of line {line} is: mbarrier.inval is missing between",
     ),
     Misuse.RELAXED_WAIT: (
-        PtxRule.MBARRIER_ORDER,
+        Rule.MBARRIER_ORDER,
         "the wait is relaxed, and does not acquire what line {line} reads: .acquire is missing",
     ),
     Misuse.RELAXED_ARRIVAL: (
-        PtxRule.MBARRIER_ORDER,
+        Rule.MBARRIER_ORDER,
         "the arrival is relaxed, and does not release what line {line} wrote: .release is missing",
     ),
 }
 
 
-def _misused(analysis: PhaseAnalysis) -> Iterator[PtxFinding]:
+def _misused(analysis: PhaseAnalysis) -> Iterator[Finding]:
     for each in analysis.misused():
         rule, text = _MISUSES[each.misuse]
         message = text.format(
@@ -279,24 +279,24 @@ _SCOPES = {
 }  # fmt: skip
 
 
-def _unordered(analysis: SpinAnalysis) -> Iterator[PtxFinding]:
+def _unordered(analysis: SpinAnalysis) -> Iterator[Finding]:
     for each in analysis.missing():
         scope, line = _SCOPES[each.scope], each.other.line if each.other else 0
         match each.flag:
             case Flag.WEAK:
-                rule = PtxRule.SPIN
+                rule = Rule.SPIN
                 message = (
                     "the loop waits for memory to change by a weak read, which need not see it: "
                     ".relaxed or .volatile is missing"
                 )
             case Flag.WAIT:
-                rule = PtxRule.UNORDERED_WAIT
+                rule = Rule.UNORDERED_WAIT
                 message = (
                     f"nothing makes what line {line} reads newer than what this waited for: "
                     f".acquire.{scope}, or fence.acq_rel.{scope} after it, is missing"
                 )
             case Flag.SIGNAL:
-                rule = PtxRule.UNORDERED_SIGNAL
+                rule = Rule.UNORDERED_SIGNAL
                 message = (
                     f"this may be seen before what line {line} stored: "
                     f".release.{scope}, or fence.acq_rel.{scope} before it, is missing"
@@ -304,17 +304,17 @@ def _unordered(analysis: SpinAnalysis) -> Iterator[PtxFinding]:
         yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
 
 
-def _races(analysis: RaceAnalysis) -> Iterator[PtxFinding]:
+def _races(analysis: RaceAnalysis) -> Iterator[Finding]:
     for each in analysis.missing():
         name = each.later.statement.opcode.name
         message = (
             f"{name} may meet what another thread does to {each.what} at line {each.before.line}: "
             "a barrier is missing between"
         )
-        yield _finding(each.later, PtxRule.MISSING_BARRIER, _WARNING, message, (each.before,))
+        yield _finding(each.later, Rule.MISSING_BARRIER, _WARNING, message, (each.before,))
 
 
-def _apart(analysis: ClusterAnalysis) -> Iterator[PtxFinding]:
+def _apart(analysis: ClusterAnalysis) -> Iterator[Finding]:
     for each in analysis.missing():
         line = each.before.line
         match each.apart:
@@ -333,10 +333,10 @@ def _apart(analysis: ClusterAnalysis) -> Iterator[PtxFinding]:
                     f"the other CTA may not have done the allocation of line {line}: a barrier of the "
                     "cluster is missing between"
                 )
-        yield _finding(each.later, PtxRule.CLUSTER_BARRIER, _WARNING, message, (each.before,))
+        yield _finding(each.later, Rule.CLUSTER_BARRIER, _WARNING, message, (each.before,))
 
 
-def _uninitialised(analysis: InitAnalysis) -> Iterator[PtxFinding]:
+def _uninitialised(analysis: InitAnalysis) -> Iterator[Finding]:
     """Of each mbarrier and scope the first that may come too early."""
     seen: set[tuple[int, Scope]] = set()
     for each in analysis.missing():
@@ -355,13 +355,13 @@ def _uninitialised(analysis: InitAnalysis) -> Iterator[PtxFinding]:
                 f"threads that did not initialise the mbarrier of line {line} may come here before it "
                 "is: a barrier is missing between"
             )
-        yield _finding(each.later, PtxRule.MBARRIER_INIT, _WARNING, message, (each.init,))
+        yield _finding(each.later, Rule.MBARRIER_INIT, _WARNING, message, (each.init,))
 
 
 # Tensor maps, and data that are read-only
 
 
-def _past_changes(analysis: ViewAnalysis) -> Iterator[PtxFinding]:
+def _past_changes(analysis: ViewAnalysis) -> Iterator[Finding]:
     """Of each reading instruction one, of what is surest."""
     seen: set[int] = set()
     for each in analysis.missing():
@@ -369,10 +369,10 @@ def _past_changes(analysis: ViewAnalysis) -> Iterator[PtxFinding]:
             continue
         seen.add(each.later.number)
         name, line = each.later.statement.opcode.name, each.before.line
-        rule, level = PtxRule.READ_ONLY, _ERROR
+        rule, level = Rule.READ_ONLY, _ERROR
         match each.change:
             case Change.MAP:
-                rule = PtxRule.TENSORMAP_FENCE
+                rule = Rule.TENSORMAP_FENCE
                 message = (
                     f"{name} goes by the tensor map that line {line} changed: "
                     "fence.proxy.tensormap::generic.acquire is missing between"
@@ -391,21 +391,21 @@ def _past_changes(analysis: ViewAnalysis) -> Iterator[PtxFinding]:
 # Grids that depend on others
 
 
-def _early_reads(analysis: GridAnalysis) -> Iterator[PtxFinding]:
+def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
     for each in analysis.early():
         name = each.read.statement.opcode.name
         message = f"{name} may come before griddepcontrol.wait, and find what the grid before has not written yet"
         if each.later is None:
-            yield _finding(each.read, PtxRule.GRID_DEPENDENCY, _NOTE, message)
+            yield _finding(each.read, Rule.GRID_DEPENDENCY, _NOTE, message)
         else:
             said = f"{message}: line {each.later.line} reads by the same pointer after the wait"
-            yield _finding(each.read, PtxRule.GRID_DEPENDENCY, _WARNING, said, (each.later,))
+            yield _finding(each.read, Rule.GRID_DEPENDENCY, _WARNING, said, (each.later,))
 
 
 # Arrivals in other CTAs
 
 
-def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Iterator[PtxFinding]:
+def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Iterator[Finding]:
     instructions = tuple(function.instructions)
     pushes = [each for each in instructions if _is_push(each, places)]
     pulls = [each for each in instructions if _is_pull(each, places)]
@@ -421,7 +421,7 @@ def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Itera
             f"this arrives in another CTA {_how(each.statement)}, and does not release there what "
             f"{lines_of(pushed)} wrote: .release.cluster is missing"
         )
-        yield _finding(each, PtxRule.MBARRIER_SCOPE, _ERROR, message, pushed)
+        yield _finding(each, Rule.MBARRIER_SCOPE, _ERROR, message, pushed)
     yield from _narrow_waits(instructions, places, remote, pushes)
     yield from _cluster_barriers(instructions, lift, pushes, pulls)
 
@@ -431,7 +431,7 @@ def _narrow_waits(
     places: Places,
     remote: Sequence[PtxInstruction],
     pushes: Sequence[PtxInstruction],
-) -> Iterator[PtxFinding]:
+) -> Iterator[Finding]:
     """Waits that acquire within the CTA on an mbarrier at which threads of others arrive."""
     arrivals: dict[str, PtxInstruction] = {}
     for each in remote:
@@ -449,7 +449,7 @@ def _narrow_waits(
             f"this acquires at .cta, but line {arrival.line} arrives from another CTA: "
             ".acquire.cluster is missing"
         )
-        yield _finding(each, PtxRule.MBARRIER_SCOPE, _ERROR, message, (arrival,))
+        yield _finding(each, Rule.MBARRIER_SCOPE, _ERROR, message, (arrival,))
 
 
 def _cluster_barriers(
@@ -457,7 +457,7 @@ def _cluster_barriers(
     lift: Lift,
     pushes: Sequence[PtxInstruction],
     pulls: Sequence[PtxInstruction],
-) -> Iterator[PtxFinding]:
+) -> Iterator[Finding]:
     for each in instructions:
         statement = each.statement
         if (
@@ -477,7 +477,7 @@ def _cluster_barriers(
             "wrote: .release is missing"
         )
         level = _ERROR if pushed else _WARNING
-        yield _finding(each, PtxRule.CLUSTER_BARRIER, level, message, found)
+        yield _finding(each, Rule.CLUSTER_BARRIER, level, message, found)
 
 
 def _mbarrier(each: PtxInstruction) -> str:
@@ -529,7 +529,7 @@ def _how(statement: Statement) -> str:
 # Fences next to each other
 
 
-def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
+def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     """Fences and orderings that the fence right before or after them provides."""
     for block in function.blocks:
         heard = [each for each in block.instructions if _is_heard(each)]
@@ -539,7 +539,7 @@ def _surplus(file: PtxFile, function: PtxFunction) -> Iterator[PtxFinding]:
             yield from _next_to(file, first, second)
 
 
-def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> Iterator[PtxFinding]:
+def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> Iterator[Finding]:
     one, other = first.statement, second.statement
     if _is_fence(one) and _is_fence(other):
         if _covers(one, other):
@@ -549,41 +549,39 @@ def _next_to(file: PtxFile, first: PtxInstruction, second: PtxInstruction) -> It
     elif _is_fence(one) and _is_ordered_write(other) and _provides_release(one, other):
         less = _less_release(other)
         message = f"the fence of line {first.line} releases already: {less} will do"
-        yield _finding(second, PtxRule.SURPLUS_RELEASE, _NOTE, message, (first,))
+        yield _finding(second, Rule.SURPLUS_RELEASE, _NOTE, message, (first,))
     elif _is_ordered_read(one) and _is_fence(other) and _provides_acquire(other, one):
         message = f"the fence of line {second.line} acquires too: without .acquire it will do"
-        yield _finding(first, PtxRule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
+        yield _finding(first, Rule.SURPLUS_ACQUIRE, _NOTE, message, (second,))
 
 
-def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[PtxFinding]:
+def _surplus_barriers(file: PtxFile, places: Places) -> Iterator[Finding]:
     for each in BarrierAnalysis(places).surplus():
         message = (
             f"{each} can go: what comes before and after it is ordered without it, or need not be"
         )
-        yield _can_go(file, each, PtxRule.SURPLUS_BARRIER, message)
+        yield _can_go(file, each, Rule.SURPLUS_BARRIER, message)
     for each in idle_orderings(places):
-        rule = PtxRule.SURPLUS_RELEASE if each.releases else PtxRule.SURPLUS_ACQUIRE
+        rule = Rule.SURPLUS_RELEASE if each.releases else Rule.SURPLUS_ACQUIRE
         when = "before it, to release" if each.releases else "after it, to acquire for"
         message = f"the kernel does nothing {when}: a weaker ordering will do"
         yield _finding(each.access, rule, _NOTE, message)
 
 
-def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> PtxFinding:
+def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> Finding:
     where = "before" if by.number < fence.number else "after"
     message = f"{fence} adds nothing to the {by} right {where} it, line {by.line}"
-    return _can_go(file, fence, PtxRule.SURPLUS_FENCE, message, by.line)
+    return _can_go(file, fence, Rule.SURPLUS_FENCE, message, by.line)
 
 
-def _can_go(
-    file: PtxFile, fence: PtxInstruction, rule: PtxRule, message: str, *about: int
-) -> PtxFinding:
+def _can_go(file: PtxFile, fence: PtxInstruction, rule: Rule, message: str, *about: int) -> Finding:
     """A fence that can go, with what it costs if that is known."""
     try:
         cost = cost_of(file.target, str(fence.statement.opcode.name))
     except UnsupportedError:
-        return PtxFinding(fence.line, rule, _NOTE, message, about)
+        return Finding(fence.line, rule, message, _NOTE, about)
     said = f"{message}; it costs {cost}"
-    return PtxFinding(fence.line, rule, _NOTE, said, about, cost.amount)
+    return Finding(fence.line, rule, said, _NOTE, about, cost=cost.amount)
 
 
 def _is_heard(each: PtxInstruction) -> bool:

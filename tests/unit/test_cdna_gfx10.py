@@ -11,7 +11,7 @@ from fencewright.checker.amd.comparison.against_source import compare
 from fencewright.checker.amd.hazards import find_hazards
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.amd.surplus import find_surplus
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.cumulativity import passed_on
 from fencewright.checker.source.obligations import GFX9
 from fencewright.checker.source.text import read_source

@@ -14,7 +14,7 @@ from fencewright.checker.amd.hazards import find_hazards
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.amd.surplus import find_surplus
 from fencewright.checker.check_amd import check as check_function
-from fencewright.checker.findings import Rule
+from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.other_chips import chip_of
 from fencewright.lowering.code.source_location import AssemblyError

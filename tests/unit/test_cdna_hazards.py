@@ -11,7 +11,7 @@ import pytest
 from fencewright.checker.amd.accesses import Mode
 from fencewright.checker.amd.hazards import find_hazards
 from fencewright.checker.amd.state import code_of, solve
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.listing import read_disassembly
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function, read_assembly

@@ -8,7 +8,7 @@ from fencewright.checker.amd.accesses import Mode
 from fencewright.checker.amd.guarantees import lift_code
 from fencewright.checker.amd.patterns import find_patterns
 from fencewright.checker.amd.state import code_of, solve
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -66,13 +66,13 @@ DMA = "global_load_lds_dword v[2:3], off"
         ((DMA, "s_barrier"), [(1, Rule.LDS_DMA_BARRIER, N)]),
         ((DMA, WAIT, "s_barrier"), []),
         # A write-back that nothing waits for before others can see that it was begun.
-        ((STORE, BACK, FLAG), [(2, Rule.UNWAITED, W)]),
+        ((STORE, BACK, FLAG), [(2, Rule.WRITE_BACK_UNWAITED, W)]),
         ((STORE, BACK, WAIT, FLAG), []),
         ((STORE, BACK, STORE), []),
-        ((STORE, WAIT, BACK, "global_atomic_add v[4:5], v6, off"), [(3, Rule.UNWAITED, W)]),
-        ((BACK, FLAG), [(1, Rule.UNWAITED, N)]),
-        ((FLAG, WAIT, BACK, FLAG), [(3, Rule.UNWAITED, N)]),
-        ((STORE, BACK, FLAG, FLAG), [(2, Rule.UNWAITED, W)]),
+        ((STORE, WAIT, BACK, "global_atomic_add v[4:5], v6, off"), [(3, Rule.WRITE_BACK_UNWAITED, W)]),
+        ((BACK, FLAG), [(1, Rule.WRITE_BACK_UNWAITED, N)]),
+        ((FLAG, WAIT, BACK, FLAG), [(3, Rule.WRITE_BACK_UNWAITED, N)]),
+        ((STORE, BACK, FLAG, FLAG), [(2, Rule.WRITE_BACK_UNWAITED, W)]),
         # The scalar cache.
         ((*POINTER, SEE, WAIT, INV, DATA), [(5, Rule.SCALAR_STALE, W)]),
         # No wave has acquired from another work-group.
@@ -116,7 +116,7 @@ def test_a_write_back_that_other_waves_have_under_way() -> None:
     """This wave waits for its own after the barrier, and cannot for theirs."""
     lead = ("s_cbranch_scc0 .LBB0_2", FLAG, ".LBB0_2:")
     (wrong,) = findings(STORE, WAIT, BACK, "s_barrier", WAIT, *lead)
-    assert (wrong.line, wrong.rule, wrong.level) == (HEAD + 3, Rule.UNWAITED, W)
+    assert (wrong.line, wrong.rule, wrong.level) == (HEAD + 3, Rule.WRITE_BACK_UNWAITED, W)
     assert wrong.about == (HEAD + 2,)
     assert findings(STORE, BACK, WAIT, "s_barrier", *lead) == []
     # One of its own covers theirs: they share the L2.
@@ -135,12 +135,12 @@ def test_other_waves_learn_by_a_flag_in_lds() -> None:
     )
     publish = (BACK, FLAG)
     wrong = findings("s_cbranch_scc1 .LBB0_3", *produce, *spin, *publish)
-    assert [(each.rule, each.level) for each in wrong] == [(Rule.UNWAITED, W)]
+    assert [(each.rule, each.level) for each in wrong] == [(Rule.WRITE_BACK_UNWAITED, W)]
     assert f"what other waves stored before line {HEAD + 5}" in wrong[0].message
     # Without a dirty store where the flag is written, nothing is handed on.
     done = (STORE, BACK, WAIT, LDS, "s_endpgm")
     right = findings("s_cbranch_scc1 .LBB0_3", *done, *spin, *publish)
-    assert [(each.rule, each.level) for each in right] == [(Rule.UNWAITED, N)]
+    assert [(each.rule, each.level) for each in right] == [(Rule.WRITE_BACK_UNWAITED, N)]
 
 
 def spin(load: str, *more: str, value: str = "v7") -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def test_publications_without_scope_bits() -> None:
     add = "global_atomic_add v[4:5], v6, off"
     assert found(STORE, "s_barrier", add, mode=GFX90A) == [(2, Rule.CUMULATIVE, W)]
     assert found(STORE, "buffer_wbl2", WAIT, "buffer_wbl2", add, mode=GFX90A) == [
-        (4, Rule.UNWAITED, N)
+        (4, Rule.WRITE_BACK_UNWAITED, N)
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.lowering.cdna.code.text import read_assembly
 
 

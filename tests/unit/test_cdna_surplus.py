@@ -12,7 +12,7 @@ from fencewright.checker.amd.accesses import Mode, mode_of
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.surplus import Surplus, find_surplus
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Level, Rule
+from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -172,7 +172,7 @@ def test_a_write_back_whose_wait_is_missing_is_not_surplus() -> None:
         assembly = read_assembly(text + "\n".join([*body, "s_endpgm"]), "f.s")
         found = check(assembly, assembly.functions["f"])
         assert bool(list(found.surplus())) is can_go
-        assert {each.rule for each in found.patterns()} == {Rule.UNWAITED}
+        assert {each.rule for each in found.patterns()} == {Rule.WRITE_BACK_UNWAITED}
 
 
 def test_costs_and_reasons() -> None:

@@ -8,7 +8,7 @@ import pytest
 from llvm_operands import recorded
 
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.operands.vector_msbs import mode_of, with_whole_numbers

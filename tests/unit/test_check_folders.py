@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from test_campaign import cluster
 
-from fencewright.checker.findings import PtxRule, Rule
 from fencewright.tools import fence_check
 from fencewright.tools.commands import check_files, check_folders
-from fencewright.tools.reports import sarif
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "lit" / "tools" / "fence-check"
@@ -376,10 +374,6 @@ def test_what_is_no_sarif_is_noticed(check: Check, change: dict[str, Any]) -> No
     assert valid(document) == []
     document["runs"][0]["results"][0] |= change
     assert len(valid(document)) == 1
-
-
-def test_sarif_describes_every_rule() -> None:
-    assert sarif.described() == {str(each) for each in (*Rule, *PtxRule)}
 
 
 def test_sarif_leads_to_the_source_and_the_late_access(check: Check, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ MAY_IMPORT = {
         "simulator.cdna",
         "simulator.ptx",
     ),
+    "checker/findings": ("checker.findings", "lowering"),
     "checker/lifting": ("checker.amd", "checker.lifting", *JUDGES),
     "checker/nvidia": ("checker.amd.comparison", "checker.lifting", "checker.nvidia", *JUDGES),
     "checker/source": JUDGES,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.core.program import Location, Placement

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.checker.amd.comparison.against_source import Comparison
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.lowering.cdna.code.text import Assembly
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent

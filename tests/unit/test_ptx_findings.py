@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pytest
 from test_ptx_reader import EXAMPLES, HEAD, lowered
 
-from fencewright.checker.findings import Level, PtxFinding, PtxRule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.nvidia.guarantees import Lift
 from fencewright.checker.nvidia.proxies import ProxyAnalysis
@@ -31,7 +31,7 @@ def module_of(body: str) -> str:
     return f"{HEAD}.entry k(.param .u64 a, .param .u64 b) {{\n{DECLARED}{body}\nret;\n}}\n"
 
 
-def findings(body: str) -> list[PtxFinding]:
+def findings(body: str) -> list[Finding]:
     end = END if "bulk_group" in body and "bulk.wait_group" not in body else ""
     module = read_ptx(module_of(f"{body}\n{end}"), "k.ptx")
     return sorted(find_problems(module, module.functions["k"]))
@@ -318,7 +318,7 @@ def test_nothing_is_surplus_that_an_unknown_instruction_comes_before_or_after(bo
 _PROXY_FENCE = re.compile(r"^.*\bfence\.proxy\.async(?!::generic).*\n", re.M)
 
 
-def problems(text: str) -> list[PtxFinding]:
+def problems(text: str) -> list[Finding]:
     module = read_ptx(text, "k.ptx")
     functions = module.functions.values()
     return [each for function in functions for each in find_problems(module, function)]
@@ -331,7 +331,7 @@ def test_our_own_patterns_are_right_and_every_proxy_fence_is_missed(example: str
     for fence in _PROXY_FENCE.finditer(text):
         without = text[: fence.start()] + text[fence.end() :]
         rules = {each.rule for each in problems(without)}
-        assert rules & {PtxRule.PROXY_FENCE, PtxRule.PROXY_ACQUIRE}, fence[0]
+        assert rules & {Rule.PROXY_FENCE, Rule.PROXY_ACQUIRE}, fence[0]
 
 
 @pytest.mark.parametrize("example", [path.stem for path in EXAMPLES])
@@ -339,7 +339,7 @@ def test_a_fence_put_in_twice_is_surplus(example: str) -> None:
     text = lowered(example)
     for fence in _PROXY_FENCE.finditer(text):
         twice = text[: fence.start()] + fence[0] + text[fence.start() :]
-        assert [each.rule for each in problems(twice)] == [PtxRule.SURPLUS_PROXY_FENCE]
+        assert [each.rule for each in problems(twice)] == [Rule.SURPLUS_PROXY_FENCE]
 
 
 def test_scopes_of_our_own_arrivals_are_needed() -> None:
@@ -347,7 +347,7 @@ def test_scopes_of_our_own_arrivals_are_needed() -> None:
     for word in ("arrive.release", "acquire"):
         assert f"{word}.cluster" in text
         weaker = text.replace(f"{word}.cluster", f"{word}.cta")
-        assert {each.rule for each in problems(weaker)} == {PtxRule.MBARRIER_SCOPE}
+        assert {each.rule for each in problems(weaker)} == {Rule.MBARRIER_SCOPE}
 
 
 # What is provided

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.ptx.code.text import read_ptx
 

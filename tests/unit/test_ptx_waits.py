@@ -6,7 +6,7 @@ import pytest
 from test_ptx_findings import said
 from test_ptx_reader import EXAMPLES, lowered
 
-from fencewright.checker.findings import PtxRule
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.nvidia.waits import WaitAnalysis
 from fencewright.lowering.ptx.code.addresses import Places
@@ -133,7 +133,7 @@ def _early(text: str) -> list[str]:
         each.message
         for function in module.functions.values()
         for each in find_problems(module, function)
-        if each.rule is PtxRule.UNWAITED
+        if each.rule is Rule.ASYNC_UNWAITED
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from fencewright import lower_llvm_ir
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.cdna.rmw_loops import OTHER_FORMS, is_loop

@@ -7,7 +7,7 @@ from dataclasses import replace
 import llvmlite.binding as binding
 import pytest
 
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read
 from fencewright.tools.dev.campaigns import sentinel

@@ -12,7 +12,7 @@ from fencewright.checker.amd.comparison.modules import (
     with_lines,
     with_places,
 )
-from fencewright.checker.findings import Level, Rule
+from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly

@@ -44,7 +44,7 @@ from fencewright.checker.execute.counterexample import (
     UnshownError,
     counterexample,
 )
-from fencewright.checker.findings import Rule
+from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.vocabulary import Scope

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.findings import Finding, Rule
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.tools.dev.campaigns import needed, surplus_removed
 from fencewright.tools.dev.campaigns.deletions import Deleted
 from fencewright.tools.dev.campaigns.surplus_removed import ALL, measure, table

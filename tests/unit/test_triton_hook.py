@@ -20,7 +20,7 @@ from scripts import load_script
 
 from fencewright import triton as hook
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Rule
+from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.passes import pipelines
 from fencewright.tools import fence_check

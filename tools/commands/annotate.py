@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fencewright.checker.amd.explain import purposes_of
-from fencewright.checker.findings import Finding, PtxFinding
+from fencewright.checker.findings.finding import SURPLUS, Finding
 from fencewright.checker.nvidia.guarantees import Lift
 from fencewright.lowering.ptx.code.text import PtxFile
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -13,7 +13,6 @@ from fencewright.tools import ptx_check
 from fencewright.tools.commands.check_files import (
     STDIN,
     checked,
-    is_surplus,
     read_input,
 )
 from fencewright.tools.diagnostics import as_text, output_file, read_bytes
@@ -72,16 +71,16 @@ def _annotated(
     text: str,
     chip: str,
     purposes: Sequence[Note],
-    found: Sequence[Finding | PtxFinding],
+    found: Sequence[Finding],
     comment: str,
 ) -> AnnotatedCode:
     """Purposes and findings in one; what can go is said once."""
     gone = {each.line for each in purposes if each.kind is NoteKind.SURPLUS}
     notes = list(purposes)
     for each in found:
-        if is_surplus(each) and each.line in gone:
+        if each.rule in SURPLUS and each.line in gone:
             continue
-        kind = NoteKind.SURPLUS if is_surplus(each) else NoteKind(str(each.level))
+        kind = NoteKind.SURPLUS if each.rule in SURPLUS else NoteKind(str(each.level))
         notes.append(Note(each.line, kind, each.message, each.about))
     notes.sort(key=lambda each: each.line)
     surplus = sum(each.kind is NoteKind.SURPLUS for each in notes)

@@ -4,12 +4,11 @@ import re
 import subprocess
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from fencewright.checker.amd.comparison.against_source import Comparison
 from fencewright.checker.check_amd import Checked, check
-from fencewright.checker.findings import SURPLUS, Finding, Level, PtxFinding, PtxRule, Rule
+from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, Level, Rule
 from fencewright.checker.source.program import SourceError
 from fencewright.lowering.cdna.code.listing import read_disassembly
 from fencewright.lowering.cdna.code.objects import (
@@ -45,18 +44,6 @@ from fencewright.tools.reports.file_report import (
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
 STDIN = "<stdin>"
-
-NOT_CHECKED = (Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED, PtxRule.UNKNOWN)
-"""What says that something could not be judged."""
-
-_SURPLUS = (Rule.SURPLUS_WRITE_BACK, Rule.SURPLUS_INVALIDATE, Rule.SURPLUS_WAIT, *SURPLUS)
-"""What can go."""
-
-
-def is_surplus(finding: Finding | PtxFinding) -> bool:
-    """Whether a finding says that something can go."""
-    return finding.rule in _SURPLUS
-
 
 _FORMATS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
@@ -232,7 +219,7 @@ def _report_on_assembly(path: str, beside: CodeAndSource, arguments: Namespace) 
         for function in assembly.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, arguments, _sources(comparisons))
+    reporter = _Reporter(path, file, code, arguments)
     provided = (each for one in functions for each in one.provided()) if arguments.lift else ()
     source = beside.source
     return FileReport(
@@ -240,20 +227,11 @@ def _report_on_assembly(path: str, beside: CodeAndSource, arguments: Namespace) 
         file,
         assembly.chip,
         tuple(FunctionName(e.name, bool(e.descriptor)) for e in assembly.functions.values()),
-        tuple(reporter.of_assembly(each, executed.get(each, "")) for each in found),
+        tuple(reporter.reported(each, executed.get(each, "")) for each in found),
         tuple(provided),
         "" if source is None else source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
     )
-
-
-def _sources(comparisons: Sequence[Comparison]) -> Mapping[Finding, tuple[str, int]]:
-    """Findings against the source: the function, and where the source has the earlier access."""
-    return {
-        each.finding(): (each.function, each.earlier_source_line)
-        for one in comparisons
-        for each in one.findings
-    }
 
 
 def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> FileReport:
@@ -267,16 +245,15 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
         for function in module.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, arguments, _sources(comparisons))
+    reporter = _Reporter(path, file, code, arguments)
     with_source = [each.finding() for one in comparisons for each in one.findings]
-    found = [*map(reporter.of_ptx, sorted(ptx_check.findings_of(module)))]
-    found += [reporter.of_assembly(each, "") for each in sorted(with_source)]
+    found = [*sorted(ptx_check.findings_of(module)), *sorted(with_source)]
     return FileReport(
         path,
         file,
         module.target,
         tuple(FunctionName(*each) for each in ptx_check.names_of(module).items()),
-        tuple(found),
+        tuple(map(reporter.reported, found)),
         tuple(ptx_check.lifted(module)) if arguments.lift else (),
         "" if beside.source is None else beside.source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
@@ -287,22 +264,20 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
 class _Reporter:
     """Makes findings of one file those of reports.
 
-    ``code``: function and text of the instruction of each line. ``sources``: as ``_sources`` has it.
+    ``code``: function and text of the instruction of each line.
     """
 
     path: str
     file: str
     code: Mapping[int, tuple[str, str]]
     arguments: Namespace
-    sources: Mapping[Finding, tuple[str, int]]
 
-    def of_assembly(self, finding: Finding, executed: str) -> ReportedFinding:
-        """A finding in AMD assembly; with ``--run`` it is at its line of the source."""
-        made = replace(self._reported(finding), executed=executed)
-        function, earlier = self.sources.get(finding, ("", 0))
+    def reported(self, finding: Finding, executed: str = "") -> ReportedFinding:
+        """A finding as reports have it; with ``--run`` it is at its line of the source."""
+        made = replace(self._in_code(finding), executed=executed)
         source = self.path if self.arguments.run else self.arguments.source
-        if function:
-            made = replace(made, function=function)
+        if finding.function:
+            made = replace(made, function=finding.function)
         if not finding.source_line or not source:
             return made
         about: list[tuple[str, CodeLine]] = []
@@ -314,18 +289,15 @@ class _Reporter:
                 about += made.about
         else:
             about = [*made.about, ("the source", at)]
-        if earlier:
-            about.append(("the earlier access in the source", CodeLine(source, earlier)))
+        if finding.earlier_source_line:
+            earlier = CodeLine(source, finding.earlier_source_line)
+            about.append(("the earlier access in the source", earlier))
         return replace(made, about=tuple(about))
 
-    def of_ptx(self, finding: PtxFinding) -> ReportedFinding:
-        """A finding in PTX."""
-        return self._reported(finding)
-
-    def _reported(self, finding: Finding | PtxFinding) -> ReportedFinding:
+    def _in_code(self, finding: Finding) -> ReportedFinding:
         function, text = self.code.get(finding.line, ("", ""))
         about = ((self._text(line), CodeLine(self.file, line)) for line in finding.about)
-        can_go = is_surplus(finding)
+        can_go = finding.rule in SURPLUS
         return ReportedFinding(
             str(finding.rule),
             finding.level,
@@ -337,13 +309,13 @@ class _Reporter:
             finding.cost,
             can_go,
             self._is_shown(finding, can_go),
-            finding.rule in NOT_CHECKED,
+            finding.rule in NOT_JUDGED,
         )
 
     def _text(self, line: int) -> str:
         return self.code.get(line, ("", ""))[1] or "code"
 
-    def _is_shown(self, finding: Finding | PtxFinding, can_go: bool) -> bool:
+    def _is_shown(self, finding: Finding, can_go: bool) -> bool:
         arguments = self.arguments
         asked = arguments.surplus and can_go
         notes = arguments.notes or arguments.fail_on is Level.NOTE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fencewright.checker.findings import Level, Rule
+from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.cdna.code.objects import MAGIC, is_amd_object
 from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools.commands.check_files import report_on, report_or_problem, unreadable

@@ -13,7 +13,7 @@ from fencewright.checker.amd.comparison.modules import (
     with_lines,
     with_places,
 )
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
@@ -249,7 +249,7 @@ def merged(found: Sequence[Finding], comparisons: Sequence[Comparison]) -> list[
         each
         for each in found
         if not (compared and each.rule in _JUDGED)
-        and not (each.rule is Rule.UNWAITED and each.line in places)
+        and not (each.rule is Rule.WRITE_BACK_UNWAITED and each.line in places)
     ]
     return sorted([*kept, *with_source])
 

@@ -5,12 +5,14 @@ are checked by the tests, for it takes a minute.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import cast
 
+from fencewright.checker.findings.registry import PAGES as RULE_PAGES
 from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
 from fencewright.lowering.cdna.chips import LOWERED_GENERATIONS, chips_of
 from fencewright.lowering.cdna.generations.common import load_chip
@@ -20,6 +22,7 @@ from fencewright.lowering.cdna.generations.differences_gfx1250 import (
 )
 from fencewright.lowering.cdna.performance.costs import COSTS as CDNA_COSTS
 from fencewright.lowering.cdna.performance.costs import UNIT
+from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES
@@ -288,6 +291,36 @@ def _ptx_costs(title: str, rows: Iterable[CostRow]) -> str:
     return f"### {title}\n\n" + markdown_table(("instruction", "cost", "from", "note"), cells)
 
 
+def _rules_page() -> str:
+    parts = [
+        _NOTE,
+        "# Rules of fence-check\n",
+        "`fence-check --explain RULE` prints a section of this page, `fence-check --list-rules` their "
+        "names. The levels are those that findings of the rule may have. In the examples of PTX `%rd1` "
+        "and `%rd2` are the kernel's pointers `data` and `flag`, `%r9` is `%tid.x`, `%p0` is true in "
+        "thread 0; `tile` and `bar` are shared. A test runs every example.\n",
+    ]
+    parts += ["\n".join(page.lines("##")) + "\n" for page in RULE_PAGES.values()]
+    return "\n".join(parts)
+
+
+_TABLE = re.compile(r"(?<=<!-- The rules, written by `make docs`. -->\n).*?\n(?=\n)", re.S)
+
+
+def _with_rules(text: str, architecture: Architecture) -> str:
+    """A page with its table of the rules about code of an architecture."""
+    rows = [
+        (f"[`{rule}`](reference/rules.md#{rule})", ", ".join(page.levels), page.summary)
+        for rule, page in RULE_PAGES.items()
+        if architecture in page.architectures
+    ]
+    table = markdown_table(("rule", "level", "what it says"), rows)
+    return _TABLE.sub(lambda _: table, text, count=1)
+
+
+RULE_TABLES = {"checker.md": CDNA, "checker-ptx.md": PTX}
+"""The pages with a table of rules among other text."""
+
 PAGES = {
     "reference/lowering-cdna.md": _cdna_page,
     "reference/differences-from-llvm.md": _differences_page,
@@ -297,6 +330,7 @@ PAGES = {
     "reference/costs.md": _costs_page,
     "reference/memory.md": memory_page,
     "reference/effects.md": effects_page,
+    "reference/rules.md": _rules_page,
     "hierarchy.md": hierarchy_page,
     "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
@@ -312,8 +346,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of the pages")
     arguments = parser.parse_args(argv)
     stale = 0
-    for name, page in PAGES.items():
-        path, text = arguments.docs / name, page()
+    texts = {name: page() for name, page in PAGES.items()}
+    for name, architecture in RULE_TABLES.items():
+        text = (arguments.docs / name).read_text(encoding="utf-8")
+        texts[name] = _with_rules(text, architecture)
+    for name, text in texts.items():
+        path = arguments.docs / name
         if path.exists() and path.read_text() == text:
             continue
         stale += 1

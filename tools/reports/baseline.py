@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.tools.diagnostics import error, output_file, read_text
 from fencewright.tools.reports.file_report import LEVELS, FileReport, ReportedFinding
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from fencewright.checker.findings import Level
+from fencewright.checker.findings.finding import Level
 from fencewright.tools.diagnostics import Diagnostic, Severity, printable
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 

@@ -20,7 +20,7 @@ from fencewright.checker.amd.guarantees import (
     settling,
 )
 from fencewright.checker.amd.state import code_of, solve, wait_for_loads, wait_for_stores
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.align import Alignment, align
 from fencewright.checker.source.cumulativity import passed_on
 from fencewright.checker.source.obligations import Hierarchy, Obligations, Order, obligations_of
@@ -65,7 +65,16 @@ class SourceFinding:
     def finding(self) -> Finding:
         """As all findings are."""
         about = self.about if self.earlier is None else (self.earlier.line,)
-        return Finding(self.line, self.rule, self.message, self.lesser, about, self.source_line)
+        return Finding(
+            self.line,
+            self.rule,
+            self.message,
+            self.lesser,
+            about,
+            self.source_line,
+            function=self.function,
+            earlier_source_line=self.earlier_source_line,
+        )
 
 
 @dataclass(frozen=True, slots=True)

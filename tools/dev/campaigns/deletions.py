@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fencewright.checker.amd.accesses import OperationKind
 from fencewright.checker.check_amd import Checked, check
-from fencewright.checker.findings import Finding, Level
+from fencewright.checker.findings.finding import Finding, Level
 from fencewright.lowering.cdna.code.text import (
     Assembly,
     AssemblyInstruction,

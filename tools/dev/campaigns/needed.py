@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Finding, Level, PtxFinding
+from fencewright.checker.findings.finding import Finding, Level
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
 from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250, Counter
@@ -165,7 +165,7 @@ def levels_of(program: SmallProgram, module: ModuleOp, name: str, setting: Setti
 
 def findings_of(
     program: SmallProgram, module: ModuleOp, name: str, setting: Setting
-) -> Iterator[Finding | PtxFinding]:
+) -> Iterator[Finding]:
     """The errors in a lowered module, and what is open against the source.
 
     Raises ``NotComparedError`` where one of its functions is not compared.

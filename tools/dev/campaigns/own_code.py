@@ -24,7 +24,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from fencewright.checker.amd.comparison.against_source import Comparison
 from fencewright.checker.amd.comparison.modules import compare_modules, files_in, with_orders
 from fencewright.checker.check_amd import check
-from fencewright.checker.findings import Level, PtxRule, Rule
+from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.nvidia.against_source import compare_in_order, compare_ptx
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.source.program import (
@@ -105,9 +105,7 @@ class Tally:
                 elif finding.finding().level is Level.ERROR:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
-    def problems_of(
-        self, name: str, module: PtxFile, but: frozenset[PtxRule] = frozenset()
-    ) -> None:
+    def problems_of(self, name: str, module: PtxFile, but: frozenset[Rule] = frozenset()) -> None:
         """Count what is wrong with PTX whatever the source, but for some rules."""
         for function in module.functions.values():
             for each in find_problems(module, function):
@@ -130,7 +128,7 @@ class Tally:
 
 
 _OF_THE_PROGRAM = frozenset(
-    {PtxRule.MISSING_BARRIER, PtxRule.UNORDERED_WAIT, PtxRule.UNORDERED_SIGNAL, PtxRule.SPIN}
+    {Rule.MISSING_BARRIER, Rule.UNORDERED_WAIT, Rule.UNORDERED_SIGNAL, Rule.SPIN}
 )
 """What may be so in the program itself: random ones wait by weak reads, and for flags that order nothing."""
 

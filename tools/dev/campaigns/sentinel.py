@@ -27,7 +27,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from fencewright.checker.findings import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Generation, chips_of
 from fencewright.lowering.cdna.code.text import AssemblyLabel, Function
 from fencewright.lowering.code.source_location import AssemblyError

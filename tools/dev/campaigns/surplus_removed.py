@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.checker.check_amd import check
 from fencewright.checker.execute.amd import HazardError
-from fencewright.checker.findings import Finding, PtxFinding, PtxRule, Rule
+from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
 from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250
@@ -78,9 +78,9 @@ _KINDS = {
     Rule.SURPLUS_WAIT: Deleted.WAIT,
     Rule.SURPLUS_WRITE_BACK: Deleted.WRITE_BACK,
     Rule.SURPLUS_INVALIDATE: Deleted.INVALIDATE,
-    PtxRule.SURPLUS_FENCE: Deleted.FENCE,
-    PtxRule.SURPLUS_RELEASE: Deleted.ORDERING,
-    PtxRule.SURPLUS_ACQUIRE: Deleted.ORDERING,
+    Rule.SURPLUS_FENCE: Deleted.FENCE,
+    Rule.SURPLUS_RELEASE: Deleted.ORDERING,
+    Rule.SURPLUS_ACQUIRE: Deleted.ORDERING,
 }
 
 
@@ -169,7 +169,7 @@ def _surplus(assembly: Assembly, function: Function, setting: Setting) -> list[F
     return [each for each in found if each.rule in _KINDS]
 
 
-def _candidate(finding: Finding | PtxFinding) -> Candidate:
+def _candidate(finding: Finding) -> Candidate:
     kind = next(kind for rule, kind in _KINDS.items() if rule == finding.rule)
     return Candidate(kind, f"line {finding.line}: {finding.message.partition(' can go')[0]}")
 
@@ -240,7 +240,7 @@ def _by_kind(found: Iterable[needed.Deletion]) -> dict[Deleted, list[needed.Dele
 _PTX_EDITED = (ptx.FenceOp, ptx.LoadOp, ptx.StoreOp, ptx.AtomicOp)
 
 
-def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[tuple[PtxFinding, needed.Deletion]]:
+def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
     """What can go of the PTX that is printed, and the operation that it is printed from."""
     file = read_ptx(ptx_of(module), str(setting))
     operations = [
@@ -274,10 +274,10 @@ def _without_half(op: Operation, half: str, other: str) -> None:
     op.properties["opcode"] = StringAttr(less)
 
 
-_HALVES: Mapping[PtxRule, Callable[[Operation], None]] = MappingProxyType(
+_HALVES: Mapping[Rule, Callable[[Operation], None]] = MappingProxyType(
     {
-        PtxRule.SURPLUS_RELEASE: partial(_without_half, half="release", other="acquire"),
-        PtxRule.SURPLUS_ACQUIRE: partial(_without_half, half="acquire", other="release"),
+        Rule.SURPLUS_RELEASE: partial(_without_half, half="release", other="acquire"),
+        Rule.SURPLUS_ACQUIRE: partial(_without_half, half="acquire", other="release"),
     }
 )
 """By what is said, the edit of the access that it is said of."""

@@ -1,0 +1,136 @@
+"""Rules with stable names and levels, and single findings of them, for code of every vendor."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from fencewright.lowering.vocabulary import Word
+
+
+class Level(Word):
+    """How sure and how bad a finding is, the worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+_ERROR, _WARNING, _NOTE = Level
+
+
+class Rule(Word):
+    """The stable name of each kind of finding, with the worst ``level`` that it has."""
+
+    _value_: str
+    level: Level
+
+    def __new__(cls, name: str, level: Level) -> Self:
+        """Make the word of that name."""
+        rule = str.__new__(cls, name)
+        rule._value_ = name
+        rule.level = level
+        return rule
+
+    # Registers and waits of AMD code.
+    RAW = "hazard-raw", _ERROR
+    WAW = "hazard-waw", _ERROR
+    ENTRY = "hazard-entry", _ERROR
+    RETURN = "hazard-return", _ERROR
+    TRANSLATION = "hazard-translation", _ERROR
+    # Which of the LDS a load writes is not known, nor which the read is of.
+    LDS_DMA = "lds-dma", _WARNING
+    LDS_DMA_BARRIER = "lds-dma-barrier", _WARNING
+
+    # What a source asks for.
+    RELEASE = "release", _ERROR
+    ACQUIRE = "acquire", _ERROR
+    CUMULATIVE_ACQUIRE = "cumulative-acquire", _ERROR
+    SEQ_CST = "seq-cst", _ERROR
+    COHERENCE = "coherence", _ERROR
+    LOST_BARRIER = "barrier-lost", _ERROR
+    SCALAR_STALE = "scalar-stale", _ERROR
+
+    # Order without a source: what is asked for is not known.
+    WRITE_BACK_UNWAITED = "write-back-unwaited", _WARNING
+    LDS_BARRIER = "lds-barrier", _WARNING
+    CUMULATIVE = "cumulative", _WARNING
+    SPIN = "spin-stale", _WARNING
+    UNORDERED_WAIT = "unordered-wait", _WARNING
+    UNORDERED_SIGNAL = "unordered-signal", _WARNING
+    MISSING_BARRIER = "missing-barrier", _WARNING
+
+    # Proxies, asynchronous operations, mbarriers and clusters of PTX.
+    PROXY_FENCE = "proxy-fence", _ERROR
+    PROXY_ACQUIRE = "proxy-acquire", _WARNING
+    PROXY_READS = "proxy-reads", _WARNING
+    TENSORMAP_FENCE = "tensormap-fence", _ERROR
+    READ_ONLY = "read-only", _ERROR
+    ASYNC_UNWAITED = "async-unwaited", _ERROR
+    WGMMA_FENCE = "wgmma-fence", _ERROR
+    GRID_DEPENDENCY = "grid-dependency", _WARNING
+    MBARRIER_SCOPE = "mbarrier-scope", _ERROR
+    MBARRIER_INIT = "mbarrier-init", _WARNING
+    MBARRIER_PHASE = "mbarrier-phase", _WARNING
+    MBARRIER_WAIT = "mbarrier-wait", _WARNING
+    MBARRIER_BYTES = "mbarrier-bytes", _WARNING
+    MBARRIER_ORDER = "mbarrier-order", _WARNING
+    CLUSTER_BARRIER = "cluster-barrier", _ERROR
+
+    # What can go.
+    SURPLUS_BARRIER = "surplus-barrier", _NOTE
+    SURPLUS_WAIT = "surplus-wait", _NOTE
+    SURPLUS_WRITE_BACK = "surplus-write-back", _NOTE
+    SURPLUS_INVALIDATE = "surplus-invalidate", _NOTE
+    SURPLUS_PROXY_FENCE = "surplus-proxy-fence", _NOTE
+    SURPLUS_FENCE = "surplus-fence", _NOTE
+    SURPLUS_RELEASE = "surplus-release", _NOTE
+    SURPLUS_ACQUIRE = "surplus-acquire", _NOTE
+
+    # What could not be judged.
+    UNKNOWN = "unknown-instruction", _WARNING
+    UNREACHED = "unreached-code", _WARNING
+    NOT_COMPARED = "not-compared", _WARNING
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One finding, at a line of the code; ``about``: the other lines that it concerns.
+
+    ``lesser``: its level, where that is less than its rule's. ``cost``: of what can go, in the
+    prices' units, for the waves of a work-group, or for one if their number is not known; 0: not
+    known. Of a comparison with a source: ``source_line`` asks for what is missing,
+    ``earlier_source_line`` has the earlier of two accesses, both 0 if not known; ``function`` is the
+    one compared, "" if there is no source.
+    """
+
+    line: int
+    rule: Rule
+    message: str
+    lesser: Level | None = field(default=None, compare=False)
+    about: tuple[int, ...] = field(default=(), compare=False)
+    source_line: int = field(default=0, compare=False)
+    cost: int = field(default=0, compare=False)
+    function: str = field(default="", compare=False)
+    earlier_source_line: int = field(default=0, compare=False)
+
+    @property
+    def level(self) -> Level:
+        """How sure and how bad it is."""
+        return self.lesser or self.rule.level
+
+
+SURPLUS = frozenset(
+    {
+        Rule.SURPLUS_BARRIER,
+        Rule.SURPLUS_WAIT,
+        Rule.SURPLUS_WRITE_BACK,
+        Rule.SURPLUS_INVALIDATE,
+        Rule.SURPLUS_PROXY_FENCE,
+        Rule.SURPLUS_FENCE,
+        Rule.SURPLUS_RELEASE,
+        Rule.SURPLUS_ACQUIRE,
+    }
+)
+"""The rules about what can go."""
+
+NOT_JUDGED = frozenset({Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED})
+"""The rules that say that something could not be judged."""

@@ -1,0 +1,285 @@
+"""The rules about PTX alone."""
+
+from fencewright.checker.findings.finding import Level, Rule
+from fencewright.checker.findings.page import Example, RulePage
+from fencewright.lowering.llvm_architecture import PTX
+
+_ERROR, _WARNING, _NOTE = Level
+_CHIP = "sm_90a"
+_PROXIES = "PTX ISA, Memory Consistency Model, Proxies; membar/fence, fence.proxy"
+
+_STORE = "st.shared.b32 [tile], %r1;\n"
+_PROXY_FENCE = "fence.proxy.async.shared::cta;\n"
+_BULK_STORE = (
+    "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 128;\n"
+    "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\n"
+)
+_BULK_LOAD = (
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [bar];\n"
+)
+_WAIT = "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra W;\n"
+_EXPECT = "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [bar], 128;\n"
+_ARRIVE = "mbarrier.arrive.{}.cta.shared::cta.b64 _, [bar];\n"
+_POLL = "L: ld.acquire.gpu.global.b32 %r1, [%rd2];\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 bra L;\n"
+_PUSH = (
+    "mov.u32 %r3, tile;\nmapa.shared::cluster.u32 %r4, %r3, 1;\n"
+    "st.shared::cluster.b32 [%r4], %r1;\n"
+)
+_REMOTE_ARRIVAL = (
+    "mov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r6, %r5, 1;\n"
+    "mbarrier.arrive{}.shared::cluster.b64 _, [%r6];\n"
+)
+_PRODUCT = (
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd10, %rd11, "
+    "1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+)
+_SIZES = "ld.global.b32 %r2, [%rd1];\n"
+_ROLES = f"setp.lt.u32 %p2, %r9, 32;\n@%p2 bra C;\ngriddepcontrol.wait;\n{_SIZES}bra E;\nC:\n"
+_READ_ONLY = "ld.global.nc.b32 %r2, [%rd1];\n"
+_REPLACE = "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd2;\n"
+_BY_MAP = (
+    "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], "
+    "[%rd1, {%r1}], [bar];\n"
+)
+_ROUND = (
+    f"LOOP:\n{_EXPECT}{_BULK_LOAD}"
+    "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], PARITY;\n@!%p1 bra W;\n"
+    "ld.shared.b32 %r3, [tile];\nfence.proxy.async.shared::cta;\nNEXTadd.u32 %r8, %r8, 1;\n"
+    "setp.lt.u32 %p3, %r8, %r7;\n@%p3 bra LOOP;\n"
+)
+
+
+def _page(
+    rule: Rule,
+    levels: tuple[Level, ...],
+    summary: str,
+    text: str,
+    source: str,
+    bad: str,
+    good: str,
+) -> RulePage:
+    """The page of a rule of PTX with one example."""
+    options = ("--surplus",) if levels == (_NOTE,) else ()
+    example = Example(bad=bad, good=good, architecture=PTX, chip=_CHIP, options=options)
+    return RulePage(rule, levels, (PTX,), summary, text, source, (example,))
+
+
+PAGES = (
+    _page(
+        Rule.PROXY_FENCE,
+        (_ERROR, _WARNING, _NOTE),
+        summary="A proxy fence is missing",
+        text="What threads write through the generic proxy is read or overwritten through the async "
+        "proxy by a copy or a matrix product, with no fence between the two proxies on some path. "
+        "An error where both access the same bytes, a warning where shared memory is read that may "
+        "be the same, a note otherwise.",
+        source=_PROXIES,
+        bad=f"{_STORE}bar.sync 0;\n{_BULK_STORE}",
+        good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
+    ),
+    _page(
+        Rule.PROXY_ACQUIRE,
+        (_WARNING,),
+        summary="An acquire between proxies is missing",
+        text="An asynchronous copy reads global memory after an acquire from other work-groups. What "
+        "they wrote was generic; the acquire orders generic accesses alone, so that a proxy fence "
+        "has to follow it.",
+        source=_PROXIES,
+        bad=f"{_POLL}{_BULK_LOAD}",
+        good=f"{_POLL}fence.proxy.async.global;\n{_BULK_LOAD}",
+    ),
+    _page(
+        Rule.PROXY_READS,
+        (_WARNING, _NOTE),
+        summary="A proxy fence between reads and a write is missing",
+        text="A copy overwrites what threads have read through the generic proxy; without a fence "
+        "between the proxies it may be first. One finding for all reads of a function, a note "
+        "where they only may be of the same bytes.",
+        source=_PROXIES,
+        bad=f"ld.shared.b32 %r1, [tile];\nbar.sync 0;\n{_BULK_LOAD}",
+        good=f"ld.shared.b32 %r1, [tile];\n{_PROXY_FENCE}bar.sync 0;\n{_BULK_LOAD}",
+    ),
+    _page(
+        Rule.ASYNC_UNWAITED,
+        (_ERROR, _WARNING),
+        summary="What is asynchronous has not been waited for",
+        text="An operation in flight has its data, registers or tensor map used, or overwritten, or "
+        "the kernel ends, before a wait of its kind. An error where both are at one address, a "
+        "warning where they may be, or where it is other threads that come too early.",
+        source="PTX ISA, Asynchronous Operations; cp.async.wait_group, wgmma.wait_group",
+        bad="cp.async.ca.shared.global [tile], [%rd1], 4;\nld.shared.b32 %r1, [tile];\n",
+        good="cp.async.ca.shared.global [tile], [%rd1], 4;\ncp.async.wait_all;\n"
+        "ld.shared.b32 %r1, [tile];\n",
+    ),
+    _page(
+        Rule.TENSORMAP_FENCE,
+        (_ERROR, _WARNING),
+        summary="A fence of the tensor-map proxy is missing",
+        text="A copy uses a tensor map that the kernel has changed, with no "
+        "`fence.proxy.tensormap::generic.acquire` of it on some path: it may copy by the old map.",
+        source="PTX ISA, fence.proxy.tensormap; tensormap.replace",
+        bad=f"{_REPLACE}{_BY_MAP}",
+        good=f"{_REPLACE}fence.proxy.tensormap::generic.release.gpu;\n"
+        f"fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\n{_BY_MAP}",
+    ),
+    _page(
+        Rule.READ_ONLY,
+        (_ERROR, _WARNING),
+        summary="What changes is loaded as read-only",
+        text="`ld.global.nc` may be served by a cache that is not coherent: it is for data that stay "
+        "as they are while the kernel runs. An error where the kernel stored there, a warning after "
+        "an acquire from other work-groups.",
+        source="PTX ISA, ld.global.nc",
+        bad=f"{_POLL}{_READ_ONLY}",
+        good=f"{_POLL}ld.global.b32 %r2, [%rd1];\n",
+    ),
+    _page(
+        Rule.GRID_DEPENDENCY,
+        (_WARNING, _NOTE),
+        summary="Global memory is read before the wait for the grid before",
+        text="A kernel that has `griddepcontrol.wait` may start before the grid that it depends on "
+        "has ended, and reads global memory on a path without the wait. A warning if elsewhere it "
+        "reads by the same pointer after the wait, a note otherwise.",
+        source="PTX ISA, griddepcontrol",
+        bad=f"{_ROLES}{_SIZES}E:\nst.global.b32 [%rd2], %r2;\n",
+        good=f"{_ROLES}griddepcontrol.wait;\n{_SIZES}E:\nst.global.b32 [%rd2], %r2;\n",
+    ),
+    _page(
+        Rule.MBARRIER_SCOPE,
+        (_ERROR,),
+        summary="An mbarrier operation does not reach the threads that it is for",
+        text="An arrival in another CTA does not release at `.cluster` what was stored there, or a "
+        "wait for such an arrival acquires at `.cta`. Without a scope an operation is at `.cta`.",
+        source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem and .scope",
+        bad=f"{_PUSH}{_REMOTE_ARRIVAL.format('')}",
+        good=f"{_PUSH}{_REMOTE_ARRIVAL.format('.release.cluster')}",
+    ),
+    _page(
+        Rule.MBARRIER_INIT,
+        (_WARNING,),
+        summary="An mbarrier may be used before it is initialised",
+        text="Threads use an mbarrier that another thread initialises, with no barrier between. Or an "
+        "mbarrier in use is written as data, with no `mbarrier.inval` before; or a relaxed arrival "
+        "at the cluster's barrier follows an initialisation without `fence.mbarrier_init`.",
+        source="PTX ISA, mbarrier.init, mbarrier.inval, fence.mbarrier_init",
+        bad=f"@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n{_WAIT}",
+        good=f"@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\n{_WAIT}",
+    ),
+    _page(
+        Rule.CLUSTER_BARRIER,
+        (_ERROR, _WARNING),
+        summary="A barrier of the cluster does not order what it should",
+        text="A relaxed arrival at the cluster's barrier after stores that other CTAs read. Or a CTA "
+        "reads of another what all write, frees tensor memory of a pair, or ends after such a "
+        "read, without the cluster's barrier between: a warning.",
+        source="PTX ISA, barrier.cluster",
+        bad=f"{_PUSH}barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
+        good=f"{_PUSH}barrier.cluster.arrive.release;\nbarrier.cluster.wait;\n",
+    ),
+    _page(
+        Rule.MISSING_BARRIER,
+        (_WARNING,),
+        summary="Threads access what others write with no barrier between",
+        text="Threads of a CTA run the same text. Where the addresses show that one accesses what "
+        "another writes, or frees in tensor memory, a barrier has to stand between.",
+        source="PTX ISA, Memory Consistency Model, data races; bar.sync",
+        bad=f"@%p0 {_STORE}ld.shared.b32 %r3, [tile];\nst.global.b32 [%rd1], %r3;\n",
+        good=f"@%p0 {_STORE}bar.sync 0;\nld.shared.b32 %r3, [tile];\nst.global.b32 [%rd1], %r3;\n",
+    ),
+    _page(
+        Rule.MBARRIER_PHASE,
+        (_WARNING,),
+        summary="A wait for one phase of an mbarrier, round after round",
+        text="A loop waits for the same parity in every round, while an arrival in it completes a "
+        "phase in each: from the second round on the wait returns at once, for an older phase.",
+        source="PTX ISA, mbarrier.try_wait.parity",
+        bad=_ROUND.replace("PARITY", "0").replace("NEXT", ""),
+        good=_ROUND.replace("PARITY", "%r10").replace("NEXT", "xor.b32 %r10, %r10, 1;\n"),
+    ),
+    _page(
+        Rule.MBARRIER_WAIT,
+        (_WARNING,),
+        summary="The answer of a wait at an mbarrier is not used",
+        text="`try_wait` and `test_wait` may return before the phase is complete, and say so in a "
+        "predicate. What follows has to wait for that to be true.",
+        source="PTX ISA, mbarrier.test_wait, mbarrier.try_wait",
+        bad=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT.splitlines()[0]}\n",
+        good=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT}",
+    ),
+    _page(
+        Rule.MBARRIER_BYTES,
+        (_WARNING,),
+        summary="An mbarrier expects other bytes than are copied",
+        text="Bulk copies complete bytes on an mbarrier that expects none, so that its phase may "
+        "complete before they have; or it expects others, where all of them are constants of a "
+        "block: it completes too early, or never.",
+        source="PTX ISA, mbarrier, tracking asynchronous operations by tx-count",
+        bad=f"@%p0 {_EXPECT.replace('128', '64')}@%p0 {_BULK_LOAD}{_WAIT}",
+        good=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT}",
+    ),
+    _page(
+        Rule.MBARRIER_ORDER,
+        (_WARNING,),
+        summary="A relaxed operation on an mbarrier does not order what it should",
+        text="An arrival after stores to shared memory, or a wait before loads, is relaxed: who waits "
+        "for the phase need not see the stores.",
+        source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem",
+        bad=f"{_STORE}{_ARRIVE.format('relaxed')}{_WAIT}ld.shared.b32 %r2, [tile+4];\n",
+        good=f"{_STORE}{_ARRIVE.format('release')}{_WAIT}ld.shared.b32 %r2, [tile+4];\n",
+    ),
+    _page(
+        Rule.WGMMA_FENCE,
+        (_ERROR,),
+        summary="A matrix product lacks the fence of its registers",
+        text="The product takes registers that were written since the last `wgmma.fence`, or there "
+        "was none: it may read them before the writes.",
+        source="PTX ISA, wgmma.fence",
+        bad=_PRODUCT,
+        good=f"wgmma.fence.sync.aligned;\n{_PRODUCT}",
+    ),
+    _page(
+        Rule.SURPLUS_PROXY_FENCE,
+        (_NOTE,),
+        summary="A proxy fence can go",
+        text="No access of the one proxy can follow one of the other there; or it is for all memory "
+        "where `.shared::cta` will do.",
+        source=_PROXIES,
+        bad=f"{_STORE}{_PROXY_FENCE}{_PROXY_FENCE}{_BULK_STORE}",
+        good=f"{_STORE}{_PROXY_FENCE}{_BULK_STORE}",
+    ),
+    _page(
+        Rule.SURPLUS_FENCE,
+        (_NOTE,),
+        summary="A fence can go",
+        text="A fence right before or after it does as much.",
+        source="PTX ISA, membar/fence",
+        bad="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\nfence.acq_rel.gpu;\n"
+        "st.relaxed.gpu.global.b32 [%rd2], %r1;\n",
+        good="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
+        "st.relaxed.gpu.global.b32 [%rd2], %r1;\n",
+    ),
+    _page(
+        Rule.SURPLUS_RELEASE,
+        (_NOTE,),
+        summary="A release can be weaker",
+        text="The fence right before the access releases already, or the kernel does nothing before "
+        "it that it could release.",
+        source="PTX ISA, Memory Consistency Model, release patterns",
+        bad="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
+        "st.release.gpu.global.b32 [%rd2], %r1;\n",
+        good="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
+        "st.relaxed.gpu.global.b32 [%rd2], %r1;\n",
+    ),
+    _page(
+        Rule.SURPLUS_ACQUIRE,
+        (_NOTE,),
+        summary="An acquire can be weaker",
+        text="The fence right after the access acquires already, or the kernel does nothing after it "
+        "that would have to be newer.",
+        source="PTX ISA, Memory Consistency Model, acquire patterns",
+        bad="ld.acquire.gpu.global.b32 %r1, [%rd2];\nfence.acq_rel.gpu;\n"
+        "ld.global.b32 %r2, [%rd1];\n",
+        good="ld.relaxed.gpu.global.b32 %r1, [%rd2];\nfence.acq_rel.gpu;\n"
+        "ld.global.b32 %r2, [%rd1];\n",
+    ),
+)
