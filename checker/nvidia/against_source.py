@@ -33,6 +33,7 @@ from fencewright.checker.source.program import (
 )
 from fencewright.lowering.cdna.code.operands.operands import InstructionKind
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.ptx.chip import FORMS, PtxForm
 from fencewright.lowering.ptx.code.addresses import Places
@@ -309,13 +310,7 @@ class _Comparer:
         start, end = home[first.number], home[second.number]
         if start == end and first.number < second.number:
             return True
-        seen, waiting = set[int](), list(blocks[start].successors)
-        while waiting:
-            each = waiting.pop()
-            if each not in seen:
-                seen.add(each)
-                waiting += blocks[each].successors
-        return end in seen
+        return end in graph_of(blocks).reachable_after([start])
 
     def _coherence(self, aligned: _Aligned) -> None:
         """Whether an atomic access is one at its scope."""

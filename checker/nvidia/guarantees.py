@@ -10,8 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fencewright.checker.lifting.nvidia_calls import CALL, call_of
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.effects import Kind, Proxy
-from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, Statement
+from fencewright.lowering.ptx.code.flow import states
+from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
+    CONTROL,
+    SILENT,
+    Statement,
+)
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -132,9 +139,20 @@ def _is_fence(statement: Statement) -> bool:
     return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
 
 
-_State = tuple[int, int, int, int, int, int]
-"""Masks of accesses late at each scope of ``SCOPES``, of strong reads not yet fenced, and of the
-releasing fences that every path has passed."""
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Masks of accesses ``pending`` at each scope of ``SCOPES``, of strong ``reads`` that no acquiring fence
+    has followed, and of the releasing ``fences`` that every path has passed.
+    """
+
+    pending: tuple[int, ...] = (0,) * len(SCOPES)
+    reads: int = 0
+    fences: int = 0
+
+    def join(self, other: "_State") -> "_State":
+        """What is pending on either path, and the fences of both."""
+        pending = tuple(a | b for a, b in zip(self.pending, other.pending, strict=True))
+        return _State(pending, self.reads | other.reads, self.fences & other.fences)
 
 
 def _width(fence: PtxInstruction) -> tuple[int, int]:
@@ -159,8 +177,10 @@ class Lift:
             if releases_at(each.statement) is not None and not each.statement.guard
         ]
         self._fence_bit = {each.number: 1 << n for n, each in enumerate(self._fences)}
-        self._entry = self._fixpoint()
-        self._before = self._states()
+        self._before = {
+            instruction.number: state
+            for instruction, state in states(function, _State(), self._after)
+        }
 
     def lines(self) -> Iterator[Lifted]:
         """What each instruction provides that others could notice."""
@@ -178,7 +198,7 @@ class Lift:
     def late_at(self, each: PtxInstruction, scope: Scope) -> tuple[PtxInstruction, ...]:
         """The accesses before an instruction that no fence of ``scope`` or wider has followed."""
         state = self._before.get(each.number)
-        return () if state is None else self._of_mask(state[SCOPES.index(scope)])
+        return () if state is None else self._of_mask(state.pending[SCOPES.index(scope)])
 
     def _release(
         self, each: PtxInstruction, state: _State | None
@@ -198,12 +218,12 @@ class Lift:
         reach = fence.statement.scope
         assert reach is not None
         at = reach if scope.includes(reach) else scope
-        late = self._of_mask(state[SCOPES.index(at)])
+        late = self._of_mask(state.pending[SCOPES.index(at)])
         return fence, {at: tuple(e for e in late if e is not each)}
 
     def _fence_before(self, state: _State) -> PtxInstruction | None:
         """The widest releasing fence, and of those the last, that every path has passed."""
-        passed = [each for n, each in enumerate(self._fences) if state[5] >> n & 1]
+        passed = [each for n, each in enumerate(self._fences) if state.fences >> n & 1]
         return max(passed, key=_width, default=None)
 
     def _acquired(self) -> dict[int, tuple[PtxInstruction, ...]]:
@@ -212,68 +232,29 @@ class Lift:
         for fence in self.instructions:
             if acquires_at(fence.statement) is None or fence.number not in self._before:
                 continue
-            for read in self._of_mask(self._before[fence.number][4]):
+            for read in self._of_mask(self._before[fence.number].reads):
                 found.setdefault(read.number, []).append(fence)
         return {number: tuple(fences) for number, fences in found.items()}
 
     def _of_mask(self, mask: int) -> tuple[PtxInstruction, ...]:
-        found: list[PtxInstruction] = []
-        while mask:
-            low = mask & -mask
-            found.append(self._seen[low.bit_length() - 1])
-            mask ^= low
-        return tuple(found)
-
-    def _fixpoint(self) -> list[_State | None]:
-        blocks = self.function.blocks
-        entry: list[_State | None] = [None] * len(blocks)
-        entry[0] = (0, 0, 0, 0, 0, 0)
-        waiting = [0]
-        while waiting:
-            number = waiting.pop()
-            state = entry[number]
-            assert state is not None
-            for each in blocks[number].instructions:
-                state = self._after(each, state)
-            for following in blocks[number].successors:
-                before = entry[following]
-                joined = state if before is None else _join(before, state)
-                if joined != before:
-                    entry[following] = joined
-                    waiting.append(following)
-        return entry
-
-    def _states(self) -> dict[int, _State]:
-        found: dict[int, _State] = {}
-        for block, state in zip(self.function.blocks, self._entry, strict=True):
-            if state is None:
-                continue
-            for each in block.instructions:
-                found[each.number] = state
-                state = self._after(each, state)
-        return found
+        return tuple(self._seen[number] for number in bits(mask))
 
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement = each.statement
-        late, reads = list(state[:4]), state[4]
+        pending, reads = state.pending, state.reads
         bit = self._bit.get(each.number, 0)
         if bit:
-            late = [mask | bit for mask in late]
+            pending = tuple(mask | bit for mask in pending)
             if _is_polled(statement):
                 reads |= bit
         if not statement.guard:
             scope = releases_at(statement)
             if scope in SCOPES:
-                at = SCOPES.index(scope) + 1
-                late[:at] = [0] * at
+                upto = SCOPES.index(scope) + 1
+                pending = (0,) * upto + pending[upto:]
             if acquires_at(statement) is not None:
                 reads = 0
-        passed = state[5] | self._fence_bit.get(each.number, 0)
-        return (late[0], late[1], late[2], late[3], reads, passed)
-
-
-def _join(a: _State, b: _State) -> _State:
-    return (a[0] | b[0], a[1] | b[1], a[2] | b[2], a[3] | b[3], a[4] | b[4], a[5] & b[5])
+        return _State(pending, reads, state.fences | self._fence_bit.get(each.number, 0))
 
 
 def _is_seen(statement: Statement) -> bool:

@@ -16,7 +16,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, overlap
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
@@ -148,6 +150,7 @@ class ProxyAnalysis:
         self.places = places
         self.function = places.function
         self.code = self._read()
+        self._graph = graph_of(self.function.blocks)
         self._heard = [
             [each for each in block.instructions if _is_heard(each)]
             for block in self.function.blocks
@@ -266,13 +269,7 @@ class ProxyAnalysis:
 
     def _reached_from(self, start: int) -> frozenset[int]:
         """The instructions of the blocks that a path leads to from a block, which is one of them."""
-        waiting, seen = [start], set[int]()
-        while waiting:
-            number_ = waiting.pop()
-            if number_ not in seen:
-                seen.add(number_)
-                waiting += self.function.blocks[number_].successors
-        blocks = (self.function.blocks[number_] for number_ in seen)
+        blocks = map(self.function.blocks.__getitem__, self._graph.reachable([start]))
         return frozenset(each.number for block in blocks for each in block.instructions)
 
     # The fixpoint
@@ -298,33 +295,24 @@ class ProxyAnalysis:
     def _fixpoint(
         self, counted: set[int], guard: str | None, guards: set[str], anything: bool
     ) -> list[Owed]:
-        blocks = self.function.blocks
-        entry: list[_State | None] = [None] * len(blocks)
-        entry[0] = _EMPTY
         mail: dict[int, _State] = {}
-        waiting = [0]
-        while waiting:
-            number_ = waiting.pop()
-            block = blocks[number_]
-            state = entry[number_]
-            assert state is not None
-            news = False
+        is_sent = True
+
+        def after(number_: int, state: _State) -> _State:
+            nonlocal is_sent
             for each in self._heard[number_]:
                 state, sent = self._step(each, state, counted, mail)
-                news |= sent
-            for following in block.successors:
-                before = entry[following]
-                joined = state if before is None else before.join(state)
-                if joined != before:
-                    entry[following] = joined
-                    waiting.append(following)
-            if news:
-                waiting += [n for n, known in enumerate(entry) if known is not None]
+                is_sent |= sent
+            return state
+
+        entry = {0: _EMPTY}
+        # Mail comes to other places than the next: all is solved further until no more is sent.
+        while is_sent:
+            is_sent = False
+            entry = solve(self._graph, entry, after, _State.join)
         owed: list[Owed] = []
-        for heard, state in zip(self._heard, entry, strict=True):
-            if state is None:
-                continue
-            for each in heard:
+        for number_, state in sorted(entry.items()):
+            for each in self._heard[number_]:
                 mine = each.statement.guard if each.statement.guard in guards else None
                 if mine == guard:
                     owed += self._owed(each, state)

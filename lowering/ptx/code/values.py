@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.value import Apply, Const, Param, Thread, Value, ValueTable
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import SILENT, Statement, names_in, number
@@ -242,13 +244,13 @@ class Elections:
     def __init__(self, places: Places, values: Values):
         self.values = values
         blocks = places.function.blocks
-        after = _postdominators([each.successors for each in blocks])
+        graph = graph_of(blocks)
+        after = _postdominators(graph)
         self.block_of = {
             each.number: n for n, block in enumerate(blocks) for each in block.instructions
         }
-        self._elected: Mapping[int, bool] = {}
-        elected = [False] * len(blocks)
-        controls: list[set[int]] = [set() for _ in blocks]
+        elected: set[int] = set()
+        controlled: dict[int, set[int]] = {number_: set() for number_ in graph.nodes}
         for number_, block in enumerate(blocks):
             last = block.instructions[-1].statement if block.instructions else None
             if last is None or len(block.successors) < 2:
@@ -257,40 +259,24 @@ class Elections:
             for target in block.successors:
                 for each in bits(after[target]):
                     if each != number_ and not after[number_] >> each & 1:
-                        controls[each].add(number_)
-                        elected[each] = elected[each] or splits
-        grown = True
-        while grown:
-            grown = False
-            for number_, by in enumerate(controls):
-                if not elected[number_] and any(elected[each] for each in by):
-                    elected[number_] = grown = True
-        self._elected = dict(enumerate(elected))
+                        controlled[number_].add(each)
+                        if splits:
+                            elected.add(each)
+        control = Graph(graph.nodes, {n: tuple(targets) for n, targets in controlled.items()})
+        self._elected = control.reachable(elected)
 
     def is_elected(self, number_: int, guard: str) -> bool:
         """Whether an instruction is for some threads alone."""
-        return self._elected[self.block_of[number_]] or self._splits(guard)
+        return self.block_of[number_] in self._elected or self._splits(guard)
 
     def _splits(self, guard: str) -> bool:
         value = self.values.of(guard.removeprefix("!")) if guard else None
         return value is not None and value.varies and not value.is_opaque
 
 
-def _postdominators(successors: list[tuple[int, ...]]) -> list[int]:
-    """By block, those that every way to an end goes through, itself among them."""
-    every = (1 << len(successors)) - 1
-    found = [every if targets else 1 << n for n, targets in enumerate(successors)]
-    grown = True
-    while grown:
-        grown = False
-        for number_ in reversed(range(len(successors))):
-            targets = successors[number_]
-            if not targets:
-                continue
-            common = every
-            for each in targets:
-                common &= found[each]
-            common |= 1 << number_
-            if common != found[number_]:
-                found[number_], grown = common, True
-    return found
+def _postdominators(graph: Graph[int]) -> list[int]:
+    """By block, those that every way to an end goes through, itself among them; all if no way does."""
+    every = (1 << len(graph.nodes)) - 1
+    ends = {block: 0 for block in graph.nodes if not graph.successors[block]}
+    after = solve(graph.backward, ends, lambda block, mask: mask | 1 << block, int.__and__)
+    return [after.get(block, every) | 1 << block for block in graph.nodes]
