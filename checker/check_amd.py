@@ -14,7 +14,7 @@ from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.lifting.amd_calls import calls_of, inlined
-from fencewright.checker.lifting.text import UnliftableError
+from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.vocabulary import L2PerAgent

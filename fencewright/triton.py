@@ -93,7 +93,7 @@ def may_gain(llvm_ir: str, target: str, features: tuple[str, ...], facts: tuple[
 @cache
 def _scopes_of_waits(target: str, features: tuple[str, ...]) -> frozenset[str | None]:
     """LLVM's names of the scopes at which a fence only waits."""
-    from fencewright.lowering.llvm_architecture import ARCHITECTURES
+    from fencewright.lowering.llvm.architecture import ARCHITECTURES
     from fencewright.lowering.lower import lower
     from fencewright.lowering.targets import backend_of
 

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.facts import facts_for, may_store_through
-from fencewright.lowering.llvm_architecture import ARCHITECTURES
+from fencewright.lowering.llvm.architecture import ARCHITECTURES
 from fencewright.lowering.sequence import Target, UnsupportedError
 from fencewright.lowering.targets import backend_of, options_of, several
 from fencewright.lowering.vocabulary import Fact

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from fencewright.checker.check_amd import scoped_with_calls
 from fencewright.checker.findings.finding import Level
 from fencewright.checker.lifting.amd_calls import callees
-from fencewright.checker.lifting.text import UnliftableError
+from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.arguments import ToolArguments

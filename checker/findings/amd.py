@@ -2,7 +2,7 @@
 
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.findings.page import Example, RulePage
-from fencewright.lowering.llvm_architecture import CDNA
+from fencewright.lowering.llvm.architecture import CDNA
 
 _ERROR, _WARNING, _NOTE = Level
 _ISA = "MI300 ISA 4.4, wait counters"

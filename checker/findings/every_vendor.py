@@ -2,7 +2,7 @@
 
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.findings.page import Example, RulePage
-from fencewright.lowering.llvm_architecture import CDNA, PTX
+from fencewright.lowering.llvm.architecture import CDNA, PTX
 
 _ERROR, _WARNING, _NOTE = Level
 _BOTH = (CDNA, PTX)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fencewright.checker.findings.finding import Level, Rule
-from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
+from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 
 _PTX_HEAD = """.version 8.6
 .target {chip}

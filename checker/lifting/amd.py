@@ -12,9 +12,8 @@ comparing and lowering, and not for running.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from fencewright.checker.amd.accesses import (
@@ -26,11 +25,31 @@ from fencewright.checker.amd.accesses import (
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.spins import spins_of
 from fencewright.checker.amd.state import Code, State
-from fencewright.checker.lifting.text import Arguments, UnliftableError
+from fencewright.checker.lifting.writer import (
+    BEFORE,
+    ZERO,
+    Access,
+    Arguments,
+    Block,
+    Branch,
+    Computation,
+    Definition,
+    UnliftableError,
+    Value,
+    function_text,
+    labels_of,
+    loaded_by,
+    reaching_definitions,
+)
+from fencewright.checker.lifting.writer import Operation as Written
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
-from fencewright.lowering.cdna.code.flow import Block, Flow, Step
+from fencewright.lowering.cdna.code.flow import Block as MachineBlock
+from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Operand, Registers
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 
 _O = OperationKind
@@ -97,7 +116,7 @@ def _form(operation: Operation) -> _Form:
 
 def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
     """The function as one ``func.func``; raises ``UnliftableError`` for what cannot be said."""
-    return _Writer(lifted, entries).text()
+    return _Reader(lifted, entries).text()
 
 
 _OUT = (InstructionKind.CALL, InstructionKind.SUBROUTINE, InstructionKind.UNKNOWN)
@@ -114,15 +133,17 @@ class _Fence:
 _Item = _Fence | Operation
 
 
-class _Writer:
+class _Reader:
     def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
         self.lifted = lifted
         self.code = lifted.code
         self.scopes = lifted.mode.scopes
         self.entries = entries
         self.arguments = Arguments()
-        self.labels = _labels(self.code.flow)
-        self.sources = _reaching(self.code, entries, self.labels)
+        steps = [step for block in self.code.flow.blocks for step in block.steps]
+        lines = [step.instruction.line for step in steps]
+        self.labels = dict(zip(map(id, steps), labels_of(lines), strict=True))
+        self.sources = self._sources()
         self.flags = self._flags()
         if self.code.flow.is_called:
             raise UnliftableError(0, "it is called, and what its caller did is not known")
@@ -144,10 +165,8 @@ class _Writer:
 
     def text(self) -> str:
         """The function."""
-        body = [line for number in self.items for line in self._block(number)]
-        head = self.arguments.head(self.code.flow.function.name)
-        # Nothing may branch to the first block of a function.
-        return "\n".join([head, "  %zero = arith.constant 0 : i32", "  cf.br ^b0", *body, "}"])
+        blocks = map(self._block, self.items)
+        return function_text(self.code.flow.function.name, self.arguments, blocks, {ZERO: 0})
 
     def _items(self, number: int) -> Iterator[_Item]:
         """The accesses, barriers and fences of a block, in order."""
@@ -191,21 +210,22 @@ class _Writer:
             yield _Fence(Ordering.RELEASE, Scope.CLUSTER)
         yield last
 
-    def _block(self, number: int) -> Iterator[str]:
-        yield f"^b{number}:"
-        for item in self.items[number]:
-            if isinstance(item, _Fence):
-                yield f"  scoped.fence {item.ordering} {item.scope}"
-            elif _meets(item):
-                yield f"  scoped.barrier relaxed {Scope.CLUSTER}"
-            elif item.kind is _O.BARRIER:
-                ordered = self.lifted.releases(item) is not None
-                yield f"  scoped.barrier {'' if ordered else 'relaxed '}{Scope.WORKGROUP}"
-            else:
-                if self._is_after_stores(item):
-                    yield f"  scoped.fence {Ordering.SEQ_CST} {item.scope}"
-                yield self._access(item)
-        yield from self._end(number, self.code.flow.blocks[number])
+    def _block(self, number: int) -> Block:
+        operations = [written for item in self.items[number] for written in self._written(item)]
+        return Block(str(number), operations, self._end(number, self.code.flow.blocks[number]))
+
+    def _written(self, item: _Item) -> Iterator[Written]:
+        if isinstance(item, _Fence):
+            yield f"scoped.fence {item.ordering} {item.scope}"
+        elif _meets(item):
+            yield f"scoped.barrier relaxed {Scope.CLUSTER}"
+        elif item.kind is _O.BARRIER:
+            ordered = self.lifted.releases(item) is not None
+            yield f"scoped.barrier {'' if ordered else 'relaxed '}{Scope.WORKGROUP}"
+        else:
+            if self._is_after_stores(item):
+                yield f"scoped.fence {Ordering.SEQ_CST} {item.scope}"
+            yield self._access(item)
 
     # Fences
 
@@ -235,27 +255,22 @@ class _Writer:
 
     # Accesses
 
-    def _access(self, operation: Operation) -> str:
+    def _access(self, operation: Operation) -> Access:
         form = _form(operation)
-        pointer, pointer_type = self._pointer(operation)
-        ordering = self._ordering(operation)
-        how = ordering if ordering is Ordering.WEAK else f"{ordering} {operation.scope}"
-        line = self._label(operation)
+        label = self._label(operation)
+        pointer, ordering = self._pointer(operation), self._ordering(operation)
         if operation.kind in (_O.LOAD, _O.SCALAR_LOAD):
-            return f"  %v{line} = scoped.load {how} {pointer} : {pointer_type} -> {form.type}"
-        value = self.arguments.value(f"x{line}", form.type)
+            return Access(Kind.LOAD, label, ordering, operation.scope, pointer, form.type)
+        value = self.arguments.value(f"x{label}", form.type).name
+        written = Access(Kind.STORE, label, ordering, operation.scope, pointer, form.type, value)
         if operation.kind is _O.STORE:
-            return f"  scoped.store {how} {value}, {pointer} : {form.type}, {pointer_type}"
-        types = f"{pointer_type}, {form.type}"
+            return written
         if form.kind is not None:
-            return f"  %v{line} = scoped.atomic_rmw {form.kind} {how} {pointer}, {value} : {types}"
-        compare = self.arguments.value(f"c{line}", form.type)
-        failure = Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
-        words = f"{ordering} {failure} {operation.scope}"
-        values = f"{pointer}, {compare}, {value}"
-        return f"  %v{line}, %ok{line} = scoped.cmpxchg {words} {values} : {types}"
+            return replace(written, kind=Kind.RMW, rmw=form.kind)
+        compared = self.arguments.value(f"c{label}", form.type).name
+        return replace(written, kind=Kind.RMW, compared=compared)
 
-    def _pointer(self, operation: Operation) -> tuple[str, str]:
+    def _pointer(self, operation: Operation) -> Value:
         """The argument that stands for an address."""
         space, step = operation.space, operation.step
         assert step is not None
@@ -264,9 +279,31 @@ class _Writer:
         if space is AddressSpace.CONSTANT:
             space = AddressSpace.GLOBAL
         where = tuple(map(str, _address(step)))
-        offsets = [each for each in step.instruction.modifiers if each.startswith("offset")]
+        offsets = [word for word in step.instruction.modifiers if word.startswith("offset")]
         key = (*where, *offsets, self.sources.get(id(step)))
         return self.arguments.pointer(key, space.number)
+
+    def _sources(self) -> Mapping[int, tuple[frozenset[str], ...]]:
+        """By the ``id`` of a step that accesses memory, where the registers of its address come from."""
+        blocks = self.code.flow.blocks
+        accesses = {
+            self.labels[id(step)]: step
+            for number in self.entries
+            for step, operation in self.code.counted[number]
+            if operation is not None and step.effects.space is not None
+        }
+        definitions = [[*map(self._definition, block.steps)] for block in blocks]
+        return {
+            id(accesses[label]): tuple(
+                known.get(name, BEFORE) for name in _registers(accesses[label])
+            )
+            for label, known in reaching_definitions(graph_of(blocks), definitions)
+            if label in accesses
+        }
+
+    def _definition(self, step: Step) -> Definition:
+        is_wait = step.effects.kind is InstructionKind.WAIT
+        return Definition(self.labels[id(step)], () if is_wait else step.effects.defines)
 
     def _ordering(self, operation: Operation) -> Ordering:
         if operation.kind is not _O.ATOMIC and not self._is_atomic(operation):
@@ -305,44 +342,43 @@ class _Writer:
 
     # Control flow
 
-    def _end(self, number: int, block: Block) -> Iterator[str]:
+    def _end(self, number: int, block: MachineBlock) -> Branch:
         targets = block.successors
         if not targets:
             last = block.steps[-1] if block.steps else None
             if last is None or last.effects.kind is not InstructionKind.END:
                 line = last.instruction.line if last else 0
                 raise UnliftableError(line, "where the code goes on is not known")
-            yield "  func.return"
-            return
-        first, *others = targets
-        if all(each == first for each in others):
-            yield f"  cf.br ^b{first}"
-            return
-        if len(others) > 1:
+            return Branch()
+        names = tuple(map(str, dict.fromkeys(targets)))
+        if len(names) == 1:
+            return Branch(names)
+        if len(targets) > 2:
             raise _unlifted(block.steps[-1], "a branch to more than two places")
-        line = self.labels[id(block.steps[-1])]
-        value, kind = self._condition(number, block)
-        other = self.arguments.value(f"b{line}", kind) if value != f"%b{line}" else "%zero"
-        yield f"  %t{line} = arith.cmpi ne, {value}, {other} : {kind}"
-        yield f"  cf.cond_br %t{line}, ^b{first}, ^b{others[0]}"
+        # Without an instruction it is the choice of hardware between the two beginnings of a kernel.
+        label = self.labels[id(block.steps[-1])] if block.steps else "entry"
+        loaded = self._loaded(number, block)
+        return Branch(names, self.arguments.condition(label, loaded, f"b{label}"))
 
-    def _condition(self, number: int, block: Block) -> tuple[str, str]:
-        """What a branch depends on: the last load of its block that leads to it, or an argument."""
+    def _loaded(self, number: int, block: MachineBlock) -> Value | None:
+        """The last load of a block that its branch depends on."""
         of_step = {id(step): operation for step, operation in self.code.counted[number]}
-        wanted = set(block.steps[-1].effects.uses)
-        for step in reversed(block.steps[:-1]):
-            effects = step.effects
-            if wanted.isdisjoint(effects.defines):
-                continue
-            operation = of_step.get(id(step))
-            if operation is not None and operation.kind is _O.LOAD:
-                kind = _form(operation).type
-                if kind in ("i32", "i64"):
-                    return f"%v{self._label(operation)}", kind
-            if effects.kind in (InstructionKind.LOAD, InstructionKind.ATOMIC):
-                continue
-            wanted.update(each for each in effects.uses if not each.startswith("exec"))
-        return self.arguments.value(f"b{self.labels[id(block.steps[-1])]}", "i32"), "i32"
+        if not block.steps:
+            return None
+        *before, branch = block.steps
+        computations = (self._computation(step, of_step.get(id(step))) for step in reversed(before))
+        return loaded_by(computations, branch.effects.uses)
+
+    def _computation(self, step: Step, operation: Operation | None) -> Computation:
+        effects = step.effects
+        loaded: Mapping[str, Value] = {}
+        if operation is not None and operation.kind is _O.LOAD:
+            value = Value(f"%v{self._label(operation)}", _form(operation).type)
+            loaded = dict.fromkeys(effects.defines, value)
+        if effects.kind in (InstructionKind.LOAD, InstructionKind.ATOMIC):
+            return effects.defines, (), loaded
+        uses = [name for name in effects.uses if not name.startswith("exec")]
+        return effects.defines, uses, loaded
 
     def _label(self, operation: Operation) -> str:
         """What the values of an operation are called by."""
@@ -376,6 +412,12 @@ def _unlifted(step: Step, why: str) -> UnliftableError:
     return UnliftableError(step.instruction.line, f"{step.instruction.text}: {why}")
 
 
+def _registers(step: Step) -> list[str]:
+    """The registers of the operands that make an address."""
+    operands = (operand for operand in _address(step) if isinstance(operand, Registers))
+    return [name for operand in operands for name in operand.names]
+
+
 def _address(step: Step) -> list[Operand]:
     """The operands that make an address, by the format of the instruction."""
     operands = list(step.instruction.operands)
@@ -388,70 +430,9 @@ def _address(step: Step) -> list[Operand]:
     return [operands[results]]
 
 
-def _labels(flow: Flow) -> Mapping[int, str]:
-    """By the ``id`` of each step its line, numbered where several copies of a function have it."""
-    steps = [step for block in flow.blocks for step in block.steps]
-    copies = Counter(step.instruction.line for step in steps)
-    seen = Counter[int]()
-    labels: dict[int, str] = {}
-    for step in steps:
-        line = step.instruction.line
-        seen[line] += 1
-        labels[id(step)] = f"{line}_{seen[line]}" if copies[line] > 1 else str(line)
-    return labels
-
-
-Sources = dict[str, frozenset[str]]
-"""The steps, by their labels, at which a register may have got its value; "": before the function."""
-
-_BEFORE: frozenset[str] = frozenset({""})
-
-
-def _reaching(
-    code: Code, entries: Mapping[int, State], labels: Mapping[int, str]
-) -> dict[int, tuple[object, ...]]:
-    """By the ``id`` of a step that accesses memory, where the registers of its address come from."""
-    known: dict[int, Sources] = {0: {}}
-    work = [0]
-    while work:
-        number = work.pop()
-        now = dict(known[number])
-        for step in code.flow.blocks[number].steps:
-            _define(now, step, labels)
-        for target in code.flow.blocks[number].successors:
-            before = known.get(target)
-            merged = now if before is None else _merged(before, now)
-            if merged != before:
-                known[target] = dict(merged)
-                work.append(target)
-    found: dict[int, tuple[object, ...]] = {}
-    for number in entries:
-        now = dict(known[number])
-        accesses = {id(step) for step, each in code.counted[number] if each is not None}
-        for step in code.flow.blocks[number].steps:
-            if id(step) in accesses and step.effects.space is not None:
-                names = [
-                    name
-                    for operand in _address(step)
-                    if isinstance(operand, Registers)
-                    for name in operand.names
-                ]
-                found[id(step)] = tuple(now.get(name, _BEFORE) for name in names)
-            _define(now, step, labels)
-    return found
-
-
-def _define(now: Sources, step: Step, labels: Mapping[int, str]) -> None:
-    if step.effects.kind is not InstructionKind.WAIT:
-        for register in step.effects.defines:
-            now[register] = frozenset({labels[id(step)]})
-
-
-def _merged(mine: Sources, its: Sources) -> Sources:
-    return {
-        register: mine.get(register, _BEFORE) | its.get(register, _BEFORE)
-        for register in mine.keys() | its.keys()
-    }
+_Paths = tuple[int, ...]
+"""The operations, as bits, that some path to a place leads through; then, for each scope, those past
+no release fence of it; then those past no acquire fence."""
 
 
 class _Unfenced:
@@ -466,53 +447,44 @@ class _Unfenced:
         self._released: dict[int, int] = {}
         self._acquired: dict[int, int] = {}
         self.scopes = code.mode.scopes
-        nothing = (0,) * len(self.scopes)
-        known: dict[int, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
-            number: (0, nothing, nothing) for number in items
-        }
-        work = list(items)
-        while work:
-            number = work.pop()
-            before, released, acquired = (
-                known[number][0],
-                list(known[number][1]),
-                list(known[number][2]),
-            )
+        nothing = (0,) * (1 + 2 * len(self.scopes))
+        start: dict[int, _Paths] = dict.fromkeys(items, nothing)
+        entries = solve(
+            graph_of(code.flow.blocks),
+            start,
+            lambda number, paths: self._after(paths, items[number]),
+            lambda known, coming: tuple(a | b for a, b in zip(known, coming, strict=True)),
+        )
+        for number, paths in entries.items():
             for item in items[number]:
-                if isinstance(item, _Fence):
-                    which = released if item.ordering.releases else acquired
-                    for rank, scope in enumerate(self.scopes):
-                        which[rank] = 0 if item.scope.includes(scope) else which[rank]
-                    continue
-                self._see(item, before, released, acquired)
-                before |= item.bit
-                released = [bits | item.bit for bits in released]
-                acquired = [bits | item.bit for bits in acquired]
-            for target in code.flow.blocks[number].successors:
-                mine = known[target]
-                merged = (
-                    mine[0] | before,
-                    tuple(a | b for a, b in zip(mine[1], released, strict=True)),
-                    tuple(a | b for a, b in zip(mine[2], acquired, strict=True)),
-                )
-                if merged != mine:
-                    known[target] = merged
-                    work.append(target)
+                if isinstance(item, Operation):
+                    self._see(item, paths)
+                paths = self._after(paths, (item,))
 
-    def _see(
-        self, operation: Operation, before: int, released: Sequence[int], acquired: Sequence[int]
-    ) -> None:
-        number = operation.number
+    def _after(self, paths: _Paths, items: Iterable[_Item]) -> _Paths:
+        known = [*paths]
+        for item in items:
+            if not isinstance(item, _Fence):
+                known = [bits | item.bit for bits in known]
+                continue
+            first = 1 if item.ordering.releases else 1 + len(self.scopes)
+            for rank, scope in enumerate(self.scopes, first):
+                known[rank] = 0 if item.scope.includes(scope) else known[rank]
+        return tuple(known)
+
+    def _see(self, operation: Operation, paths: _Paths) -> None:
+        number, before = operation.number, paths[0]
+        released, acquired = paths[1:], paths[1 + len(self.scopes) :]
         self.before[number] = before
         if operation.scope in self.scopes:
             rank = self.scopes.index(operation.scope)
             self._released[number] = released[rank] & ~operation.bit
         if operation.kind.reads:
-            for each in self.code.those(before & self.code.reads & ~operation.bit):
-                if each.scope in self.scopes and (
-                    acquired[self.scopes.index(each.scope)] & each.bit
+            for read in self.code.those(before & self.code.reads & ~operation.bit):
+                if read.scope in self.scopes and (
+                    acquired[self.scopes.index(read.scope)] & read.bit
                 ):
-                    self._acquired[each.number] = self._acquired.get(each.number, 0) | operation.bit
+                    self._acquired[read.number] = self._acquired.get(read.number, 0) | operation.bit
 
     def release(self, operation: Operation) -> bool:
         """Whether accesses before a write come to it past no release fence of its scope."""

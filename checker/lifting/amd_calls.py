@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from fencewright.checker.lifting.text import callee
+from fencewright.checker.lifting.calls import callee
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step, flow_of, is_return
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import (
@@ -20,6 +20,8 @@ from fencewright.lowering.cdna.code.text import (
     Operand,
     Registers,
 )
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import graph_of
 
 _SYMBOL = re.compile(r'"?([\w$.]+)"?@(rel|abs|gotpcrel)(?:32@(?:lo|hi)|64)?(?:[+-]\d+)?')
 _TABLE = "gotpcrel"
@@ -46,19 +48,21 @@ def calls_of(flow: Flow) -> dict[int, Call]:
     """The calls of a function by line, and the jumps to functions that are known."""
     if not flow.blocks:
         return {}
-    entries: dict[int, Symbols] = {0: {}}
-    work = [0]
-    while work:
-        number = work.pop()
-        leaving = dict(entries[number])
+
+    def transfer(number: int, entering: Symbols) -> Symbols:
+        leaving = dict(entering)
         for step in flow.blocks[number].steps:
             _transfer(leaving, step)
-        for target in flow.blocks[number].successors:
-            known = entries.get(target)
-            joined = leaving if known is None else dict(known.items() & leaving.items())
-            if joined != known:
-                entries[target] = dict(joined)
-                work.append(target)
+        return leaving
+
+    # A register holds an address for certain if it is the same one on all paths.
+    start: dict[int, Symbols] = {0: {}}
+    entries = solve(
+        graph_of(flow.blocks),
+        start,
+        transfer,
+        lambda known, coming: dict(known.items() & coming.items()),
+    )
     return {
         line: call
         for number, symbols in entries.items()

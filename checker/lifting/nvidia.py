@@ -10,11 +10,32 @@ lowering, and not for running.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from fencewright.checker.lifting.nvidia_calls import inlined
-from fencewright.checker.lifting.text import TYPE_OF_SIZE, Arguments, UnliftableError
-from fencewright.lowering.code.effects import Access, Proxy
+from fencewright.checker.lifting.writer import (
+    TYPE_OF_SIZE,
+    ZERO,
+    Access,
+    Arguments,
+    Block,
+    Branch,
+    Comparison,
+    Definition,
+    Definitions,
+    Operation,
+    UnliftableError,
+    Value,
+    choice,
+    function_text,
+    labels_of,
+    loaded_by,
+    reaching_definitions,
+)
+from fencewright.lowering.code.effects import Access as PtxAccess
+from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
@@ -52,120 +73,116 @@ def ptx_to_scoped(module: PtxFile, function: PtxFunction) -> str:
     """The function as one ``func.func``; raises ``UnliftableError`` for what cannot be said."""
     if not function.is_entry:
         raise UnliftableError(0, "it is called, and what its caller did is not known")
-    return _Writer(module, inlined(module, function)).text()
+    return _Reader(module, inlined(module, function)).text()
 
 
-class _Writer:
+class _Reader:
     def __init__(self, module: PtxFile, function: PtxFunction):
         self.function = function
         self.places = Places(module, function)
         self.arguments = Arguments()
-        self.sources = _reaching(function, self.places)
-        self.labels = _labels(function)
-        self.blocks = _reachable(function)
-        self.cyclic = _in_cycles(function)
+        self.labels = labels_of([each.line for each in function.instructions])
+        self.graph = graph_of(function.blocks)
+        self.sources = self._sources()
         self.threads = function.threads
-        self.constants = {"%zero": "  %zero = arith.constant 0 : i32"}
-        # Of the block that is being written, the registers that hold what it has loaded.
-        self.loaded: dict[str, tuple[str, str]] = {}
+        self.constants = {ZERO: 0}
+        # Of the block that is being read, the registers that hold what it has loaded.
+        self.loaded: dict[str, Value] = {}
+
+    def _sources(self) -> Mapping[int, Definitions]:
+        """For each instruction, where the registers that are written more than once have values from."""
+        several = {name for name, written in self.places.written.items() if written is None}
+        if not several:
+            return {each.number: {} for each in self.function.instructions}
+
+        def definition(each: PtxInstruction) -> Definition:
+            registers = tuple(name for name in each.statement.defines if name in several)
+            return Definition(str(each.number), registers, bool(each.statement.guard))
+
+        blocks = [[*map(definition, block.instructions)] for block in self.function.blocks]
+        reaching = reaching_definitions(self.graph, blocks)
+        return {int(label): dict(known) for label, known in reaching}
 
     def text(self) -> str:
         """The function."""
         function = self.function
-        body = [line for block in self.blocks for line in self._block(block)]
-        said = ["gpu.kernel"]
+        attributes = ["gpu.kernel"]
         if self.threads is not None:
             sizes = ", ".join(map(str, self.threads))
-            said.append(f"gpu.known_block_size = array<i32: {sizes}>")
-        head = self.arguments.head(function.name, f"attributes {{{', '.join(said)}}} ")
-        # Nothing may branch to the first block of a function.
-        return "\n".join([head, *self.constants.values(), "  cf.br ^b0", *body, "}"])
+            attributes.append(f"gpu.known_block_size = array<i32: {sizes}>")
+        reachable = self.graph.reachable({0})
+        blocks = (
+            block
+            for each in function.blocks
+            if each.number in reachable
+            for block in self._blocks(each)
+        )
+        listed = f"attributes {{{', '.join(attributes)}}} "
+        return function_text(function.name, self.arguments, blocks, self.constants, listed)
 
     # Control flow
 
-    def _block(self, block: PtxBlock) -> Iterator[str]:
+    def _blocks(self, block: PtxBlock) -> Iterator[Block]:
+        """A block, in parts where an instruction has a guard: it stands in a block of its own."""
         self.loaded = {}
-        yield f"^b{block.number}:"
+        name = str(block.number)
+        operations: list[Operation] = []
         for each in block.instructions:
             statement = each.statement
             if statement.kind in CONTROL:
-                yield from self._end(block, each)
+                yield from self._end(block, each, name, operations)
                 return
-            lines = list(self._instruction(each))
-            if not statement.guard or not lines:
-                yield from lines
+            own = list(self._instruction(each))
+            if not statement.guard or not own:
+                operations += own
                 if not statement.guard:
                     self._forget(statement)
                     self._remember(each)
                 continue
-            taken, after = (
-                f"^b{block.number}_{word}{self.labels[each.number]}" for word in ("if", "then")
-            )
-            yield from self._branch(block, each, taken, after)
-            yield f"{taken}:"
-            yield from lines
-            yield f"  cf.br {after}"
-            yield f"{after}:"
+            label = self.labels[each.number]
+            taken, after = f"{block.number}_if{label}", f"{block.number}_then{label}"
+            yield Block(name, operations, self._branch(block, each, taken, after))
+            yield Block(taken, own, Branch((after,)))
+            name, operations = after, []
             self._forget(statement)
         if not block.successors:
             line = block.instructions[-1].line if block.instructions else self.function.line
             raise UnliftableError(line, "where the code goes on is not known")
-        yield f"  cf.br ^b{block.successors[0]}"
+        yield Block(name, operations, Branch((str(block.successors[0]),)))
 
-    def _end(self, block: PtxBlock, end: PtxInstruction) -> Iterator[str]:
-        """What a block ends with: a return, a branch, or a choice of them."""
-        statement, targets = end.statement, [f"^b{each}" for each in block.successors]
+    def _end(
+        self, block: PtxBlock, end: PtxInstruction, name: str, operations: Sequence[Operation]
+    ) -> Iterator[Block]:
+        """The last part of a block, with its return, its branch, or a choice of them."""
+        statement, targets = end.statement, [*map(str, block.successors)]
         if statement.operation in _ENDS:
             if not statement.guard:
-                yield "  func.return"
+                yield Block(name, operations, Branch())
                 return
-            taken = f"^b{block.number}_end"
-            yield from self._branch(block, end, taken, targets[0])
-            yield f"{taken}:"
-            yield "  func.return"
-            return
-        if not targets:
+            taken = f"{block.number}_end"
+            yield Block(name, operations, self._branch(block, end, taken, targets[0]))
+            yield Block(taken, (), Branch())
+        elif not targets:
             raise UnliftableError(end.line, "where the code goes on is not known")
-        if len(targets) == 1:
-            yield f"  cf.br {targets[0]}"
+        elif len(targets) == 1:
+            yield Block(name, operations, Branch((targets[0],)))
         elif len(targets) == 2 and statement.guard:
-            yield from self._branch(block, end, targets[0], targets[1])
+            yield Block(name, operations, self._branch(block, end, *targets))
         else:
-            yield from self._choice(block, end, targets)
+            yield from choice(self.arguments, name, operations, self.labels[end.number], targets)
 
-    def _choice(
-        self, block: PtxBlock, end: PtxInstruction, targets: Sequence[str]
-    ) -> Iterator[str]:
-        """A jump to one of several places, as a row of questions."""
-        label = self.labels[end.number]
-        for n, target in enumerate(targets[:-1]):
-            last = n == len(targets) - 2
-            other = targets[-1] if last else f"^b{block.number}_or{n}"
-            asked = self.arguments.value(f"b{label}_{n}", "i32")
-            yield f"  %t{label}_{n} = arith.cmpi ne, {asked}, %zero : i32"
-            yield f"  cf.cond_br %t{label}_{n}, {target}, {other}"
-            if not last:
-                yield f"{other}:"
-
-    def _branch(
-        self, block: PtxBlock, each: PtxInstruction, taken: str, other: str
-    ) -> Iterator[str]:
+    def _branch(self, block: PtxBlock, each: PtxInstruction, taken: str, other: str) -> Branch:
         """A branch to ``taken`` where the guard of an instruction holds."""
         guard = each.statement.guard
         register = guard.lstrip("!")
         targets = (other, taken) if guard.startswith("!") else (taken, other)
-        name = self._query(register)
-        if name is None:
-            name = f"%t{self.labels[each.number]}"
-            yield f"  {name} = {self._condition(block, each, register)}"
-        yield f"  cf.cond_br {name}, {', '.join(targets)}"
+        answer = self.loaded.get(register)
+        if answer is not None and answer.type == "i1":
+            # That of an mbarrier.
+            return Branch(targets, answer.name)
+        return Branch(targets, self._condition(block, each, register))
 
-    def _query(self, register: str) -> str | None:
-        """The answer of an mbarrier, if that is what a predicate is."""
-        name, kind = self.loaded.get(register, ("", ""))
-        return name if kind == "i1" else None
-
-    def _condition(self, block: PtxBlock, each: PtxInstruction, register: str) -> str:
+    def _condition(self, block: PtxBlock, each: PtxInstruction, register: str) -> Comparison:
         """What a predicate is: a comparison of what the block has loaded, or an argument."""
         label = self.labels[each.number]
         before = [e for e in block.instructions if e.number < each.number]
@@ -174,17 +191,24 @@ class _Writer:
             compared = self._comparison(made.statement, label)
             if compared is not None:
                 return compared
-            found = self._leads_to(before, made)
-            if found is not None:
-                name, kind = found
-                return f"arith.cmpi ne, {name}, {self.arguments.value(f'b{label}', kind)} : {kind}"
-        asked = self.arguments.value(self._question(register, label), "i32")
-        return f"arith.cmpi ne, {asked}, %zero : i32"
+            # An address is not followed.
+            computations = (
+                (e.statement.defines, () if e.statement.accesses else e.statement.uses, self.loaded)
+                for e in reversed(before)
+                if e.number < made.number
+            )
+            loaded = loaded_by(computations, made.statement.uses)
+            if loaded is not None:
+                return self.arguments.condition(label, loaded, "")
+        return self.arguments.condition(label, None, self._question(register, label))
 
     def _question(self, register: str, label: str) -> str:
         """The argument for a predicate: one for all branches by it if no loop computes it anew."""
         made = self.places.written.get(register)
-        if made is None or self._block_of(made) in self.cyclic or made.statement.guard:
+        if made is None or made.statement.guard:
+            return f"b{label}"
+        block = self._block_of(made)
+        if block in self.graph.reachable_after({block}):
             return f"b{label}"
         return f"b{self.labels[made.number]}"
 
@@ -193,7 +217,7 @@ class _Writer:
             each.number for each in self.function.blocks if instruction in each.instructions
         )
 
-    def _comparison(self, statement: Statement, label: str) -> str | None:
+    def _comparison(self, statement: Statement, label: str) -> Comparison | None:
         """``arith.cmpi`` of a loaded integer with a constant or an argument; None for others."""
         opcode = statement.opcode
         word, kind = opcode.comparison, f"i{opcode.width}"
@@ -206,32 +230,15 @@ class _Writer:
         else:
             predicate = _PREDICATES.get(word, "") if opcode.type[0] in "sub" else ""
         sides = [self.loaded.get(each) for each in statement.operands[1:]]
-        if not predicate or not any(each is not None and each[1] == kind for each in sides):
+        if not predicate or not any(side is not None and side.type == kind for side in sides):
             return None
-        names: list[str] = []
-        for n, (side, operand) in enumerate(zip(sides, statement.operands[1:], strict=True)):
-            if side is not None and side[1] == kind:
-                names.append(side[0])
-            else:
-                names.append(self._value(operand, f"c{label}_{n}", kind))
-        return f"arith.cmpi {predicate}, {', '.join(names)} : {kind}"
-
-    def _leads_to(
-        self, before: Sequence[PtxInstruction], made: PtxInstruction
-    ) -> tuple[str, str] | None:
-        """The last integer loaded by a block that a value of it is computed from."""
-        wanted = set(made.statement.uses)
-        for each in reversed(before):
-            statement = each.statement
-            if each.number >= made.number or wanted.isdisjoint(statement.defines):
-                continue
-            for register in statement.defines:
-                if register in wanted and (found := self.loaded.get(register)) is not None:
-                    if found[1] in ("i32", "i64"):
-                        return found
-            if not statement.accesses:
-                wanted.update(statement.uses)
-        return None
+        left, right = (
+            side
+            if side is not None and side.type == kind
+            else self._value(operand, f"c{label}_{n}", kind)
+            for n, (side, operand) in enumerate(zip(sides, statement.operands[1:], strict=True))
+        )
+        return Comparison(f"%t{label}", predicate, left, right)
 
     def _forget(self, statement: Statement) -> None:
         for register in statement.defines:
@@ -242,14 +249,15 @@ class _Writer:
         statement, label = each.statement, self.labels[each.number]
         if statement.operation in MBARRIER_WAITS:
             for register in statement.defines[:1]:
-                self.loaded[register] = (f"%v{label}", "i1")
+                self.loaded[register] = Value(f"%v{label}", "i1")
         elif statement.operation in _READS and self._is_seen(statement):
             for name, register in zip(self._results(each), statement.defines, strict=False):
-                self.loaded[register] = (name, f"i{statement.opcode.width}")
+                self.loaded[register] = Value(name, f"i{statement.opcode.width}")
         elif statement.operation == "atom" and self.threads == (1, 1, 1):
             # Of more threads each has its own answer, and they would part.
             if len(statement.defines) == 1 and statement.opcode.type not in _FLOATS:
-                self.loaded[statement.defines[0]] = (f"%v{label}", f"i{statement.opcode.width}")
+                value = Value(f"%v{label}", f"i{statement.opcode.width}")
+                self.loaded[statement.defines[0]] = value
         elif statement.operation == "mov" and len(statement.operands) == 2:
             if (found := self.loaded.get(statement.operands[1])) is not None:
                 self.loaded[statement.operands[0]] = found
@@ -268,24 +276,24 @@ class _Writer:
 
     # Instructions
 
-    def _instruction(self, each: PtxInstruction) -> Iterator[str]:
+    def _instruction(self, each: PtxInstruction) -> Iterator[Operation]:
         statement = each.statement
         if statement.kind in SILENT or statement.operation in _INSERTED:
             return
         if statement.kind in ACCESSES:
             yield from self._access(each)
             return
-        write = _WRITERS.get(statement.operation)
-        if write is None:
+        read = _READERS.get(statement.operation)
+        if read is None:
             raise self._unlifted(each)
-        yield from write(self, each)
+        yield from read(self, each)
 
     def _unlifted(
         self, each: PtxInstruction, why: str = "'scoped' has no operation for it"
     ) -> UnliftableError:
         return UnliftableError(each.line, f"{each.statement.opcode.name}: {why}")
 
-    def _access(self, each: PtxInstruction) -> Iterator[str]:
+    def _access(self, each: PtxInstruction) -> Iterator[Access]:
         statement = each.statement
         opcode, operation = statement.opcode, statement.operation
         if operation in _MATRICES:
@@ -316,45 +324,39 @@ class _Writer:
             raise self._unlifted(each, f"an access of {size} bytes")
         return TYPE_OF_SIZE[size]
 
-    def _line(self, each: PtxInstruction, kind: str, pointer: tuple[str, str], suffix: str) -> str:
+    def _line(self, each: PtxInstruction, kind: str, pointer: Value, suffix: str) -> Access:
         """One access."""
         statement = each.statement
         label = self.labels[each.number] + suffix
-        where, space = pointer
-        how = self._how(each)
-        is_volatile = statement.opcode.volatile or statement.opcode.mmio
-        tail = " {volatile}" if is_volatile else ""
+        ordering, scope = self._how(each)
+        access = Access(Kind.LOAD, label, ordering, scope, pointer, kind)
+        opcode = statement.opcode
+        tail = " {volatile}" if opcode.volatile or opcode.mmio else ""
         if statement.operation in ("ldmatrix", *_READS):
-            tail = " {invariant}" if statement.operation == "ld nc" else tail
-            return f"  %v{label} = scoped.load {how} {where}{tail} : {space} -> {kind}"
-        data = [each for each in statement.operands if not each.startswith("[")]
-        value = self._value(data[-1], f"x{label}", kind)
+            is_constant = statement.operation == "ld nc"
+            return replace(access, attributes=" {invariant}" if is_constant else tail)
+        data = [operand for operand in statement.operands if not operand.startswith("[")]
+        value = self._value(data[-1], f"x{label}", kind).name
         if statement.operation in ("stmatrix", "st"):
-            return f"  scoped.store {how} {value}, {where}{tail} : {kind}, {space}"
-        types = f"{space}, {kind}"
-        if statement.opcode.update == "cas":
-            compared = self._value(data[-2], f"c{label}", kind)
-            ordering = statement.ordering
-            assert ordering is not None
-            failure = Ordering.ACQUIRE if ordering.acquires else Ordering.RELAXED
-            how = f"{ordering} {failure} {statement.scope}"
-            values = f"{where}, {compared}, {value}"
-            return f"  %v{label}, %ok{label} = scoped.cmpxchg {how} {values} : {types}"
-        rmw = self._rmw(each)
-        return f"  %v{label} = scoped.atomic_rmw {rmw} {how} {where}, {value} : {types}"
+            return replace(access, kind=Kind.STORE, value=value, attributes=tail)
+        update = replace(access, kind=Kind.RMW, value=value)
+        if opcode.update == "cas":
+            compared = self._value(data[-2], f"c{label}", kind).name
+            return replace(update, compared=compared)
+        return replace(update, rmw=self._rmw(each))
 
-    def _value(self, operand: str, name: str, kind: str) -> str:
+    def _value(self, operand: str, name: str, kind: str) -> Value:
         """What an operand is: loaded by its block, a constant, or the argument ``name``."""
-        found = self.loaded.get(operand)
-        if found is not None and found[1] == kind:
-            return found[0]
+        loaded = self.loaded.get(operand)
+        if loaded is not None and loaded.type == kind:
+            return loaded
         value = self._constant(operand)
         if value is None or kind not in ("i32", "i64"):
             return self.arguments.value(name, kind)
         if kind == "i32" and value == 0:
-            return "%zero"
-        constant = f"%k{value}_{kind}".replace("-", "m")
-        self.constants[constant] = f"  {constant} = arith.constant {value} : {kind}"
+            return ZERO
+        constant = Value(f"%k{value}_{kind}".replace("-", "m"), kind)
+        self.constants[constant] = value
         return constant
 
     def _constant(self, operand: str) -> int | None:
@@ -376,20 +378,22 @@ class _Writer:
             raise self._unlifted(each)
         return opcode.rmw
 
-    def _how(self, each: PtxInstruction) -> str:
-        """Ordering and scope."""
+    def _how(self, each: PtxInstruction) -> tuple[Ordering, Scope | None]:
+        """Ordering and scope; a weak access has none."""
         ordering, scope = each.statement.ordering, each.statement.scope
         if ordering is None or ordering is Ordering.WEAK:
-            return str(Ordering.WEAK)
+            return Ordering.WEAK, None
         if scope is None:
             raise self._unlifted(each, "its scope is not said")
-        return f"{ordering} {scope}"
+        return ordering, scope
+
+    def _words(self, each: PtxInstruction) -> str:
+        ordering, scope = self._how(each)
+        return str(ordering) if scope is None else f"{ordering} {scope}"
 
     # Addresses
 
-    def _pointer(
-        self, each: PtxInstruction, access: Access, further: int = 0
-    ) -> tuple[str, str] | None:
+    def _pointer(self, each: PtxInstruction, access: PtxAccess, further: int = 0) -> Value | None:
         """The argument that stands for an address and its type; None for memory of the thread."""
         place = self.places.of(access)
         if place.space in _UNSEEN:
@@ -402,25 +406,25 @@ class _Writer:
             key = (first, rest, further, self.sources[each.number].get(first))
         return self.arguments.pointer(key, place.space.number if place.space is not None else 0)
 
-    def _shared(self, each: PtxInstruction, role: OperandRole) -> tuple[str, str]:
+    def _shared(self, each: PtxInstruction, role: OperandRole) -> Value:
         """The argument for a place in shared memory, of this work-group or the cluster's."""
         address = each.statement.operand(role)
         spaces = each.statement.opcode.spaces
         is_peer = bool(spaces) and spaces[0] is AddressSpace.SHARED_CLUSTER
         space = AddressSpace.SHARED_CLUSTER if is_peer else AddressSpace.LOCAL
-        found = self._pointer(each, Access(address, False, False, Proxy.GENERIC, space, None))
+        found = self._pointer(each, PtxAccess(address, False, False, Proxy.GENERIC, space, None))
         assert found is not None
         return found
 
     # Synchronisation
 
-    def fence(self, each: PtxInstruction) -> Iterator[str]:
+    def fence(self, each: PtxInstruction) -> Iterator[Operation]:
         """A fence of everything."""
         if each.statement.opcode.modifiers:
             raise self._unlifted(each)
-        yield f"  scoped.fence {self._how(each)}"
+        yield f"scoped.fence {self._words(each)}"
 
-    def barrier(self, each: PtxInstruction) -> Iterator[str]:
+    def barrier(self, each: PtxInstruction) -> Iterator[Operation]:
         """A barrier of the work-group, or of some of its threads."""
         statement = each.statement
         numbers = [number(text) for text in statement.operands]
@@ -429,12 +433,12 @@ class _Writer:
                 raise self._unlifted(each, "a reduction over some threads of the work-group")
             numbers = [0]
         if len(numbers) <= 1 or self._are_all(numbers[1]):
-            yield f"  scoped.barrier {Scope.WORKGROUP}"
+            yield f"scoped.barrier {Scope.WORKGROUP}"
             return
         if numbers[0] is None or numbers[1] is None:
             raise self._unlifted(each, "which barrier, or of how many threads, is not known")
         part = statement.operation.split()[1]
-        yield f"  scoped.named_barrier {part} {numbers[0]} threads {numbers[1]}"
+        yield f"scoped.named_barrier {part} {numbers[0]} threads {numbers[1]}"
 
     def _are_all(self, count: int | None) -> bool:
         """Whether a number of threads is that of the work-group."""
@@ -443,15 +447,15 @@ class _Writer:
         x, y, z = self.threads
         return count == x * y * z
 
-    def warp_barrier(self, each: PtxInstruction) -> Iterator[str]:
+    def warp_barrier(self, each: PtxInstruction) -> Iterator[Operation]:
         """A barrier of a warp."""
-        yield f"  scoped.barrier {Scope.WAVEFRONT}"
+        yield f"scoped.barrier {Scope.WAVEFRONT}"
 
-    def cluster_arrive(self, each: PtxInstruction) -> Iterator[str]:
+    def cluster_arrive(self, each: PtxInstruction) -> Iterator[Operation]:
         """An arrival at the cluster's barrier."""
-        yield f"  scoped.cluster_arrive {each.statement.ordering}"
+        yield f"scoped.cluster_arrive {each.statement.ordering}"
 
-    def plain(self, each: PtxInstruction) -> Iterator[str]:
+    def plain(self, each: PtxInstruction) -> Iterator[Operation]:
         """What has no operands, or one number."""
         statement = each.statement
         name = _PLAIN[statement.operation]
@@ -460,22 +464,22 @@ class _Writer:
             raise self._unlifted(each)
         if statement.operation.endswith("wait_all"):
             numbers = [0]
-        yield f"  scoped.{' '.join([name, *map(str, numbers)])}"
+        yield f"scoped.{' '.join([name, *map(str, numbers)])}"
 
     # mbarriers and copies
 
-    def mbarrier_init(self, each: PtxInstruction) -> Iterator[str]:
+    def mbarrier_init(self, each: PtxInstruction) -> Iterator[Operation]:
         """An mbarrier that is made, or ended."""
-        where, space = self._shared(each, OperandRole.MBARRIER)
+        where = self._shared(each, OperandRole.MBARRIER)
         word = each.statement.operation.split()[1]
         count = f" count {self._number(each, 1)}" if word == "init" else ""
-        yield f"  scoped.mbarrier_{word} {where}{count} : {space}"
+        yield f"scoped.mbarrier_{word} {where.name}{count} : {where.type}"
 
-    def expect_tx(self, each: PtxInstruction) -> Iterator[str]:
+    def expect_tx(self, each: PtxInstruction) -> Iterator[Operation]:
         """Bytes that a phase waits for."""
-        where, space = self._shared(each, OperandRole.MBARRIER)
+        where = self._shared(each, OperandRole.MBARRIER)
         size, scope = self._number(each, 1), each.statement.scope
-        yield f"  scoped.mbarrier_expect_tx {scope} {where} bytes {size} : {space}"
+        yield f"scoped.mbarrier_expect_tx {scope} {where.name} bytes {size} : {where.type}"
 
     def _number(self, each: PtxInstruction, at: int) -> int:
         operands = each.statement.operands
@@ -484,10 +488,10 @@ class _Writer:
             raise self._unlifted(each, "a number that only the run knows")
         return value
 
-    def arrival(self, each: PtxInstruction) -> Iterator[str]:
+    def arrival(self, each: PtxInstruction) -> Iterator[Operation]:
         """An arrival on an mbarrier."""
         statement = each.statement
-        where, space = self._shared(each, OperandRole.MBARRIER)
+        where = self._shared(each, OperandRole.MBARRIER)
         at = next(n for n, text in enumerate(statement.operands) if text.startswith("["))
         carried = ""
         if len(statement.operands) > at + 1:
@@ -497,20 +501,22 @@ class _Writer:
         result = f"%v{self.labels[each.number]} = " if token else ""
         kind = " -> i64" if token else ""
         drop = " drop" if "drop" in statement.operation else ""
-        how = self._how(each)
-        yield f"  {result}scoped.mbarrier_arrive{drop} {how} {where}{carried} : {space}{kind}"
+        how = self._words(each)
+        values = f"{where.name}{carried} : {where.type}{kind}"
+        yield f"{result}scoped.mbarrier_arrive{drop} {how} {values}"
 
-    def query(self, each: PtxInstruction) -> Iterator[str]:
+    def query(self, each: PtxInstruction) -> Iterator[Operation]:
         """A look at an mbarrier."""
-        where, space = self._shared(each, OperandRole.MBARRIER)
+        where = self._shared(each, OperandRole.MBARRIER)
         label = self.labels[each.number]
         kind = "i32" if "parity" in each.statement.opcode.modifiers else "i64"
-        phase = self.arguments.value(f"x{label}", kind)
+        phase = self.arguments.value(f"x{label}", kind).name
         word = each.statement.operation.split()[1]
-        how = self._how(each)
-        yield f"  %v{label} = scoped.mbarrier_{word} {how} {where}, {phase} : {space}, {kind}"
+        how = self._words(each)
+        values = f"{where.name}, {phase} : {where.type}, {kind}"
+        yield f"%v{label} = scoped.mbarrier_{word} {how} {values}"
 
-    def bulk_copy(self, each: PtxInstruction) -> Iterator[str]:
+    def bulk_copy(self, each: PtxInstruction) -> Iterator[Operation]:
         """A copy through the async proxy."""
         if "multicast::cluster" in each.statement.opcode.modifiers:
             raise self._unlifted(each)
@@ -521,33 +527,36 @@ class _Writer:
             # It stands in the memory that is written.
             space = next(iter(each.statement.opcode.spaces), AddressSpace.LOCAL)
             address = each.statement.operand(OperandRole.SIGNAL)
-            signalled = Access(address, False, False, Proxy.GENERIC, space, None)
-            found = self._pointer(each, signalled)
-            assert found is not None
-            pointers.append(found)
-            tail = f" mbarrier {found[0]}"
-        names, kinds = zip(*pointers, strict=True)
-        yield f"  scoped.bulk_copy {names[0]}, {names[1]} size {size}{tail} : {', '.join(kinds)}"
+            signalled = PtxAccess(address, False, False, Proxy.GENERIC, space, None)
+            mbarrier = self._pointer(each, signalled)
+            assert mbarrier is not None
+            pointers.append(mbarrier)
+            tail = f" mbarrier {mbarrier.name}"
+        to, of, *_ = pointers
+        kinds = ", ".join(pointer.type for pointer in pointers)
+        yield f"scoped.bulk_copy {to.name}, {of.name} size {size}{tail} : {kinds}"
 
-    def async_copy(self, each: PtxInstruction) -> Iterator[str]:
+    def async_copy(self, each: PtxInstruction) -> Iterator[Operation]:
         """A copy of a few bytes."""
-        (to, to_space), (of, of_space) = self._copied(each)
+        to, of = self._copied(each)
         size = self._number(each, 2)
-        yield f"  scoped.async_copy {to}, {of} size {size} : {to_space}, {of_space}"
+        yield f"scoped.async_copy {to.name}, {of.name} size {size} : {to.type}, {of.type}"
 
-    def _copied(self, each: PtxInstruction) -> list[tuple[str, str]]:
+    def _copied(self, each: PtxInstruction) -> list[Value]:
         """Where a copy goes, and where it comes from."""
-        found = [self._pointer(each, access) for access in each.statement.accesses[:2]]
-        pointers = [pointer for pointer in found if pointer is not None]
+        accesses = each.statement.accesses[:2]
+        pointers = [
+            pointer for access in accesses if (pointer := self._pointer(each, access)) is not None
+        ]
         if len(pointers) != 2:
             raise self._unlifted(each)
         return pointers
 
-    def copies_arrive(self, each: PtxInstruction) -> Iterator[str]:
+    def copies_arrive(self, each: PtxInstruction) -> Iterator[Operation]:
         """An arrival when the copies so far are done."""
-        where, space = self._shared(each, OperandRole.MBARRIER)
+        where = self._shared(each, OperandRole.MBARRIER)
         noinc = " noinc" if "noinc" in each.statement.opcode.modifiers else ""
-        yield f"  scoped.async_arrive{noinc} {where} : {space}"
+        yield f"scoped.async_arrive{noinc} {where.name} : {where.type}"
 
 
 _PLAIN: Mapping[str, str] = MappingProxyType(
@@ -566,105 +575,20 @@ _BARRIERS = tuple(
     f"{name} {part}" for name in ("bar", "barrier") for part in ("sync", "red", "arrive")
 )
 
-_WRITERS: Mapping[str, Callable[[_Writer, PtxInstruction], Iterator[str]]] = MappingProxyType(
+_READERS: Mapping[str, Callable[[_Reader, PtxInstruction], Iterator[Operation]]] = MappingProxyType(
     {
-        **dict.fromkeys(("fence", "membar"), _Writer.fence),
-        **dict.fromkeys(_BARRIERS, _Writer.barrier),
-        **dict.fromkeys(_PLAIN, _Writer.plain),
-        **dict.fromkeys(ARRIVALS, _Writer.arrival),
-        **dict.fromkeys(MBARRIER_WAITS, _Writer.query),
-        **dict.fromkeys(("mbarrier init", "mbarrier inval"), _Writer.mbarrier_init),
-        "bar warp sync": _Writer.warp_barrier,
-        "barrier cluster arrive": _Writer.cluster_arrive,
-        "mbarrier expect_tx": _Writer.expect_tx,
-        "cp async": _Writer.async_copy,
-        "cp async bulk": _Writer.bulk_copy,
-        "cp async mbarrier arrive": _Writer.copies_arrive,
+        **dict.fromkeys(("fence", "membar"), _Reader.fence),
+        **dict.fromkeys(_BARRIERS, _Reader.barrier),
+        **dict.fromkeys(_PLAIN, _Reader.plain),
+        **dict.fromkeys(ARRIVALS, _Reader.arrival),
+        **dict.fromkeys(MBARRIER_WAITS, _Reader.query),
+        **dict.fromkeys(("mbarrier init", "mbarrier inval"), _Reader.mbarrier_init),
+        "bar warp sync": _Reader.warp_barrier,
+        "barrier cluster arrive": _Reader.cluster_arrive,
+        "mbarrier expect_tx": _Reader.expect_tx,
+        "cp async": _Reader.async_copy,
+        "cp async bulk": _Reader.bulk_copy,
+        "cp async mbarrier arrive": _Reader.copies_arrive,
     }
 )
-"""Who writes an operation that is no access."""
-
-
-def _labels(function: PtxFunction) -> Mapping[int, str]:
-    """What values of an instruction are called: its line, numbered where several share it."""
-    lines = [each.line for each in function.instructions]
-    seen: dict[int, int] = {}
-    labels: dict[int, str] = {}
-    for each in function.instructions:
-        seen[each.line] = seen.get(each.line, 0) + 1
-        several = lines.count(each.line) > 1
-        labels[each.number] = f"{each.line}_{seen[each.line]}" if several else str(each.line)
-    return labels
-
-
-def _reachable(function: PtxFunction) -> list[PtxBlock]:
-    seen, waiting = {0}, [0]
-    while waiting:
-        for following in function.blocks[waiting.pop()].successors:
-            if following not in seen:
-                seen.add(following)
-                waiting.append(following)
-    return [each for each in function.blocks if each.number in seen]
-
-
-def _in_cycles(function: PtxFunction) -> frozenset[int]:
-    """The blocks that can be run again."""
-    found: set[int] = set()
-    for block in function.blocks:
-        seen, waiting = set[int](), list(block.successors)
-        while waiting:
-            each = waiting.pop()
-            if each not in seen:
-                seen.add(each)
-                waiting += function.blocks[each].successors
-        if block.number in seen:
-            found.add(block.number)
-    return frozenset(found)
-
-
-_Sources = dict[str, frozenset[int]]
-
-
-def _reaching(function: PtxFunction, places: Places) -> Mapping[int, _Sources]:
-    """For each instruction that accesses memory, where registers written twice got their values."""
-    several = {name for name, made in places.written.items() if made is None}
-    if not several:
-        return {each.number: {} for each in function.instructions}
-    known: dict[int, _Sources] = {0: {}}
-    work = [0]
-    while work:
-        block = function.blocks[work.pop()]
-        now = dict(known[block.number])
-        for each in block.instructions:
-            _define(now, each, several)
-        for following in block.successors:
-            before = known.get(following)
-            merged = now if before is None else _merged(before, now)
-            if merged != before:
-                known[following] = dict(merged)
-                work.append(following)
-    found: dict[int, _Sources] = {}
-    for block, entry in known.items():
-        now = dict(entry)
-        for each in function.blocks[block].instructions:
-            found[each.number] = dict(now)
-            _define(now, each, several)
-    return found
-
-
-def _define(now: _Sources, each: PtxInstruction, several: set[str]) -> None:
-    for register in each.statement.defines:
-        if register in several:
-            made = frozenset({each.number})
-            # A guarded instruction may leave what was there.
-            now[register] = made | now.get(register, _BEFORE) if each.statement.guard else made
-
-
-_BEFORE: frozenset[int] = frozenset({-1})
-
-
-def _merged(mine: _Sources, its: _Sources) -> _Sources:
-    return {
-        register: mine.get(register, _BEFORE) | its.get(register, _BEFORE)
-        for register in {**mine, **its}
-    }
+"""The reader of each operation that is no access."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fencewright.checker.lifting.text import callee
+from fencewright.checker.lifting.calls import callee
 from fencewright.lowering.ptx.code.statements import Statement, names_in, read_statement
 from fencewright.lowering.ptx.code.text import (
     PtxBlock,

@@ -138,7 +138,7 @@ class SourceFunction:
 class SourceModule:
     """A module: its functions by name, and the file that it was read from.
 
-    ``architecture``: as ``lowering.llvm_architecture`` calls what it is for.
+    ``architecture``: as ``lowering.llvm.architecture`` calls what it is for.
     """
 
     file: str

@@ -23,9 +23,11 @@ from fencewright.checker.source.program import (
     SourceModule,
     SourceOperation,
 )
-from fencewright.lowering.llvm_architecture import (
+from fencewright.lowering.llvm.architecture import (
     ARCHITECTURES,
     CDNA,
+    ORDERING_OF,
+    ORDERING_WORD,
     PTX,
     Architecture,
     architecture_of,
@@ -51,18 +53,6 @@ _SPACES: Mapping[str, Mapping[int, AddressSpace | None]] = MappingProxyType(
     }
 )
 """Address spaces by number; None: no others access it, or nobody writes."""
-
-_ORDERINGS = MappingProxyType(
-    {
-        # What plain accesses are in Java: LLVM makes plain ones of it on AMD's chips.
-        "unordered": Ordering.WEAK,
-        "monotonic": Ordering.RELAXED,
-        "acquire": Ordering.ACQUIRE,
-        "release": Ordering.RELEASE,
-        "acq_rel": Ordering.ACQ_REL,
-        "seq_cst": Ordering.SEQ_CST,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,7 @@ _TESTED = re.compile(r"br i1 (%[\w$.-]+), label %(\S+), label %([^\s,]+)")
 _TARGET = re.compile(r'label %("[^"]*"|[\w$.-]+)')
 _POINTER = re.compile(r"ptr(?: addrspace\((\d+)\))?")
 _SYNCSCOPE = re.compile(r'syncscope\("([^"]*)"\)')
-_ORDERING = re.compile(r"\b(unordered|monotonic|acquire|release|acq_rel|seq_cst)\b")
+_ORDERING = re.compile(rf"\b({ORDERING_WORD})\b")
 _STRING = re.compile(r'"[^"]*"')
 _DEBUG = re.compile(r"!dbg (![0-9]+|!DILocation\([^)]*\))")
 _RELAXED = re.compile(r"!mmra !([0-9]+)")
@@ -421,8 +411,8 @@ class _Body:
         skipped = next((each for each in words if each not in ("volatile", "weak")), "")
         return replace(
             self._made(kind, text, line),
-            ordering=_ORDERINGS[orderings[0]] if atomic and orderings else Ordering.WEAK,
-            failure=_ORDERINGS[orderings[1]] if len(orderings) > 1 else None,
+            ordering=ORDERING_OF[orderings[0]] if atomic and orderings else Ordering.WEAK,
+            failure=ORDERING_OF[orderings[1]] if len(orderings) > 1 else None,
             scope=scope,
             one_as=one_as,
             space=space,

@@ -28,8 +28,14 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.effects.lookup import does_nothing
-from fencewright.lowering.llvm_architecture import CDNA, Architecture, architecture_of
+from fencewright.lowering.llvm.architecture import (
+    CDNA,
+    ORDERING_OF,
+    UNORDERED,
+    Architecture,
+    architecture_of,
+)
+from fencewright.lowering.llvm.intrinsics.lookup import does_nothing
 from fencewright.lowering.vocabulary import Availability, Ordering, RmwKind
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import (
@@ -51,10 +57,8 @@ from fencewright.mlir_dialects.llvm_ir.text import (
     NAME,
     NO_SOURCE_FILE,
     NODE,
-    ORDERING_OF,
     SYNCHRONIZE_AS,
     SYNCHRONIZE_AS_SPACES,
-    UNORDERED,
     MemoryInstruction,
     UnreadError,
     groups_in,

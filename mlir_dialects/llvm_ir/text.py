@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.llvm.architecture import ORDERING_OF, ORDERING_WORD
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects.llvm_ir.dialect import SIMPLE_TYPE
 
@@ -19,20 +20,6 @@ class TranslationError(DiagnosticException):
     """A module that LLVM IR cannot express, or that LLVM rejects; says which operation and why."""
 
 
-UNORDERED = "unordered"
-"""An atomic access whose value is one that was stored; no more, which is what LLVM makes of it on AMD's
-chips: a plain access, even of a volatile one. Source: LLVM LangRef, Ordering; SIMemoryLegalizer, expandLoad
-and expandStore."""
-
-ORDERING_OF = {
-    None: Ordering.WEAK,
-    UNORDERED: Ordering.WEAK,
-    "monotonic": Ordering.RELAXED,
-    "acquire": Ordering.ACQUIRE,
-    "release": Ordering.RELEASE,
-    "acq_rel": Ordering.ACQ_REL,
-    "seq_cst": Ordering.SEQ_CST,
-}
 ORDERING_TEXT = {word: text for text, word in ORDERING_OF.items() if word is not Ordering.WEAK}
 
 SYNCHRONIZE_AS = "amdgpu-synchronize-as"
@@ -51,11 +38,10 @@ NODE = re.compile(r"^(![0-9]+) = (?:distinct )?(.*)$", re.MULTILINE)
 
 MEMORY_OPCODE = r"load|store|atomicrmw|cmpxchg|fence"
 
-_ORDERING_WORD = "unordered|monotonic|acquire|release|acq_rel|seq_cst"
 _TYPED = re.compile(rf"({SIMPLE_TYPE}) (.+)")
 _ACCESS = re.compile(rf"({MEMORY_OPCODE})( weak)?(?: atomic)?( volatile)? (.+)")
 _TAIL = re.compile(
-    rf'(.*?)(?: syncscope\("([^"]*)"\))?(?: ({_ORDERING_WORD}))?(?: ({_ORDERING_WORD}))?'
+    rf'(.*?)(?: syncscope\("([^"]*)"\))?(?: ({ORDERING_WORD}))?(?: ({ORDERING_WORD}))?'
 )
 _ATTACHMENT = re.compile(r"!([^ ]+) (![0-9]+)")
 _ALIGN = "align "

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnrealizedConversionCast
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import ParseError
 
-from fencewright.lowering.llvm_architecture import UNKNOWN, architecture_of, triples_in
+from fencewright.lowering.llvm.architecture import UNKNOWN, UNORDERED, architecture_of, triples_in
 from fencewright.lowering.vocabulary import Availability, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.leaf_operation import operations
@@ -22,7 +22,6 @@ from fencewright.mlir_dialects.llvm_ir.text import (
     ORDERING_TEXT,
     SYNCHRONIZE_AS,
     SYNCHRONIZE_AS_SPACES,
-    UNORDERED,
     TranslationError,
     quote_name,
 )

@@ -9,8 +9,8 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from fencewright.lowering.effects.lookup import row_of
-from fencewright.lowering.effects.row import CallKind, Place, ZeroBits
+from fencewright.lowering.llvm.intrinsics.lookup import row_of
+from fencewright.lowering.llvm.intrinsics.row import CallKind, Place, ZeroBits
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import parse_target
 from fencewright.lowering.vocabulary import AddressSpace
@@ -50,7 +50,7 @@ ANYTHING = MemoryEffects(CallKind.OTHER)
 def memory_of(op: Operation) -> MemoryEffects:
     """What ``op`` does to memory; NOTHING for operations of other dialects, which say it themselves.
 
-    Loads, stores and intrinsics with a row in ``lowering.effects`` are known. Source: LLVM LangRef.
+    Loads, stores and intrinsics with a row in ``lowering.llvm.intrinsics`` are known. Source: LLVM LangRef.
     """
     kind = type(op)
     if kind is not InstOp and kind is not TerminatorOp:

@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, Block, Operation
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Reach, access_effect
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.costs import cost_of
-from fencewright.lowering.effects.row import CallKind
+from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Instruction, Target
 from fencewright.lowering.vocabulary import Compat, Ordering, Phase, Scope

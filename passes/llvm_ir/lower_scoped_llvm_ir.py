@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.llvm_architecture import ARCHITECTURES, Architecture, triples_in
+from fencewright.lowering.llvm.architecture import ARCHITECTURES, Architecture, triples_in
 from fencewright.lowering.sequence import Instruction, Target, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, merged_ordering
 from fencewright.lowering.targets import backend_of, parse_target

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.facts import LANES_OF_WAVE, clamped_scope, facts_for
-from fencewright.lowering.llvm_architecture import ARCHITECTURES
+from fencewright.lowering.llvm.architecture import ARCHITECTURES
 from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects import scoped

@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.effects.lookup import row_of
-from fencewright.lowering.effects.row import CallKind, EffectRow
-from fencewright.lowering.llvm_architecture import UNKNOWN
+from fencewright.lowering.llvm.architecture import UNKNOWN
+from fencewright.lowering.llvm.intrinsics.lookup import row_of
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.mlir_dialects import scoped
 

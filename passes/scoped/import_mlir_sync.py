@@ -27,15 +27,16 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 from xdsl.utils.hints import isa
 
-from fencewright.lowering.effects.lookup import row_of as effect_of_intrinsic
-from fencewright.lowering.effects.row import CallKind, EffectRow
+from fencewright.lowering.llvm.intrinsics.lookup import row_of as effect_of_intrinsic
+from fencewright.lowering.llvm.intrinsics.nvvm_ptx import AS_PTX
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
 from fencewright.lowering.ptx.code.inline import read
 from fencewright.lowering.ptx.code.statements import ACCESSES, SILENT, Statement
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.mlir_dialects import scoped, scoped_async
 from fencewright.mlir_dialects.attributes import ADDRESS_SPACES, ORDERINGS, RMW_KINDS, SCOPES
 from fencewright.mlir_dialects.llvm_ir.dialect import ACCESS
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, say, strong_access
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import say, strong_access
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.scoped.foreign_ptx import (
     SEGMENTS,
@@ -382,7 +383,7 @@ def _by_intrinsic(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
     name = op.properties.get("intrin")
     if not isinstance(name, StringAttr):
         raise UnsaidError("it has no intrin")
-    if (text := INTRINSICS.get(name.data)) is not None:
+    if (text := AS_PTX.get(name.data)) is not None:
         return _by_ptx(op, text, ",".join(["r"] * (len(op.operands) + len(op.results))))
     effect = effect_of_intrinsic(name.data)
     if effect is None or _calls_silently(op, effect):

@@ -8,9 +8,9 @@ import pytest
 
 from fencewright.checker.check_amd import scoped_with_calls
 from fencewright.checker.lifting import amd_calls as cdna_calls
-from fencewright.checker.lifting import text as scoped_text
+from fencewright.checker.lifting import calls
 from fencewright.checker.lifting.nvidia import ptx_to_scoped
-from fencewright.checker.lifting.text import UnliftableError
+from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.ptx.code.text import PtxFile, read_ptx
@@ -159,7 +159,7 @@ def test_functions_that_call_one_another_are_refused() -> None:
 
 
 def test_calls_that_double_again_and_again_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoped_text, "MOST_INSTRUCTIONS", 1000)
+    monkeypatch.setattr(calls, "MOST_INSTRUCTIONS", 1000)
     amd = {f"f{n}": (ENTRY, *address(f"f{n + 1}"), CALL, CALL, RETURN) for n in range(20)}
     with pytest.raises(UnliftableError, match="there are more than 1000 instructions"):
         scoped(assembly(**amd, f20=PUBLISH, k=(*address("f0"), CALL, "s_endpgm")))

@@ -9,7 +9,7 @@ import pytest
 
 from fencewright.checker.amd.accesses import Operation, OperationKind
 from fencewright.checker.check_amd import Checked, check
-from fencewright.checker.lifting.text import UnliftableError
+from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import Scope
 from fencewright.tools import fence_opt
@@ -220,3 +220,24 @@ def test_what_is_provided_survives_the_way_there_and_back(tmp_path: Path) -> Non
     ptx = lowered(text, tmp_path, "sm_90", "ptx")
     assert ptx.count(".entry") == len(before)
     assert "fence.release.gpu" in ptx or "fence.acq_rel.gpu" in ptx
+
+
+def test_a_kernel_with_preloaded_arguments_begins_at_one_of_two_places() -> None:
+    written = lines(
+        "s_load_dwordx2 s[8:9], s[4:5], 0x0",
+        "s_waitcnt lgkmcnt(0)",
+        "s_branch L",
+        "v_mov_b32_e32 v0, 0",
+        "L:",
+        "global_store_dword v0, v1, s[8:9]",
+    )
+    assert written == [
+        "%tentry = arith.cmpi ne, %bentry, %zero",
+        "cf.cond_br %tentry, ^b1, ^b2",
+        "^b1:",
+        "cf.br ^b3",
+        "^b2:",
+        "cf.br ^b3",
+        "^b3:",
+        "store weak %x9, %p0",
+    ]

@@ -9,7 +9,7 @@ from xdsl.parser import Parser
 from xdsl.universe import Universe
 
 from fencewright.lowering.facts import CACHE_CLAMPS, CLAMPS, STORE_CLAMPS, WRITE_BACK_ROWS
-from fencewright.lowering.llvm_architecture import ARCHITECTURES
+from fencewright.lowering.llvm.architecture import ARCHITECTURES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact
 from fencewright.mlir_dialects import cdna, scoped

@@ -8,9 +8,10 @@ from functools import cache
 import pytest
 from llvm_ir_waits import in_assembly
 
-from fencewright.lowering.effects import lookup
-from fencewright.lowering.effects.lookup import EFFECTS, does_nothing, row_of
-from fencewright.lowering.effects.row import CallKind, EffectRow
+from fencewright.lowering.llvm.intrinsics import lookup
+from fencewright.lowering.llvm.intrinsics.lookup import EFFECTS, does_nothing, row_of
+from fencewright.lowering.llvm.intrinsics.nvvm_ptx import AS_PTX, EXCHANGES
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
 from fencewright.lowering.table import TableError
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
@@ -274,3 +275,15 @@ def test_a_release_waits_for_a_copy_to_lds() -> None:
     lowered = in_assembly(lower_llvm_ir(text, "gfx950"))
     before, _, _ = lowered.partition("atomicrmw")
     assert "vmcnt(0)" in before.rpartition("load.to.lds")[2]
+
+
+# As PTX
+
+
+def test_what_has_ptx_has_a_row_that_agrees_with_it() -> None:
+    # As PTX it synchronises, so that the row must not say less; an exchange of registers does not.
+    kinds = {name: row.kind for name in (*AS_PTX, *EXCHANGES) if (row := row_of(name)) is not None}
+    assert kinds.keys() == {*AS_PTX, *EXCHANGES}
+    assert {kinds[name] for name in AS_PTX} == {CallKind.OTHER, CallKind.BARRIER}
+    assert {kinds[name] for name in EXCHANGES} == {CallKind.NOTHING}
+    assert all(name in declared() for name in EXCHANGES)

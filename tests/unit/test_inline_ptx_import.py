@@ -8,11 +8,12 @@ import llvmlite.binding as llvm
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from fencewright.lowering.llvm.intrinsics.nvvm_ptx import AS_PTX
 from fencewright.lowering.ptx.code.statements import Statement, read_statement
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.llvm_ir import inline_ptx
 from fencewright.mlir_dialects.llvm_ir.dialect import text_of
-from fencewright.mlir_dialects.llvm_ir.inline_ptx import INTRINSICS, access_of
+from fencewright.mlir_dialects.llvm_ir.inline_ptx import access_of
 from fencewright.mlir_dialects.llvm_ir.parser import llvm_module
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
@@ -300,9 +301,9 @@ def _name(statement: Statement) -> str:
     return re.sub("^barrier (?=sync|arrive)", "bar ", statement.operation)
 
 
-@pytest.mark.parametrize("name", INTRINSICS)
+@pytest.mark.parametrize("name", AS_PTX)
 def test_an_intrinsic_is_the_ptx_that_llvm_makes_of_it(name: str) -> None:
-    text = INTRINSICS[name]
+    text = AS_PTX[name]
     expected = read_statement(text)
     assert expected is not None
     places = sorted({*re.findall(r"\$\d", text)})

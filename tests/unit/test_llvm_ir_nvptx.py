@@ -17,7 +17,7 @@ from ptxas import find_assemblers, find_disassembler, knows, machine_instruction
 from scripts import load_script
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
-from fencewright.lowering.llvm_architecture import PTX
+from fencewright.lowering.llvm.architecture import PTX
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL

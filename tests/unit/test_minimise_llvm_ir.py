@@ -19,8 +19,8 @@ from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
 from fencewright.lowering.cdna.caches import Reach
-from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.facts import are_write_backs_cumulative
+from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.vocabulary import Fact
 from fencewright.mlir_dialects.cdna import PLAIN
 from fencewright.passes.analysis.caches import LGKMCNT, CacheCode, CacheStep, Meaning, StoreThrough

@@ -12,7 +12,7 @@ from test_ptx_reader import HEAD
 
 from fencewright.checker.check_amd import check
 from fencewright.checker.lifting.nvidia import ptx_to_scoped
-from fencewright.checker.lifting.text import UnliftableError
+from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.checker.nvidia.guarantees import SCOPES, acquires_at, releases_at
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT

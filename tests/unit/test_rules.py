@@ -8,8 +8,8 @@ import pytest
 from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Level, Rule
 from fencewright.checker.findings.page import Example
 from fencewright.checker.findings.registry import PAGES
-from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
-from fencewright.tools.dev.in_process import TOOLS, call
+from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
+from fencewright.tools.embedded.in_process import TOOLS, call
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = [(page.rule, each) for page in PAGES.values() for each in page.examples]

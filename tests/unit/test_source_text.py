@@ -195,3 +195,10 @@ def test_comments_end_lines_but_not_in_strings() -> None:
 
 def test_every_intrinsic_has_its_source() -> None:
     assert all(row.source for row in INTRINSICS)
+
+
+@pytest.mark.parametrize("name", ["llvm.amdgcn.s.barrier", "llvm.donothing", "helper"])
+def test_a_call_is_opaque_unless_a_row_knows_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencewright.checker.source.text._COMPILED", ())
+    (operation,) = function(f"  call void @{name}()").blocks[0].operations
+    assert operation.kind is SourceKind.OPAQUE

@@ -17,7 +17,7 @@ from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
-from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
+from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (

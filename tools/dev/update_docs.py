@@ -22,7 +22,7 @@ from fencewright.lowering.cdna.generations.differences_gfx1250 import (
 )
 from fencewright.lowering.cdna.performance.costs import COSTS as CDNA_COSTS
 from fencewright.lowering.cdna.performance.costs import UNIT
-from fencewright.lowering.llvm_architecture import CDNA, PTX, Architecture
+from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.lower import lower
 from fencewright.lowering.ptx.chip import FORMS
 from fencewright.lowering.ptx.differences import DIFFERENCES as PTX_DIFFERENCES

@@ -1,4 +1,4 @@
-"""Compares the rows of ``lowering.effects`` with what an installed LLVM says of its intrinsics.
+"""Compares the rows of ``lowering.llvm.intrinsics`` with what an installed LLVM says of its intrinsics.
 
 ``python -m fencewright.tools.dev.campaigns.intrinsics [LIBRARY]`` prints the intrinsics of ``libLLVM.so`` that
 have no row though they may touch memory, and where a row and LLVM differ; ``--declared`` prints
@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fencewright.lowering.effects.lookup import row_of
-from fencewright.lowering.effects.row import CallKind, EffectRow
+from fencewright.lowering.llvm.intrinsics.lookup import row_of
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
 from fencewright.lowering.vocabulary import Word
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 

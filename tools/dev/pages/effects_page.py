@@ -1,10 +1,10 @@
 """The page of what calls of LLVM's intrinsics do, from the rows."""
 
 from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
-from fencewright.lowering.effects.amdgpu import AMDGPU_EFFECTS
-from fencewright.lowering.effects.llvm import LLVM_EFFECTS
-from fencewright.lowering.effects.nvvm import NVVM_EFFECTS
-from fencewright.lowering.effects.row import CallKind, EffectRow, Place
+from fencewright.lowering.llvm.intrinsics.amdgpu import AMDGPU_EFFECTS
+from fencewright.lowering.llvm.intrinsics.llvm import LLVM_EFFECTS
+from fencewright.lowering.llvm.intrinsics.nvvm import NVVM_EFFECTS
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow, Place
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.tools.reports.markdown import markdown_table
 

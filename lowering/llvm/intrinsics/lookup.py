@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from fencewright.lowering.effects.amdgpu import AMDGPU_EFFECTS
-from fencewright.lowering.effects.llvm import LLVM_EFFECTS
-from fencewright.lowering.effects.nvvm import NVVM_EFFECTS
-from fencewright.lowering.effects.row import CallKind, EffectRow
+from fencewright.lowering.llvm.intrinsics.amdgpu import AMDGPU_EFFECTS
+from fencewright.lowering.llvm.intrinsics.llvm import LLVM_EFFECTS
+from fencewright.lowering.llvm.intrinsics.nvvm import NVVM_EFFECTS
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
 from fencewright.lowering.table import TableError
 
 EFFECTS = (*LLVM_EFFECTS, *AMDGPU_EFFECTS, *NVVM_EFFECTS)

@@ -1,6 +1,6 @@
 """What LLVM's own intrinsics do, those of no target, as far as they touch memory or seem to."""
 
-from fencewright.lowering.effects.row import CallKind, EffectRow, ZeroBits, several
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow, ZeroBits, several
 
 _NOT_VOLATILE = ZeroBits(operand=-1, mask=1)
 _COPY = "LLVM LangRef, Standard C/C++ Library Intrinsics"

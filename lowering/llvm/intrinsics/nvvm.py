@@ -3,7 +3,7 @@
 Sources: PTX ISA 9.0, the instruction that each is; LLVM 22 NVPTXUsage and IntrinsicsNVVM.td.
 """
 
-from fencewright.lowering.effects.row import CallKind, EffectRow, several
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow, several
 from fencewright.lowering.vocabulary import AddressSpace
 
 _GLOBAL = AddressSpace.GLOBAL

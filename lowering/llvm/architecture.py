@@ -9,8 +9,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 
-from fencewright.lowering.vocabulary import AddressSpace, Scope
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+
+UNORDERED = "unordered"
+"""An atomic access whose value is one that was stored; no more, which is what LLVM makes of it on AMD's
+chips: a plain access, even of a volatile one. Source: LLVM LangRef, Ordering; SIMemoryLegalizer, expandLoad
+and expandStore."""
+
+ORDERING_OF: Mapping[str | None, Ordering] = MappingProxyType(
+    {
+        None: Ordering.WEAK,
+        UNORDERED: Ordering.WEAK,
+        "monotonic": Ordering.RELAXED,
+        "acquire": Ordering.ACQUIRE,
+        "release": Ordering.RELEASE,
+        "acq_rel": Ordering.ACQ_REL,
+        "seq_cst": Ordering.SEQ_CST,
+    }
+)
+"""LLVM's word of an ordering (None: not atomic) -> the ordering."""
+
+ORDERING_WORD = "|".join(filter(None, ORDERING_OF))
+"""What matches such a word."""
 
 _TRIPLE = re.compile(r'target triple = "([^"]*)"')
 

@@ -4,8 +4,8 @@ Sources: LLVM 22 AMDGPUUsage, LLVM IR Intrinsics and Memory Model; IntrinsicsAMD
 manuals (MI300, CDNA4, RDNA4), memory and LDS instructions.
 """
 
-from fencewright.lowering.effects.row import CallKind, EffectRow, ZeroBits, several
 from fencewright.lowering.evidence import Evidence
+from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow, ZeroBits, several
 from fencewright.lowering.vocabulary import AddressSpace
 
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
