@@ -25,7 +25,6 @@ from fencewright.checker.nvidia.orders import BARRIERS, Orders
 from fencewright.checker.source.align import Alignment, Found, Method, align_accesses
 from fencewright.checker.source.obligations import PTX, Order, obligations_of
 from fencewright.checker.source.program import (
-    DebugPlace,
     SourceFunction,
     SourceKind,
     SourceModule,
@@ -34,7 +33,7 @@ from fencewright.checker.source.program import (
 from fencewright.lowering.cdna.code.operands.operands import InstructionKind
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
-from fencewright.lowering.code.source_location import SourceLine
+from fencewright.lowering.code.source_location import SourceLine, SourceLocation
 from fencewright.lowering.ptx.chip import FORMS, PtxForm
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
@@ -122,7 +121,7 @@ def _compare(
     module: PtxFile,
     function: PtxFunction,
     files: Mapping[int, str],
-    elsewhere: Iterable[DebugPlace],
+    elsewhere: Iterable[SourceLocation],
 ) -> Comparison:
     if not any(map(synchronises, source.operations)):
         return Comparison(source.name, None, ())

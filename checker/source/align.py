@@ -16,7 +16,6 @@ from typing import Protocol
 
 from fencewright.checker.source.obligations import GFX9, Hierarchy
 from fencewright.checker.source.program import (
-    DebugPlace,
     SourceFunction,
     SourceKind,
     SourceOperation,
@@ -26,7 +25,7 @@ from fencewright.lowering.cdna.code.flow import Block, Flow
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
 from fencewright.lowering.code.graph import graph_of
-from fencewright.lowering.code.source_location import SourceLine
+from fencewright.lowering.code.source_location import SourceLine, SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 
@@ -120,7 +119,7 @@ def align(
     source: SourceFunction,
     flow: Flow,
     files: Mapping[int, str],
-    elsewhere: Iterable[DebugPlace] = (),
+    elsewhere: Iterable[SourceLocation] = (),
 ) -> Alignment:
     """The operations of ``source`` that the instructions of a function come from.
 
@@ -134,7 +133,7 @@ def align_accesses(
     found: Sequence[Found],
     blocks: int,
     files: Mapping[int, str],
-    elsewhere: Iterable[DebugPlace] = (),
+    elsewhere: Iterable[SourceLocation] = (),
     hierarchy: Hierarchy = GFX9,
 ) -> Alignment:
     """The operations of ``source`` that instructions come from, in code of so many ``blocks``."""
@@ -200,7 +199,7 @@ def is_constant_load(flow: Flow, block: Block, position: int) -> bool:
 _Key = tuple[str, int, int]
 
 
-def _key(place: DebugPlace) -> _Key:
+def _key(place: SourceLocation) -> _Key:
     return _base(place.file), place.line, place.column
 
 

@@ -7,6 +7,7 @@ space is known.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
 
 
@@ -41,15 +42,6 @@ _WRITES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class DebugPlace:
-    """Where an operation was written, as debug information says (``!dbg``)."""
-
-    file: str
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
 class SourceOperation:
     """One operation, called by its ``number`` in its function.
 
@@ -63,7 +55,7 @@ class SourceOperation:
     kind: SourceKind
     line: int
     text: str
-    place: DebugPlace | None = None
+    place: SourceLocation | None = None
     ordering: Ordering = Ordering.WEAK
     failure: Ordering | None = None
     scope: Scope = Scope.SYSTEM

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fencewright.checker.source.program import (
-    DebugPlace,
     SourceBlock,
     SourceError,
     SourceFunction,
@@ -24,6 +23,8 @@ from fencewright.checker.source.program import (
     SourceOperation,
 )
 from fencewright.lowering.llvm.architecture import (
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.llvm_architecture import (
     ARCHITECTURES,
     CDNA,
     ORDERING_OF,
@@ -173,7 +174,7 @@ class _Reader:
         self.architecture = found if found.name in ARCHITECTURES else architecture
         self.nodes: dict[str, str] = {}
         self.groups: dict[str, str] = {}
-        self.places: dict[str, DebugPlace | None] = {}
+        self.places: dict[str, SourceLocation | None] = {}
         for line in self.lines:
             if line.startswith("!"):
                 name, _, node = line.partition(" = ")
@@ -223,7 +224,7 @@ class _Reader:
             self.architecture.most_threads(whole),
         )
 
-    def place(self, location: str) -> DebugPlace | None:
+    def place(self, location: str) -> SourceLocation | None:
         """The place of a ``!DILocation``, or of the number of one."""
         if location in self.places:
             return self.places[location]
@@ -232,7 +233,7 @@ class _Reader:
         place = None
         if "line" in fields:
             column = int(fields.get("column", "0"))
-            place = DebugPlace(self._file_of(fields), int(fields["line"]), column)
+            place = SourceLocation(self._file_of(fields), int(fields["line"]), column)
         self.places[location] = place
         return place
 

@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent, Word
 from fencewright.mlir_dialects.litmus import (
     KernelOp,
@@ -46,7 +47,6 @@ from fencewright.simulator.core.program import (
     Location,
     Move,
     Operand,
-    Place,
     Places,
 )
 
@@ -68,10 +68,12 @@ def unreadable(op: Operation, problem: str) -> NoReturn:
     op.emit_error(problem, DiagnosticException(problem))
 
 
-def place_of(op: Operation) -> Place | None:
+def place_of(op: Operation) -> SourceLocation | None:
     """Where an operation was written; None if nobody knows."""
     at = op.location
-    return Place(at.filename.data, at.line.data) if isinstance(at, FileLineColLoc) else None
+    return (
+        SourceLocation(at.filename.data, at.line.data) if isinstance(at, FileLineColLoc) else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,8 +323,8 @@ class Listing(Generic[InstructionT]):
 
     def __init__(self) -> None:
         self.instructions: list[InstructionT | Common] = []
-        self.place: Place | None = None
-        self._places: list[Place | None] = []
+        self.place: SourceLocation | None = None
+        self._places: list[SourceLocation | None] = []
         self._temporaries = 0
 
     def add(self, instruction: InstructionT | Common) -> None:

@@ -20,6 +20,7 @@ from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.instructions import MEMORY_ROWS, PACKED_ROWS, Kind, operand_places
 from fencewright.lowering.cdna.kernel import ArgumentKind, argument_offsets, entry_registers
 from fencewright.lowering.cdna.performance.accesses import LANES
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.mlir_dialects.cdna import (
@@ -75,7 +76,6 @@ from fencewright.simulator.execution.program import (
     MemorySpace,
     MemoryStep,
     Register,
-    SourcePlace,
     Special,
     Step,
     Values,
@@ -141,11 +141,11 @@ _WIDTHS: Mapping[str, int] = MappingProxyType(
 """Bytes that a lane accesses by each instruction of vector memory and LDS."""
 
 
-def _place(op: Operation) -> SourcePlace | None:
+def _place(op: Operation) -> SourceLocation | None:
     at = op.location
     if not isinstance(at, FileLineColLoc):
         return None
-    return SourcePlace(at.filename.data, at.line.data, at.column.data)
+    return SourceLocation(at.filename.data, at.line.data, at.column.data)
 
 
 def _refuse(op: Operation, reason: str) -> NoReturn:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.instructions import RegisterClass
 from fencewright.lowering.ptx.performance.accesses import EMPTIES_L1, LANES
 from fencewright.lowering.ptx.text import read_line, words_of
@@ -63,7 +64,6 @@ from fencewright.simulator.execution.program import (
     MemorySpace,
     MemoryStep,
     Register,
-    SourcePlace,
     Special,
     Step,
     Values,
@@ -92,11 +92,11 @@ def _refuse(op: Operation, what: str) -> NoReturn:
     op.emit_error(what, DiagnosticException(what))
 
 
-def _place(op: Operation) -> SourcePlace | None:
+def _place(op: Operation) -> SourceLocation | None:
     at = op.location
     if not isinstance(at, FileLineColLoc):
         return None
-    return SourcePlace(at.filename.data, at.line.data, at.column.data)
+    return SourceLocation(at.filename.data, at.line.data, at.column.data)
 
 
 @dataclass(slots=True)

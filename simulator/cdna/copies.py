@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.simulator.cdna.instructions import (
     AsyncCopy,
@@ -36,7 +37,6 @@ from fencewright.simulator.cdna.instructions import (
 from fencewright.simulator.core.program import (
     Branch,
     Label,
-    Place,
     ProgramError,
     Thread,
     place_at,
@@ -116,7 +116,7 @@ class _Issuing:
         code = self.thread.instructions
         labels = {each.name: at for at, each in enumerate(code) if isinstance(each, Label)}
         made: list[CdnaInstruction] = []
-        places: list[Place | None] = []
+        places: list[SourceLocation | None] = []
         left = [_Point(0, ())]
         while left:
             point: _Point | None = left.pop()

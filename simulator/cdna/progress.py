@@ -8,13 +8,14 @@ be there from before the first instruction, so that a load may hit a stale one t
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.cdna.instructions import BarrierUnit, CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
 from fencewright.simulator.cdna.wave import CompiledProgram, Op, StepKind, WaveRules
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Component, stuck_components
-from fencewright.simulator.core.program import Label, Place, place_at
+from fencewright.simulator.core.program import Label, place_at
 from fencewright.simulator.core.progress import Hang, WaitingThread
 
 
@@ -129,7 +130,9 @@ def _described(machine: CdnaMachine, component: Component[State, MachineEvent], 
     return min(texts, key=lambda text: (len(text), text))
 
 
-def _place(machine: CdnaMachine, state: State, wave: int, numbers: list[int]) -> Place | None:
+def _place(
+    machine: CdnaMachine, state: State, wave: int, numbers: list[int]
+) -> SourceLocation | None:
     """Where the first of the operations ``numbers`` of a wave was written, or the one it is at."""
     thread = machine.compiled.program.threads[wave]
     executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]

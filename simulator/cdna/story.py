@@ -8,10 +8,10 @@ performed out of order. The sentence names what is missing between which two lin
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainState
 from fencewright.simulator.cdna.system import LineTopology, MachineEvent, MachineEventKind, State
 from fencewright.simulator.cdna.wave import Op, StepKind
-from fencewright.simulator.core.program import Place
 
 _NEVER = 1 << 62
 
@@ -168,7 +168,7 @@ class _Teller:
         word = {StepKind.LOAD: "load", StepKind.SCALAR_LOAD: "load", StepKind.STORE: "store"}
         return f"{word.get(access.op.code, 'atomic')} of {self.name(access)}"
 
-    def place(self, access: _Access) -> Place | None:
+    def place(self, access: _Access) -> SourceLocation | None:
         """Where an instruction was written."""
         return self.compiled.place(access.op)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
 from fencewright.simulator.cdna.copies import with_agents
 from fencewright.simulator.cdna.instructions import (
@@ -67,7 +68,6 @@ from fencewright.simulator.core.program import (
     MemoryKind,
     Move,
     Operand,
-    Place,
     ProgramError,
     place_at,
 )
@@ -305,7 +305,7 @@ class CompiledProgram:
         self.by_number.append(end)
         return [*ops, end]
 
-    def place(self, op: Op) -> Place | None:
+    def place(self, op: Op) -> SourceLocation | None:
         """Where an instruction was written; None if that is not known."""
         thread = self.program.threads[op.wave]
         executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]

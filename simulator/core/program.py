@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Scope, Word
 from fencewright.simulator.core.condition import Condition, Memory, Observable, Register
 from fencewright.simulator.core.words import WORD_BITS, WORD_MASK
@@ -76,22 +77,11 @@ class Placement:
         return self.instance(scope) == other.instance(scope)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an instruction was written; prints as messages name it."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-Places = tuple[Place | None, ...]
+Places = tuple[SourceLocation | None, ...]
 """The place of each instruction of a thread, where it is known; () if none is."""
 
 
-def place_at(places: Places, position: int) -> Place | None:
+def place_at(places: Places, position: int) -> SourceLocation | None:
     """The place of the instruction at ``position``; None if it is not known."""
     return places[position] if position < len(places) else None
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Word
-from fencewright.simulator.core.program import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class WaitingThread:
     thread: int
     instructions: tuple[str, ...]
     reads: tuple[tuple[str, int], ...]
-    place: Place | None = None
+    place: SourceLocation | None = None
 
     def __str__(self) -> str:
         at = f" at {self.place}" if self.place is not None else ""

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import is_ptx
-from fencewright.simulator.execution.program import KernelParameter, LaneProgram, SourcePlace
+from fencewright.simulator.execution.program import KernelParameter, LaneProgram
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
@@ -29,7 +30,7 @@ MAX_THREADS = 1024
 class LaunchError(ValueError):
     """A launch or an execution that cannot be: where, what is wrong, and what to give instead."""
 
-    def __init__(self, reason: str, place: SourcePlace | None = None):
+    def __init__(self, reason: str, place: SourceLocation | None = None):
         self.reason = reason
         self.place = place
         where = "" if place is None else f"{place.file}:{place.line}:{place.column}: "

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fencewright.lowering.cache_policy import CachePolicy as CachePolicy
 from fencewright.lowering.cache_policy import Lookup as Lookup
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Word
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 
@@ -49,15 +50,6 @@ class CacheLevel(Word):
     MEMORY = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePlace:
-    """Where an instruction comes from in the file that was read; lines and columns from 1."""
-
-    file: str
-    line: int
-    column: int
-
-
 # Instructions that the hardware counts
 
 
@@ -76,7 +68,7 @@ class MemoryInstruction:
     space: MemorySpace
     width: int
     policy: CachePolicy | None
-    place: SourcePlace | None
+    place: SourceLocation | None
     combines: bool = True
 
 
@@ -98,7 +90,7 @@ class FenceInstruction:
     writes_back: frozenset[CacheLevel]
     invalidates: frozenset[CacheLevel]
     joins: bool
-    place: SourcePlace | None
+    place: SourceLocation | None
     in_flight: tuple[tuple[MemorySpace, int], ...] = ()
 
 

@@ -8,6 +8,7 @@ white paper, Independent Thread Scheduling; AMD, LLVM AMDGPUUsage, exec mask.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.execution.program import (
     Argument,
     Compute,
@@ -23,7 +24,6 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemoryStep,
     Register,
-    SourcePlace,
     Special,
     Step,
 )
@@ -78,7 +78,7 @@ def segments_of(program: LaneProgram) -> tuple[Segment, ...]:
     )
 
 
-def place_of(program: LaneProgram, segment: Segment) -> SourcePlace | None:
+def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
     """Where the first instruction of a segment that has a place comes from."""
     numbers = (
         each.instruction

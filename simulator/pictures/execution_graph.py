@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core import condition
 from fencewright.simulator.core.bit_relation import find_cycle, from_pairs, shortest_path
 from fencewright.simulator.core.condition import Observable
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget
 from fencewright.simulator.core.program import (
-    Place,
     Placement,
     Program,
     ProgramError,
@@ -58,7 +58,7 @@ class GraphEvent:
     effect: str
     instruction: str = ""
     from_initial: bool = False
-    place: Place | None = None
+    place: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def _with_fences(
     return replace(program, threads=tuple(threads))
 
 
-def _place(threads: Sequence[Thread[Any]], thread: int, position: int) -> Place | None:
+def _place(threads: Sequence[Thread[Any]], thread: int, position: int) -> SourceLocation | None:
     return None if thread == INITIAL else place_at(threads[thread].places, position)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.core.program import Place, Placement
+from fencewright.simulator.core.program import Placement
 
 Pair = tuple[int, int]
 Step = tuple[int, int, str]
@@ -41,7 +42,7 @@ class ToldEvent:
     writes: bool = False
     scope_word: str = ""
     proxy: str = ""
-    place: Place | None = None
+    place: SourceLocation | None = None
 
     @property
     def name(self) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fencewright.simulator.execution.program import LaneProgram, MemorySpace, SourcePlace
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.simulator.execution.program import LaneProgram, MemorySpace
 from fencewright.simulator.performance.machine import Machine
 from fencewright.simulator.performance.traffic import Flow, InstructionTraffic, Moment, Traffic
 from fencewright.simulator.pictures.missing import MissingLibraryError
@@ -118,7 +119,7 @@ def _is_shown(each: InstructionTraffic) -> bool:
     return is_vector and any(offset is not None for offset in each.pattern)
 
 
-def _at(place: SourcePlace | None) -> str:
+def _at(place: SourceLocation | None) -> str:
     return "" if place is None else f"line {place.line}: "
 
 

@@ -9,9 +9,10 @@ from enum import Enum
 from itertools import product
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Availability, Ordering, Scope
 from fencewright.simulator.core.bit_relation import Mask, Relation, image, inverse, mask_of, union
-from fencewright.simulator.core.program import Place, Placement
+from fencewright.simulator.core.program import Placement
 from fencewright.simulator.source.events import (
     Event,
     EventKind,
@@ -454,7 +455,7 @@ class RacingAccess:
     thread: int
     position: int
     text: str
-    place: Place | None = field(default=None, compare=False)
+    place: SourceLocation | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         if self.place is None:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.bit_relation import Mask, Relation, mask_of, transitive_closure
-from fencewright.simulator.core.program import Place, place_at
+from fencewright.simulator.core.program import place_at
 from fencewright.simulator.source.events import Cmpxchg, Event, EventKind
 from fencewright.simulator.source.execution import Execution, Frame, Link, Race, RacingAccess
 
@@ -177,7 +178,7 @@ def _access(frame: Frame, event: Event) -> RacingAccess:
     return RacingAccess(event.thread, event.position, str(event.operation), _place(frame, event))
 
 
-def _place(frame: Frame, event: Event) -> Place | None:
+def _place(frame: Frame, event: Event) -> SourceLocation | None:
     return place_at(frame.skeleton.program.threads[event.thread].places, event.position)
 
 

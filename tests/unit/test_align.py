@@ -3,10 +3,10 @@
 import pytest
 
 from fencewright.checker.source.align import Alignment, Method, align
-from fencewright.checker.source.program import DebugPlace
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import SourceLocation
 
 TAIL = """
 !1 = !DIFile(filename: "k.py", directory: "/")
@@ -35,7 +35,7 @@ def aligned(
         lines.append(f"{f'.loc 1 {line} 1' if line else ''}")
         lines.append(instruction)
     assembly = read_assembly("\n".join((*lines, "s_endpgm")), "k.s")
-    places = [DebugPlace("k.py", line, 1) for line in elsewhere]
+    places = [SourceLocation("k.py", line, 1) for line in elsewhere]
     flow = flow_of(assembly.functions["k"])
     return align(read_source(text).functions["k"], flow, {1: "dir/k.py"}, places)
 

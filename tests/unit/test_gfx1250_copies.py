@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
@@ -35,7 +36,6 @@ from fencewright.simulator.core.program import (
     Label,
     Location,
     Move,
-    Place,
     Placement,
     Program,
     ProgramError,
@@ -166,7 +166,7 @@ def test_on_each_path_the_copies_of_that_path_are_waited_for() -> None:
     assert values(always, READ) == {42}
 
 
-def alone(*code: CdnaInstruction, places: tuple[Place, ...] = ()) -> CdnaProgram:
+def alone(*code: CdnaInstruction, places: tuple[SourceLocation, ...] = ()) -> CdnaProgram:
     """One wave, of which nothing is observed."""
     return Program(LOCATIONS, (Thread(Placement(), code, places),), (), "copies")
 
@@ -184,12 +184,12 @@ def test_copies_that_nothing_ever_waits_for_are_refused_in_a_loop() -> None:
 
 
 def test_places_stay_with_their_instructions() -> None:
-    places = tuple(Place("k.mlir", line) for line in range(1, 6))
+    places = tuple(SourceLocation("k.mlir", line) for line in range(1, 6))
     wave = (Move("r1", 0), TO_LDS, AsyncWait(0), LdsLoad("r0", "tile"), ALL)
     compiled = CdnaEngine(alone(*wave, places=places), GFX1250).compiled
     found = {str(op.instruction): compiled.place(op) for op in compiled.ops[0]}
-    assert found["ds_read r0, tile"] == Place("k.mlir", 4)
-    assert found["s_barrier_signal start of copy P1"] == Place("k.mlir", 2)
+    assert found["ds_read r0, tile"] == SourceLocation("k.mlir", 4)
+    assert found["s_barrier_signal start of copy P1"] == SourceLocation("k.mlir", 2)
 
 
 TENSORS = """

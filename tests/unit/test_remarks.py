@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass, PassPipeline
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.costs import cost_of
 from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.analysis.control_flow import top_level
@@ -28,7 +29,6 @@ from fencewright.tools.remarks.remarks import (
     Remark,
     RemarkArgument,
     RemarkKind,
-    SourceLocation,
 )
 from fencewright.tools.remarks.search import Judgement, Lines
 from fencewright.tools.reports.remark_writer import diagnostic, to_yaml

@@ -3,13 +3,13 @@
 import pytest
 
 from fencewright.checker.source.program import (
-    DebugPlace,
     SourceError,
     SourceFunction,
     SourceKind,
     SourceOperation,
 )
 from fencewright.checker.source.text import INTRINSICS, read_source, without_comment
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 TAIL = """
@@ -138,7 +138,7 @@ def test_relaxations_of_a_fence() -> None:
 
 
 def test_places() -> None:
-    place = DebugPlace("dir/k.py", 7, 5)
+    place = SourceLocation("dir/k.py", 7, 5)
     assert one("store i32 0, ptr %p, align 4, !dbg !3").place == place
     assert one("fence acquire, !dbg !DILocation(line: 7, column: 5, scope: !2)").place == place
     assert one("fence acquire, !dbg !77").place is None

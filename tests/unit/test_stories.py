@@ -10,13 +10,14 @@ import cdna_cases
 import pytest
 import source_cases
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.system import MachineEventKind
 from fencewright.simulator.cdna.trace import Counterexample, find_counterexample, find_execution
 from fencewright.simulator.core.condition import Quantifier
 from fencewright.simulator.core.exploration import explore
-from fencewright.simulator.core.program import Place, Placement, Program, Thread
+from fencewright.simulator.core.program import Placement, Program, Thread
 from fencewright.simulator.litmus_run import Limits, execution
 from fencewright.simulator.pictures.execution_graph import ptx_graph, source_graph
 from fencewright.simulator.pictures.graph_story import ToldEvent, told_weak
@@ -112,7 +113,7 @@ def test_sentences_of_the_machine(name: str, story: str):
 def test_lines_stand_in_for_instructions_where_they_are_known():
     case = cdna_cases.BY_NAME["mp-agent-one-xcd-without-invalidate"]
     first, second = case.test.program.threads
-    places = tuple(Place("k.mlir", 12 + n) for n in range(len(second.instructions)))
+    places = tuple(SourceLocation("k.mlir", 12 + n) for n in range(len(second.instructions)))
     threads = (first, Thread(second.placement, second.instructions, places))
     program = Program(case.test.program.locations, threads, None, "mp")
     found = find_counterexample(program, case.test.condition.formula, case.configuration)

@@ -55,8 +55,9 @@ def _raise(problem: Exception, file: str) -> NoReturn:
 
 def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest:
     from fencewright.checker.execute.nvidia import joined, read_column, table
+    from fencewright.lowering.code.source_location import SourceLocation
     from fencewright.passes.litmus.programs import Language, TestCode, ThreadCode
-    from fencewright.simulator.core.program import Place, signed
+    from fencewright.simulator.core.program import signed
     from fencewright.simulator.ptx.model import PtxModel, Version
 
     threads = tuple(
@@ -97,7 +98,7 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
     head = [f"PTX {code.name}", f"{{ {' '.join(initial)} }}"]
     text = "\n".join([*head, *(f" {row} ;" for row in rows), str(code.condition)])
     test = _parsed(f"{text}\n", columns, kernels)
-    lines = [tuple(Place(kernels.file, line) for line in each.lines) for each in columns]
+    lines = [tuple(SourceLocation(kernels.file, line) for line in each.lines) for each in columns]
     placed = zip(test.program.threads, lines, strict=True)
     program = replace(
         test.program, threads=tuple(replace(each, places=where) for each, where in placed)

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.costs import Cost, total
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Target
@@ -32,7 +33,6 @@ from fencewright.tools.remarks.remarks import (
     RemarkArgument,
     RemarkKind,
     Sight,
-    SourceLocation,
     function_of,
     place_of,
     price,

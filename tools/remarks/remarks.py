@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.cdna.instructions import Kind
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
 from fencewright.lowering.ptx.text import read_line, words_of
 from fencewright.lowering.sequence import Line, Target, UnsupportedError
@@ -36,14 +37,6 @@ class RemarkKind(StrEnum):
     PASSED = "Passed"
     MISSED = "Missed"
     ANALYSIS = "Analysis"
-
-
-class SourceLocation(NamedTuple):
-    """A place in the input; ``line`` and ``column`` count from 1."""
-
-    file: str
-    line: int
-    column: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ Source of the YAML: LLVM, Remarks; what ``llc -pass-remarks-output`` writes and
 
 from collections.abc import Iterable, Iterator
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.diagnostics import Diagnostic, Severity
-from fencewright.tools.remarks.remarks import Remark, RemarkArgument, SourceLocation
+from fencewright.tools.remarks.remarks import Remark, RemarkArgument
 
 
 def in_order(remarks: Iterable[Remark]) -> list[Remark]:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from fencewright.simulator.execution.program import MemorySpace, SourcePlace
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.simulator.execution.program import MemorySpace
 from fencewright.simulator.performance.accesses import cdna, ptx
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _of_lines(lines: int, size: int) -> str:
     return f"{_many(lines, 'line')} ({_many(size, 'byte')})"
 
 
-def _place(place: SourcePlace | None) -> str:
+def _place(place: SourceLocation | None) -> str:
     return _NOTHING if place is None else f"{place.file}:{place.line}:{place.column}"
 
 
@@ -256,7 +257,7 @@ def _fence(each: "FenceTraffic") -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _place_object(place: SourcePlace | None) -> Mapping[str, Any] | None:
+def _place_object(place: SourceLocation | None) -> Mapping[str, Any] | None:
     if place is None:
         return None
     return {"file": place.file, "line": place.line, "column": place.column}

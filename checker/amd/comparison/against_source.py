@@ -25,7 +25,6 @@ from fencewright.checker.source.align import Alignment, align
 from fencewright.checker.source.cumulativity import passed_on
 from fencewright.checker.source.obligations import Hierarchy, Obligations, Order, obligations_of
 from fencewright.checker.source.program import (
-    DebugPlace,
     SourceFunction,
     SourceKind,
     SourceOperation,
@@ -37,6 +36,7 @@ from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of, w
 from fencewright.lowering.cdna.code.flow import Flow
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.counters.waits import wait_text
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -97,7 +97,7 @@ def compare(
     flow: Flow,
     mode: Mode,
     files: Mapping[int, str],
-    elsewhere: Iterable[DebugPlace] = (),
+    elsewhere: Iterable[SourceLocation] = (),
 ) -> Comparison:
     """What ``flow``, the code of ``source``, lacks; raises ``AssemblyError``.
 

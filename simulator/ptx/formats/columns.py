@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.code.statements import ORDERINGS as STRONG_WORDS
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.text import words_of
@@ -53,7 +54,6 @@ from fencewright.simulator.core.program import (
     Location,
     Move,
     Operand,
-    Place,
     Placement,
     Places,
     Thread,
@@ -213,9 +213,9 @@ class _Piece:
     def error(self, message: str) -> Exception:
         return self.source.error(self.offset, message)
 
-    def place(self) -> Place:
+    def place(self) -> SourceLocation:
         """Where the piece is."""
-        return Place(self.source.file, self.source.text.count("\n", 0, self.offset) + 1)
+        return SourceLocation(self.source.file, self.source.text.count("\n", 0, self.offset) + 1)
 
     def split(self, separator: str) -> list["_Piece"]:
         pieces: list[_Piece] = []
@@ -1100,7 +1100,7 @@ def _columns(
             raise cell.error(f"expected 'P{number}@cta N,gpu N', found '{cell.text}'")
         placements.append(_placement(match, cell))
     codes: list[list[ptx.PtxInstruction]] = [[] for _ in placements]
-    lines: list[list[Place]] = [[] for _ in placements]
+    lines: list[list[SourceLocation]] = [[] for _ in placements]
     for row in rows:
         cells = row.split("|")
         if len(cells) != len(placements):
