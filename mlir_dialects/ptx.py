@@ -58,7 +58,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from fencewright.lowering.code.effects import Effects, Kind
 from fencewright.lowering.ptx.chip import CHIPS
-from fencewright.lowering.ptx.code.statements import Opcode, number, read_opcode, read_statement
+from fencewright.lowering.ptx.code.statements import (
+    Opcode,
+    number,
+    opcode_of,
+    read_opcode,
+    read_statement,
+)
 from fencewright.lowering.ptx.instructions import (
     BARRIERS,
     IMMEDIATES,
@@ -170,7 +176,7 @@ class OpcodeOp(InstructionOp, ABC):
     @property
     def decoded(self) -> Opcode:
         """The name of the instruction, without operands that stand with it, decoded."""
-        return read_opcode(self.opcode.data.partition(" ")[0])
+        return opcode_of(self.opcode.data)
 
     @property
     def effects(self) -> Effects:

@@ -36,6 +36,7 @@ from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation
 from fencewright.lowering.ptx.chip import FORMS, PtxForm
 from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -51,15 +52,6 @@ _KINDS: Mapping[str, InstructionKind] = MappingProxyType(
     }
 )
 """The instructions that are aligned, by what they are to their source."""
-
-_WORDS: Mapping[Scope, str] = MappingProxyType(
-    {
-        Scope.WORKGROUP: "cta",
-        Scope.CLUSTER: "cluster",
-        Scope.AGENT: "gpu",
-        Scope.SYSTEM: "sys",
-    }
-)
 
 
 def compare_ptx(
@@ -324,11 +316,11 @@ class _Comparer:
         if narrowest.rank < Scope.WORKGROUP.rank:
             return
         if not statement.is_strong or statement.scope is None:
-            said = f"is a weak access: .relaxed.{_WORDS[narrowest]} is missing"
+            said = f"is a weak access: .relaxed.{SCOPE_WORDS[narrowest]} is missing"
         elif not statement.scope.includes(narrowest):
             said = (
                 f"is coherent at {statement.scope} only, not at {narrowest}: "
-                f".{_WORDS[narrowest]} is missing"
+                f".{SCOPE_WORDS[narrowest]} is missing"
             )
         else:
             return
@@ -363,7 +355,7 @@ def _said(order: Order, later: _Aligned, scope: Scope) -> str:
 
 
 def _lacks(order: Order, later: _Aligned, scope: Scope) -> str:
-    word = _WORDS[scope]
+    word = SCOPE_WORDS[scope]
     if order is Order.SEQ_CST:
         return f"fence.sc.{word} between them"
     if order is Order.ACQUIRE:

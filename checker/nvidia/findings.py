@@ -28,6 +28,7 @@ from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     ARRIVALS,
     MBARRIER_WAITS,
+    SCOPE_WORDS,
     SILENT,
     OperandRole,
     Statement,
@@ -274,14 +275,9 @@ def _misused(analysis: PhaseAnalysis) -> Iterator[Finding]:
         yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
 
 
-_SCOPES = {
-    Scope.WORKGROUP: "cta", Scope.CLUSTER: "cluster", Scope.AGENT: "gpu", Scope.SYSTEM: "sys"
-}  # fmt: skip
-
-
 def _unordered(analysis: SpinAnalysis) -> Iterator[Finding]:
     for each in analysis.missing():
-        scope, line = _SCOPES[each.scope], each.other.line if each.other else 0
+        scope, line = SCOPE_WORDS[each.scope], each.other.line if each.other else 0
         match each.flag:
             case Flag.WEAK:
                 rule = Rule.SPIN

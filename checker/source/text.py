@@ -22,9 +22,8 @@ from fencewright.checker.source.program import (
     SourceModule,
     SourceOperation,
 )
-from fencewright.lowering.llvm.architecture import (
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.llvm_architecture import (
+from fencewright.lowering.llvm.architecture import (
     ARCHITECTURES,
     CDNA,
     ORDERING_OF,

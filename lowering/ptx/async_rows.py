@@ -12,7 +12,9 @@ from functools import cache
 from types import MappingProxyType
 
 from fencewright.lowering.ptx.chip import CHIPS, PtxChip, Version, with_version
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import Scope
 
 Key = tuple[str, ...]
 """An operation and its qualifiers, as in ``("mbarrier_arrive", "release", "workgroup", ..)``."""
@@ -59,7 +61,7 @@ _REPLACE = AsyncSince(
     90, (8, 3), ("sm_90a", *_WITH_TCGEN05, "sm_120a", "sm_120f", "sm_121a", "sm_121f")
 )
 
-_SCOPES = {"workgroup": "cta", "cluster": "cluster"}
+_SCOPES = {scope: SCOPE_WORDS[scope] for scope in (Scope.WORKGROUP, Scope.CLUSTER)}
 _SPACES = {"local": ".shared::cta", "shared_cluster": ".shared::cluster"}
 
 Rows = Iterator[tuple[Key, AsyncRow]]
@@ -392,7 +394,7 @@ def _multicast() -> Rows:
     strong = {
         ordering: tuple(
             (f"{ordering} {scope}", f".{ordering}.{ptx_scope}")
-            for scope, ptx_scope in _ALL_SCOPES.items()
+            for scope, ptx_scope in SCOPE_WORDS.items()
         )
         for ordering in ("relaxed", "acquire", "release")
     }
@@ -457,7 +459,7 @@ def _tensor_maps() -> Rows:
             _REPLACE,
             "PTX ISA, tensormap.replace",
         )
-    for scope, ptx_scope in _ALL_SCOPES.items():
+    for scope, ptx_scope in SCOPE_WORDS.items():
         since = AsyncSince(90, (8, 3))
         proxy = "tensormap::generic"
         yield _row(
@@ -479,9 +481,6 @@ def _tensor_maps() -> Rows:
             since,
             "PTX ISA, membar/fence: .proxy.tensormap",
         )
-
-
-_ALL_SCOPES = {"workgroup": "cta", "cluster": "cluster", "agent": "gpu", "system": "sys"}
 
 
 # Fences and cluster barriers

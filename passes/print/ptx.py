@@ -13,7 +13,6 @@ from xdsl.utils.target import Target
 
 from fencewright.lowering.ptx.instructions import RegisterClass
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text, parameter_name
-from fencewright.lowering.ptx.text import words_of
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.kernels.accept import check_printed, no_kernel
@@ -253,7 +252,7 @@ def _needs_register(op: ptx.ConstOp) -> bool:
 
 
 def _is_on_floats(op: Operation) -> bool:
-    return isinstance(op, ptx.AluOp) and words_of(op.opcode.data)[-1].startswith("f")
+    return isinstance(op, ptx.AluOp) and op.decoded.type.startswith("f")
 
 
 _TAKES_NUMBERS = frozenset({ptx.AluOp, ptx.StoreOp, ptx.BranchOp, ptx.CondBranchOp})

@@ -104,12 +104,11 @@ class _Update:
         if isinstance(self.op, scoped.AtomicRmwOp):
             self.op.ordering = ORDERINGS[Ordering.RELAXED]
             return
-        from fencewright.lowering.ptx.code.statements import ORDERINGS as ORDERING_WORDS
+        from fencewright.lowering.ptx.code.statements import ORDERINGS as WORDS
+        from fencewright.lowering.ptx.code.statements import read_opcode
 
-        words = self.name.split(".")
-        relaxed = ".".join(
-            "relaxed" if ORDERING_WORDS.get(w) is self.ordering else w for w in words
-        )
+        words = {word: "relaxed" for word, meant in WORDS.items() if meant is self.ordering}
+        relaxed = read_opcode(self.name).renamed(words)
         self.write(self.text.replace(self.name, relaxed, 1), Ordering.RELAXED)
 
 

@@ -27,7 +27,7 @@ from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.lower import check, lower_for, lower_request
 from fencewright.lowering.ptx.chip import CHIPS as PTX_CHIPS
 from fencewright.lowering.ptx.chip import VERSIONS, PtxForm, forms_of
-from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS, read_opcode
 from fencewright.lowering.sequence import (
     Instruction,
     Request,
@@ -366,7 +366,7 @@ def ptx_weakenings(
     """Each fence and barrier dropped, each ordering and scope taken one step down."""
     clusters = PtxForm.CLUSTER in forms
     for at, each in enumerate(sequence.instructions):
-        head, *words = words_of(each.mnemonic)
+        head, *words = read_opcode(each.mnemonic).words
         if head in ("fence", "barrier"):
             yield _dropped(sequence, at, each.text)
         for i, word in enumerate(words):
@@ -378,7 +378,7 @@ def ptx_weakenings(
                 yield _changed(sequence, at, weakened, f".{word} of {each.text}")
 
 
-_ALL_SCOPES = ("cta", "cluster", "gpu", "sys")
+_ALL_SCOPES = frozenset(SCOPE_WORDS.values())
 
 
 def _weaker_words(

@@ -16,6 +16,7 @@ from itertools import accumulate, pairwise, starmap
 from math import prod
 
 from fencewright.lowering.ptx.chip import CHIPS, PtxChip, PtxForm, default_version, forms_of
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Memory, Observable, Outcomes, Register
@@ -49,7 +50,6 @@ from fencewright.simulator.ptx.events import (
 )
 from fencewright.simulator.ptx.formats.columns import ORDERINGS, instruction_text
 from fencewright.simulator.ptx.instructions import (
-    SCOPES,
     AsyncCopy,
     AsyncInstruction,
     CommitGroup,
@@ -228,7 +228,6 @@ def encoding_of(allowed: Outcomes) -> Encoding:
 STRESS, COUNT = "stress", "count"
 _SCRATCH = "scratch"
 _ORDERING_WORDS = {ordering: word for word, ordering in ORDERINGS.items()}
-_SCOPE_WORDS = {scope: word for word, scope in SCOPES.items()}
 _COPY_BYTES = 16
 """The least that a bulk copy copies. Source: PTX ISA, "cp.async.bulk"."""
 _WORD_BYTES = 4
@@ -930,7 +929,7 @@ class _ProgramWriter:
                 return [f"{head} _, [%at_{name}], {size};"]
             case MbarrierTx(name, size, scope):
                 remote = self._mbarrier_home(name) != self.arrangement.home(thread)
-                where = f".{_SCOPE_WORDS[scope]}.shared::{'cluster' if remote else 'cta'}"
+                where = f".{SCOPE_WORDS[scope]}.shared::{'cluster' if remote else 'cta'}"
                 word = "expect_tx" if size > 0 else "complete_tx"
                 count = self._bytes(name, abs(size))
                 return [f"mbarrier.{word}.relaxed{where}.b64 [%at_{name}], {count};"]
@@ -1065,7 +1064,7 @@ def _register_address(register: str, number: int) -> list[str]:
 
 
 def _qualifiers(ordering: Ordering, scope: Scope | None) -> str:
-    return f".{_ORDERING_WORDS[ordering]}" + (f".{_SCOPE_WORDS[scope]}" if scope else "")
+    return f".{_ORDERING_WORDS[ordering]}" + (f".{SCOPE_WORDS[scope]}" if scope else "")
 
 
 def _value(value: Operand) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core import condition
 from fencewright.simulator.core.bit_relation import find_cycle, from_pairs, shortest_path
@@ -32,7 +33,7 @@ from fencewright.simulator.pictures.graph_story import (
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, instruction_text
-from fencewright.simulator.ptx.instructions import SCOPES, PtxFence, PtxProgram
+from fencewright.simulator.ptx.instructions import PtxFence, PtxProgram
 from fencewright.simulator.ptx.model import PtxModel, PtxWitness
 from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source import witnesses as source_witnesses
@@ -137,7 +138,7 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
             scope=event.scope,
             is_fence=event.kind is ptx_events.PtxEventKind.FENCE,
             writes=event.kind is ptx_events.PtxEventKind.WRITE,
-            scope_word=_PTX_SCOPES.get(event.scope, ""),
+            scope_word=SCOPE_WORDS[event.scope] if event.scope else "",
             proxy=_proxy(event),
         )
         for drawn, event, value in zip(events, witness.events, witness.values, strict=True)
@@ -225,7 +226,6 @@ def _place(threads: Sequence[Thread[Any]], thread: int, position: int) -> Source
 
 
 _NOUNS = {"R": "load", "W": "store", "U": "atomic", "A": "arrival", "B": "wait"}
-_PTX_SCOPES: Mapping[Scope | None, str] = {s: word for word, s in SCOPES.items()}
 _SOURCE_SCOPES: Mapping[Scope | None, str] = {Scope.WORKGROUP: "work-group"}
 
 

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import ClassVar
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.simulator.core.bit_relation import Mask, Relation, is_acyclic, mask_of
 from fencewright.simulator.core.condition import (
     FinalStates,
@@ -48,7 +49,6 @@ from fencewright.simulator.ptx.events import (
     unmet,
 )
 from fencewright.simulator.ptx.instructions import (
-    SCOPES,
     AsyncCopy,
     AsyncRelease,
     Atom,
@@ -452,7 +452,7 @@ def twins_of(program: PtxProgram) -> Iterator[tuple[int, int]]:
                 here.shares(each, scope) is there.shares(each, scope)
                 and each.shares(here, scope) is each.shares(there, scope)
                 for each in apart
-                for scope in SCOPES.values()
+                for scope in SCOPE_WORDS
             )
         ):
             yield i, j

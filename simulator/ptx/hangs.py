@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from fencewright.lowering.code.bits import bits
+from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.core.bit_relation import mask_of
 from fencewright.simulator.core.execution_graphs import Graph, Name
@@ -20,12 +21,10 @@ from fencewright.simulator.core.sequential import Interleaved
 from fencewright.simulator.ptx.events import interleaved
 from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.ptx.graphs import PtxGraphs, can_be_built
-from fencewright.simulator.ptx.instructions import SCOPES, PtxProgram
+from fencewright.simulator.ptx.instructions import PtxProgram
 from fencewright.simulator.ptx.model import PtxExecution, PtxModel, check_version, synchronizes
 from fencewright.simulator.ptx.paths import PtxEvent, PtxPath
 from fencewright.simulator.ptx.saturation import FinalMemories, Part
-
-_WORDS = {scope: word for word, scope in SCOPES.items()}
 
 
 def stagnation(
@@ -129,5 +128,7 @@ class _Hangs(PtxGraphs[Hang | None]):
             here, there = (self.program.threads[each.thread].placement for each in (one, other))
             scope = one.scope or Scope.SYSTEM
             if not here.shares(there, scope):
-                return f"scope {_WORDS[scope]} of P{one.thread} does not include P{other.thread}"
+                return (
+                    f"scope {SCOPE_WORDS[scope]} of P{one.thread} does not include P{other.thread}"
+                )
         return "they are through different proxies or addresses"

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.costs import Cost, total
-from fencewright.lowering.ptx.text import words_of
+from fencewright.lowering.ptx.code.statements import opcode_of
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import target_of
 from fencewright.passes.analysis.control_flow import top_level
@@ -274,7 +274,7 @@ def _change(before: Sight, still: Sight) -> Change:
 
 def _reduction(before: Sight, after: Sequence[Sight]) -> Finding:
     """What became of an operation: a reduction, or what it is by itself."""
-    found = tuple(each for each in after if words_of(each.text)[0] == "red")
+    found = tuple(each for each in after if opcode_of(each.text).head == "red")
     return Finding(before, Change.CHANGED if found else Change.KEPT, found or tuple(after))
 
 

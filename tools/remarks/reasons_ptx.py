@@ -5,8 +5,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.ptx.chip import PtxForm, lowest_with
+from fencewright.lowering.ptx.code.statements import opcode_of
 from fencewright.lowering.ptx.select import chip_named
-from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.targets import backend_of
 from fencewright.lowering.vocabulary import Fact, Ordering
 from fencewright.mlir_dialects import scoped
@@ -71,7 +71,8 @@ def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
     """Whether a fence that acquires or releases became one that does both."""
     one_sided = fence.ordering.data in (Ordering.ACQUIRE, Ordering.RELEASE)
     return one_sided and any(
-        words_of(each.text)[:2] == ("fence", "acq_rel") for each in finding.after
+        opcode.operation == "fence" and opcode.ordering is Ordering.ACQ_REL
+        for opcode in (opcode_of(each.text) for each in finding.after)
     )
 
 

@@ -336,6 +336,11 @@ SCOPES: Mapping[str, Scope] = MappingProxyType(
 )
 """``.scope`` qualifiers; ``gl`` is membar's. Source: PTX ISA, "Scope"; "membar"."""
 
+SCOPE_WORDS: Mapping[Scope, str] = MappingProxyType(
+    {scope: word for word, scope in SCOPES.items() if word != "gl"}
+)
+"""The qualifier of each scope that PTX has, narrowest first."""
+
 SPACES: Mapping[str, AddressSpace] = MappingProxyType(
     {
         "global": AddressSpace.GLOBAL,
@@ -514,6 +519,11 @@ def read_opcode(name: str) -> Opcode:
         operation=known.name if known is not None else name if row is None else f"?{name}",
         kind=Kind.OPAQUE if known is None else known.kind,
     )
+
+
+def opcode_of(text: str) -> Opcode:
+    """The decoded name of an instruction that is written with its operands, without a guard."""
+    return read_opcode(text.partition(" ")[0])
 
 
 def _first(words: Iterable[str], of: frozenset[str]) -> str:
