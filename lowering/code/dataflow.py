@@ -16,13 +16,17 @@ def solve(
     join: Callable[[StateT, StateT], StateT],
     *,
     edge: Callable[[NodeT, NodeT, StateT], StateT | None] | None = None,
+    shared: Callable[[], object] | None = None,
 ) -> dict[NodeT, StateT]:
     """The least fixpoint: the state on entry to each node that a path leads to from one of ``start``.
 
     ``transfer``: the state after a node. ``join(known, coming)``: what holds on either path; equal to
     ``known`` if nothing is new. States have to grow, a finite number of times. ``edge``: the part of a
     state that goes along one edge; None: nothing does. Backward: give ``graph.backward``, and the states
-    are those at the end of each node. The result is in the order in which nodes were first reached.
+    are those at the end of each node. A greatest fixpoint: start every node at the top, and let ``join``
+    take away. ``shared``: a snapshot of what ``transfer`` adds to and reads besides states, as what threads
+    leave for one another at barriers; the fixpoint is of that too, which may only grow as states do.
+    The result is in the order in which nodes were first reached.
     """
     states = dict(start)
 
@@ -38,8 +42,13 @@ def solve(
                 states[target] = joined
                 yield target
 
-    visit(graph, start, grown_after)
-    return states
+    # Any node may read what any other one has shared, so all are visited again, from the states so far,
+    # which are below the fixpoint. Once a visit of all adds nothing, every state has seen all of it.
+    while True:
+        before = None if shared is None else shared()
+        visit(graph, tuple(states), grown_after)
+        if shared is None or shared() == before:
+            return states
 
 
 class Growing(Protocol):

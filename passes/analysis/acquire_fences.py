@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
 from fencewright.mlir_dialects import scoped
-from fencewright.passes.analysis.control_flow import predecessors, successors
+from fencewright.passes.analysis.control_flow import block_graph, successors
 
 _ACCESS = "llvm_ir.access"
 """On inline PTX that is an access (mlir_dialects/llvm_ir/inline_ptx.py): that is imported for no others."""
@@ -79,7 +79,7 @@ def _follows(block: Block, fenced: frozenset[Block], ends_thread: bool) -> bool:
 
 def _fenced_entries(blocks: Sequence[Block], ends_thread: bool) -> frozenset[Block]:
     """The blocks at whose begin an acquire fence may still come: backwards from all that have one."""
-    before = predecessors(blocks)
+    before = block_graph(blocks).predecessors
     waiting = [
         block
         for block in blocks

@@ -26,10 +26,11 @@ from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_
 from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
 from fencewright.lowering.cdna.generations.common import wait_after
 from fencewright.lowering.cdna.instructions import Counter
+from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import PHASES, AsyncWaitOp, BarrierOp, CacheOp, WaitOp
-from fencewright.passes.analysis.control_flow import block_of, predecessors
+from fencewright.passes.analysis.control_flow import block_graph, block_of
 from fencewright.passes.analysis.election import WAVE
 from fencewright.passes.analysis.split_edges import Edges, first_in
 
@@ -157,9 +158,9 @@ class CacheCode(ABC):
         return cast(T, self._known[solve])
 
     @property
-    def predecessors(self) -> Mapping[Block, Sequence[Block]]:
-        """Where control comes to each block from, once for every edge."""
-        return self.known(_predecessors)
+    def graph(self) -> Graph[Block]:
+        """The control-flow graph of the blocks."""
+        return self.known(_graph)
 
     @property
     def write_backs(self) -> CacheSteps:
@@ -319,8 +320,8 @@ def _with(steps: CacheSteps, added: Mapping[Operation, CacheOp], chip: str) -> C
     return found
 
 
-def _predecessors(code: CacheCode) -> dict[Block, list[Block]]:
-    return predecessors(code.blocks)
+def _graph(code: CacheCode) -> Graph[Block]:
+    return block_graph(code.blocks)
 
 
 def counted_on(*, tgsplit: bool) -> int:

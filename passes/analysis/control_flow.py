@@ -1,4 +1,4 @@
-"""What every pass asks of control flow: blocks that are reached, edges, the operations of a module."""
+"""Control flow of a function: its graph, the blocks that are reached, the operations of a module."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
+from fencewright.lowering.code.graph import Graph
 from fencewright.mlir_dialects.leaf_operation import successors_of
 
 if TYPE_CHECKING:
@@ -68,13 +69,10 @@ def successors(block: Block) -> list[Block]:
     return [] if last is None else list(successors_of(last))
 
 
-def predecessors(blocks: Iterable[Block]) -> dict[Block, list[Block]]:
-    """For each of ``blocks`` those of them that go there, once for every edge."""
-    found: dict[Block, list[Block]] = {block: [] for block in blocks}
-    for block in found:
-        for target in successors(block):
-            found[target].append(block)
-    return found
+def block_graph(blocks: Iterable[Block]) -> Graph[Block]:
+    """The control-flow graph of ``blocks`` (best in reverse postorder), which go nowhere else."""
+    nodes = tuple(blocks)
+    return Graph(nodes, {block: successors(block) for block in nodes})
 
 
 def block_of(op: Operation) -> Block:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.passes.analysis.control_flow import postorder, predecessors, successors
+from fencewright.passes.analysis.control_flow import block_graph, postorder, successors
 from fencewright.passes.analysis.dominance import immediate_dominators
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _immediate_postdominators(blocks: Sequence[Block]) -> Mapping[Block, Block]:
     Dominance against control flow, from one end (node 0) after all that there are.
     """
     ends = [block for block in blocks if not successors(block)]
-    order = postorder(ends, predecessors(blocks).__getitem__)[::-1]
+    order = postorder(ends, block_graph(blocks).predecessors.__getitem__)[::-1]
     # A path that never ends may avoid every block: nothing is known of where it meets others.
     if len(order) < len(blocks):
         return {}

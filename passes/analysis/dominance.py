@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.passes.analysis.control_flow import predecessors
+from fencewright.passes.analysis.control_flow import block_graph
 
 
 def check_definitions(blocks: Sequence[Block]) -> None:
@@ -37,7 +37,7 @@ def _undefined_use(blocks: Sequence[Block]) -> tuple[Operation, int] | None:
                 if home is None:
                     return op, number
                 if dominators is None:
-                    before = predecessors(blocks)
+                    before = block_graph(blocks).predecessors
                     dominators = immediate_dominators(
                         [[order[each] for each in before[block]] for block in blocks]
                     )

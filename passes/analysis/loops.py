@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Block
 
-from fencewright.passes.analysis.control_flow import predecessors, successors
+from fencewright.passes.analysis.control_flow import block_graph, successors
 
 ROUNDS = 10
 """How often a loop is taken to run: a guess, to weigh costs with.
@@ -31,7 +31,7 @@ def loops_of(blocks: Sequence[Block]) -> Mapping[Block, frozenset[Block]] | None
         for target in successors(block)
         if number[target] <= number[block]
     ]
-    before = predecessors(blocks)
+    before = block_graph(blocks).predecessors
     bodies: dict[Block, set[Block]] = {}
     size = 0
     for end, header in back:

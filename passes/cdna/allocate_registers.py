@@ -47,8 +47,8 @@ from fencewright.passes.cdna.dataflow import (
     COUNTED,
     CounterStep,
     CounterSteps,
+    boards_at_entry,
     events_at,
-    solve,
 )
 from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
 
@@ -279,9 +279,11 @@ class Intervals:
         """Extend intervals over every place where the data may still be in flight."""
         steps = self._steps
         if self.splits_counters:
-            self._hold(solve(self.blocks, steps, self._replay, SplitScoreboard(self.limits)))
+            self._hold(
+                boards_at_entry(self.blocks, steps, self._replay, SplitScoreboard(self.limits))
+            )
         else:
-            self._hold(solve(self.blocks, steps, self._replay, Scoreboard()))
+            self._hold(boards_at_entry(self.blocks, steps, self._replay, Scoreboard()))
 
     def _hold(self, entry: "Mapping[Block, Scoreboard | SplitScoreboard]") -> None:
         steps = self._steps

@@ -1,15 +1,15 @@
 """Forward dataflow over a ``cdna`` kernel: what may be outstanding where a block begins."""
 
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, events_of
 from fencewright.lowering.cdna.instructions import WITH_S_WAITCNT
+from fencewright.lowering.code.dataflow import GrowingT, solve_in_place
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import (
     AsyncOp,
@@ -20,7 +20,7 @@ from fencewright.mlir_dialects.cdna import (
     TensorOp,
     WaitOp,
 )
-from fencewright.passes.analysis.control_flow import successors
+from fencewright.passes.analysis.control_flow import block_graph
 
 COUNTED = frozenset({LoadOp, StoreOp, AtomicOp, AsyncOp, TensorOp, CacheOp})
 """The operations that increment a counter."""
@@ -47,16 +47,6 @@ class CounterStep(NamedTuple):
 CounterSteps: TypeAlias = list[CounterStep]
 
 
-class Board(Protocol):
-    """What may be outstanding at one place: a ``Scoreboard`` or a ``SplitScoreboard``."""
-
-    def copy(self) -> Self: ...
-    def join(self, other: Self) -> bool: ...
-
-
-BoardT = TypeVar("BoardT", bound=Board)
-
-
 def steps_of(block: Block) -> CounterSteps:
     """The operations of ``block`` that matter to the counters, in order."""
     steps: CounterSteps = []
@@ -80,35 +70,28 @@ def events_at(op: Operation) -> tuple[CounterEvent, ...]:
     return EVENTS[cast(StringAttr, op.properties["opcode"]).data]
 
 
-def solve(
+def boards_at_entry(
     blocks: Sequence[Block],
     steps: Sequence[CounterSteps],
-    transfer: Callable[[CounterSteps, BoardT], object],
-    start: BoardT,
-) -> dict[Block, BoardT]:
+    carry: Callable[[CounterSteps, GrowingT], object],
+    start: GrowingT,
+) -> dict[Block, GrowingT]:
     """The scoreboard at the beginning of every block, a fixpoint.
 
-    ``blocks`` in reverse postorder, ``steps`` in the same order; ``transfer`` carries a
-    scoreboard over the steps of a block in place; ``start`` is that of the kernel. A state only ever grows, whatever
-    ``transfer`` does, and there are finitely many: ages and bounds saturate.
+    ``blocks`` in reverse postorder, ``steps`` in the same order; ``carry`` takes a scoreboard over
+    the steps of a block in place; ``start`` is that of the kernel. A state only ever grows, whatever
+    ``carry`` does, and there are finitely many: ages and bounds saturate.
     """
-    entry = {blocks[0]: start}
-    number = {block: n for n, block in enumerate(blocks)}
-    heap, queued = [0], {0}
-    while heap and len(blocks) > 1:
-        n = heappop(heap)
-        queued.discard(n)
-        board = entry[blocks[n]].copy()
-        transfer(steps[n], board)
+    graph, entry = block_graph(blocks), {blocks[0]: start}
+    steps_in = dict(zip(blocks, steps, strict=True))
+
+    def transfer(block: Block, board: GrowingT) -> GrowingT:
         after = board.copy()
-        for successor in successors(blocks[n]):
-            known = entry.get(successor)
-            if known is None:
-                entry[successor] = after.copy()
-            elif not known.join(after):
-                continue
-            target = number[successor]
-            if target not in queued:
-                queued.add(target)
-                heappush(heap, target)
+        carry(steps_in[block], after)
+        # Its clock has moved on: a fresh copy is at zero, as boards that are joined have to be.
+        return after.copy()
+
+    solve_in_place(
+        graph, entry, transfer, [block for block in blocks[:1] if graph.successors[block]]
+    )
     return entry

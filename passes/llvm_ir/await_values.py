@@ -27,6 +27,8 @@ from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.rmw_loops import is_loop
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.vocabulary import Ordering, Phase, RmwKind, ValueType
 from fencewright.mlir_dialects import scoped
@@ -41,8 +43,7 @@ from fencewright.passes.analysis.caches import (
     SHARED,
     VMCNT,
 )
-from fencewright.passes.analysis.control_flow import block_of, reachable_blocks
-from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.control_flow import block_graph, block_of, reachable_blocks
 from fencewright.passes.analysis.llvm_ir_memory import (
     NOTHING,
     MemoryEffects,
@@ -136,7 +137,7 @@ def await_values(function: llvm_ir.FuncOp, blocks: Sequence[Block], chip: str) -
             flags = flags_after(op, flags, chip)
         return flags
 
-    begin = solve_forward(blocks, {blocks[0]: entry}, carry, FlagAccesses.join)
+    begin = solve(block_graph(blocks), {blocks[0]: entry}, carry, FlagAccesses.join)
     for block in blocks:
         flags = begin[block]
         for op in operations(block):
@@ -394,7 +395,7 @@ def drop_waits(function: llvm_ir.FuncOp, blocks: Sequence[Block]) -> None:
             outstanding = issued(op, outstanding)
         return outstanding
 
-    begin = solve_forward(blocks, {blocks[0]: entry}, carry, Outstanding.join)
+    begin = solve(block_graph(blocks), {blocks[0]: entry}, carry, Outstanding.join)
     for block in blocks:
         outstanding = begin[block]
         for op in operations(block):

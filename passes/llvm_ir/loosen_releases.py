@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.facts import are_write_backs_cumulative, facts_for
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import OrderingAttr
@@ -18,7 +19,6 @@ from fencewright.mlir_dialects.cdna import PHASES, WaitOp
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.mlir_dialects.scoped import AccessOperation
 from fencewright.passes.analysis.caches import VMCNT, CacheStep
-from fencewright.passes.analysis.dataflow import solve_forward
 from fencewright.passes.analysis.llvm_ir_memory import unknown_in
 from fencewright.passes.llvm_ir.caches import LLVMIRCode, llvm_ir_codes
 from fencewright.passes.llvm_ir.cdna import WITHIN
@@ -81,7 +81,7 @@ def loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
             state = _after(step, state)
         return state
 
-    begin = solve_forward(code.blocks, dict.fromkeys(code.entries, 0), carry, int.__or__)
+    begin = solve(code.graph, dict.fromkeys(code.entries, 0), carry, int.__or__)
     found: list[WaitOp] = []
     for block in code.blocks:
         state = begin[block]

@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.scoped_async import Group, Proxy, space_number
-from fencewright.passes.analysis.control_flow import predecessors, reachable_blocks, successors
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, successors
 from fencewright.passes.kernels.accept import Function
 from fencewright.passes.proxies.barrier_meetings import (
     barriers_met,
@@ -72,7 +72,8 @@ class AsyncFunction:
     def __init__(self, function: Function, fence_reads: bool):
         self.blocks = reachable_blocks(function.body)
         self.predecessors = {
-            block: [*dict.fromkeys(before)] for block, before in predecessors(self.blocks).items()
+            block: [*dict.fromkeys(before)]
+            for block, before in block_graph(self.blocks).predecessors.items()
         }
         self.entries: list[Entry] = []
         self.of_op: dict[Operation, list[Entry]] = {}

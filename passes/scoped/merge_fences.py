@@ -11,13 +11,18 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.vocabulary import Availability, Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import AVAILABILITIES, ORDERINGS
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.acquire_fences import SILENT
-from fencewright.passes.analysis.control_flow import is_mlir_function, reachable_blocks, successors
-from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.control_flow import (
+    block_graph,
+    is_mlir_function,
+    reachable_blocks,
+    successors,
+)
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.dialect import FuncOp
@@ -245,7 +250,7 @@ def _solve_forward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Passed]:
         return state
 
     at_entry = IN_A_KERNEL if _begins_thread(blocks[0]) else AT_ENTRY
-    return solve_forward(blocks, {blocks[0]: at_entry}, carry, Passed.join)
+    return solve(block_graph(blocks), {blocks[0]: at_entry}, carry, Passed.join)
 
 
 def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:

@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from xdsl.ir import Block, Operation, Region
 
-from fencewright.passes.analysis.control_flow import predecessors, successors
+from fencewright.passes.analysis.control_flow import block_graph, successors
 from fencewright.tools.remarks.remarks import place_of
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Lines(Generic[T]):
         self.place = {
             each: (block, index) for block, line in lines.items() for index, each in enumerate(line)
         }
-        self.predecessors = predecessors(lines)
+        self.predecessors = block_graph(lines).predecessors
 
         self._marks: dict[tuple[Judge[T], Block], _Marks[T]] = {}
 

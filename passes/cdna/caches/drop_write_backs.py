@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.code import dataflow
 from fencewright.passes.analysis.caches import (
     VMCNT,
     CacheCode,
@@ -15,8 +16,7 @@ from fencewright.passes.analysis.caches import (
     Meaning,
     StoreThrough,
 )
-from fencewright.passes.analysis.control_flow import block_of, successors
-from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 
@@ -94,6 +94,10 @@ class Published:
         else:
             self.flag |= arrived(state)
 
+    def snapshot(self) -> tuple[StoreStates, StoreStates]:
+        """Both, as they are now."""
+        return self.barrier, self.flag
+
     def acquired(self, meaning: Meaning) -> StoreStates:
         """What an acquire may receive; by a flag at system scope anything, from other kernels."""
         return self.barrier if meaning.is_barrier else self.flag | AT_ENTRY
@@ -136,14 +140,9 @@ def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
             state = after(meaning, state, published)
         return state
 
-    while True:
-        barrier, flag = published.barrier, published.flag
-        entry = solve_forward(code.blocks, dict.fromkeys(code.entries, AT_ENTRY), carry, int.__or__)
-        for block in code.blocks:
-            if not successors(block):
-                carry(block, entry[block])
-        if (published.barrier, published.flag) == (barrier, flag):
-            return Solution(entry, published)
+    begin = dict.fromkeys(code.entries, AT_ENTRY)
+    entry = dataflow.solve(code.graph, begin, carry, int.__or__, shared=published.snapshot)
+    return Solution(entry, published)
 
 
 def droppable_write_backs(

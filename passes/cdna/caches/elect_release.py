@@ -86,7 +86,7 @@ class Moved:
                 code.complete(made)
         edges = [place for place in self.places if place.after is None]
         for target, sources in _by_target(edges).items():
-            if len(sources) == len(code.predecessors[target]):
+            if len(sources) == len(code.graph.predecessors[target]):
                 made = first.clone()
                 code.insert_at_begin(made, target)
                 code.complete(made)

@@ -113,7 +113,7 @@ class Hoisting:
                 found[block] = cast(CacheOp, own[0])
         work = list(found)
         for block in work:
-            for before in self.code.predecessors[block]:
+            for before in self.code.graph.predecessors[block]:
                 if before not in found:
                     found[before] = found[block]
                     work.append(before)
@@ -130,13 +130,13 @@ class Hoisting:
             if self._at_begin(block) is not None and self.can_enter(block):
                 continue
             self.hoistable.discard(block)
-            for before in self.code.predecessors[block]:
+            for before in self.code.graph.predecessors[block]:
                 work += [before, *successors(before)]
         return self.hoistable
 
     def can_enter(self, block: Block) -> bool:
         """Whether every predecessor has a place for it, or does not need it."""
-        predecessors = self.code.predecessors[block]
+        predecessors = self.code.graph.predecessors[block]
         with_place = [each for each in predecessors if self.at_end(each) is not None]
         return bool(with_place) and all(
             each in with_place or self._is_clean(each) for each in predecessors

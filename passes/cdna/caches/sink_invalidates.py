@@ -59,7 +59,7 @@ class Sinking:
     def run(self) -> None:
         """Move every invalidate that some path does not need."""
         code = self.code
-        edges_in = {block: len(sources) for block, sources in code.predecessors.items()}
+        edges_in = {block: len(sources) for block, sources in code.graph.predecessors.items()}
         edges: list[tuple[Block, int, Pending]] = []
         for block in code.blocks:
             for pending in self._leaving(block, self.steps[block]):

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.instructions import Kind
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
@@ -25,8 +26,7 @@ from fencewright.mlir_dialects.cdna import (
     WaitOp,
     chip_of,
 )
-from fencewright.passes.analysis.control_flow import reachable_blocks
-from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks
 
 Ages: TypeAlias = tuple[int, ...]
 """For each mark, the newest first, at least how many copies have been issued since."""
@@ -63,7 +63,7 @@ def _resolve(kernel: KernelOp, ops: Mapping[Block, Sequence[Operation]], most: i
         return ages
 
     blocks = list(ops)
-    entry = solve_forward(blocks, {blocks[0]: ()}, carry, _join)
+    entry = solve(block_graph(blocks), {blocks[0]: ()}, carry, _join)
     for block in blocks:
         ages = entry[block]
         for op in ops[block]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation
 
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import PHASES, WaitOp
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.caches import COPIES, VMCNT, CacheCode, Meaning, waits_of
 from fencewright.passes.analysis.control_flow import successors
-from fencewright.passes.analysis.dataflow import solve_forward
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 _ORDER = (PHASES[Phase.WAIT], PHASES[Phase.RELEASE])
@@ -102,7 +102,7 @@ def _writing_back(code: CacheCode) -> dict[Block, bool]:
             written = _is_writing_back(step.meaning, written)
         return written
 
-    return solve_forward(code.blocks, dict.fromkeys(code.entries, False), carry, bool.__or__)
+    return solve(code.graph, dict.fromkeys(code.entries, False), carry, bool.__or__)
 
 
 def _is_writing_back(meaning: Meaning, written: bool) -> bool:

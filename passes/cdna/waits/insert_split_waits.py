@@ -32,7 +32,7 @@ from fencewright.mlir_dialects.cdna import (
     register_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks
-from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps, solve
+from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps, boards_at_entry
 from fencewright.passes.cdna.waits.async_waits import resolve_async_waits
 
 HELD_REGISTERS = 32
@@ -80,7 +80,7 @@ def insert_split_waits(kernel: KernelOp) -> None:
     blocks = reachable_blocks(kernel.body)
     steps = [split_steps_of(block) for block in blocks]
     start = SplitScoreboard(chip_of(kernel).counters)
-    entry = solve(blocks, steps, decide, start)
+    entry = boards_at_entry(blocks, steps, decide, start)
     for block, of_block in zip(blocks, steps, strict=True):
         for decision in decide(of_block, entry[block].copy()):
             _carry_out(decision)

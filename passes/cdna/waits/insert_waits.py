@@ -22,7 +22,7 @@ from fencewright.mlir_dialects.cdna import (
     register_of,
 )
 from fencewright.passes.analysis.control_flow import reachable_blocks, top_level
-from fencewright.passes.cdna.dataflow import CounterStep, CounterSteps, solve, steps_of
+from fencewright.passes.cdna.dataflow import CounterStep, CounterSteps, boards_at_entry, steps_of
 from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
 
 _RELEASES = PHASES[Phase.RELEASE]
@@ -74,7 +74,7 @@ def insert_waits(kernel: KernelOp) -> None:
     """Insert and remove waits in one kernel."""
     blocks = reachable_blocks(kernel.body)
     steps = [steps_of(block) for block in blocks]
-    entry = solve(blocks, steps, decide, Scoreboard())
+    entry = boards_at_entry(blocks, steps, decide, Scoreboard())
     for block, of_block in zip(blocks, steps, strict=True):
         for decision in decide(of_block, entry[block].copy()):
             _carry_out(decision)

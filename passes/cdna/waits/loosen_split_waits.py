@@ -15,10 +15,10 @@ from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.mlir_dialects.cdna import KernelOp, WaitOp, chip_of, count_attr
-from fencewright.passes.analysis.control_flow import reachable_blocks
-from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks
 from fencewright.passes.cdna.dataflow import COUNTED
 from fencewright.passes.cdna.waits.insert_split_waits import split_events_at
 from fencewright.passes.cdna.waits.loosen_waits import (
@@ -171,7 +171,7 @@ def _loosen(
         return ages
 
     order = list(blocks)
-    entry = solve_forward(order, {order[0]: _NOTHING}, carry, _join)
+    entry = solve(block_graph(order), {order[0]: _NOTHING}, carry, _join)
     for block, ops in blocks.items():
         ages = entry[block]
         for op in ops:

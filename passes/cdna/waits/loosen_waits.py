@@ -13,6 +13,7 @@ from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.counters.scoreboard import LIMITS, CounterEvent, CounterEventKind
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import (
@@ -27,8 +28,12 @@ from fencewright.mlir_dialects.cdna import (
     count_attr,
 )
 from fencewright.passes.analysis.caches import SHARED, counted_on
-from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
-from fencewright.passes.analysis.dataflow import solve_forward
+from fencewright.passes.analysis.control_flow import (
+    block_graph,
+    reachable_blocks,
+    successors,
+    top_level,
+)
 from fencewright.passes.cdna.caches.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
 from fencewright.passes.cdna.dataflow import COUNTED, events_at
 
@@ -273,7 +278,7 @@ def _loosen(code: WaitLines) -> None:
         return ages
 
     blocks = list(code)
-    entry = solve_forward(blocks, {blocks[0]: Ages()}, carry, Ages.join)
+    entry = solve(block_graph(blocks), {blocks[0]: Ages()}, carry, Ages.join)
     for block in blocks:
         ages = entry[block]
         for line in code[block]:
