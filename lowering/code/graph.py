@@ -84,6 +84,33 @@ class Graph(Generic[NodeT]):
         return self.reachable(targets, through)
 
 
+def postorder(
+    starts: Iterable[NodeT], following: Callable[[NodeT], Iterable[NodeT]]
+) -> list[NodeT]:
+    """The nodes that ``following`` leads to from ``starts``, each after those that it leads to.
+
+    Depth first, so that an edge to a node that is still open leads back; also for graphs that are
+    not written down.
+    """
+    seen, order = set[NodeT](), list[NodeT]()
+    for start in starts:
+        if start in seen:
+            continue
+        seen.add(start)
+        stack = [(start, iter(following(start)))]
+        while stack:
+            node, rest = stack[-1]
+            for target in rest:
+                if target not in seen:
+                    seen.add(target)
+                    stack.append((target, iter(following(target))))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
 def graph_of(blocks: Sequence[Node]) -> Graph[int]:
     """The graph of numbered blocks, in the order of the text."""
     return Graph(

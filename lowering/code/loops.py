@@ -1,8 +1,8 @@
-"""The loops of a control-flow graph, of either vendor's code."""
+"""The natural loops of a control-flow graph, of any code."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fencewright.lowering.code.graph import Graph, Node, graph_of
+from fencewright.lowering.code.graph import Graph, Node, NodeT, graph_of
 
 
 def loops_of(
@@ -13,49 +13,66 @@ def loops_of(
     ``begin`` is called for each loop; what it returns, for each block of that. Where it answers no, the loop
     is left out and its other blocks are not looked for: in code with many jumps back they may be all.
     """
-    backward = graph_of(blocks).backward
-    for number, head in _back_edges(blocks):
-        takes = _takes_all if begin is None else begin()
-        body = _body(head, number, backward, takes)
+    graph = graph_of(blocks)
+    for number, head in back_edges(graph, graph.nodes[:1]):
+        body = natural_loop(graph, head, (number,), None if begin is None else begin())
         if body is not None:
             yield head, body
 
 
-def _takes_all(_: int) -> bool:
-    return True
+def natural_loop(
+    graph: Graph[NodeT],
+    head: NodeT,
+    ends: Iterable[NodeT],
+    takes: Callable[[NodeT], bool] | None = None,
+) -> frozenset[NodeT] | None:
+    """The nodes from which one of ``ends`` is reached without the head; None if one is not taken.
+
+    Where a loop has several entries, it may be given more nodes than it has. Source: Aho, Sethi, Ullman,
+    "Compilers", 10.4.
+    """
+    if takes is not None and not takes(head):
+        return None
+    body = {head}
+    work = [*ends]
+    while work:
+        node = work.pop()
+        if node in body:
+            continue
+        if takes is not None and not takes(node):
+            return None
+        body.add(node)
+        work += graph.predecessors[node]
+    return frozenset(body)
 
 
-def _body(
-    head: int, last: int, backward: Graph[int], takes: Callable[[int], bool]
-) -> frozenset[int] | None:
-    """The blocks from which ``last`` is reached without the head; None if one is not taken."""
-    is_taken = True
+def back_edges(graph: Graph[NodeT], starts: Iterable[NodeT]) -> Iterator[tuple[NodeT, NodeT]]:
+    """The edges to a node that a walk from one of ``starts``, depth first, is inside of."""
+    seen, open_nodes = set[NodeT](), set[NodeT]()
+    for start in starts:
+        if start in seen:
+            continue
+        seen.add(start)
+        open_nodes.add(start)
+        stack = [(start, iter(graph.successors[start]))]
+        while stack:
+            node, targets = stack[-1]
+            for target in targets:
+                if target in open_nodes:
+                    yield node, target
+                elif target not in seen:
+                    seen.add(target)
+                    open_nodes.add(target)
+                    stack.append((target, iter(graph.successors[target])))
+                    break
+            else:
+                open_nodes.discard(node)
+                stack.pop()
 
-    def through(block: int) -> bool:
-        nonlocal is_taken
-        # After the first that is not taken, no path goes on.
-        is_taken = is_taken and takes(block)
-        return is_taken and block != head
 
-    body = backward.reachable([last], through)
-    return frozenset(body) if is_taken else None
-
-
-def _back_edges(blocks: Sequence[Node]) -> Iterator[tuple[int, int]]:
-    """The edges to a block that a walk from the first one is inside of."""
-    if not blocks:
-        return
-    open_blocks, seen = {0}, {0}
-    stack = [(0, iter(blocks[0].successors))]
-    while stack:
-        number, targets = stack[-1]
-        target = next(targets, None)
-        if target is None:
-            open_blocks.discard(number)
-            stack.pop()
-        elif target in open_blocks:
-            yield number, target
-        elif target not in seen:
-            seen.add(target)
-            open_blocks.add(target)
-            stack.append((target, iter(blocks[target].successors)))
+def by_head(edges: Iterable[tuple[NodeT, NodeT]]) -> dict[NodeT, list[NodeT]]:
+    """The nodes that lead back to each head of a loop."""
+    ends: dict[NodeT, list[NodeT]] = {}
+    for end, head in edges:
+        ends.setdefault(head, []).append(end)
+    return ends

@@ -16,8 +16,9 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
+from fencewright.lowering.code.graph import Graph
 from fencewright.mlir_dialects import scoped
-from fencewright.passes.analysis.control_flow import block_graph, successors
+from fencewright.passes.analysis.control_flow import block_graph
 
 _ACCESS = "llvm_ir.access"
 """On inline PTX that is an access (mlir_dialects/llvm_ir/inline_ptx.py): that is imported for no others."""
@@ -43,10 +44,11 @@ def unfenced(
     ``blocks``: all that control can reach; ``ends_thread``: no caller continues after their end.
     Calls and operations that are not known are taken for fences.
     """
-    fenced = _fenced_entries(blocks, ends_thread)
+    graph = block_graph(blocks)
+    fenced = _blocks_before_fences(graph, ends_thread)
     found: list[Operation] = []
     for block in blocks:
-        follows = _follows(block, fenced, ends_thread)
+        follows = block in fenced if graph.successors[block] else not ends_thread
         for op in reversed(list(block.ops)):
             follows = follows or may_be_acquire_fence(op)
             if not follows and wanted(op):
@@ -71,27 +73,14 @@ def may_be_acquire_fence(op: Operation) -> bool:
     return op.name != "llvm_ir.label"
 
 
-def _follows(block: Block, fenced: frozenset[Block], ends_thread: bool) -> bool:
-    """Whether an acquire fence may follow the end of ``block``."""
-    targets = successors(block)
-    return any(target in fenced for target in targets) if targets else not ends_thread
-
-
-def _fenced_entries(blocks: Sequence[Block], ends_thread: bool) -> frozenset[Block]:
-    """The blocks at whose begin an acquire fence may still come: backwards from all that have one."""
-    before = block_graph(blocks).predecessors
-    waiting = [
+def _blocks_before_fences(graph: Graph[Block], ends_thread: bool) -> set[Block]:
+    """The blocks with an edge from which some path leads to an acquire fence, maybe a caller's."""
+    fences = (
         block
-        for block in blocks
-        if any(map(may_be_acquire_fence, block.ops)) or not (successors(block) or ends_thread)
-    ]
-    found = set(waiting)
-    while waiting:
-        for block in before[waiting.pop()]:
-            if block not in found:
-                found.add(block)
-                waiting.append(block)
-    return frozenset(found)
+        for block in graph.nodes
+        if any(map(may_be_acquire_fence, block.ops)) or not (graph.successors[block] or ends_thread)
+    )
+    return graph.backward.reachable_after(fences)
 
 
 SILENT = frozenset(

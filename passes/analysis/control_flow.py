@@ -1,16 +1,16 @@
 """Control flow of a function: its graph, the blocks that are reached, the operations of a module."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 
-from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.graph import Graph, postorder
 from fencewright.mlir_dialects.leaf_operation import successors_of
 
 if TYPE_CHECKING:
-    from xdsl.dialects import func, gpu
+    from xdsl.dialects import cf, func, gpu
 
 _MODULE = "gpu.module"
 _FUNCTIONS = ("func.func", "gpu.func")
@@ -42,27 +42,6 @@ def reachable_blocks(body: Region) -> list[Block]:
     return postorder([body.blocks[0]], successors)[::-1]
 
 
-def postorder(
-    entries: Iterable[Block], following: Callable[[Block], Iterable[Block]]
-) -> list[Block]:
-    """The blocks that ``following`` leads to from ``entries``, each after those that it leads to."""
-    seen, found = set[Block](), list[Block]()
-    for entry in entries:
-        seen.add(entry)
-        stack = [(entry, iter(following(entry)))]
-        while stack:
-            block, rest = stack[-1]
-            for each in rest:
-                if each not in seen:
-                    seen.add(each)
-                    stack.append((each, iter(following(each))))
-                    break
-            else:
-                found.append(block)
-                stack.pop()
-    return found
-
-
 def successors(block: Block) -> list[Block]:
     """Where control goes from the end of ``block``."""
     last = block.last_op
@@ -73,6 +52,22 @@ def block_graph(blocks: Iterable[Block]) -> Graph[Block]:
     """The control-flow graph of ``blocks`` (best in reverse postorder), which go nowhere else."""
     nodes = tuple(blocks)
     return Graph(nodes, {block: successors(block) for block in nodes})
+
+
+def fed_by(user: Operation, operand: int) -> Iterable[SSAValue]:
+    """The values that operand ``operand`` of ``user`` flows into: arguments of blocks, or results."""
+    if user.name == "cf.br":
+        return (user.successors[0].args[operand],)
+    if user.name == "cf.cond_br":
+        branch = cast("cf.ConditionalBranchOp", user)
+        if operand == 0:
+            return ()
+        split = operand - 1 - len(branch.then_arguments)
+        into_then = split < 0
+        return (
+            branch.then_block.args[operand - 1] if into_then else branch.else_block.args[split],
+        )
+    return user.results
 
 
 def block_of(op: Operation) -> Block:

@@ -7,18 +7,15 @@ Uniformity".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from fencewright.lowering.code.dominance import immediate_dominators
+from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
-from fencewright.passes.analysis.control_flow import block_graph, postorder, successors
-from fencewright.passes.analysis.dominance import immediate_dominators
-
-if TYPE_CHECKING:
-    from xdsl.dialects import cf
+from fencewright.passes.analysis.control_flow import block_graph, block_of, fed_by
 
 _SAME_IN_A_WARP = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.CONSTANT})
 _OF_ALL_THREADS = frozenset(
@@ -42,15 +39,15 @@ class _Analysis:
     part of a warp may enter."""
 
     def __init__(self, blocks: Sequence[Block]):
-        self.blocks = blocks
-        self.meeting = _immediate_postdominators(blocks)
+        self.graph = block_graph(blocks)
+        self.meeting = _immediate_postdominators(self.graph)
         self.differing: set[SSAValue] = set()
         self.parted: set[Block] = set()
         self.work: list[SSAValue] = []
 
     def run(self) -> None:
         """To the fixpoint: differing values part warps, and parted warps make values differ."""
-        for block in self.blocks:
+        for block in self.graph.nodes:
             for op in block.ops:
                 if _may_differ(op):
                     self.work += op.results
@@ -63,36 +60,20 @@ class _Analysis:
                 self._flow(use.operation, use.index)
 
     def _flow(self, user: Operation, operand: int) -> None:
-        if user.name == "cf.cond_br":
-            branch = cast("cf.ConditionalBranchOp", user)
-            if operand == 0:
-                self._part(cast(Block, branch.parent))
-                return
-            split = operand - 1 - len(branch.then_arguments)
-            into_then = split < 0
-            self.work.append(
-                branch.then_block.args[operand - 1] if into_then else branch.else_block.args[split]
-            )
-        elif user.name == "cf.br":
-            self.work.append(user.successors[0].args[operand])
-        else:
-            self.work += user.results
+        if user.name == "cf.cond_br" and operand == 0:
+            self._part(block_of(user))
+        self.work += fed_by(user, operand)
 
     def _part(self, branching: Block) -> None:
         """The blocks up to where a branch's paths meet are parted, and their values differ."""
         meeting = self.meeting.get(branching)
         if meeting is not None:
             self.work += meeting.args
-        waiting, seen = list(successors(branching)), set[Block]()
-        while waiting:
-            block = waiting.pop()
-            if block is meeting or block in seen:
-                continue
-            seen.add(block)
-            waiting += successors(block)
-            if block not in self.parted:
-                self.parted.add(block)
-                self.work += _defined(block)
+        targets = self.graph.successors[branching]
+        parted = self.graph.reachable(targets, through=lambda block: block is not meeting)
+        for block in parted - {meeting} - self.parted:
+            self.parted.add(block)
+            self.work += _defined(block)
 
 
 def _may_differ(op: Operation) -> bool:
@@ -112,17 +93,18 @@ def _defined(block: Block) -> Iterator[SSAValue]:
         yield from op.results
 
 
-def _immediate_postdominators(blocks: Sequence[Block]) -> Mapping[Block, Block]:
+def _immediate_postdominators(graph: Graph[Block]) -> Mapping[Block, Block]:
     """The nearest block that every path from a block to the end leads through, if there is one.
 
-    Dominance against control flow, from one end (node 0) after all that there are.
+    Dominance against control flow, from one end (None) after all that there are.
     """
-    ends = [block for block in blocks if not successors(block)]
-    order = postorder(ends, block_graph(blocks).predecessors.__getitem__)[::-1]
+    backward = graph.backward
+    ends = [block for block in graph.nodes if not graph.successors[block]]
     # A path that never ends may avoid every block: nothing is known of where it meets others.
-    if len(order) < len(blocks):
+    if len(backward.reachable(ends)) < len(graph.nodes):
         return {}
-    number = {block: n for n, block in enumerate(order, 1)}
-    after = [[number[each] for each in successors(block)] or [0] for block in order]
-    nearest = immediate_dominators([[], *after])
-    return {block: order[nearest[n] - 1] for block, n in number.items() if nearest[n]}
+    from_the_end: Graph[Block | None] = Graph(
+        (None, *backward.nodes), {None: ends, **backward.successors}
+    )
+    nearest = immediate_dominators(from_the_end, None)
+    return {block: meeting for block, meeting in nearest.items() if block and meeting}

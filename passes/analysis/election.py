@@ -7,12 +7,15 @@ too. What is not known elects nobody. This decides what pays, never what is righ
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
+
+from fencewright.lowering.code.graph import postorder
+from fencewright.passes.analysis.control_flow import successors
 
 if TYPE_CHECKING:
     from xdsl.dialects import gpu
@@ -205,18 +208,9 @@ def blocks_of_elected(
     entries: Iterable[Block], elected: Callable[[Block], int | None], blocks: Iterable[Block]
 ) -> frozenset[Block]:
     """Those of ``blocks`` that only the edges of ``elected`` waves lead to."""
-    reached = set(entries)
-    waiting = list(reached)
-    while waiting:
-        for block in _edges_of_many(waiting.pop(), elected):
-            if block not in reached:
-                reached.add(block)
-                waiting.append(block)
-    return frozenset(blocks) - reached
 
-
-def _edges_of_many(block: Block, elected: Callable[[Block], int | None]) -> Iterator[Block]:
-    last = block.last_op
-    if last is not None:
+    def targets_of_many(block: Block) -> Sequence[Block]:
         chosen = elected(block)
-        yield from (each for index, each in enumerate(last.successors) if index != chosen)
+        return [target for index, target in enumerate(successors(block)) if index != chosen]
+
+    return frozenset(blocks) - frozenset(postorder(entries, targets_of_many))

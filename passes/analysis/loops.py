@@ -5,7 +5,8 @@ from types import MappingProxyType
 
 from xdsl.ir import Block
 
-from fencewright.passes.analysis.control_flow import block_graph, successors
+from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 
 ROUNDS = 10
 """How often a loop is taken to run: a guess, to weigh costs with.
@@ -18,35 +19,18 @@ _LARGEST = 100_000
 """Of how many blocks all loops together may be, so that code generated without end costs little."""
 
 
-def loops_of(blocks: Sequence[Block]) -> Mapping[Block, frozenset[Block]] | None:
-    """The natural loops of ``blocks`` (in reverse postorder), by their headers; None: too many.
-
-    Source: Aho, Sethi, Ullman, "Compilers", 10.4. Where a loop has several entries, it may be
-    given more blocks than it has.
-    """
-    number = {block: n for n, block in enumerate(blocks)}
-    back = [
-        (block, target)
-        for block in blocks
-        for target in successors(block)
-        if number[target] <= number[block]
-    ]
-    before = block_graph(blocks).predecessors
-    bodies: dict[Block, set[Block]] = {}
+def loops_of(graph: Graph[Block]) -> Mapping[Block, frozenset[Block]] | None:
+    """The natural loops of code in reverse postorder, by their headers; None: too many."""
+    bodies: dict[Block, frozenset[Block]] = {}
     size = 0
-    for end, header in back:
-        body = bodies.setdefault(header, {header})
-        size -= len(body)
-        work = [end]
-        while work:
-            block = work.pop()
-            if block not in body:
-                body.add(block)
-                work += before[block]
+    for header, ends in by_head(back_edges(graph, graph.nodes)).items():
+        body = natural_loop(graph, header, ends)
+        assert body is not None
+        bodies[header] = body
         size += len(body)
         if size > _LARGEST:
             return None
-    return MappingProxyType({header: frozenset(body) for header, body in bodies.items()})
+    return MappingProxyType(bodies)
 
 
 def frequencies(

@@ -9,16 +9,13 @@ UniformityAnalysis.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import scoped
+from fencewright.passes.analysis.control_flow import fed_by
 from fencewright.passes.analysis.election import WAVE, number_of
-
-if TYPE_CHECKING:
-    from xdsl.dialects import cf
 
 _ALWAYS = frozenset({"gpu.thread_id", scoped.AtomicRmwOp.name, scoped.CmpxchgOp.name})
 _PER_LANE = frozenset({AddressSpace.GENERIC, AddressSpace.PRIVATE})
@@ -46,7 +43,7 @@ def divergent_values(
             continue
         result[value] = source
         for use in value.uses:
-            work += ((each, source) for each in _depending(use.operation, use.index))
+            work += ((each, source) for each in fed_by(use.operation, use.index))
     return result
 
 
@@ -64,19 +61,3 @@ def _is_source(op: Operation) -> bool:
     if isinstance(op, scoped.LoadOp):
         return op.space in _PER_LANE
     return op.name in _ALWAYS
-
-
-def _depending(user: Operation, operand: int) -> Iterable[SSAValue]:
-    """The values that the operand ``operand`` of ``user`` flows into."""
-    if user.name == "cf.br":
-        return (user.successors[0].args[operand],)
-    if user.name == "cf.cond_br":
-        branch = cast("cf.ConditionalBranchOp", user)
-        if operand == 0:
-            return ()
-        index = operand - 1
-        split = len(branch.then_arguments)
-        if index < split:
-            return (branch.then_block.args[index],)
-        return (branch.else_block.args[index - split],)
-    return user.results

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.skeleton import merged_ordering
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 from fencewright.mlir_dialects.attributes import SCOPES
@@ -56,12 +57,7 @@ class Acquirers:
                     callers[callee].append(name)
                 elif callee is not None or _acquires(op):
                     found.add(name)
-        pending = [*found]
-        while pending:
-            new = set(callers[pending.pop()]) - found
-            found |= new
-            pending += new
-        self._harmless = functions.keys() - found
+        self._harmless = functions.keys() - set(postorder(found, callers.__getitem__))
 
     def are_in(self, function: llvm_ir.FuncOp) -> bool:
         """Whether ``function`` acquires, or may."""

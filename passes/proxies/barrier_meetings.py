@@ -5,17 +5,18 @@ threads different parts to play, each on a path of its own, they meet at differe
 of one thread with the n-th of another. Source: PTX ISA, "bar, barrier".
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 from xdsl.ir import Block, Operation
 
+from fencewright.lowering.code.graph import Graph, postorder
 from fencewright.lowering.vocabulary import Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
-from fencewright.passes.analysis.control_flow import postorder, successors
+from fencewright.passes.analysis.control_flow import block_of, successors
 from fencewright.passes.proxies.edges import Sync
-from fencewright.passes.proxies.first_operations import first_from, first_in
+from fencewright.passes.proxies.first_operations import first_after, first_from
 
 
 def barriers_met(blocks: Sequence[Block]) -> Mapping[Operation, Sequence[Operation]]:
@@ -58,23 +59,16 @@ def _is_of_work_group(op: Operation) -> bool:
     return op.scope.data is Scope.WORKGROUP
 
 
-def _in_step(blocks: Sequence[Block]) -> Iterator[tuple[Operation, Operation]]:
+def _in_step(blocks: Sequence[Block]) -> list[tuple[Operation, Operation]]:
     """The pairs of barriers that two threads may be at together, if they meet at every one."""
-    first = first_in(blocks, _is_of_work_group)
-    together = [*product(first[blocks[0]], first[blocks[0]])]
-    seen = {*together}
-    while together:
-        one, other = together.pop()
-        yield one, other
-        new = {*product(_next(one, first), _next(other, first))} - seen
-        seen |= new
-        together += new
+    after = first_after(blocks, _is_of_work_group)
+    begin = first_from(blocks[0].first_op, blocks[0], after, _is_of_work_group)
 
+    def following(both: tuple[Operation, Operation]) -> Iterable[tuple[Operation, Operation]]:
+        one, other = (first_from(op.next_op, block_of(op), after, _is_of_work_group) for op in both)
+        return product(one, other)
 
-def _next(op: Operation, first: Mapping[Block, frozenset[Operation]]) -> frozenset[Operation]:
-    block = op.parent
-    assert block is not None
-    return first_from(op.next_op, block, first, _is_of_work_group)
+    return postorder(product(begin, begin), following)
 
 
 class _Apart:
@@ -82,17 +76,15 @@ class _Apart:
 
     def __init__(self, blocks: Sequence[Block]):
         number = {block: n for n, block in enumerate(blocks)}
-        self.after: dict[Block, frozenset[Block]] = {}
-        for block in blocks:
-            self.after[block] = frozenset(
-                postorder(
-                    [block],
-                    lambda b: (each for each in successors(b) if number[each] > number[b]),
-                )
-            )
+        onward = Graph(
+            tuple(blocks),
+            {
+                block: [target for target in successors(block) if number[target] > number[block]]
+                for block in blocks
+            },
+        )
+        self.after = {block: onward.reachable([block]) for block in blocks}
 
     def are(self, one: Operation, other: Operation) -> bool:
-        here, there = one.parent, other.parent
-        assert here is not None
-        assert there is not None
+        here, there = block_of(one), block_of(other)
         return there not in self.after[here] and here not in self.after[there]

@@ -5,14 +5,15 @@ turn: what is the n-th arrival of one thread is complete when the n-th wait of a
 Source: PTX ISA, "barrier.cluster".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
 from xdsl.ir import Block, Operation
 
+from fencewright.lowering.code.graph import postorder
 from fencewright.mlir_dialects.scoped_async import ClusterArriveOp, ClusterWaitOp
-from fencewright.passes.proxies.first_operations import first_from, first_in
+from fencewright.passes.proxies.first_operations import first_after, first_from
 
 _Barriers: TypeAlias = frozenset[Operation]
 
@@ -25,14 +26,14 @@ def waits_for_arrivals(blocks: Sequence[Block]) -> Mapping[Operation, _Barriers]
     elsewhere: then every wait is one for every arrival. A barrier of the cluster, at which all
     threads meet, is a phase of its own and changes nothing. ``blocks`` begin with the entry.
     """
-    first = first_in(blocks, _is_barrier)
+    at_end = first_after(blocks, _is_barrier)
     after: dict[Operation, _Barriers] = {
-        op: first_from(op.next_op, block, first, _is_barrier)
+        op: first_from(op.next_op, block, at_end, _is_barrier)
         for block in blocks
         for op in block.ops
         if _is_barrier(op)
     }
-    begin = first[blocks[0]]
+    begin = first_from(blocks[0].first_op, blocks[0], at_end, _is_barrier)
     if not _alternate(begin, after):
         waits = frozenset(op for op in after if isinstance(op, ClusterWaitOp))
         return {op: waits for op in after if isinstance(op, ClusterArriveOp)}
@@ -45,17 +46,15 @@ def _is_barrier(op: Operation) -> bool:
 
 def _in_step(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> dict[Operation, _Barriers]:
     """The waits at which one thread may be for the phase that another arrives in."""
-    found: dict[Operation, _Barriers] = {}
-    together = [*product(begin, begin)]
-    seen = {*together}
-    while together:
-        one, other = together.pop()
-        found[one] = found.get(one, frozenset()) | after[other]
-        for a, b in product(after[one], after[other]):
-            new = {*product(after[a], after[b])} - seen
-            seen |= new
-            together += new
-    return found
+
+    def in_next_phase(both: tuple[Operation, Operation]) -> Iterator[tuple[Operation, Operation]]:
+        for one, other in product(*map(after.__getitem__, both)):
+            yield from product(after[one], after[other])
+
+    waits_of: dict[Operation, _Barriers] = {}
+    for one, other in postorder(product(begin, begin), in_next_phase):
+        waits_of[one] = waits_of.get(one, frozenset()) | after[other]
+    return waits_of
 
 
 def _alternate(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> bool:

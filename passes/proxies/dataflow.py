@@ -13,11 +13,11 @@ from typing import cast
 
 from xdsl.ir import Block, Operation
 
+from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.scoped_async import Direction, Group, Proxy, Side
-from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.kernels.accept import Function
 from fencewright.passes.proxies.edges import (
     Sync,
@@ -68,28 +68,24 @@ class Analysis:
         self.effects = Effects(code)
         self.layout = self.effects.layout
         self.mail: dict[Operation, Mask] = {}
-        self.entry_state: dict[Block, Mask] = {block: 0 for block in code.blocks}
-        self.entry_state[code.blocks[0]] = self.layout.initial
+        self.entry_state: Mapping[Block, Mask] = {}
         self.exit_state: dict[Block, Mask] = {}
 
     # The fixpoint
 
     def solve(self) -> list[Missing]:
         """Everything that is missing."""
-        changed = True
-        while changed:
-            changed = False
-            for block in self.code.blocks:
-                before = dict(self.mail)
-                state = self.entry_state[block]
-                for op in self.code.interesting[block]:
-                    state = self._step(op, state, None)
-                self.exit_state[block] = state
-                for successor in successors(block):
-                    if state | self.entry_state[successor] != self.entry_state[successor]:
-                        self.entry_state[successor] |= state
-                        changed = True
-                changed |= before != self.mail
+
+        def carry(block: Block, state: Mask) -> Mask:
+            for op in self.code.interesting[block]:
+                state = self._step(op, state, None)
+            self.exit_state[block] = state
+            return state
+
+        entry = dict.fromkeys(self.code.blocks, 0) | {self.code.blocks[0]: self.layout.initial}
+        self.entry_state = solve(
+            self.code.graph, entry, carry, int.__or__, shared=lambda: dict(self.mail)
+        )
         missing: list[Missing] = []
         for block in self.code.blocks:
             state = self.entry_state[block]
@@ -452,12 +448,12 @@ class Analysis:
     def _points(
         self, at: Operation, block: Block, pending: Mask, seen: set[Block]
     ) -> list[Operation]:
-        before = self.code.predecessors[block]
+        before = [*dict.fromkeys(self.code.graph.predecessors[block])]
         if len(before) < 2 or self._reaches(block, at, pending):
             return [at]
         pending_in = [each for each in before if self.exit_state[each] & pending]
         if len(pending_in) in (0, len(before)) or any(
-            len(successors(each)) > 1 for each in pending_in
+            len(self.code.graph.successors[each]) > 1 for each in pending_in
         ):
             return [at]
         found: list[Operation] = []

@@ -4,33 +4,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import Block, Operation
 
-from fencewright.passes.analysis.control_flow import successors
+from fencewright.lowering.code.dataflow import solve
+from fencewright.passes.analysis.control_flow import block_graph
+
+_Chosen = Callable[[Operation], bool]
 
 
-def first_in(
-    blocks: Sequence[Block], chosen: Callable[[Operation], bool]
-) -> dict[Block, frozenset[Operation]]:
-    """The ``chosen`` operations that come first on the paths from the beginning of each block."""
-    found: dict[Block, frozenset[Operation]] = dict.fromkeys(blocks, frozenset())
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            first = first_from(block.first_op, block, found, chosen)
-            changed |= first != found[block]
-            found[block] = first
-    return found
+def first_after(blocks: Sequence[Block], chosen: _Chosen) -> dict[Block, frozenset[Operation]]:
+    """The ``chosen`` operations that come first on the paths from the end of each block."""
+    ends = dict.fromkeys(blocks, frozenset[Operation]())
+
+    def carry(block: Block, after: frozenset[Operation]) -> frozenset[Operation]:
+        return first_from(block.first_op, block, {block: after}, chosen)
+
+    return solve(block_graph(blocks).backward, ends, carry, lambda one, other: one | other)
 
 
 def first_from(
     op: Operation | None,
     block: Block,
-    first: Mapping[Block, frozenset[Operation]],
-    chosen: Callable[[Operation], bool],
+    after: Mapping[Block, frozenset[Operation]],
+    chosen: _Chosen,
 ) -> frozenset[Operation]:
-    """Those from ``op`` of a block on, if ``first`` are those of the blocks after it."""
+    """Those from ``op`` of a block on, if ``after`` are those after the end of each block."""
     while op is not None and not chosen(op):
         op = op.next_op
-    if op is not None:
-        return frozenset({op})
-    return frozenset(each for successor in successors(block) for each in first[successor])
+    return after[block] if op is None else frozenset({op})

@@ -7,10 +7,11 @@ from xdsl.dialects import func, gpu
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.scoped_async import Group, Proxy, space_number
-from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, successors
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks
 from fencewright.passes.kernels.accept import Function
 from fencewright.passes.proxies.barrier_meetings import (
     barriers_met,
@@ -71,10 +72,7 @@ class AsyncFunction:
 
     def __init__(self, function: Function, fence_reads: bool):
         self.blocks = reachable_blocks(function.body)
-        self.predecessors = {
-            block: [*dict.fromkeys(before)]
-            for block, before in block_graph(self.blocks).predecessors.items()
-        }
+        self.graph = block_graph(self.blocks)
         self.entries: list[Entry] = []
         self.of_op: dict[Operation, list[Entry]] = {}
         self.syncs: dict[Operation, Sync] = {}
@@ -231,35 +229,29 @@ class AsyncFunction:
 
     def _find_what_follows(self) -> None:
         """For each synchronisation, what may follow it on any path of control flow and edges."""
-        at_start: dict[Block, Mask] = dict.fromkeys(self.blocks, 0)
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.blocks):
-                mask = 0
-                for successor in successors(block):
-                    mask |= at_start[successor]
-                for op in reversed(self.interesting[block]):
-                    mask, grew = self._follow(op, mask)
-                    changed |= grew
-                if mask | at_start[block] != at_start[block]:
-                    at_start[block] |= mask
-                    changed = True
 
-    def _follow(self, op: Operation, mask: Mask) -> tuple[Mask, bool]:
-        grew = False
+        def carry(block: Block, mask: Mask) -> Mask:
+            for op in reversed(self.interesting[block]):
+                mask = self._follow(op, mask)
+            return mask
+
+        def known() -> list[Mask]:
+            return [sync.after for sync in self.syncs.values()]
+
+        ends = dict.fromkeys(self.blocks, 0)
+        solve(self.graph.backward, ends, carry, int.__or__, shared=known)
+
+    def _follow(self, op: Operation, mask: Mask) -> Mask:
         sync = self.syncs.get(op)
         if sync is not None:
-            before = sync.after
             sync.after |= mask
-            grew = sync.after != before
             for target in sync.targets:
                 mask |= self.syncs[target].after
         for entry in self.of_op.get(op, ()):
             mask |= 1 << entry.number
         if isinstance(op, ops.Tcgen05Operation):
             mask |= self.tensor_bit
-        return mask, grew
+        return mask
 
     def seen_by(self, sync: Sync) -> Mask:
         """What may follow the acquires that see a release."""

@@ -21,7 +21,6 @@ from fencewright.passes.analysis.control_flow import (
     block_graph,
     is_mlir_function,
     reachable_blocks,
-    successors,
 )
 
 if TYPE_CHECKING:
@@ -97,10 +96,9 @@ def _merge_into_earlier(blocks: Sequence[Block], ops: _Heard, whole: bool) -> No
 
 
 def _merge_into_later(blocks: Sequence[Block], ops: _Heard, whole: bool) -> None:
-    end = _end_of(blocks[0])
-    coming = _solve_backward(blocks, ops, end)
+    coming = _solve_backward(blocks, ops)
     for block in blocks:
-        future = _at_end(block, coming, end)
+        future = coming[block]
         left: list[Operation] = []
         for op in reversed(ops[block]):
             if type(op) is scoped.FenceOp and is_plain(op):
@@ -345,44 +343,29 @@ def may_publish(op: Operation) -> bool:
     return kind is not scoped.StoreOp or not _is_weak(op)
 
 
-def _at_end(block: Block, begin: dict[Block, Coming], end: Coming) -> Coming:
-    targets = successors(block)
-    if not targets:
-        return end
-    state = begin[targets[0]]
-    for target in targets[1:]:
-        state = state.join(begin[target])
-    return state
+def _solve_backward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Coming]:
+    """Where each block ends, the greatest fixpoint.
 
+    Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after it.
+    """
+    end, everything = _end_of(blocks[0]), Coming(EVERYTHING, EVERYTHING, EVERYTHING)
 
-def _solve_backward(blocks: Sequence[Block], ops: _Heard, end: Coming) -> dict[Block, Coming]:
-    """The greatest fixpoint: a loop that is never left needs nothing, so loops do not block it."""
-    everything = Coming(EVERYTHING, EVERYTHING, EVERYTHING)
-    begin = dict.fromkeys(blocks, everything)
-    # Nobody asks what will be done in a block that no branch leads to.
-    reached = {target for block in blocks for target in successors(block)}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            if block not in reached:
-                continue
-            state = _at_end(block, begin, end)
-            for op in reversed(ops[block]):
-                state = ahead(op, state)
-            if state != begin[block]:
-                begin[block] = state
-                changed = True
-    return begin
+    def carry(block: Block, state: Coming) -> Coming:
+        for op in reversed(ops[block]):
+            state = ahead(op, state)
+        return state
+
+    graph = block_graph(blocks)
+    ends = {block: everything if targets else end for block, targets in graph.successors.items()}
+    return solve(graph.backward, ends, carry, Coming.join)
 
 
 def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
     """For each of ``ops`` the rank at which whatever could publish after it is released."""
     found: dict[Operation, int] = {}
-    end = _end_of(blocks[0])
-    coming = _solve_backward(blocks, _heard(blocks), end)
+    coming = _solve_backward(blocks, _heard(blocks))
     for block in blocks:
-        state = _at_end(block, coming, end)
+        state = coming[block]
         for op in reversed(operations(block)):
             if op in ops:
                 found[op] = state.released

@@ -1,6 +1,6 @@
 """The pass ``merge-ptx-fences``: what stands next to a PTX fence that does it as well."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -11,10 +11,12 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import ptx, scoped
-from fencewright.passes.analysis.control_flow import reachable_blocks, successors, top_level
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, top_level
 from fencewright.passes.scoped.merge_fences import is_plain, is_silent
 from fencewright.passes.to_ptx.arithmetic import opcode_attr
 
@@ -99,11 +101,8 @@ _RELAXED = {"acquire": "relaxed", "release": "relaxed"}
 
 
 def _merge(blocks: Sequence[Block]) -> None:
-    before: dict[Block, list[Block]] = {block: [] for block in blocks}
-    for block in blocks:
-        for target in successors(block):
-            before[target].append(block)
-    entry = _solve(blocks, before, {blocks[0]}, forwards=True)
+    graph = block_graph(blocks)
+    entry = _solve(graph, blocks[:1], forwards=True)
     for block in blocks:
         done = entry[block]
         for op in list(block.ops):
@@ -112,9 +111,8 @@ def _merge(blocks: Sequence[Block]) -> None:
             if isinstance(op, ptx.StoreOp | ptx.AtomicOp):
                 _loosen(op, releases=done.releases)
             done = past(op, done, forwards=True)
-    after = {block: successors(block) for block in blocks}
-    ends = {block for block in blocks if not after[block]}
-    leaving = _solve(blocks[::-1], after, ends, forwards=False)
+    ends = [block for block in blocks if not graph.successors[block]]
+    leaving = _solve(graph.backward, ends, forwards=False)
     for block in blocks:
         done = leaving[block]
         for op in reversed(list(block.ops)):
@@ -194,30 +192,18 @@ _SILENT = frozenset(
 )
 
 
-def _solve(
-    blocks: Sequence[Block],
-    nearer: Mapping[Block, Sequence[Block]],
-    first: set[Block],
-    *,
-    forwards: bool,
-) -> dict[Block, Done]:
-    """What is done where each block is entered in one direction: from above, so that loops count.
+def _solve(graph: Graph[Block], first: Iterable[Block], *, forwards: bool) -> dict[Block, Done]:
+    """What is done where each block is entered in the direction of ``graph``, the greatest fixpoint.
 
-    ``nearer``: the blocks that are passed just before in this direction; nothing is done where
-    it starts, at the ``first`` ones.
+    Greatest, so that loops count: in one without a memory operation all stays done. Nothing is done
+    where the ``first`` blocks are entered.
     """
-    found = {block: NOTHING if block in first else _ALL for block in blocks}
-    changed = True
-    while changed:
-        changed = False
-        for block in blocks:
-            state = found[block]
-            for other in nearer[block]:
-                state = state.join(_through(other, found[other], forwards))
-            if state != found[block]:
-                found[block] = state
-                changed = True
-    return found
+
+    def carry(block: Block, done: Done) -> Done:
+        return _through(block, done, forwards)
+
+    start = dict.fromkeys(graph.nodes, _ALL) | dict.fromkeys(first, NOTHING)
+    return solve(graph, start, carry, Done.join)
 
 
 def _through(block: Block, done: Done, forwards: bool) -> Done:

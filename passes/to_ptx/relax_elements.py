@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.facts import are_elements_unordered, facts_for
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
@@ -185,16 +186,8 @@ def _is_last_access(op: Operation) -> bool:
         if not is_silent(following):
             return False
         following = following.next_op
-    waiting = list(successors(block_of(op)))
-    seen = set(waiting)
-    while waiting:
-        block = waiting.pop()
-        if not all(map(is_silent, block.ops)):
-            return False
-        new = [each for each in successors(block) if each not in seen]
-        seen.update(new)
-        waiting += new
-    return True
+    later = postorder(successors(block_of(op)), successors)
+    return all(is_silent(following) for block in later for following in block.ops)
 
 
 def _reduce(function: FuncOp, ends_thread: bool) -> None:

@@ -8,6 +8,10 @@ white paper, Independent Thread Scheduling; AMD, LLVM AMDGPUUsage, exec mask.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.dominance import dominates, immediate_dominators
+from fencewright.lowering.code.graph import Graph, postorder
+from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.execution.program import (
     Argument,
@@ -60,8 +64,7 @@ def segments_of(program: LaneProgram) -> tuple[Segment, ...]:
     """The segments of a kernel, the entry first."""
     parts = _parts(program)
     successors = [_targets(end) for _, end in parts]
-    dominators = immediate_dominators(successors, 0)
-    loops = _loops(successors, dominators)
+    loops = _loops(successors)
     ranks = _ranks(successors, loops)
     meets = _meets(successors)
     stored = _stored(parts)
@@ -154,97 +157,37 @@ def _targets(end: Jump | LaneBranch | EndLane | Join) -> tuple[int, ...]:
 # Order, dominators, loops
 
 
-def post_order(successors: Sequence[Sequence[int]], root: int) -> list[int]:
-    """The nodes that ``root`` reaches, each after those that were found through it."""
-    found: list[int] = []
-    seen = {root}
-    waiting = [(root, iter(successors[root]))]
-    while waiting:
-        node, rest = waiting[-1]
-        following = next((each for each in rest if each not in seen), None)
-        if following is None:
-            found.append(node)
-            waiting.pop()
-        else:
-            seen.add(following)
-            waiting.append((following, iter(successors[following])))
-    return found
-
-
-def immediate_dominators(successors: Sequence[Sequence[int]], root: int) -> dict[int, int]:
-    """Of each node that ``root`` reaches its immediate dominator; the root's is itself.
-
-    Source: Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm.
-    """
-    order = post_order(successors, root)
-    height = {node: n for n, node in enumerate(order)}
-    predecessors = _reversed(successors)
-    found = {root: root}
-
-    def meet(a: int, b: int) -> int:
-        while a != b:
-            a, b = (found[a], b) if height[a] < height[b] else (a, found[b])
-        return a
-
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(order[:-1]):
-            known = [each for each in predecessors[node] if each in found]
-            dominator = known[0]
-            for each in known[1:]:
-                dominator = meet(dominator, each)
-            changed |= found.get(node) != dominator
-            found[node] = dominator
-    return found
-
-
-def _reversed(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in successors]
-    for node, targets in enumerate(successors):
-        for each in targets:
-            found[each].append(node)
-    return found
-
-
 def _meets(successors: Sequence[Sequence[int]]) -> list[int]:
     """Of each segment its immediate post-dominator; ``EXIT`` where none has to be passed."""
     end = len(successors)
     with_end = [*(targets or (end,) for targets in successors), ()]
-    found = immediate_dominators(_reversed(with_end), end)
-    return [EXIT if found.get(node, end) == end else found[node] for node in range(end)]
+    dominators = immediate_dominators(_graph(with_end).backward, end)
+    return [EXIT if dominators.get(node, end) == end else dominators[node] for node in range(end)]
 
 
-def _loops(
-    successors: Sequence[Sequence[int]], dominators: Mapping[int, int]
-) -> dict[int, frozenset[int]]:
-    """The natural loops: of each header the segments of its loop."""
-    predecessors = _reversed(successors)
-    found: dict[int, frozenset[int]] = {}
-    for node in dominators:
-        for header in successors[node]:
-            if _dominates(dominators, header, node):
-                body = {header, node}
-                waiting = [node] if node != header else []
-                while waiting:
-                    new = set(predecessors[waiting.pop()]) & dominators.keys() - body
-                    body |= new
-                    waiting += new
-                found[header] = found.get(header, frozenset()) | body
-    return found
+def _graph(successors: Sequence[Sequence[int]]) -> Graph[int]:
+    return Graph(tuple(range(len(successors))), dict(enumerate(successors)))
 
 
-def _dominates(dominators: Mapping[int, int], above: int, node: int) -> bool:
-    while node != above and dominators[node] != node:
-        node = dominators[node]
-    return node == above
+def _loops(successors: Sequence[Sequence[int]]) -> dict[int, frozenset[int]]:
+    """The natural loops of what is reached: of each header the segments of its loop."""
+    nodes = postorder([0], successors.__getitem__)[::-1]
+    graph = Graph(tuple(nodes), {node: successors[node] for node in nodes})
+    dominators = immediate_dominators(graph, 0)
+    back = [
+        (end, header)
+        for end, header in back_edges(graph, [0])
+        if dominates(dominators, header, end)
+    ]
+    bodies = {header: natural_loop(graph, header, ends) for header, ends in by_head(back).items()}
+    return {header: body for header, body in bodies.items() if body is not None}
 
 
 def _ranks(successors: Sequence[Sequence[int]], loops: Mapping[int, frozenset[int]]) -> list[int]:
     """Reverse post-order in which what follows a loop comes after all of the loop."""
     depth = [sum(node in body for body in loops.values()) for node in range(len(successors))]
     outwards = [sorted(targets, key=lambda each: depth[each]) for targets in successors]
-    order = post_order(outwards, 0)
+    order = postorder([0], outwards.__getitem__)
     found = [len(order)] * len(successors)
     for n, node in enumerate(reversed(order)):
         found[node] = n
@@ -334,30 +277,29 @@ def _live(parts: Sequence[_Part], successors: Sequence[Sequence[int]]) -> list[f
     """The registers whose value at the beginning of each segment may be read."""
     exposed = [_exposed(part) for part in parts]
     written = [_results(steps) for steps, _ in parts]
-    found: list[frozenset[Register]] = [frozenset()] * len(parts)
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(range(len(parts))):
-            after = _after(parts[node][1], successors[node], found)
-            live = exposed[node] | after - written[node]
-            changed |= live != found[node]
-            found[node] = live
-    return found
+
+    def at_begin(node: int, after: frozenset[Register]) -> frozenset[Register]:
+        return exposed[node] | after - written[node]
+
+    def before_moves(node: int, before: int, live: frozenset[Register]) -> frozenset[Register]:
+        return live - _moved_to(node, parts[before][1])
+
+    graph = _graph(successors).backward
+    ends = dict.fromkeys(graph.nodes, frozenset[Register]())
+    after = solve(graph, ends, at_begin, lambda one, other: one | other, edge=before_moves)
+    return [at_begin(node, after[node]) for node in range(len(parts))]
 
 
-def _after(
-    end: Jump | LaneBranch | EndLane | Join,
-    targets: Sequence[int],
-    live: Sequence[frozenset[Register]],
-) -> frozenset[Register]:
-    """What is live after the steps of a segment, beside what its end reads."""
+def _moved_to(target: int, end: Jump | LaneBranch | EndLane | Join) -> frozenset[Register]:
+    """The registers that whatever jumps from ``end`` to ``target`` moves something to."""
     jumps = (end.taken, end.other) if isinstance(end, LaneBranch) else (end,)
-    found: frozenset[Register] = frozenset()
-    for target, jump in zip(targets, jumps, strict=False):
-        moved = {to for to, _ in jump.moves} if isinstance(jump, Jump) else set[Register]()
-        found |= live[target] - moved
-    return found
+    moved = [
+        {to for to, _ in jump.moves}
+        for jump in jumps
+        if isinstance(jump, Jump) and jump.block == target
+    ]
+    some = set[Register]().union(*moved)
+    return frozenset(to for to in some if all(to in registers for registers in moved))
 
 
 def _exposed(part: _Part) -> frozenset[Register]:
@@ -405,9 +347,4 @@ def address_registers(program: LaneProgram) -> frozenset[Register]:
         for each in jumps:
             for to, source in each.moves if isinstance(each, Jump) else ():
                 sources.setdefault(to, set()).add(source)
-    waiting = [*found]
-    while waiting:
-        new = sources.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return frozenset(found)
+    return frozenset(postorder(found, lambda register: sources.get(register, ())))

@@ -14,6 +14,7 @@ from xdsl.dialects import cf, func
 from xdsl.ir import Block
 from xdsl.parser import Parser
 
+from fencewright.lowering.code.graph import Graph
 from fencewright.passes.analysis import convergence
 from fencewright.passes.analysis.control_flow import reachable_blocks, successors
 from fencewright.passes.analysis.convergence import converged_blocks
@@ -92,8 +93,8 @@ def test_calling_every_block_converged_is_noticed() -> None:
 
 
 def test_forgetting_where_ways_meet_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nearest(blocks: Sequence[Block]) -> dict[Block, Block]:
-        return {block: ways[0] for block in blocks if (ways := successors(block))}
+    def nearest(graph: Graph[Block]) -> dict[Block, Block]:
+        return {block: ways[0] for block in graph.nodes if (ways := graph.successors[block])}
 
     monkeypatch.setattr(convergence, "_immediate_postdominators", nearest)
     assert disagreements(converged_blocks, range(200)) > 0

@@ -61,7 +61,7 @@ from fencewright.mlir_dialects.cdna import (
 from fencewright.mlir_dialects.scoped import CmpxchgOp
 from fencewright.passes.analysis import caches as cdna_caches
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, StoreThrough
-from fencewright.passes.analysis.control_flow import reachable_blocks, successors
+from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, successors
 from fencewright.passes.analysis.loops import frequencies, loops_of
 from fencewright.passes.cdna.caches import (
     drop_invalidates,
@@ -642,7 +642,7 @@ def loop_nest(depth: int) -> list[Block]:
 
 def test_what_is_in_loops_runs_more_often() -> None:
     blocks = loop_nest(2)
-    loops = loops_of(blocks)
+    loops = loops_of(block_graph(blocks))
     assert loops is not None
     assert [len(body) for body in loops.values()] == [3, 5]
     times = frequencies(blocks, loops)
@@ -650,7 +650,7 @@ def test_what_is_in_loops_runs_more_often() -> None:
 
 
 def test_loops_without_end_are_not_looked_at() -> None:
-    assert loops_of(loop_nest(400)) is None
+    assert loops_of(block_graph(loop_nest(400))) is None
 
 
 @pytest.mark.parametrize("share", shares(5))

@@ -1,12 +1,13 @@
 """The pass ``drop-invalidates``: no invalidate that nobody needs before the next one."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Caches
+from fencewright.lowering.code.dataflow import solve
 from fencewright.passes.analysis.caches import CacheCode, Meaning
-from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 
@@ -36,23 +37,18 @@ AT_END = int(Caches.SYSTEM)
 class Needs:
     """The lattice of the analysis: the caches that must hold nothing stale, joined by union.
 
-    ``begin``: where each block begins. ``barrier``, ``flag``: what waves of the work-group need
-    after a barrier, and after a read of a flag. All are bits of ``Caches``.
+    ``begin``, ``end``: where each block begins and ends. ``barrier``, ``flag``: what waves of the
+    work-group need after a barrier, and after a read of a flag. All are bits of ``Caches``.
     """
 
-    begin: dict[Block, int]
+    begin: Mapping[Block, int] = field(default_factory=dict[Block, int])
+    end: Mapping[Block, int] = field(default_factory=dict[Block, int])
     barrier: int = 0
     flag: int = 0
 
-    def end(self, block: Block) -> int:
-        """What is needed where ``block`` ends."""
-        targets = successors(block)
-        if not targets:
-            return AT_END
-        needed = 0
-        for target in targets:
-            needed |= self.begin[target]
-        return needed
+    def of_waves(self) -> tuple[int, int]:
+        """What waves of the work-group need, as it is now."""
+        return self.barrier, self.flag
 
     def acquired(self, meaning: Meaning, needed: int) -> None:
         """Note what is needed after an acquire."""
@@ -79,22 +75,19 @@ def before(meaning: Meaning, needed: int, needs: Needs) -> int:
 
 def solve_needs(code: CacheCode) -> Needs:
     """The least fixpoint: needs only grow, of a finite lattice."""
-    needs = Needs(dict.fromkeys(code.blocks, 0))
-    steps = code.steps
-    changed = True
-    while changed:
-        flags = needs.barrier, needs.flag
-        changed = False
-        for block in reversed(code.blocks):
-            needed = needs.end(block)
-            for _, meaning in reversed(steps[block]):
-                if meaning.acquires:
-                    needs.acquired(meaning, needed)
-                needed = before(meaning, needed, needs)
-            if needed != needs.begin[block]:
-                needs.begin[block] = needed
-                changed = len(code.blocks) > 1
-        changed = changed or flags != (needs.barrier, needs.flag)
+    needs, steps = Needs(), code.steps
+
+    def carry(block: Block, needed: int) -> int:
+        for _, meaning in reversed(steps[block]):
+            if meaning.acquires:
+                needs.acquired(meaning, needed)
+            needed = before(meaning, needed, needs)
+        return needed
+
+    # From every block, also from those of a loop that is never left.
+    ends = {block: 0 if targets else AT_END for block, targets in code.graph.successors.items()}
+    needs.end = solve(code.graph.backward, ends, carry, int.__or__, shared=needs.of_waves)
+    needs.begin = {block: carry(block, needed) for block, needed in needs.end.items()}
     return needs
 
 
@@ -105,7 +98,7 @@ def useless_invalidates(code: CacheCode) -> list[Operation]:
     needs = code.known(solve_needs)
     useless: list[Operation] = []
     for block in code.blocks:
-        needed = needs.end(block)
+        needed = needs.end[block]
         for op, meaning in reversed(code.steps[block]):
             if meaning.invalidates and not meaning.invalidates & needed:
                 useless.append(op)

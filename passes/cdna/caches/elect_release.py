@@ -1,13 +1,14 @@
 """The pass ``elect-release``: one wave writes back for its work-group, not every wave."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, is_release_wait
 from fencewright.passes.analysis.control_flow import successors
@@ -154,11 +155,11 @@ Debt: TypeAlias = int
 class Needs:
     """Which publications are ahead.
 
-    ``begin``: where each block begins, whether on some path one comes before a write-back;
+    ``end``: where each block ends, whether on some path one comes before a write-back;
     ``barrier``: whether one does after a barrier.
     """
 
-    begin: dict[Block, bool]
+    end: Mapping[Block, bool] = field(default_factory=dict[Block, bool])
     barrier: bool = False
 
 
@@ -172,6 +173,7 @@ class Paths:
         self.gone: Set[Operation] = frozenset()
         self.needs = self._solve_needs()
         self.must: Mapping[Block, bool] = {}
+        self.must_at_begin: Mapping[Block, bool] = {}
 
     # Backward: publications that come before a write-back
 
@@ -185,18 +187,19 @@ class Paths:
         return written is not None and written >= self.reach and step.op not in self.gone
 
     def _solve_needs(self) -> Needs:
-        needs = Needs(dict.fromkeys(self.code.blocks, False))
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.code.blocks):
-                needed = any(needs.begin[target] for target in successors(block))
-                for step in reversed(self.steps[block]):
-                    if step.meaning.is_barrier and needed and not needs.barrier:
-                        needs.barrier = changed = True
-                    needed = self._needed_before(step, needed, needs)
-                if needed and not needs.begin[block]:
-                    needs.begin[block] = changed = True
+        """The least fixpoint: a need only appears, at the end of a block or after barriers."""
+        needs = Needs()
+
+        def carry(block: Block, needed: bool) -> bool:
+            for step in reversed(self.steps[block]):
+                if step.meaning.is_barrier and needed:
+                    needs.barrier = True
+                needed = self._needed_before(step, needed, needs)
+            return needed
+
+        ends = dict.fromkeys(self.code.blocks, False)
+        backward = self.code.graph.backward
+        needs.end = solve(backward, ends, carry, bool.__or__, shared=lambda: needs.barrier)
         return needs
 
     def _needed_before(self, step: CacheStep, needed: bool, needs: Needs) -> bool:
@@ -207,26 +210,23 @@ class Paths:
         return needed or (step.meaning.is_barrier and needs.barrier)
 
     def _solve(self, *, all_paths: bool, past_barriers: bool) -> dict[Block, bool]:
-        """Where a publication comes before a write-back: on every path, or on some.
+        """The blocks at whose end a publication comes before a write-back: on every path, or on some.
 
-        ``past_barriers``: also where a barrier comes before it.
+        ``past_barriers``: also where a barrier comes before it. On every path is the greatest
+        fixpoint: a loop that is never left has no path that lacks one.
         """
-        begin = dict.fromkeys(self.code.blocks, all_paths)
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.code.blocks):
-                needed = self._at_end(block, begin, all_paths=all_paths)
-                for step in reversed(self.steps[block]):
-                    needed = self._before(step, needed, past_barriers=past_barriers)
-                if needed != begin[block]:
-                    begin[block] = needed
-                    changed = True
-        return begin
 
-    def _at_end(self, block: Block, begin: Mapping[Block, bool], *, all_paths: bool) -> bool:
-        targets = [begin[target] for target in successors(block)]
-        return bool(targets) and (all(targets) if all_paths else any(targets))
+        def carry(block: Block, needed: bool) -> bool:
+            return self._before_all(block, needed, past_barriers=past_barriers)
+
+        graph = self.code.graph
+        ends = {block: all_paths and bool(targets) for block, targets in graph.successors.items()}
+        return solve(graph.backward, ends, carry, bool.__and__ if all_paths else bool.__or__)
+
+    def _before_all(self, block: Block, needed: bool, *, past_barriers: bool) -> bool:
+        for step in reversed(self.steps[block]):
+            needed = self._before(step, needed, past_barriers=past_barriers)
+        return needed
 
     def _before(self, step: CacheStep, needed: bool, *, past_barriers: bool) -> bool:
         if self.publishes(step.meaning):
@@ -236,10 +236,10 @@ class Paths:
         return needed
 
     def _after_each(
-        self, block: Block, begin: Mapping[Block, bool], *, all_paths: bool, past_barriers: bool
+        self, block: Block, end: Mapping[Block, bool], *, past_barriers: bool
     ) -> list[bool]:
         """Whether it is needed after each step of a block."""
-        needed = self._at_end(block, begin, all_paths=all_paths)
+        needed = end[block]
         found: list[bool] = []
         for step in reversed(self.steps[block]):
             found.append(needed)
@@ -250,8 +250,7 @@ class Paths:
         """Write-backs after which a barrier comes before any publication, and one after that."""
         direct = self._solve(all_paths=False, past_barriers=False)
         for block in self.code.blocks:
-            ahead = any(self.needs.begin[target] for target in successors(block))
-            at_once = self._at_end(block, direct, all_paths=False)
+            ahead, at_once = self.needs.end[block], direct[block]
             for step in reversed(self.steps[block]):
                 if step.meaning.writes_back is self.reach and ahead and not at_once:
                     yield cast(CacheOp, step.op)
@@ -264,6 +263,10 @@ class Paths:
         """The places where one wave has to write back once those of ``gone`` are no more."""
         self.gone = frozenset(gone)
         self.must = self._solve(all_paths=True, past_barriers=False)
+        self.must_at_begin = {
+            block: self._before_all(block, needed, past_barriers=False)
+            for block, needed in self.must.items()
+        }
         debts = Debts(self)
         refused = self.published_by_all(debts.places)
         refused = refused or debts.refused or self._gains_nothing(debts.places)
@@ -284,7 +287,7 @@ class Paths:
             return Refused(Refusal.MORE_PLACES)
         own = self._solve(all_paths=True, past_barriers=True)
         for block in self.code.blocks:
-            after = self._after_each(block, own, all_paths=True, past_barriers=True)
+            after = self._after_each(block, own, past_barriers=True)
             for step, needed in zip(self.steps[block], after, strict=True):
                 if step.op in self.gone and not needed:
                     return None
@@ -305,64 +308,52 @@ class Paths:
 
     def musts(self, block: Block) -> list[bool]:
         """Whether after each step of a block every path publishes before a barrier."""
-        return self._after_each(block, self.must, all_paths=True, past_barriers=False)
-
-    def must_at_end(self, block: Block) -> bool:
-        return self._at_end(block, self.must, all_paths=True)
+        return self._after_each(block, self.must, past_barriers=False)
 
 
 class Debts:
     """What is owed where each block begins, with a write-back at each of ``places``.
 
-    ``published`` is what waves leave owed at a barrier.
+    ``published`` is what waves leave owed at a barrier. The invariant: a wave at a place owes (OWED)
+    whenever, without the write-backs that go, something that it or a mate stored may not have been
+    written back; and it is UNPAID unless on every path to there a write-back that goes was its own,
+    with none since. So where each publication finds nothing owed and each new write-back is paid for,
+    the code releases as much as before and no path has more write-backs.
     """
 
     def __init__(self, paths: Paths):
         self.paths = paths
         self.published: Debt = 0
-        self.begin: dict[Block, Debt] = dict.fromkeys(paths.code.entries, UNPAID)
         self.musts = {block: paths.musts(block) for block in paths.code.blocks}
-        self._solve()
+        self.begin = solve(
+            paths.code.graph,
+            dict.fromkeys(paths.code.entries, UNPAID),
+            self._through,
+            int.__or__,
+            edge=self._over,
+            shared=lambda: self.published,
+        )
         self.refused: Refused | None = None
         self.places = tuple(self._places())
 
-    def _solve(self) -> None:
-        changed = True
-        while changed:
-            before = self.published
-            changed = False
-            for block in self.paths.code.blocks:
-                if block not in self.begin:
-                    continue
-                debt = self._through(block)
-                for index, target in enumerate(successors(block)):
-                    arriving = self._over(block, index, debt)
-                    known = self.begin.get(target)
-                    joined = arriving if known is None else known | arriving
-                    if joined != known:
-                        self.begin[target] = joined
-                        changed = True
-            changed = changed or before != self.published
-
-    def _through(self, block: Block) -> Debt:
-        debt = self.begin[block]
+    def _through(self, block: Block, debt: Debt) -> Debt:
         for step, must in zip(self.paths.steps[block], self.musts[block], strict=True):
             debt = self.after(step, debt)
             if self._is_place(step, must, debt):
                 debt = written(debt)
         return debt
 
-    def _over(self, block: Block, index: int, debt: Debt) -> Debt:
-        return written(debt) if self._is_edge(block, index, debt) else debt
+    def _over(self, block: Block, target: Block, debt: Debt) -> Debt:
+        return written(debt) if self._is_edge(block, target, debt) else debt
 
     def _is_place(self, step: CacheStep, must: bool, debt: Debt) -> bool:
         is_barrier = step.meaning.is_barrier and not step.meaning.leaves_workgroup
         return is_barrier and must and bool(debt & OWED)
 
-    def _is_edge(self, block: Block, index: int, debt: Debt) -> bool:
-        if not debt & OWED or self.paths.must_at_end(block):
+    def _is_edge(self, block: Block, target: Block, debt: Debt) -> bool:
+        if not debt & OWED or self.paths.must[block]:
             return False
-        return self.paths.must[successors(block)[index]]
+        return self.paths.must_at_begin[target]
 
     def after(self, step: CacheStep, debt: Debt) -> Debt:
         """What is owed after a step; after a barrier all that any wave owed before it."""
@@ -394,7 +385,7 @@ class Debts:
                     yield Place(block, step.op, 0, needed_by)
                     debt = written(debt)
             for index, target in enumerate(successors(block)):
-                if self._is_edge(block, index, debt):
+                if self._is_edge(block, target, debt):
                     needed_by = self.paths.needed_by(target, 0)
                     self._check_paid(debt, needed_by)
                     yield Place(block, None, index, needed_by)

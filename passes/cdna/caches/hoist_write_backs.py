@@ -1,15 +1,15 @@
 """The pass ``hoist-write-backs``: a write-back begins as soon as it has all it writes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.code.dataflow import visit
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning
-from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 from fencewright.passes.cdna.caches.drop_write_backs import (
     AT_ENTRY,
@@ -120,18 +120,26 @@ class Hoisting:
         return found
 
     def _hoistable(self) -> set[Block]:
-        """The greatest fixpoint: blocks only leave it."""
+        """The greatest fixpoint: blocks only leave it.
+
+        The invariant: whatever has left is in no set of blocks that all are hoistable together. That a
+        block is, depends on the blocks after it (does a write-back come on every path?) and, as no path
+        is to get one more, on those before it and after these (is there a place on every edge into it?).
+        So when a block leaves, its predecessors and what else follows them are looked at again.
+        """
         self.hoistable = set(self.next) - set(self.code.entries)
-        work = [block for block in self.code.blocks if block in self.hoistable]
-        while work:
-            block = work.pop()
+
+        def left_by(block: Block) -> Iterable[Block]:
             if block not in self.hoistable:
-                continue
+                return
             if self._at_begin(block) is not None and self.can_enter(block):
-                continue
+                return
             self.hoistable.discard(block)
             for before in self.code.graph.predecessors[block]:
-                work += [before, *successors(before)]
+                yield before
+                yield from self.code.graph.successors[before]
+
+        visit(self.code.graph.backward, tuple(self.hoistable), left_by)
         return self.hoistable
 
     def can_enter(self, block: Block) -> bool:
@@ -147,7 +155,7 @@ class Hoisting:
 
     def at_end(self, block: Block) -> CacheOp | None:
         """A write-back, if one comes on every path from the end of ``block``."""
-        targets = successors(block)
+        targets = self.code.graph.successors[block]
         if not targets or not self.hoistable.issuperset(targets):
             return None
         steps = self.steps[block]

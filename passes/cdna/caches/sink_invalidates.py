@@ -1,11 +1,13 @@
 """The pass ``sink-invalidates``: an invalidate only on the edges out of its block that need it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Caches
+from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import (
     CacheCode,
@@ -41,7 +43,7 @@ class SinkInvalidatesPass(CachePass):
 class Sinking:
     """One work-group's code; ``needs`` is needed on some path, ``must`` on every path.
 
-    ``awaited``: the caches whose invalidates a release's wait after them has to cover.
+    ``must_at_end``: the same where blocks end. ``awaited``: the caches whose invalidates a release's wait after them has to cover.
     """
 
     def __init__(self, code: CacheCode):
@@ -52,12 +54,23 @@ class Sinking:
             block for block, steps in self.steps.items() if any(map(is_release_wait, steps))
         }
         self.needs = code.known(solve_needs)
-        self.must = _must(code, self.needs)
+        self.must_at_end = _must_at_end(code, self.needs)
+        self.must = {
+            block: _must_before(self.steps[block], must, self.needs)
+            for block, must in self.must_at_end.items()
+        }
         self.arriving: dict[Block, list[Pending]] = {}
         self.gone: list[Operation] = []
 
     def run(self) -> None:
-        """Move every invalidate that some path does not need."""
+        """Move every invalidate that some path does not need.
+
+        Blocks come in reverse postorder, so that all that arrives at a block has arrived before it is
+        looked at: only an edge that is the sole one into its target carries an invalidate on, and in
+        that order its block stands before the target. The invariant: of what is pending on an edge,
+        exactly one copy is still to come on each path on which something needs it, and none on a path
+        on which none was before. An edge that is not the sole one gets a copy of its own.
+        """
         code = self.code
         edges_in = {block: len(sources) for block, sources in code.graph.predecessors.items()}
         edges: list[tuple[Block, int, Pending]] = []
@@ -82,7 +95,7 @@ class Sinking:
     def _leaving(self, block: Block, steps: CacheSteps) -> "list[Pending]":
         """Remove the invalidates of ``block`` that not every path after them needs."""
         leaving = self.arriving.get(block, [])
-        must = _at_end(block, self.must)
+        must = self.must_at_end[block]
         waited = 0
         for step in reversed(steps):
             caches = step.meaning.invalidates
@@ -104,30 +117,26 @@ class Pending:
     caches: int
 
 
-def _must(code: CacheCode, needs: Needs) -> dict[Block, int]:
-    """What is needed where each block begins, whichever path is taken: the greatest fixpoint."""
-    begin = dict.fromkeys(code.blocks, _ALL)
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(code.blocks):
-            must = _at_end(block, begin)
-            for _, meaning in reversed(code.steps[block]):
-                must = _before(meaning, must, needs)
-            if must != begin[block]:
-                begin[block] = must
-                changed = True
-    return begin
-
-
 _ALL = int(Caches.ALL)
 
 
-def _at_end(block: Block, begin: dict[Block, int]) -> int:
-    targets = successors(block)
-    must = _ALL if targets else AT_END
-    for target in targets:
-        must &= begin[target]
+def _must_at_end(code: CacheCode, needs: Needs) -> Mapping[Block, int]:
+    """What is needed where each block ends, whichever path is taken: the greatest fixpoint.
+
+    Greatest, so that a loop that needs nothing does not hide what every path after it needs.
+    """
+    steps = code.steps
+    ends = {block: _ALL if targets else AT_END for block, targets in code.graph.successors.items()}
+
+    def carry(block: Block, must: int) -> int:
+        return _must_before(steps[block], must, needs)
+
+    return solve(code.graph.backward, ends, carry, int.__and__)
+
+
+def _must_before(steps: CacheSteps, must: int, needs: Needs) -> int:
+    for _, meaning in reversed(steps):
+        must = _before(meaning, must, needs)
     return must
 
 

@@ -70,7 +70,7 @@ def is_cheaper(code: CacheCode, stores: Mapping[Operation, StoreThrough]) -> boo
         return False
     needed = [each.op for each in code.write_backs]
     needed = [*set(needed).difference(code.known(droppable_write_backs))]
-    loops = loops_of(code.blocks)
+    loops = loops_of(code.graph)
     if not needed or loops is None:
         return False
     times = frequencies(code.blocks, loops)

@@ -10,7 +10,6 @@ from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import PHASES, WaitOp
 from fencewright.mlir_dialects.leaf_operation import operations
 from fencewright.passes.analysis.caches import COPIES, VMCNT, CacheCode, Meaning, waits_of
-from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 _ORDER = (PHASES[Phase.WAIT], PHASES[Phase.RELEASE])
@@ -43,7 +42,7 @@ def last_waits(code: CacheCode) -> list[Operation]:
     followed, writing = _followed(code), _writing_back(code)
     found: list[Operation] = []
     for block in code.blocks:
-        if not waits[block] or any(followed[target] for target in successors(block)):
+        if not waits[block] or block in followed:
             continue
         written = writing.get(block, False)
         alone: list[Operation] = []
@@ -80,17 +79,11 @@ def _meanings(code: CacheCode, block: Block) -> dict[Operation, list[Meaning]]:
     return found
 
 
-def _followed(code: CacheCode) -> dict[Block, bool]:
-    """For the begin of each block: True where anything is done from there on."""
+def _followed(code: CacheCode) -> set[Block]:
+    """The blocks after the end of which anything is done."""
     steps = code.steps
-    begin = {block: any(acts(step.meaning) for step in steps[block]) for block in code.blocks}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(code.blocks):
-            if not begin[block] and any(begin[target] for target in successors(block)):
-                begin[block] = changed = True
-    return begin
+    acting = (block for block in code.blocks if any(acts(step.meaning) for step in steps[block]))
+    return code.graph.backward.reachable_after(acting)
 
 
 def _writing_back(code: CacheCode) -> dict[Block, bool]:

@@ -31,7 +31,6 @@ from fencewright.passes.analysis.caches import SHARED, counted_on
 from fencewright.passes.analysis.control_flow import (
     block_graph,
     reachable_blocks,
-    successors,
     top_level,
 )
 from fencewright.passes.cdna.caches.kernel_caches import ACCESS_KIND, is_atomic, meaning_on
@@ -265,7 +264,7 @@ def lds_matters_at(code: WaitLines) -> dict[Operation, bool]:
     signalled = _outside_signals(code)
     found: dict[Operation, bool] = {}
     for block, lines in code.items():
-        found.update(_backwards(block, lines, signalled))
+        found.update(_backwards(lines, signalled[block]))
     return found
 
 
@@ -351,26 +350,18 @@ def _is_for_lds(counts: WaitCounts) -> bool:
 
 
 def _outside_signals(code: WaitLines) -> dict[Block, bool]:
-    """Where each block begins: whether something signals before the next release that waits."""
-    begin = dict.fromkeys(code, False)
-    changed = len(code) > 1
-    while changed:
-        changed = False
-        for block, lines in reversed(code.items()):
-            signalled = any(begin[target] for target in successors(block))
-            for line in reversed(lines):
-                signalled = _before(line.duty, signalled)
-            if signalled != begin[block]:
-                begin[block] = signalled
-                changed = True
-    return begin
+    """Where each block ends: whether something signals before the next release that waits."""
+
+    def carry(block: Block, signalled: bool) -> bool:
+        for line in reversed(code[block]):
+            signalled = _before(line.duty, signalled)
+        return signalled
+
+    return solve(block_graph(code).backward, dict.fromkeys(code, False), carry, bool.__or__)
 
 
-def _backwards(
-    block: Block, lines: Sequence[WaitLine], begin: dict[Block, bool]
-) -> dict[Operation, bool]:
-    """For each wait of a block: whether something signals after it."""
-    signalled = any(begin[target] for target in successors(block))
+def _backwards(lines: Sequence[WaitLine], signalled: bool) -> dict[Operation, bool]:
+    """For each wait of a block: whether something signals after it, ``signalled`` at the end."""
     result: dict[Operation, bool] = {}
     for line in reversed(lines):
         if line.duty.counts is not None:
