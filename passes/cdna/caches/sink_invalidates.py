@@ -43,7 +43,8 @@ class SinkInvalidatesPass(CachePass):
 class Sinking:
     """One work-group's code; ``needs`` is needed on some path, ``must`` on every path.
 
-    ``must_at_end``: the same where blocks end. ``awaited``: the caches whose invalidates a release's wait after them has to cover.
+    ``must_at_end``: the same where blocks end. ``awaited``: the caches whose invalidates a release's
+    wait after them has to cover.
     """
 
     def __init__(self, code: CacheCode):
