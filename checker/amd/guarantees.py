@@ -26,41 +26,42 @@ class Place:
     """What holds when an operation issues: the state there as sets of operations, a bit each.
 
     Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
-    one at an operation. ``flight``, ``past_lds``, ``crossing``, ``ahead``: see ``State``. ``undone``: by
-    reach, the stores that have not got so far, but for those in flight; ``stale``: by cache.
-    ``clearing``: the invalidates that are not done. ``unsettled``: ``stale`` as it is for others of the
-    work-group; ``settling``: those of them that an invalidate in flight is about; ``awaited``: which
-    invalidates are, if they hold for the wave itself at once.
+    one at an operation. ``flight``, ``only_in_memory``, ``stores_at_barrier``,
+    ``unflushed_since_barrier``: see ``State``. ``undone``: by reach, the stores that have not got
+    so far, but for those in flight; ``stale``: by cache. ``pending_invalidates``: the invalidates
+    that are not done. ``stale_for_peers``: ``stale`` as it is for others of the work-group;
+    ``pending_peer_invalidates``: those of them that an invalidate in flight is about; ``awaited``:
+    which invalidates are, if they hold for the wave itself at once.
     """
 
     flight: int
     undone: tuple[int, ...]
     stale: tuple[int, ...]
-    crossing: int
-    clearing: int = 0
-    past_lds: int = 0
-    ahead: int = 0
-    unsettled: tuple[int, ...] = ()
-    settling: tuple[int, ...] = ()
+    stores_at_barrier: int
+    pending_invalidates: int = 0
+    only_in_memory: int = 0
+    unflushed_since_barrier: int = 0
+    stale_for_peers: tuple[int, ...] = ()
+    pending_peer_invalidates: tuple[int, ...] = ()
     awaited: int = 0
 
 
 def place_of(state: State) -> Place:
     """What holds in ``state`` for the operation that issues next."""
-    clearing = 0
-    for number in state.clearing:
-        clearing |= 1 << number
+    pending_invalidates = 0
+    for number in state.pending_invalidates:
+        pending_invalidates |= 1 << number
     return Place(
         state.flight,
         state.all_undone(),
         tuple(state.stale),
-        state.crossing,
-        clearing,
-        state.past_lds,
-        state.ahead,
-        tuple(state.unsettled if state.settles else state.stale),
-        _union((*state.settling.values(), *state.clearing.values())),
-        sum(1 << number for number, reads in state.settling.items() if any(reads)),
+        state.stores_at_barrier,
+        pending_invalidates,
+        state.only_in_memory,
+        state.unflushed_since_barrier,
+        tuple(state.stale_for_peers if state.has_peers else state.stale),
+        _union((*state.pending_peer_invalidates.values(), *state.pending_invalidates.values())),
+        sum(1 << number for number, reads in state.pending_peer_invalidates.items() if any(reads)),
     )
 
 
@@ -194,15 +195,15 @@ class Propagated:
     flags in LDS or in memory. By reach: ``at``, the barriers where stores may not have got so far;
     ``by_flag`` and ``in_lds``, whether they may not where a wave writes anything, or LDS. By scope:
     ``unseen``, whether a wave may write anything after a read that may have been an atomic of that
-    scope, with nothing invalidated in between. ``crossing``: by the number of a barrier, the
-    stores in flight there.
+    scope, with nothing invalidated in between. ``stores_at_barrier``: by the number of a barrier,
+    the stores in flight there.
     """
 
     at: tuple[int, ...]
     by_flag: tuple[bool, ...]
     in_lds: tuple[bool, ...]
     unseen: tuple[bool, ...]
-    crossing: Mapping[int, int]
+    stores_at_barrier: Mapping[int, int]
 
 
 def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
@@ -210,14 +211,14 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
     at, by_flag = [0] * len(Reach), [False] * len(Reach)
     in_lds = list(by_flag)
     not_seen = [False] * len(code.mode.scopes)
-    crossing: dict[int, int] = {}
+    stores_at_barrier: dict[int, int] = {}
     own = (1 << code.others) - 1
     for number, place in places.items():
         each = code.operations[number]
         if each.kind is _O.BARRIER:
             for reach in Reach:
                 at[reach] |= each.bit if place.undone[reach] & own else 0
-            crossing[number] = place.flight & code.in_memory & code.writes
+            stores_at_barrier[number] = place.flight & code.in_memory & code.writes
         elif each.kind.writes:
             for reach in Reach:
                 if place.undone[reach] & own:
@@ -226,7 +227,7 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
             for rank, scope in enumerate(code.mode.scopes):
                 seen = unseen(code, place, scope) & code.coherent[rank]
                 not_seen[rank] = not_seen[rank] or bool(seen)
-    return Propagated(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), crossing)
+    return Propagated(tuple(at), tuple(by_flag), tuple(in_lds), tuple(not_seen), stores_at_barrier)
 
 
 def unseen(code: Code, place: Place, scope: Scope) -> int:
@@ -239,17 +240,17 @@ def unseen(code: Code, place: Place, scope: Scope) -> int:
     return bits
 
 
-def unsettled(code: Code, place: Place, scope: Scope) -> int:
+def stale_for_peers(code: Code, place: Place, scope: Scope) -> int:
     """The reads of which others of the work-group may not see at ``scope`` what they saw.
 
     What is stale in their own caches they invalidate themselves, as they acquire.
     """
-    return _in_others_caches(code, place.unsettled, scope)
+    return _in_others_caches(code, place.stale_for_peers, scope)
 
 
-def settling(code: Code, place: Place, scope: Scope) -> int:
-    """Those of ``unsettled`` that an invalidate in flight is about."""
-    return _in_others_caches(code, place.settling, scope)
+def pending_peer_invalidates(code: Code, place: Place, scope: Scope) -> int:
+    """Those of ``stale_for_peers`` that an invalidate in flight is about."""
+    return _in_others_caches(code, place.pending_peer_invalidates, scope)
 
 
 def _in_others_caches(code: Code, by_level: Iterable[int], scope: Scope) -> int:
@@ -294,7 +295,7 @@ def late_bits(
         flight &= ~code.in_lds  # LDS serves a wave in order.
     if scope is Scope.WORKGROUP and code.mode.keeps_order:
         # The L1 keeps the order of all waves of the work-group.
-        flight &= ~(code.in_memory | place.past_lds)
+        flight &= ~(code.in_memory | place.only_in_memory)
     return flight | place.undone[code.mode.reach(scope) if hardest else code.mode.asked(scope)]
 
 
@@ -308,7 +309,7 @@ def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
     if read.in_lds:
         flight &= ~code.in_lds
     elif within and read.in_memory and code.mode.keeps_order:
-        flight &= ~(code.in_memory | place.past_lds)
+        flight &= ~(code.in_memory | place.only_in_memory)
     found = int(read.effect.reads & code.mode.caches(scope))
     for level, stale in zip(LEVELS, place.stale, strict=True):
         if level & found:

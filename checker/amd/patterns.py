@@ -233,8 +233,8 @@ class _Patterns:
         if operation.kind is _O.STORE and not (self.tells_stores or self._syncs):
             # Where every store goes through, its bits do not say that it publishes.
             return
-        for barrier in self.code.those(state.ahead):
-            stores = self.code.those(self.propagated.crossing[barrier.number])
+        for barrier in self.code.those(state.unflushed_since_barrier):
+            stores = self.code.those(self.propagated.stores_at_barrier[barrier.number])
             text = (
                 f"other waves may reach the barrier of line {barrier.line} with {lines(stores)} in "
                 f"flight, for which this wave cannot wait: {self.stored} is missing before the "

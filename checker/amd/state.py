@@ -192,11 +192,11 @@ def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Token
 
 
 def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool]) -> int:
-    bits = 0
-    for each in operations:
-        if chosen(each):
-            bits |= each.bit
-    return bits
+    mask = 0
+    for operation in operations:
+        if chosen(operation):
+            mask |= operation.bit
+    return mask
 
 
 def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
@@ -267,51 +267,54 @@ def wait_for_loads(chip: ChipRow, in_lds: bool) -> str:
 class State:
     """What holds at one place; ``loads`` by the register that they write.
 
-    ``counters``: what may be outstanding on each of the ``chip``'s. ``clearing``: by the number of an
-    invalidate in flight what it leaves nothing stale of once it is done, by cache.
-    ``settling``: likewise for the others of a work-group, of whom ``unsettled`` has, by cache, the reads since
-    whose end no invalidate has ended; both only where ``settles`` (``Mode.passes_on_late``).
-    ``flight``: the operations that may be in flight; ``past_lds``: flat ones of them that can be in
-    memory alone, as LDS would have counted them down, ``past_memory`` those that can be in LDS
-    alone. ``crossing``: the barriers that other waves
-    may have reached with stores in flight; ``ahead``: those of them since which this wave has not
-    written back either, which would go through the queues of its compute unit after them.
+    ``counters``: what may be outstanding on each of the ``chip``'s. ``flight``: the operations that
+    may be in flight; ``only_in_memory``: flat ones of them that can be in memory alone, as LDS
+    would have counted them down, ``only_in_lds`` those that can be in LDS alone.
+    ``pending_invalidates``: by the number of an invalidate in flight what it leaves nothing stale
+    of once it is done, by cache.
+
+    Where ``has_peers`` (``Mode.passes_on_late``), ``stale_for_peers`` has for the others of a
+    work-group, by cache, the reads since whose end no invalidate has ended, and
+    ``pending_peer_invalidates`` which of these each invalidate in flight is about.
+    ``stores_at_barrier``: the barriers that other waves may have reached with stores in flight;
+    ``unflushed_since_barrier``: those of them since which this wave has not written back either,
+    which would go through the queues of its compute unit after them.
     """
 
     __slots__ = (
         "_tokens",
-        "ahead",
         "chip",
-        "clearing",
         "counters",
         "covered",
-        "crossing",
         "dirty",
         "flight",
+        "has_peers",
         "loads",
-        "past_lds",
-        "past_memory",
-        "settles",
-        "settling",
+        "only_in_lds",
+        "only_in_memory",
+        "pending_invalidates",
+        "pending_peer_invalidates",
         "stale",
-        "unsettled",
+        "stale_for_peers",
+        "stores_at_barrier",
+        "unflushed_since_barrier",
     )
 
     def __init__(self, code: Code, is_called: bool = False) -> None:
         """The state of a wave that has nothing in flight, or that calls a function."""
         self.chip = chip = code.flow.chip
-        self.settles = code.mode.passes_on_late
+        self.has_peers = code.mode.passes_on_late
         self._tokens = code.tokens
-        self.settling: dict[int, tuple[int, ...]] = {}
-        self.unsettled = [0] * len(LEVELS)
+        self.pending_peer_invalidates: dict[int, tuple[int, ...]] = {}
+        self.stale_for_peers = [0] * len(LEVELS)
         self.counters = {name: OutstandingTokens(most) for name, most in _counters_of(chip.name)}
-        self.clearing: dict[int, tuple[int, ...]] = {}
+        self.pending_invalidates: dict[int, tuple[int, ...]] = {}
         self.loads: dict[str, Load] = {}
-        self.flight = self.past_lds = self.past_memory = 0
+        self.flight = self.only_in_memory = self.only_in_lds = 0
         self.dirty = [0] * _REACHES
         self.covered: dict[int, tuple[int, ...]] = {}
         self.stale = [0] * len(LEVELS)
-        self.crossing = self.ahead = 0
+        self.stores_at_barrier = self.unflushed_since_barrier = 0
         if is_called:
             for name, counter in self.counters.items():
                 tokens = _left(name, 0) if name in _OPEN_AT_CALLS else (ANYTHING, 0)
@@ -325,14 +328,16 @@ class State:
         made = State.__new__(State)
         made.chip, made._tokens = self.chip, self._tokens
         made.counters = {name: counter.copy() for name, counter in self.counters.items()}
-        made.clearing = dict(self.clearing)
+        made.pending_invalidates = dict(self.pending_invalidates)
         made.loads = dict(self.loads)
-        made.flight, made.crossing, made.ahead = self.flight, self.crossing, self.ahead
-        made.past_lds, made.past_memory = self.past_lds, self.past_memory
+        made.flight, made.stores_at_barrier = self.flight, self.stores_at_barrier
+        made.unflushed_since_barrier = self.unflushed_since_barrier
+        made.only_in_memory, made.only_in_lds = self.only_in_memory, self.only_in_lds
         made.dirty, made.stale = list(self.dirty), list(self.stale)
         made.covered = dict(self.covered)
-        made.settles = self.settles
-        made.settling, made.unsettled = dict(self.settling), list(self.unsettled)
+        made.has_peers = self.has_peers
+        made.pending_peer_invalidates = dict(self.pending_peer_invalidates)
+        made.stale_for_peers = list(self.stale_for_peers)
         return made
 
     def join(self, other: "State") -> bool:
@@ -354,53 +359,82 @@ class State:
         return self._join_operations(other) or news
 
     def _join_operations(self, other: "State") -> bool:
-        sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
-        before = (sets, self.dirty, self.stale, dict(self.covered), self.clearing)
-        news = self.settles and self._join_settling(other)
-        # What is not in flight on one of the paths is there as it is on the other one.
+        before = (self._masks, self.dirty, self.stale, dict(self.covered), self.pending_invalidates)
+        news = self.has_peers and self._join_peers(other)
+        # May-sets are joined by union: in flight, dirty, covered, stale, stores at a barrier. That
+        # a flat access is in one memory alone has to hold on both paths, but on a path where it is
+        # not in flight any claim holds.
         new = other.flight & ~self.flight
         old = ~other.flight
-        self.past_lds = (self.past_lds | new & other.past_lds) & (other.past_lds | old)
-        self.past_memory = (self.past_memory | new & other.past_memory) & (other.past_memory | old)
+        self.only_in_memory = (self.only_in_memory | new & other.only_in_memory) & (
+            other.only_in_memory | old
+        )
+        self.only_in_lds = (self.only_in_lds | new & other.only_in_lds) & (other.only_in_lds | old)
         self.flight |= other.flight
-        self.crossing |= other.crossing
-        self.ahead |= other.ahead
+        self.stores_at_barrier |= other.stores_at_barrier
+        self.unflushed_since_barrier |= other.unflushed_since_barrier
         self.dirty = [mine | its for mine, its in zip(self.dirty, other.dirty, strict=True)]
         self.stale = [mine | its for mine, its in zip(self.stale, other.stale, strict=True)]
         for number, its in other.covered.items():
             mine = self.covered.get(number, its)
             self.covered[number] = tuple(a | b for a, b in zip(mine, its, strict=True))
-        self.clearing = {
-            number: tuple(a & b for a, b in zip(mine, other.clearing[number], strict=True))
-            for number, mine in self.clearing.items()
-            if number in other.clearing
+        # What an invalidate will have cleared has to hold on both paths. One that is in flight on
+        # one alone clears nothing more: on the other it is done, or has not been issued.
+        self.pending_invalidates = {
+            number: tuple(
+                a & b for a, b in zip(mine, other.pending_invalidates[number], strict=True)
+            )
+            for number, mine in self.pending_invalidates.items()
+            if number in other.pending_invalidates
         }
-        sets = (self.flight, self.crossing, self.ahead, self.past_lds, self.past_memory)
-        return news or before != (sets, self.dirty, self.stale, self.covered, self.clearing)
+        return news or before != (
+            self._masks,
+            self.dirty,
+            self.stale,
+            self.covered,
+            self.pending_invalidates,
+        )
 
-    def _join_settling(self, other: "State") -> bool:
-        before = (self.unsettled, self.settling)
+    @property
+    def _masks(self) -> tuple[int, ...]:
+        """The sets of operations that are one mask each."""
+        return (
+            self.flight,
+            self.stores_at_barrier,
+            self.unflushed_since_barrier,
+            self.only_in_memory,
+            self.only_in_lds,
+        )
+
+    def _join_peers(self, other: "State") -> bool:
+        before = (self.stale_for_peers, self.pending_peer_invalidates)
         nothing = (0,) * len(LEVELS)
-        # What is settled on one of the paths is as good as settling.
-        self.settling = {
+        # Invariant: once an invalidate in flight is done, none of its reads is stale for peers. So
+        # a read joins the set of an invalidate if on each path it is in that set or not stale in
+        # the first place.
+        self.pending_peer_invalidates = {
             number: tuple(
                 (mine | ~settled) & (its | ~its_settled)
                 for mine, settled, its, its_settled in zip(
-                    self.settling.get(number, nothing),
-                    self.unsettled,
-                    other.settling.get(number, nothing),
-                    other.unsettled,
+                    self.pending_peer_invalidates.get(number, nothing),
+                    self.stale_for_peers,
+                    other.pending_peer_invalidates.get(number, nothing),
+                    other.stale_for_peers,
                     strict=True,
                 )
             )
-            for number in self.settling.keys() | other.settling.keys()
+            for number in self.pending_peer_invalidates.keys()
+            | other.pending_peer_invalidates.keys()
         }
-        self.unsettled = [a | b for a, b in zip(self.unsettled, other.unsettled, strict=True)]
-        self.settling = {
-            number: tuple(a & b for a, b in zip(bits, self.unsettled, strict=True))
-            for number, bits in self.settling.items()
+        self.stale_for_peers = [
+            a | b for a, b in zip(self.stale_for_peers, other.stale_for_peers, strict=True)
+        ]
+        # Reads that are stale on neither path are in no set, so that equal states compare equal.
+        self.pending_peer_invalidates = {
+            number: tuple(a & b for a, b in zip(bits, self.stale_for_peers, strict=True))
+            for number, bits in self.pending_peer_invalidates.items()
         }
-        return before != (self.unsettled, self.settling)
+        return before != (self.stale_for_peers, self.pending_peer_invalidates)
 
     # What is not done
 
@@ -454,12 +488,12 @@ class State:
             results = (*results, LDS_DATA)
         registers = tokens = self._tokens.of_registers(results)
         if operation is not None and (
-            operation.kind is not _O.INVALIDATE or operation.number in self.clearing
+            operation.kind is not _O.INVALIDATE or operation.number in self.pending_invalidates
         ):
             tokens |= self._tokens.of_operations(operation.bit)
             self.flight |= operation.bit
-            self.past_lds &= ~operation.bit
-            self.past_memory &= ~operation.bit
+            self.only_in_memory &= ~operation.bit
+            self.only_in_lds &= ~operation.bit
         kinds = 0
         for event in effects.events:
             counter = self.counters[event.counter]
@@ -480,7 +514,7 @@ class State:
             assert effect.writes_back is not None
             self._write_back(operation.number, effect.writes_back)
             if code.mode.keeps_order:
-                self.ahead = 0
+                self.unflushed_since_barrier = 0
         elif kind is _O.INVALIDATE:
             self._invalidate(operation)
         if kind.writes and effect.stores is not None:
@@ -490,18 +524,18 @@ class State:
             self.dirty = [each | bit for each in self.dirty]
         if kind in _ACQUIRE_POINTS:
             self.stale = [each | bit for each in self.stale]
-            for number, cleared in self.clearing.items():
-                self.clearing[number] = tuple(each & ~bit for each in cleared)
-            if self.settles:
-                self.unsettled = [each | bit for each in self.unsettled]
-                for number, settled in self.settling.items():
-                    self.settling[number] = tuple(each & ~bit for each in settled)
+            for number, cleared in self.pending_invalidates.items():
+                self.pending_invalidates[number] = tuple(each & ~bit for each in cleared)
+            if self.has_peers:
+                self.stale_for_peers = [each | bit for each in self.stale_for_peers]
+                for number, settled in self.pending_peer_invalidates.items():
+                    self.pending_peer_invalidates[number] = tuple(each & ~bit for each in settled)
             others = bit << code.others
             for reach in range(Reach.CLUSTER, _REACHES):
                 self.dirty[reach] |= others
             if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
-                self.crossing |= bit
-                self.ahead |= bit
+                self.stores_at_barrier |= bit
+                self.unflushed_since_barrier |= bit
 
     def _write_back(self, number: int, reach: Reach) -> None:
         before = self.covered.get(number, (0,) * _REACHES)
@@ -517,7 +551,7 @@ class State:
 
     def _in_memory(self) -> int:
         """The operations that memory has yet to see the end of."""
-        return self.flight & ~self.past_memory
+        return self.flight & ~self.only_in_lds
 
     def _invalidate(self, operation: Operation) -> None:
         if operation.space is AddressSpace.CONSTANT:
@@ -526,14 +560,14 @@ class State:
         if not operation.effect.invalidates:
             return
         levels = [level & operation.effect.invalidates for level in LEVELS]
-        if self.settles:
-            self.settling[operation.number] = tuple(
+        if self.has_peers:
+            self.pending_peer_invalidates[operation.number] = tuple(
                 reads & ~self.flight if level else 0
-                for reads, level in zip(self.unsettled, levels, strict=True)
+                for reads, level in zip(self.stale_for_peers, levels, strict=True)
             )
         if not self.chip.orders_requests and operation.effect.invalidates & Caches.AGENT:
             # Later accesses may overtake it until it is done; nobody waits for one of the L1 alone.
-            self.clearing[operation.number] = tuple(
+            self.pending_invalidates[operation.number] = tuple(
                 stale & ~self._in_memory() if level else 0
                 for stale, level in zip(self.stale, levels, strict=True)
             )
@@ -547,8 +581,8 @@ class State:
         for reach in range(Reach.CLUSTER, _REACHES):
             self.dirty[reach] |= bit
         self.stale = [each | bit for each in self.stale]
-        if self.settles:
-            self.unsettled = [each | bit for each in self.unsettled]
+        if self.has_peers:
+            self.stale_for_peers = [each | bit for each in self.stale_for_peers]
 
     def wait(self, counts: Mapping[str, int]) -> None:
         """A wait for some counters."""
@@ -561,11 +595,13 @@ class State:
         self._deliver(name, counter.wait(count))
         if count > 0:
             return
-        if self.settling and name in COUNT_INVALIDATES:
+        if self.pending_peer_invalidates and name in COUNT_INVALIDATES:
             # Whether an invalidate counts is not certain everywhere, so that no other count says it is done.
-            for settled in self.settling.values():
-                self.unsettled = [a & ~b for a, b in zip(self.unsettled, settled, strict=True)]
-            self.settling = {}
+            for settled in self.pending_peer_invalidates.values():
+                self.stale_for_peers = [
+                    a & ~b for a, b in zip(self.stale_for_peers, settled, strict=True)
+                ]
+            self.pending_peer_invalidates = {}
         for each, kind in _FLAT_LEAVES.get(name, ()):
             other = self.counters.get(each)
             if other is None or other.tokens & self._tokens.of_registers((ANYTHING,)):
@@ -583,9 +619,9 @@ class State:
         self._end(self._tokens.operations_in(tokens & ~left))
         past = self._tokens.operations_in(left)
         if name in _COUNTS_LDS:
-            self.past_lds |= past
+            self.only_in_memory |= past
         else:
-            self.past_memory |= past
+            self.only_in_lds |= past
         for register in self._tokens.registers_in(tokens & ~left):
             del self.loads[register]
         leaves = _FLAT_LEAVES.get(name, ())
@@ -599,12 +635,12 @@ class State:
         if not operations:
             return
         self.flight &= ~operations
-        self.past_lds &= ~operations
-        self.past_memory &= ~operations
+        self.only_in_memory &= ~operations
+        self.only_in_lds &= ~operations
         for number in [each for each in self.covered if operations >> each & 1]:
             del self.covered[number]
-        for number in [each for each in self.clearing if operations >> each & 1]:
-            cleared = self.clearing.pop(number)
+        for number in [each for each in self.pending_invalidates if operations >> each & 1]:
+            cleared = self.pending_invalidates.pop(number)
             self.stale = [each & ~bits for each, bits in zip(self.stale, cleared, strict=True)]
 
     def deliver_all(self) -> None:
@@ -614,7 +650,7 @@ class State:
     @property
     def waits_for_invalidate(self) -> bool:
         """Whether an invalidate in flight is one that others of the work-group rely on."""
-        return any(any(bits) for bits in self.settling.values())
+        return any(any(bits) for bits in self.pending_peer_invalidates.values())
 
     # Registers
 

@@ -23,8 +23,8 @@ from fencewright.checker.amd.guarantees import (
     older_bits,
     place_of,
     propagated,
+    stale_for_peers,
     unseen,
-    unsettled,
 )
 from fencewright.checker.amd.hazards import hazards_at, is_unknown
 from fencewright.checker.amd.state import Code, State
@@ -172,13 +172,13 @@ class _Filter:
             operation.kind.writes or operation.kind is _O.BARRIER
         ):
             found += (
-                unsettled(self.code, place, scope) & self.code.coherent[rank]
+                stale_for_peers(self.code, place, scope) & self.code.coherent[rank]
                 for rank, scope in enumerate(self.code.mode.scopes)
             )
         publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
-        found.append(place.crossing if publishes else 0)
+        found.append(place.stores_at_barrier if publishes else 0)
         # A write-back is queued after other waves' stores even where it has nothing to write back.
-        found.append(place.ahead if publishes or operation.kind in _LEAVES else 0)
+        found.append(place.unflushed_since_barrier if publishes or operation.kind in _LEAVES else 0)
         return tuple(found)
 
     def _late(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
@@ -334,7 +334,8 @@ class _Search:
 
         def grown_after(source: int) -> Iterator[int]:
             nonlocal changed, is_missing
-            # The changed block is left from the place of the change on, but where a loop leads back to it.
+            # The changed block is left from the place of the change on, but where a loop leads back
+            # to it.
             leaving, changed = changed, None
             if not isinstance(leaving, State):
                 leaving = known[source].copy()

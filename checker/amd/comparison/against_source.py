@@ -17,7 +17,7 @@ from fencewright.checker.amd.guarantees import (
     late_bits,
     lift_code,
     older_bits,
-    settling,
+    pending_peer_invalidates,
 )
 from fencewright.checker.amd.state import code_of, solve, wait_for_loads, wait_for_stores
 from fencewright.checker.findings.finding import Finding, Level, Rule
@@ -313,11 +313,11 @@ class _Comparer:
         code, place = self.lifted.code, self.lifted.places[later.code.number]
         bits = 0
         for scope in self.scopes:
-            bits |= settling(code, place, scope)
+            bits |= pending_peer_invalidates(code, place, scope)
         for earlier, scope in self._owed(Order.PASSED_ON, bits & ~place.flight, later):
 
             def is_settling(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
-                return bool(settling(code, at, wide) & first.code.bit)
+                return bool(pending_peer_invalidates(code, at, wide) & first.code.bit)
 
             if is_settling(place) and can_hold(code, earlier.code, later.code, is_settling):
                 said = (
@@ -431,9 +431,9 @@ class _Comparer:
                 f"the scalar cache is not invalidated: a vector load, or s_dcache_inv, is "
                 f"missing{fence}"
             )
-        clearing = self.lifted.places[later.code.number].clearing
+        pending_invalidates = self.lifted.places[later.code.number].pending_invalidates
         for each in between(self.lifted.code, operation, later.code):
-            if clearing >> each.number & 1:
+            if pending_invalidates >> each.number & 1:
                 wait = wait_for_loads(mode.chip, in_lds=False)
                 return f"{wait} after the invalidate of line {each.line} is missing{fence}"
         texts = _texts(invalidates_of(mode.chip, scope, split=mode.tgsplit), mode.chip)
