@@ -134,7 +134,7 @@ class _Analysis:
                 if id(step) not in self.after_unknown:
                     self._report_surplus(state, step)
             elif is_unknown(step):
-                fault = fault_of(step.instruction.text, self.flow.chip.generation)
+                fault = fault_of(step.instruction, self.flow.chip.generation)
                 text = f"{fault}: it may do anything"
                 self._add(Rule.UNKNOWN, step, text, step.instruction.line)
             elif state.loads:

@@ -477,7 +477,7 @@ def test_names_are_those_of_the_assembler(chips: tuple[str, ...]) -> None:
 
 def test_a_fault_says_what_is_not_known() -> None:
     def fault(text: str) -> str:
-        return fault_of(text, Generation.GFX942)
+        return fault_of(read_instruction(text, 1), Generation.GFX942)
 
     assert fault("s_nop 0") == ""
     assert fault("v_add_u32_e32 v0, v1, v2") == ""

@@ -11,8 +11,8 @@ from fencewright.lowering.cdna.code.operands.operands import (
     InstructionKind,
     effects_of,
     family_of,
-    registers_in,
 )
+from fencewright.lowering.cdna.code.text import read_instruction, registers_in
 from fencewright.lowering.vocabulary import AddressSpace
 
 RECORDED = "llvm22.tsv"
@@ -35,7 +35,11 @@ def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:
     different = {
         text
         for text, defines, uses in forms
-        if (set(effects_of(text).defines), set(effects_of(text).uses)) != (defines, uses)
+        if (
+            set(effects_of(read_instruction(text, 1)).defines),
+            set(effects_of(read_instruction(text, 1)).uses),
+        )
+        != (defines, uses)
     }
     assert len(forms) > 2_000
     assert [text for text in different if reason(text, DIFFERENCES) is None] == []
@@ -46,7 +50,7 @@ def test_no_form_of_llvm_is_unknown_but_forks() -> None:
     unknown = {
         text.split()[0]
         for text, _, _ in recorded(RECORDED)
-        if effects_of(text).kind is InstructionKind.UNKNOWN
+        if effects_of(read_instruction(text, 1)).kind is InstructionKind.UNKNOWN
     }
     assert unknown <= {
         "s_cbranch_g_fork",
@@ -94,7 +98,7 @@ def test_every_family_has_an_instruction_and_a_source() -> None:
     ],
 )
 def test_kinds_spaces_and_counters(text: str, kind: str, space: str | None, counters: str) -> None:
-    effects = effects_of(text)
+    effects = effects_of(read_instruction(text, 1))
     assert effects.kind == kind
     assert effects.space == (AddressSpace(space) if space else None)
     assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters
@@ -118,4 +122,6 @@ def test_registers_of_an_operand(text: str, names: tuple[str, ...]) -> None:
 
 
 def test_an_unknown_instruction_has_no_effects_of_its_own() -> None:
-    assert effects_of("x_frobnicate v0, v1") == Effects(InstructionKind.UNKNOWN)
+    assert effects_of(read_instruction("x_frobnicate v0, v1", 1)) == Effects(
+        InstructionKind.UNKNOWN
+    )

@@ -7,6 +7,7 @@ from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.gfx10 import FAMILIES_GFX10, FAMILIES_GFX11
 from fencewright.lowering.cdna.code.operands.operands import effects_of, family_of
+from fencewright.lowering.cdna.code.text import read_instruction
 
 GFX10, GFX11 = Generation.GFX1030, Generation.GFX1100
 RECORDED = {GFX10: "llvm22_gfx1030.tsv", GFX11: "llvm22_gfx1100.tsv"}
@@ -53,7 +54,10 @@ def test_rows_agree_with_llvm_but_for_what_is_listed(generation: Generation) -> 
     different = [
         text
         for text, defines, uses in forms
-        if (set(effects_of(text, generation).defines), set(effects_of(text, generation).uses))
+        if (
+            set(effects_of(read_instruction(text, 1), generation).defines),
+            set(effects_of(read_instruction(text, 1), generation).uses),
+        )
         != (defines, uses)
     ]
     reasons = [reason(text, DIFFERENCES[generation]) for text in different]
@@ -66,11 +70,11 @@ def test_what_has_no_row_is_named(generation: Generation) -> None:
     unknown = {
         text.split()[0]
         for text, _, _ in recorded(RECORDED[generation])
-        if effects_of(text, generation).kind is InstructionKind.UNKNOWN
+        if effects_of(read_instruction(text, 1), generation).kind is InstructionKind.UNKNOWN
     }
     assert unknown == UNKNOWN[generation]
     for text in ("buffer_wbl2 sc1", "s_wait_loadcnt 0x0", "v_frobnicate v0", "global_wb"):
-        assert effects_of(text, generation).kind is InstructionKind.UNKNOWN
+        assert effects_of(read_instruction(text, 1), generation).kind is InstructionKind.UNKNOWN
 
 
 NOT_RECORDED = {
@@ -136,7 +140,7 @@ def test_every_family_has_an_instruction_and_a_source() -> None:
     ],
 )  # fmt: skip
 def test_kinds_and_counters(generation: Generation, text: str, kind: str, counters: str) -> None:
-    effects = effects_of(text, generation)
+    effects = effects_of(read_instruction(text, 1), generation)
     assert effects.kind == kind
     assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters
 
@@ -153,6 +157,6 @@ def test_kinds_and_counters(generation: Generation, text: str, kind: str, counte
     ],
 )  # fmt: skip
 def test_registers(text: str, defines: str, uses: str) -> None:
-    effects = effects_of(text, GFX11)
+    effects = effects_of(read_instruction(text, 1), GFX11)
     assert effects.defines == tuple(defines.split())
     assert set(effects.uses) - {"exec_lo", "exec_hi"} == set(uses.split())

@@ -7,6 +7,7 @@ from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.gfx12 import FAMILIES_GFX12
 from fencewright.lowering.cdna.code.operands.operands import effects_of
+from fencewright.lowering.cdna.code.text import read_instruction
 
 RECORDED = "llvm22_gfx1200.tsv"
 GFX12 = Generation.GFX1200
@@ -36,7 +37,10 @@ def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:
     different = [
         text
         for text, defines, uses in forms
-        if (set(effects_of(text, GFX12).defines), set(effects_of(text, GFX12).uses))
+        if (
+            set(effects_of(read_instruction(text, 1), GFX12).defines),
+            set(effects_of(read_instruction(text, 1), GFX12).uses),
+        )
         != (defines, uses)
     ]
     reasons = [reason(text, DIFFERENCES) for text in different]
@@ -47,7 +51,7 @@ def test_what_has_no_row_is_named() -> None:
     unknown = {
         text.split()[0]
         for text, _, _ in recorded(RECORDED)
-        if effects_of(text, GFX12).kind is InstructionKind.UNKNOWN
+        if effects_of(read_instruction(text, 1), GFX12).kind is InstructionKind.UNKNOWN
     }
     assert unknown == UNKNOWN
     assert all(row.source for row in FAMILIES_GFX12)
@@ -57,7 +61,7 @@ def test_what_has_no_row_is_named() -> None:
         "s_swap_pc_i64 s[30:31], s[0:1]",
         "v_frobnicate v0",
     ):
-        assert effects_of(text, GFX12).kind is InstructionKind.UNKNOWN
+        assert effects_of(read_instruction(text, 1), GFX12).kind is InstructionKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,6 @@ def test_what_has_no_row_is_named() -> None:
     ],
 )
 def test_kinds_and_counters(text: str, kind: str, counters: str) -> None:
-    effects = effects_of(text, GFX12)
+    effects = effects_of(read_instruction(text, 1), GFX12)
     assert effects.kind == kind
     assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters

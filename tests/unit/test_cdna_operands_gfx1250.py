@@ -7,6 +7,7 @@ from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.gfx1250 import FAMILIES
 from fencewright.lowering.cdna.code.operands.operands import effects_of
+from fencewright.lowering.cdna.code.text import read_instruction
 
 RECORDED = "llvm22_gfx1250.tsv"
 GFX1250 = Generation.GFX1250
@@ -35,7 +36,10 @@ def test_rows_agree_with_llvm_but_for_what_is_listed() -> None:
     different = [
         text
         for text, defines, uses in forms
-        if (set(effects_of(text, GFX1250).defines), set(effects_of(text, GFX1250).uses))
+        if (
+            set(effects_of(read_instruction(text, 1), GFX1250).defines),
+            set(effects_of(read_instruction(text, 1), GFX1250).uses),
+        )
         != (defines, uses)
     ]
     reasons = [reason(text, DIFFERENCES) for text in different]
@@ -46,12 +50,12 @@ def test_what_has_no_row_is_named() -> None:
     unknown = {
         text.split()[0]
         for text, _, _ in recorded(RECORDED)
-        if effects_of(text, GFX1250).kind is InstructionKind.UNKNOWN
+        if effects_of(read_instruction(text, 1), GFX1250).kind is InstructionKind.UNKNOWN
     }
     assert unknown == UNKNOWN
     assert all(row.source for row in FAMILIES)
     for text in ("buffer_wbl2 sc1", "s_waitcnt vmcnt(0)", "v_frobnicate v0"):
-        assert effects_of(text, GFX1250).kind is InstructionKind.UNKNOWN
+        assert effects_of(read_instruction(text, 1), GFX1250).kind is InstructionKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -74,6 +78,6 @@ def test_what_has_no_row_is_named() -> None:
     ],
 )
 def test_kinds_and_counters(text: str, kind: str, counters: str) -> None:
-    effects = effects_of(text, GFX1250)
+    effects = effects_of(read_instruction(text, 1), GFX1250)
     assert effects.kind == kind
     assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters

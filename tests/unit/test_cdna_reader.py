@@ -11,6 +11,7 @@ from fencewright.lowering.cdna.code.text import (
     AssemblyInstruction,
     AssemblyLabel,
     KernelArgument,
+    ModifiedRegisters,
     Registers,
     read_assembly,
 )
@@ -144,7 +145,10 @@ def test_functions_have_instructions_labels_arguments_and_descriptors() -> None:
         ("s_mov_b64 s[0:1], -1", (("s0", "s1"), -1)),
         ("v_mov_b32_e32 v0, 0x3ff", (("v0",), 0x3FF)),
         ("v_mov_b32_e32 v0, s[3]", (("v0",), ("s3",))),
-        ("v_add_f32_e64 v0, -v1, |v2|", (("v0",), "-v1", "|v2|")),
+        (
+            "v_add_f32_e64 v0, -v1, |v2|",
+            (("v0",), ModifiedRegisters(("v1",), "-v1"), ModifiedRegisters(("v2",), "|v2|")),
+        ),
         ("s_mov_b32 m0, vcc_hi", (("m0",), ("vcc_hi",))),
     ],
 )

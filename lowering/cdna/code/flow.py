@@ -149,7 +149,7 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
                 labels, steps = [], []
             labels.append(each.name)
             continue
-        step = Step(each, effects_of(each.text, generation))
+        step = Step(each, effects_of(each, generation))
         if returns and each.operands and each.operands[0] in returns:
             step = _of_subroutine(step, steps)
         steps.append(step)
@@ -275,7 +275,7 @@ def _with_whole_number(
     if text == instruction.text:
         return step
     whole = read_instruction(text, instruction.line, instruction.source)
-    return Step(whole, effects_of(text, generation))
+    return Step(whole, effects_of(whole, generation))
 
 
 def _jumps_far(steps: Sequence[Step]) -> bool:

@@ -155,6 +155,6 @@ def unknown_instructions(assembly: Assembly) -> list[AssemblyInstruction]:
     found: dict[str, AssemblyInstruction] = {}
     for function in assembly.functions.values():
         for each in function.instructions:
-            if effects_of(each.text, generation).kind is InstructionKind.UNKNOWN:
+            if effects_of(each, generation).kind is InstructionKind.UNKNOWN:
                 found.setdefault(each.mnemonic, each)
     return list(found.values())

@@ -24,15 +24,30 @@ class Registers:
     names: tuple[str, ...]
 
 
-Operand = Registers | int | str
-"""Registers, a constant, or any other word: a label, ``off``, a symbol, a modified register."""
+@dataclass(frozen=True, slots=True)
+class ModifiedRegisters:
+    """Registers in another form than whole ones: ``-v1``, ``|v2|``, ``v0.l``, ``[v4, v5]``, as ``text``.
+
+    ``names``: as ``Registers`` has them. Half a register stands for all of it.
+    """
+
+    names: tuple[str, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Operand = Registers | ModifiedRegisters | int | str
+"""Registers, a constant, or any other words: a label, ``off``, a symbol, ``hwreg(..)``, a sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssemblyInstruction:
     """One instruction. ``modifiers`` are the words after the operands, ``sc0`` or ``offset:4``.
 
-    ``source``: where it was written, if the assembly says so.
+    ``source``: where it was written, if the assembly says so. ``misplaced``: the first operand that
+    follows a modifier and a comma, as text; none: the empty string.
     """
 
     mnemonic: str
@@ -41,6 +56,7 @@ class AssemblyInstruction:
     line: int
     text: str
     source: SourceLine | None = None
+    misplaced: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,24 +592,42 @@ def _problem(text: str) -> str:
 
 def read_instruction(text: str, line: int, source: SourceLine | None = None) -> AssemblyInstruction:
     """The instruction that ``text`` is, without comment."""
-    mnemonic, operands, modifiers, words = _parsed(text)
-    return AssemblyInstruction(mnemonic, operands, modifiers, line, words, source)
+    mnemonic, operands, modifiers, words, misplaced = _parsed(text)
+    return AssemblyInstruction(mnemonic, operands, modifiers, line, words, source, misplaced)
+
+
+OPERATORS = frozenset("+-*/&|")
+"""Operators that stand between the words of one operand."""
 
 
 @lru_cache(maxsize=1 << 16)
-def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str]:
-    """Mnemonic, operands, modifiers, and the text with single spaces."""
+def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str, str]:
+    """Mnemonic, operands, modifiers, the text with single spaces, and the operand that is misplaced."""
     mnemonic, *tail = text.split(maxsplit=1)
-    rest = " ".join(tail)
+    rest = " ".join(" ".join(tail).split())
     operands: list[Operand] = []
     modifiers: list[str] = []
+    misplaced, has_modifiers = "", False
     for part in split_at_commas(rest):
-        first = first_word(part)
-        words = [first, *part[len(first) :].split()]
-        if not (words[0] in _FLAGS or _MODIFIER.fullmatch(words[0]) or _COUNT.fullmatch(words[0])):
-            operands.append(_operand(words.pop(0)))
+        words = _words(part)
+        if has_modifiers and not misplaced:
+            misplaced = words[0]
+        word = words[0]
+        if not (word in _FLAGS or _MODIFIER.fullmatch(word) or _COUNT.fullmatch(word)):
+            operands.append(_operand(_with_operators(words)))
+            has_modifiers = has_modifiers or bool(words)
         modifiers += words
-    return mnemonic, tuple(operands), tuple(modifiers), " ".join(text.split())
+    return mnemonic, tuple(operands), tuple(modifiers), " ".join(text.split()), misplaced
+
+
+def _with_operators(words: list[str]) -> str:
+    """Take the operand off the beginning of ``words``, with what operators join to it."""
+    end = 1
+    while end < len(words) and words[end] in OPERATORS:
+        end += 2
+    operand = " ".join(words[:end])
+    del words[:end]
+    return operand
 
 
 def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
@@ -604,12 +638,13 @@ def halves(instruction: AssemblyInstruction) -> tuple[AssemblyInstruction, ...]:
     return tuple(read_instruction(each, instruction.line, instruction.source) for each in texts)
 
 
-def first_word(part: str) -> str:
-    """What stands before the first space: an operand, whole where it is a list in brackets."""
-    return part.partition("]")[0] + "]" if part[0] == "[" else part.partition(" ")[0]
-
-
 _COMMA = re.compile(r",(?![^\[(]*[\])])")
+_SPACE = re.compile(r" (?![^\[(]*[\])])")
+
+
+def _words(part: str) -> list[str]:
+    """Split at the spaces that are not in brackets."""
+    return _SPACE.split(part) if "(" in part or "[" in part else part.split(" ")
 
 
 def split_at_commas(text: str) -> list[str]:
@@ -619,20 +654,38 @@ def split_at_commas(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def _operand(word: str) -> Operand:
     if word in NAMED_REGISTERS:
         return Registers(NAMED_REGISTERS[word])
-    if found := _ONE.fullmatch(word):
+    if _ONE.fullmatch(word):
         return Registers((word,))
-    if found := _RUN.fullmatch(word):
-        first, last = int(found[2]), int(found[3] or found[2])
-        if last >= MOST_REGISTERS:
-            return word
-        return Registers(tuple(f"{found[1]}{n}" for n in range(first, last + 1)))
+    if names := registers_in(word):
+        return Registers(names) if _RUN.fullmatch(word) else ModifiedRegisters(names, word)
     text = found[1] if (found := _LITERAL.fullmatch(word)) else word
     number = read_integer(text)
     return word if number is None else number
+
+
+_REGISTER = re.compile(
+    r"(?<![\w.$@:])(?:([vsa]|ttmp)(?:(\d+)(?:\.[lh])?|\[(\d+)(?::(\d+))?\])"
+    r"|((?:vcc|exec|flat_scratch|xnack_mask)(?:_lo|_hi)?|scc|m0)|src_(lds_direct))(?![\w.$@])"
+)
+
+
+def registers_in(text: str) -> tuple[str, ...]:
+    """The 32-bit registers that an operand prints, lowest first."""
+    names: list[str] = []
+    for file, one, first, last, named, direct in _REGISTER.findall(text):
+        if one:
+            names.append(file + one)
+        elif first and int(last or first) < MOST_REGISTERS:
+            names += (f"{file}{n}" for n in range(int(first), int(last or first) + 1))
+        elif direct:
+            names.append("m0")
+        elif named:
+            names += NAMED_REGISTERS[named]
+    return tuple(names)
 
 
 def read_integer(text: str) -> int | None:

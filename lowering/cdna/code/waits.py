@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cdna.chips import Generation
-from fencewright.lowering.cdna.code.text import read_integer
+from fencewright.lowering.cdna.code.text import Operand, read_integer
 
 _COUNTS = re.compile(r"(\w+)\((\w+)\)")
 
@@ -62,7 +62,7 @@ WAIT_LAYOUTS: Mapping[Generation, WaitLayout] = MappingProxyType(
 
 
 def wait_counts(
-    words: Iterable[int | str], generation: Generation = Generation.GFX942
+    words: Iterable[Operand], generation: Generation = Generation.GFX942
 ) -> dict[str, int]:
     """The counts of an ``s_waitcnt`` that waits for something; ValueError for other words."""
     layout = WAIT_LAYOUTS.get(generation)
@@ -73,7 +73,7 @@ def wait_counts(
         if isinstance(word, int):
             counts |= layout.unpacked(word)
             continue
-        found = _COUNTS.fullmatch(word)
+        found = _COUNTS.fullmatch(str(word))
         count = read_integer(found[2]) if found else None
         if found is None or count is None or found[1] not in layout.parts:
             raise ValueError(f"unknown wait '{word}'")

@@ -30,13 +30,7 @@ from fencewright.lowering.cdna.code.operands.vector_names_gfx10 import (
     VECTOR_NAMES_GFX11,
 )
 from fencewright.lowering.cdna.code.operands.vector_names_gfx12 import VECTOR_NAMES_GFX12
-from fencewright.lowering.cdna.code.text import (
-    MOST_REGISTERS,
-    NAMED_REGISTERS,
-    first_word,
-    read_integer,
-    split_at_commas,
-)
+from fencewright.lowering.cdna.code.text import OPERATORS, AssemblyInstruction, halves
 from fencewright.lowering.cdna.counters.scoreboard import CACHE_EVENTS, CounterEvent
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -122,67 +116,57 @@ _COMPARISON = re.compile(
 )
 
 
-_REGISTER = re.compile(
-    r"(?<![\w.$@:])(?:([vsa]|ttmp)(?:(\d+)(?:\.[lh])?|\[(\d+)(?::(\d+))?\])"
-    r"|((?:vcc|exec|flat_scratch|xnack_mask)(?:_lo|_hi)?|scc|m0)|src_(lds_direct))(?![\w.$@])"
-)
+_MOST_EFFECTS = 1 << 16
+_EFFECTS: dict[tuple[str, Generation], Effects] = {}
+"""The effects of instructions by their texts: code has the same ones again and again."""
 
 
-@lru_cache(maxsize=1 << 14)
-def registers_in(text: str) -> tuple[str, ...]:
-    """The 32-bit registers that an operand prints, lowest first."""
-    names: list[str] = []
-    for file, one, first, last, named, direct in _REGISTER.findall(text):
-        if one:
-            names.append(file + one)
-        elif first and int(last or first) < MOST_REGISTERS:
-            names += (f"{file}{n}" for n in range(int(first), int(last or first) + 1))
-        elif direct:
-            names.append("m0")
-        elif named:
-            names += NAMED_REGISTERS[named]
-    return tuple(names)
-
-
-@lru_cache(maxsize=1 << 16)
-def effects_of(text: str, generation: Generation = Generation.GFX942) -> Effects:
-    """What the instruction ``text``, with single spaces, does.
+def effects_of(
+    instruction: AssemblyInstruction, generation: Generation = Generation.GFX942
+) -> Effects:
+    """The effects of an instruction, by its operands.
 
     One that has a ``fault_of`` is ``UNKNOWN`` and has no effects: it may do anything.
     """
-    first, dual, second = text.partition(" :: ")
-    if dual:
-        return _both(effects_of(first, generation), effects_of(second, generation))
-    mnemonic, _, rest = text.partition(" ")
+    key = instruction.text, generation
+    effects = _EFFECTS.get(key)
+    if effects is None:
+        if len(_EFFECTS) >= _MOST_EFFECTS:
+            _EFFECTS.clear()
+        effects = _EFFECTS[key] = _effects(instruction, generation)
+    return effects
+
+
+def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effects:
+    first, *second = halves(instruction)
+    if second:
+        return _both(effects_of(first, generation), effects_of(second[0], generation))
+    mnemonic, modifiers = instruction.mnemonic, instruction.modifiers
     row = family_of(mnemonic, generation)
-    operands = split_at_commas(rest)
-    if row is None or _fault_in(row, operands):
+    if row is None or _fault_in(row, instruction):
         return Effects(_K.UNKNOWN)
-    last = operands[-1].split() if operands else []
-    row = _with_modifiers(row, frozenset(last))
-    returns = _returns(row, last)
-    results = row.results if returns else 0
-    printed = [registers_in(first_word(each)) for each in operands]
+    row = _with_modifiers(row, frozenset(modifiers))
+    results = results_of(row, modifiers)
+    printed = [() if isinstance(each, int | str) else each.names for each in instruction.operands]
     defined = [name for names in printed[:results] for name in names]
     used = [name for names in printed[results:] for name in names]
     kept = defined if row.accumulates and row.kind is _K.LOAD else []
     kept = tuple(name for name in kept if name not in used)
-    if row.accumulates or "dst_unused:UNUSED_PRESERVE" in last:
+    if row.accumulates or "dst_unused:UNUSED_PRESERVE" in modifiers:
         used += defined
     events = CACHE_EVENTS.get(mnemonic.removesuffix("_vol"), row.events)
     if mnemonic.startswith("buffer_wbinvl1"):
         events = CACHE_EVENTS["buffer_wbinvl1_vol"]
-    elif not returns and row.untold is not None:
+    elif not _returns(row, modifiers) and row.untold is not None:
         events = row.untold
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
     return Effects(row.kind, defines, uses, row.space, events, _unique(defines, uses), kept)
 
 
-def results_of(row: FamilyRow, operands: Sequence[str]) -> int:
+def results_of(row: FamilyRow, modifiers: Sequence[str]) -> int:
     """The number of operands of an instruction of ``row`` that are results; they come first."""
-    last = operands[-1].split() if operands else []
-    return row.results if _returns(row, last) else 0
+    return row.results if _returns(row, modifiers) else 0
 
 
 def _returns(row: FamilyRow, modifiers: Iterable[str]) -> bool:
@@ -198,54 +182,43 @@ _MODIFIER = re.compile(
 )
 """The modifiers of accesses to memory; a scope is read by its name. Source: LLVM AMDGPUModifierSyntax."""
 
-_OPERATORS = frozenset("+-*/&|")
 _ADDRESS_WORDS = frozenset({"off", "null"})
 
 
-def fault_of(text: str, generation: Generation) -> str:
-    """The unknown part of an instruction ``text``: its name, a modifier, or operands that are missing."""
-    for each in text.split(" :: "):
-        mnemonic, _, rest = each.partition(" ")
-        row = family_of(mnemonic, generation)
+def fault_of(instruction: AssemblyInstruction, generation: Generation) -> str:
+    """The unknown part of an instruction: its name, a modifier, or operands that are missing."""
+    for half in halves(instruction):
+        row = family_of(half.mnemonic, generation)
         if row is None:
-            return f"'{mnemonic}' is not known"
-        if fault := _fault_in(row, split_at_commas(rest)):
-            return f"'{mnemonic}' {fault}"
+            return f"'{half.mnemonic}' is not known"
+        if fault := _fault_in(row, half):
+            return f"'{half.mnemonic}' {fault}"
     return ""
 
 
-def _fault_in(row: FamilyRow, operands: list[str]) -> str:
+def _fault_in(row: FamilyRow, instruction: AssemblyInstruction) -> str:
     """The fault in the operands of an access to memory; those of others change no synchronisation."""
+    operands = instruction.operands
     if row.kind not in _ACCESSES:
         return "has too few operands" if len(operands) < row.results else ""
     least = row.results if row.space is AddressSpace.LOCAL or row.kind is _K.CACHE else 2
     if len(operands) < least:
         return "has too few operands"
-    has_modifiers = False
-    for part in operands:
-        first = _operand_in(part)
-        if has_modifiers:
-            return f"has '{first}' after a comma, which is not known"
-        has_modifiers = bool(part[len(first) :].strip())
-        for word in part[len(first) :].split():
-            if word in _OPERATORS:
-                break
-            # A load to LDS has no register for what it loads.
-            has_result = word == "lds" and len(operands) > (3 if row.space is None else 2)
-            if _MODIFIER.fullmatch(word) is None or has_result:
-                return f"has '{word}', which is not known"
-        is_address = row.space is AddressSpace.CONSTANT or registers_in(first)
-        if is_address or first in _ADDRESS_WORDS or _MODIFIER.fullmatch(first):
+    if instruction.misplaced:
+        return f"has '{instruction.misplaced}' after a comma, which is not known"
+    for word in instruction.modifiers:
+        if word in OPERATORS:
+            break
+        # A load to LDS has no register for what it loads.
+        has_result = word == "lds" and len(operands) > (3 if row.space is None else 2)
+        if _MODIFIER.fullmatch(word) is None or has_result:
+            return f"has '{word}', which is not known"
+    for operand in operands:
+        if not isinstance(operand, str) or row.space is AddressSpace.CONSTANT:
             continue
-        if read_integer(first) is None and not _IS_VALUE.match(first):
-            return f"has '{first}', which is not known"
+        if operand not in _ADDRESS_WORDS and not _IS_VALUE.match(operand):
+            return f"has '{operand}', which is not known"
     return ""
-
-
-def _operand_in(part: str) -> str:
-    """The operand without its modifiers; the registers of an image's address are one operand."""
-    end = part.rfind("]") + 1 if part.startswith("[") else 0
-    return part[:end] or first_word(part)
 
 
 _IS_VALUE = re.compile(r"lit(64)?\(|src_\w+|-?\d+\.\d|0\.15915494|\(|[a-z]\w*\(")

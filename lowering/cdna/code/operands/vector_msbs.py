@@ -14,7 +14,11 @@ from functools import lru_cache
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.family import FamilyRow
 from fencewright.lowering.cdna.code.operands.operands import family_of, results_of
-from fencewright.lowering.cdna.code.text import split_at_commas
+from fencewright.lowering.cdna.code.text import (
+    AssemblyInstruction,
+    read_instruction,
+    split_at_commas,
+)
 
 SETS_MSBS = "s_set_vgpr_msb"
 
@@ -47,15 +51,17 @@ def with_whole_numbers(text: str, mode: int, generation: Generation) -> str:
     operands = split_at_commas(rest)
     offsets = [
         0 if each is None else (mode >> _BITS * each & (1 << _BITS) - 1) << _LOW_BITS
-        for each in _places(mnemonic, row, operands)
+        for each in _places(row, read_instruction(text, 0), operands)
     ]
     whole = ", ".join(map(_moved, operands, offsets))
     return f"{mnemonic} {whole}" if whole else mnemonic
 
 
-def _places(mnemonic: str, row: FamilyRow, operands: Sequence[str]) -> list[int | None]:
+def _places(
+    row: FamilyRow, instruction: AssemblyInstruction, operands: Sequence[str]
+) -> list[int | None]:
     """The kind of each operand, of four; None for one that has no upper bits."""
-    results = results_of(row, operands)
+    mnemonic, results = instruction.mnemonic, results_of(row, instruction.modifiers)
     has_result = results > 0 or _HAS_DATA_FIRST.fullmatch(mnemonic) is not None
     places: list[int | None] = [_RESULT] if has_result else []
     if results > 1 and not _VECTOR.search(operands[1]):
