@@ -28,7 +28,6 @@ from xdsl.rewriter import Rewriter
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.rmw_loops import is_loop
 from fencewright.lowering.code.dataflow import solve
-from fencewright.lowering.effects.row import CallKind
 from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.vocabulary import Ordering, Phase, RmwKind, ValueType
 from fencewright.mlir_dialects import scoped
