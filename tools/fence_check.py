@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from fencewright.checker.check_amd import scoped_with_calls
 from fencewright.checker.findings.finding import Level
-from fencewright.checker.lifting.amd_calls import callees
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools import diagnostics, ptx_check
+from fencewright.tools import diagnostics
 from fencewright.tools.arguments import ToolArguments
 from fencewright.tools.commands.check_files import (
     STDIN,
-    checked,
     read_beside_source,
     report_on,
     report_or_problem,
@@ -187,9 +184,15 @@ def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Writ
     content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
     beside = read_beside_source(path, content, file, arguments)
     if isinstance(beside, PtxAndSource):
+        from fencewright.tools import ptx_check
+
         scoped = ptx_check.scoped(beside.module)
         return beside.file, [(each.name, each.line, write) for each, write in scoped]
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
+    from fencewright.checker.check_amd import scoped_with_calls
+    from fencewright.checker.lifting.amd_calls import callees
+    from fencewright.tools.commands.amd_check import checked
+
     found: list[_Written] = []
     assembly = beside.assembly
     called = callees(assembly)

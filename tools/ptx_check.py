@@ -6,13 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import Finding
-from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools import diagnostics
+from fencewright.tools.inputs.code_kind import is_ptx
 
 if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction
 
-_SUFFIX = ".ptx"
 _LOOKED_AT = 1 << 16
 """How many bytes are looked at to see what a file is: comments may come first."""
 _OTHERS = (
@@ -24,12 +23,6 @@ _OTHERS = (
     ),
 )
 """What else may be given by mistake, by what it has in it."""
-
-
-def takes(path: str, content: bytes) -> bool:
-    """Whether a file is PTX by its name or by how it begins."""
-    begin = content[:_LOOKED_AT].decode(errors="replace")
-    return path.endswith(_SUFFIX) or (is_ptx(begin) and ".amdgcn_target" not in begin)
 
 
 def read_input(content: bytes, file: str) -> "PtxFile":

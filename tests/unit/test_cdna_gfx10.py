@@ -21,7 +21,7 @@ from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.cdna.performance.costs import cost_of, read_line
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools.commands.check_files import read_input
+from fencewright.tools.commands.amd_check import read_input
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 WGP, CU = (Mode("gfx1030", L2PerAgent.MANY, tgsplit=split) for split in (True, False))

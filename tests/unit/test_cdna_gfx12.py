@@ -20,7 +20,7 @@ from fencewright.lowering.cdna.code.other_chips import chip_of
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import fence_check
-from fencewright.tools.commands.check_files import read_input
+from fencewright.tools.commands.amd_check import read_input
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 WGP, CU = (Mode("gfx1200", L2PerAgent.ONE, tgsplit=split) for split in (True, False))

@@ -17,7 +17,7 @@ from fencewright.lowering.cdna.code.listing import read_disassembly
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools.commands.check_files import checked
+from fencewright.tools.commands.amd_check import checked
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import pytest
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.text import PtxError, PtxFunction, read_ptx
-from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools.embedded.in_process import TOOLS, call
+from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 ROOT = Path(__file__).parents[2]

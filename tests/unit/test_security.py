@@ -20,7 +20,7 @@ REACHES_OUT = {
     "multiprocessing": {"simulator/core/work/campaign.py", "simulator/core/work/children.py"},
     "runpy": {"fencewright/triton.py"},
     "subprocess": {
-        "tools/commands/check_files.py",
+        "tools/commands/amd_check.py",
         "tools/inputs/compiler_runs.py",
         "tools/inputs/mlir_translate.py",
         "tools/llvm_tools.py",

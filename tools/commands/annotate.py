@@ -3,19 +3,15 @@
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fencewright.checker.amd.explain import purposes_of
 from fencewright.checker.findings.finding import SURPLUS, Finding
-from fencewright.checker.nvidia.guarantees import Lift
-from fencewright.lowering.ptx.code.text import PtxFile
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools import ptx_check
 from fencewright.tools.commands.check_files import (
     STDIN,
-    checked,
-    read_input,
 )
 from fencewright.tools.diagnostics import as_text, output_file, read_bytes
+from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.annotation import (
     AnnotatedCode,
     Note,
@@ -24,6 +20,9 @@ from fencewright.tools.reports.annotation import (
     annotated_text,
 )
 
+if TYPE_CHECKING:
+    from fencewright.lowering.ptx.code.text import PtxFile
+
 _PAGE = (".html", ".htm")
 
 
@@ -31,7 +30,7 @@ def annotate(path: str, arguments: Namespace) -> None:
     """Write a file with notes, as HTML if the output is called so; raises as ``report_on``."""
     file = STDIN if path == "-" else path
     content = read_bytes(None if path == "-" else path)
-    is_ptx = ptx_check.takes(path, content)
+    is_ptx = is_ptx_file(path, content)
     code = _ptx(content, file) if is_ptx else _assembly(content, file, arguments)
     is_page = Path(arguments.output or "").suffix in _PAGE
     with output_file(arguments.output) as stream:
@@ -40,6 +39,9 @@ def annotate(path: str, arguments: Namespace) -> None:
 
 
 def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
+    from fencewright.checker.amd.explain import purposes_of
+    from fencewright.tools.commands.amd_check import checked, read_input
+
     assembly, text = read_input(content, file)
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     functions = list(checked(assembly, file, many))
@@ -53,12 +55,16 @@ def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
 
 
 def _ptx(content: bytes, file: str) -> AnnotatedCode:
+    from fencewright.tools import ptx_check
+
     module = ptx_check.read_input(content, file)
     found = list(ptx_check.findings_of(module))
     return _annotated(file, as_text(content), module.target, list(_ptx_notes(module)), found, "//")
 
 
-def _ptx_notes(module: PtxFile) -> Iterator[Note]:
+def _ptx_notes(module: "PtxFile") -> Iterator[Note]:
+    from fencewright.checker.nvidia.guarantees import Lift
+
     for function in module.functions.values():
         for each in Lift(function).lines():
             text = each.text.rpartition(" -> ")[2]

@@ -1,28 +1,17 @@
 """What fence-check does with one file: reads it, runs the analyses, and reports what they found."""
 
 import re
-import subprocess
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from fencewright.checker.check_amd import Checked, check
-from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, Level, Rule
+from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, Level
 from fencewright.checker.source.program import SourceError
-from fencewright.lowering.cdna.code.listing import read_disassembly
-from fencewright.lowering.cdna.code.objects import (
-    MAGIC,
-    chip_of_object,
-    descriptors_of_object,
-    functions_of_object,
-    untyped_functions,
-)
-from fencewright.lowering.cdna.code.other_chips import chip_of
-from fencewright.lowering.cdna.code.text import Assembly, check_whole, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.tools import diagnostics, ptx_check
+from fencewright.tools import diagnostics
 from fencewright.tools.commands.compare_source import (
     CodeAndSource,
     PtxAndSource,
@@ -34,7 +23,7 @@ from fencewright.tools.commands.compare_source import (
     show_counterexamples,
 )
 from fencewright.tools.diagnostics import Diagnostic, ToolError
-from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
@@ -43,41 +32,10 @@ from fencewright.tools.reports.file_report import (
 )
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
+if TYPE_CHECKING:
+    pass
+
 STDIN = "<stdin>"
-
-_FORMATS = (
-    (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
-    (
-        re.compile(r"^[^\S\n]*\.target\s+sm_|^[^\S\n]*/\*[0-9a-f]{4}\*/", re.M),
-        "code of NVIDIA's GPUs",
-    ),
-)
-"""What else may be given by mistake, by what it has in it."""
-
-
-def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
-    """The assembly that a file contains, which may be a code object, and its text.
-
-    Raises ``AssemblyError``, and ``ToolError`` where llvm-objdump is missing or fails.
-    """
-    if not content.strip():
-        raise diagnostics.error("the input is empty", file)
-    if content.startswith(MAGIC):
-        chip = chip_of_object(content, file)
-        listing = _disassembled(content, file)
-        symbols, descriptors = functions_of_object(content), descriptors_of_object(content)
-        untyped = untyped_functions(content)
-        return read_disassembly(listing, chip, file, symbols, descriptors, untyped), listing
-    if diagnostics.is_bitcode(content):
-        raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
-    text = diagnostics.as_text(content)
-    if ".amdgcn_target" not in text:
-        for pattern, name in _FORMATS:
-            if pattern.search(text):
-                raise diagnostics.error(f"{name}, not AMD assembly", file)
-    assembly = read_assembly(text, file)
-    check_whole(text, file)
-    return assembly, text
 
 
 def read_beside_source(
@@ -92,67 +50,19 @@ def _read_beside_source(
 ) -> CodeAndSource | PtxAndSource:
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
-    if ptx_check.takes(path, content):
+    if is_ptx_file(path, content):
+        from fencewright.tools import ptx_check
+
         module = ptx_check.read_input(content, file)
         if not arguments.source:
             return PtxAndSource(module, file)
         return read_beside_ptx(module, diagnostics.as_text(content), file, arguments.source)
+    from fencewright.tools.commands.amd_check import read_input
+
     assembly, text = read_input(content, file)
     if arguments.source:
         return read_beside(assembly, text, file, arguments.source)
     return CodeAndSource(assembly, file)
-
-
-def _disassembled(content: bytes, file: str) -> str:
-    objdump = find_llvm_tool("llvm-objdump")
-    if objdump is None:
-        raise diagnostics.error(f"code objects need llvm-objdump: {LLVM_HINT}", file)
-    options = ("-d", "--symbolize-operands", "--no-show-raw-insn", "--no-leading-addr", "-")
-    done = subprocess.run([objdump, *options], input=content, capture_output=True, check=False)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise diagnostics.error(said[0] if said else "llvm-objdump failed", file)
-    return done.stdout.decode(errors="replace")
-
-
-def checked(
-    assembly: Assembly, file: str, l2_per_agent: L2PerAgent | None = None
-) -> Iterator[Checked]:
-    """All functions; raises ``AssemblyError``."""
-    chip_of(assembly, file)
-    if not any(each.instructions for each in assembly.functions.values()):
-        raise AssemblyError(f"{file}:1: error: there is no function with instructions in it")
-    for function in assembly.functions.values():
-        yield check(assembly, function, l2_per_agent)
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What finds something in a function; ``option``: that asks for it, none if it is always done.
-
-    ``replaces``: findings of other analyses that its own say better.
-    """
-
-    find: Callable[[Checked], Iterable[Finding]]
-    option: str | None = None
-    replaces: tuple[Rule, ...] = ()
-
-
-ANALYSES = (
-    Analysis(Checked.hazards),
-    Analysis(Checked.patterns),
-    Analysis(Checked.surplus, "finds_surplus", replaces=(Rule.SURPLUS_WAIT,)),
-)
-
-
-def findings_of(each: Checked, arguments: Namespace) -> list[Finding]:
-    """What the analyses that are asked for find in a function."""
-    found: list[Finding] = []
-    for analysis in ANALYSES:
-        if analysis.option is None or getattr(arguments, analysis.option):
-            found = [known for known in found if known.rule not in analysis.replaces]
-            found += analysis.find(each)
-    return found
 
 
 _PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)
@@ -207,6 +117,8 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
 
 
 def _report_on_assembly(path: str, beside: CodeAndSource, arguments: Namespace) -> FileReport:
+    from fencewright.tools.commands.amd_check import checked, findings_of
+
     assembly, file = beside.assembly, beside.file
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     functions = list(checked(assembly, file, many))
@@ -235,6 +147,8 @@ def _report_on_assembly(path: str, beside: CodeAndSource, arguments: Namespace) 
 
 
 def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> FileReport:
+    from fencewright.tools import ptx_check
+
     module, file = beside.module, beside.file
     for option in ("l2_per_agent", "counterexamples"):
         if getattr(arguments, option):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.cdna.code.objects import MAGIC, is_amd_object
-from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.tools.commands.check_files import report_on, report_or_problem, unreadable
 from fencewright.tools.diagnostics import diagnose, error, read_bytes
+from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
 from fencewright.tools.statuses import HOLDS
 

@@ -6,19 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fencewright.checker.amd.comparison.against_source import Comparison, not_compared
-from fencewright.checker.amd.comparison.modules import (
-    compare_modules,
-    files_in,
-    with_lines,
-    with_places,
-)
+from fencewright.checker.amd.comparison.against_source import Comparison
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
-from fencewright.checker.source.text import read_source
-from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.lowering.cdna.code.text import Assembly
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
-from fencewright.lowering.ptx.code.version import is_ptx
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (
     ToolError,
@@ -28,10 +20,13 @@ from fencewright.tools.diagnostics import (
     output_file,
     read_bytes,
 )
+from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.statuses import USAGE
 
 if TYPE_CHECKING:
+    from fencewright.checker.amd.comparison.against_source import Comparison
     from fencewright.checker.execute.counterexample import Counterexample
+    from fencewright.lowering.cdna.code.text import Assembly
     from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.tools.inputs.compiler_runs import Compiled
 
@@ -121,16 +116,19 @@ class CodeAndSource:
     cannot be compared, and why.
     """
 
-    assembly: Assembly
+    assembly: "Assembly"
     file: str
     source: SourceModule | None = None
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     apart: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def comparisons(self, l2_per_agent: L2PerAgent | None) -> list[Comparison]:
+    def comparisons(self, l2_per_agent: L2PerAgent | None) -> "list[Comparison]":
         """Each function with its source; raises ``AssemblyError``, and ``ToolError``."""
         if self.source is None:
             return []
+        from fencewright.checker.amd.comparison.against_source import Comparison, not_compared
+        from fencewright.checker.amd.comparison.modules import compare_modules
+
         _check_architecture(self.source, CDNA, "AMD's GPUs")
         if self.source.functions.keys().isdisjoint(self.assembly.functions):
             raise error("no function of the source is in the code", self.source.file)
@@ -155,7 +153,7 @@ class PtxAndSource:
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     apart: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> "list[Comparison]":
         """Each function with its source; raises ``ToolError``."""
         if self.source is None:
             return []
@@ -186,15 +184,21 @@ def _check_architecture(source: SourceModule, architecture: Architecture, name: 
 
 def read_beside_ptx(module: "PtxFile", text: str, file: str, source: str) -> PtxAndSource:
     """The PTX ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
+    from fencewright.checker.amd.comparison.modules import files_in
+
     return PtxAndSource(module, file, _source(source, PTX), files_in(text))
 
 
-def read_beside(assembly: Assembly, text: str, file: str, source: str) -> CodeAndSource:
+def read_beside(assembly: "Assembly", text: str, file: str, source: str) -> CodeAndSource:
     """The assembly ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
+    from fencewright.checker.amd.comparison.modules import files_in
+
     return CodeAndSource(assembly, file, _source(source, CDNA), files_in(text))
 
 
 def _source(path: str, architecture: Architecture) -> SourceModule:
+    from fencewright.checker.source.text import read_source
+
     content = read_bytes(path)
     if is_bitcode(content):
         raise error("LLVM bitcode, not its text: llvm-dis makes that", path)
@@ -213,6 +217,14 @@ def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource
             stream.write(done.code)
     if is_ptx(done.code):
         return _compiled_ptx(path, done, file)
+    return _compiled_assembly(path, done, file)
+
+
+def _compiled_assembly(path: str, done: "Compiled", file: str) -> CodeAndSource:
+    from fencewright.checker.amd.comparison.modules import files_in, with_lines, with_places
+    from fencewright.checker.source.text import read_source
+    from fencewright.lowering.cdna.code.text import read_assembly
+
     source = _source(path, CDNA)
     assembly = read_assembly(done.code, file)
     if done.problem:
@@ -224,7 +236,9 @@ def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource
 
 
 def _compiled_ptx(path: str, done: "Compiled", file: str) -> PtxAndSource:
+    from fencewright.checker.amd.comparison.modules import files_in, with_places
     from fencewright.checker.nvidia.against_source import with_lines_of_ptx
+    from fencewright.checker.source.text import read_source
     from fencewright.lowering.ptx.code.text import read_ptx
 
     source, module = _source(path, PTX), read_ptx(done.code, file)
@@ -240,7 +254,7 @@ _JUDGED = (Rule.SCALAR_STALE,)
 """What a comparison with the source decides, so that guesses without one say nothing more."""
 
 
-def merged(found: Sequence[Finding], comparisons: Sequence[Comparison]) -> list[Finding]:
+def merged(found: Sequence[Finding], comparisons: Sequence["Comparison"]) -> list[Finding]:
     """Findings with and without the source, each once."""
     with_source = [each.finding() for one in comparisons for each in one.findings]
     places = {each.line for each in with_source if each.level is Level.ERROR}
@@ -255,7 +269,7 @@ def merged(found: Sequence[Finding], comparisons: Sequence[Comparison]) -> list[
 
 
 def show_counterexamples(
-    comparisons: Sequence[Comparison], file: str, folder: str | None
+    comparisons: Sequence["Comparison"], file: str, folder: str | None
 ) -> Iterator[tuple[Finding, str]]:
     """For each error against the source, what the machine makes of it; tests go to ``folder``."""
     errors = [(one, each) for one in comparisons for each in one.findings if each.later is not None]

@@ -35,7 +35,7 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
 from fencewright.simulator.core.work.campaign import Task, open_processes, run
 from fencewright.simulator.litmus_run import SourceTest
-from fencewright.tools.commands.check_files import checked
+from fencewright.tools.commands.amd_check import checked
 from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read, merged
 from fencewright.tools.diagnostics import ToolError, output_file, positive
 from fencewright.tools.fuzz import llvm_ir_writer

@@ -1,0 +1,19 @@
+"""The kind of code that a file has, told before either vendor's part is imported."""
+
+import re
+
+_SUFFIX = ".ptx"
+_LOOKED_AT = 1 << 16
+"""How many bytes are looked at to see what a file is: comments may come first."""
+_VERSION_LINE = re.compile(r"^[^\S\n]*\.version\s+\d+\.\d+\s*(?://.*)?$", re.M)
+
+
+def is_ptx(text: str) -> bool:
+    """True for PTX: a text with a line ``.version``, as all PTX begins."""
+    return _VERSION_LINE.search(text) is not None
+
+
+def is_ptx_file(path: str, content: bytes) -> bool:
+    """True for what is PTX by its name or by how it begins."""
+    begin = content[:_LOOKED_AT].decode(errors="replace")
+    return path.endswith(_SUFFIX) or (is_ptx(begin) and ".amdgcn_target" not in begin)
