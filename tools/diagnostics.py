@@ -388,7 +388,7 @@ def output_file(path: str | None) -> Generator[IO[str]]:
     with _ended_in_order():
         try:
             try:
-                stream = open(partial, "w", encoding="utf-8")
+                stream = open(partial, "w", encoding="utf-8")  # noqa: SIM115  (below)
             except OSError as failure:
                 raise type(failure)(failure.errno, failure.strerror, path) from None
             with stream:

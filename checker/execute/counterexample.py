@@ -338,7 +338,8 @@ def counterexample(
     readings = EVERY_READING if finding.lesser is Level.NOTE else DEFAULT_READINGS
     tried = 0
     last = _told_by(lifted, finding.later, finding.scope)
-    for tried, path in enumerate(_paths(lifted, finding.earlier, last), 1):
+    for path in _paths(lifted, finding.earlier, last):
+        tried += 1
         found = replace(_test(lifted.code, shape, path, name), readings=readings)
         try:
             is_shown = found.shows()

@@ -288,7 +288,7 @@ class ProxyAnalysis:
                 for each in self.code.fences
                 if each.statement.guard in ("", guard) and each.number not in without
             }
-            judged = None if not guard else guard
+            judged = guard or None
             owed += self._fixpoint(counted, judged, guards, anything)
         return owed
 

@@ -41,8 +41,8 @@ class Domain:
         """The values of ``location`` and their derivations; its initial value has the empty one."""
         known = self.values.get(location)
         if known is None:
-            known = {value: (0,) for value in (self.initial.get(location, 0), *self.seeds)}
-            self.values[location] = known
+            values = (self.initial.get(location, 0), *self.seeds)
+            known = self.values[location] = dict[int, tuple[Derivation, ...]].fromkeys(values, (0,))
         return known
 
     def choices(self, location: str) -> tuple[int, ...]:

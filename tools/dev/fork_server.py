@@ -98,7 +98,7 @@ def _become(connection: socket.socket) -> NoReturn:
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         os.dup2(streams[number], number)
         os.close(streams[number])
-        stream = open(number, mode, buffering=1 if name == "stderr" else -1, closefd=False)
+        stream = open(number, mode, buffering=1 if name == "stderr" else -1, closefd=False)  # noqa: SIM115  (open as long as the process)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     os.environ.clear()
