@@ -51,7 +51,8 @@ class Barriers:
         self._outside = code.of_kinds(_O.OUTSIDE, _O.RETURN)
         self._counted = code.accesses | self._to_lds | self._outside
         if (self.barriers or self._to_lds) and self.places:
-            entries(code.flow.blocks, _At(), self._leave)
+            for number, at in entries(code.flow.blocks, _At(), self._leave).items():
+                self._leave(number, at)  # What is noted on the way grows with the state.
 
     def met(self, barrier: Operation) -> int:
         """What is issued between a barrier and the next one, by any of the waves that meet there.

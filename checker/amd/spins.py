@@ -204,7 +204,12 @@ def is_flag_alone(code: Code, spin: Spin, read: Step) -> bool:
         if target not in spin.blocks
     }
     solve(
-        graph_of(blocks), exits, after, frozenset[str].union, edge=lambda _, __, live: live or None
+        graph_of(blocks),
+        exits,
+        after,
+        frozenset[str].union,
+        edge=lambda _, __, live: live or None,
+        shared=lambda: is_used,
     )
     return not is_used
 

@@ -296,20 +296,17 @@ class ProxyAnalysis:
         self, counted: set[int], guard: str | None, guards: set[str], anything: bool
     ) -> list[Owed]:
         mail: dict[int, _State] = {}
-        is_sent = True
+        letters = 0
 
         def after(number_: int, state: _State) -> _State:
-            nonlocal is_sent
+            nonlocal letters
             for each in self._heard[number_]:
                 state, sent = self._step(each, state, counted, mail)
-                is_sent |= sent
+                letters += sent
             return state
 
-        entry = {0: _EMPTY}
-        # Mail comes to other places than the next: all is solved further until no more is sent.
-        while is_sent:
-            is_sent = False
-            entry = solve(self._graph, entry, after, _State.join)
+        # Mail comes to other places than the next.
+        entry = solve(self._graph, {0: _EMPTY}, after, _State.join, shared=lambda: letters)
         owed: list[Owed] = []
         for number_, state in sorted(entry.items()):
             for each in self._heard[number_]:

@@ -20,17 +20,20 @@ def solve(
 ) -> dict[NodeT, StateT]:
     """The least fixpoint: the state on entry to each node that a path leads to from one of ``start``.
 
-    ``transfer``: the state after a node. ``join(known, coming)``: what holds on either path; equal to
+    ``transfer``: the state after a node, which is not asked for of a node that nothing follows. ``join(known, coming)``: what holds on either path; equal to
     ``known`` if nothing is new. States have to grow, a finite number of times. ``edge``: the part of a
     state that goes along one edge; None: nothing does. Backward: give ``graph.backward``, and the states
     are those at the end of each node. A greatest fixpoint: start every node at the top, and let ``join``
     take away. ``shared``: a snapshot of what ``transfer`` adds to and reads besides states, as what threads
-    leave for one another at barriers; the fixpoint is of that too, which may only grow as states do.
+    leave for one another at barriers; the fixpoint is of that too, which may only grow as states do, and
+    every node adds to it.
     The result is in the order in which nodes were first reached.
     """
     states = dict(start)
 
     def grown_after(node: NodeT) -> Iterable[NodeT]:
+        if shared is None and not graph.successors[node]:
+            return  # Nobody takes the state after it.
         leaving = transfer(node, states[node])
         for target in graph.successors[node]:
             coming = leaving if edge is None else edge(node, target, leaving)
@@ -79,6 +82,8 @@ def solve_in_place(
     """
 
     def grown_after(node: NodeT) -> Iterable[NodeT]:
+        if not graph.successors[node]:
+            return  # Nobody takes the state after it.
         leaving = transfer(node, states[node])
         for target in graph.successors[node]:
             known = states.get(target)
