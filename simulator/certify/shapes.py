@@ -449,8 +449,7 @@ def _shape_tests(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
                 yield from _coherence(roles, writer, distance, tag)
         if here and (roles.releases or roles.acquires):
             yield from _chains(roles, mode, writer, flag_name, in_lds)
-        # With every reading of its documents gfx1250 has 50,000 tests without these.
-        if here and not in_lds and not splits_counters(mode):
+        if here and not in_lds:
             yield from _mixed_scopes(roles, mode, writer, flag_name)
 
 
