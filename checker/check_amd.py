@@ -7,7 +7,7 @@ from functools import cached_property
 from fencewright.checker.amd.accesses import OperationKind, mode_of
 from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.feasible import without_infeasible_paths
-from fencewright.checker.amd.guarantees import LiftedFunction, describe, lift_code
+from fencewright.checker.amd.guarantees import LiftedFunction, describe, guarantees_of
 from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_hazards
 from fencewright.checker.amd.patterns import find_patterns
 from fencewright.checker.amd.state import State, code_of, solve
@@ -97,7 +97,7 @@ def check(
     """What there is to find out of a function of ``assembly``; raises ``AssemblyError``."""
     code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
     entries = solve(code)
-    return Checked(lift_code(code, entries), entries)
+    return Checked(guarantees_of(code, entries), entries)
 
 
 def scoped_with_calls(

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class Lookup(Word):
+class Lookup(FastStrEnum):
     """What an access does at a cache, in the words of CDNA's load and store control tables.
 
     HIT: a line that is present may serve it; MISS: it goes on to the next level though the line

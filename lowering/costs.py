@@ -13,10 +13,10 @@ from typing import Protocol, cast
 from fencewright.lowering.evidence import Figure
 from fencewright.lowering.sequence import Line
 from fencewright.lowering.targets import backend_of
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class Unit(Word):
+class Unit(FastStrEnum):
     """What a cost counts: cycles where all of it was measured, else units of an estimate."""
 
     CYCLES = "cycles"

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class Evidence(Word):
+class Evidence(FastStrEnum):
     """Where knowledge of hardware comes from; the strongest first.
 
     ``MEASURED``: on hardware, by the named source. ``DOCUMENTED``: its vendor or LLVM says so.

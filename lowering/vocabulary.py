@@ -8,13 +8,13 @@ hash alike, so that a table can be looked up with either.
 from enum import StrEnum
 
 
-class Word(StrEnum):
+class FastStrEnum(StrEnum):
     """A word of the vocabulary; hashes as the string it is, at C speed."""
 
     __hash__ = str.__hash__
 
 
-class Ordering(Word):
+class Ordering(FastStrEnum):
     """How strongly an operation is ordered; ``weak`` is a plain access (C++20 and LLVM's names)."""
 
     WEAK = "weak"
@@ -35,7 +35,7 @@ class Ordering(Word):
         return self in (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 
 
-class Scope(Word):
+class Scope(FastStrEnum):
     """Which threads an operation synchronises with, narrowest first (LLVM's AMDGPU names)."""
 
     SINGLETHREAD = "singlethread"
@@ -62,7 +62,7 @@ class Scope(Word):
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 
 
-class AddressSpace(Word):
+class AddressSpace(FastStrEnum):
     """Where a pointer points; ``number`` is LLVM's address space number."""
 
     GENERIC = "generic"
@@ -97,7 +97,7 @@ _SPACE_NUMBER = {
 }
 
 
-class Operation(Word):
+class Operation(FastStrEnum):
     """What is lowered: the operations of the ``scoped`` dialect."""
 
     LOAD = "load"
@@ -113,7 +113,7 @@ class Operation(Word):
         return self not in (Operation.FENCE, Operation.BARRIER)
 
 
-class RmwKind(Word):
+class RmwKind(FastStrEnum):
     """The arithmetic of an atomic read-modify-write (LLVM's ``atomicrmw`` names)."""
 
     XCHG = "xchg"
@@ -135,7 +135,7 @@ class RmwKind(Word):
     UDEC_WRAP = "udec_wrap"
 
 
-class ValueType(Word):
+class ValueType(FastStrEnum):
     """What a value is to arithmetic; ``f16x2`` and ``bf16x2`` are two numbers in 32 bits."""
 
     I8 = "i8"
@@ -171,7 +171,7 @@ FLOAT_KINDS = frozenset({RmwKind.FADD, RmwKind.FSUB, RmwKind.FMAX, RmwKind.FMIN}
 """The read-modify-writes of floating-point numbers; all others but xchg are of integers."""
 
 
-class Phase(Word):
+class Phase(FastStrEnum):
     """The part of a lowered operation that an instruction belongs to, in order of execution.
 
     release: write back, then wait. access: the memory operation itself.
@@ -184,20 +184,20 @@ class Phase(Word):
     ACQUIRE = "acquire"
 
 
-class L2PerAgent(Word):
+class L2PerAgent(FastStrEnum):
     """How many L2 caches one agent has: one (partition mode CPX) or many (or unknown)."""
 
     ONE = "one"
     MANY = "many"
 
 
-class Compat(Word):
+class Compat(FastStrEnum):
     """Whose choices to reproduce where they differ from the sound default."""
 
     LLVM = "llvm"
 
 
-class Availability(Word):
+class Availability(FastStrEnum):
     """Whether an ordered operation also makes memory available and visible.
 
     ``none`` orders without write-back or invalidate (LLVM's ``amdgcn-av-none``).
@@ -207,7 +207,7 @@ class Availability(Word):
     NONE = "none"
 
 
-class Fact(Word):
+class Fact(FastStrEnum):
     """What is promised of every launch of a kernel."""
 
     SINGLE_WAVE_WORKGROUP = "single-wave-workgroup"

@@ -17,13 +17,13 @@ from xdsl.printer import Printer
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
+    FastStrEnum,
     Ordering,
     RmwKind,
     Scope,
-    Word,
 )
 
-WordT = TypeVar("WordT", bound=Word, covariant=True)
+WordT = TypeVar("WordT", bound=FastStrEnum, covariant=True)
 AttributeT = TypeVar("AttributeT")
 
 
@@ -33,7 +33,7 @@ class WordAttribute(Data[WordT], SpacedOpaqueSyntaxAttribute):
     Raises ``ParseError`` for an unknown word, naming the known ones.
     """
 
-    word_type: ClassVar[type[Word]]
+    word_type: ClassVar[type[FastStrEnum]]
     noun: ClassVar[str]
 
     @classmethod

@@ -62,7 +62,7 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 from fencewright.mlir_dialects.attributes import (
     ORDERINGS,
     SCOPES,
@@ -95,7 +95,7 @@ def space_number(pointer: SSAValue) -> int:
 # What an operation accesses
 
 
-class Proxy(Word):
+class Proxy(FastStrEnum):
     """How an access reaches memory. Source: PTX ISA, "Proxies"; tcgen05's own for tensor memory."""
 
     GENERIC = "generic"
@@ -104,7 +104,7 @@ class Proxy(Word):
     TENSOR = "tensor"
 
 
-class Group(Word):
+class Group(FastStrEnum):
     """Which groups an asynchronous operation can be committed to and waited for with."""
 
     COPY = "copy"
@@ -128,14 +128,14 @@ class AsyncAccess:
     group: Group | None = None
 
 
-class Side(Word):
+class Side(FastStrEnum):
     """Which side of a synchronisation between threads a tensor fence stands on."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
-class Direction(Word):
+class Direction(FastStrEnum):
     """Which of a thread's accesses of tensor memory are waited for."""
 
     LOADS = "loads"
@@ -412,7 +412,7 @@ class MbarrierTryWaitOp(MbarrierQueryOperation):
 # Named barriers
 
 
-class BarrierPart(Word):
+class BarrierPart(FastStrEnum):
     """What a thread does at a named barrier: arrive and wait, or arrive alone."""
 
     SYNC = "sync"

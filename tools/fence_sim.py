@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.extras import how_to_get
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.core.exploration import LimitReached, Meter
 from fencewright.simulator.core.program import ProgramError
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 
 
-class ConditionVerdict(Word):
+class ConditionVerdict(FastStrEnum):
     """What became of a test's condition."""
 
     HOLDS = "holds"

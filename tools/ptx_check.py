@@ -60,10 +60,10 @@ def findings_of(module: "PtxFile") -> Iterator[Finding]:
 
 def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
     """What each instruction provides to other threads, with its line."""
-    from fencewright.checker.nvidia.guarantees import Lift
+    from fencewright.checker.nvidia.guarantees import Guarantees
 
     for function in module.functions.values():
-        for each in Lift(function).lines():
+        for each in Guarantees(function).lines():
             yield each.instruction.line, each.text
 
 

@@ -26,7 +26,7 @@ from random import Random
 from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.gpu import Device, GpuError, description
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.simulator.core.condition import Outcomes
@@ -43,7 +43,7 @@ _MUTANTS = 8
 """How many of a program's mutants are tried for one that is wrong."""
 
 
-class Form(Word):
+class Form(FastStrEnum):
     """How a program is run."""
 
     LOWERED = "lowered, -O2"
@@ -52,7 +52,7 @@ class Form(Word):
     BARE = "no synchronisation but barriers"
 
 
-class Fate(Word):
+class Fate(FastStrEnum):
     """What becomes of a program that is drawn."""
 
     RUN = "run"

@@ -15,7 +15,7 @@ from fencewright.lowering.cdna.caches import (
     AccessKind,
     Caches,
     Effect,
-    Reach,
+    Visibility,
     access_effect,
     maintenance_effect,
 )
@@ -23,14 +23,14 @@ from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
-from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, L2PerAgent, Scope
 
-_REACHES: Mapping[Scope, Reach] = MappingProxyType(
+_REACHES: Mapping[Scope, Visibility] = MappingProxyType(
     {
-        Scope.WORKGROUP: Reach.WORKGROUP,
-        Scope.CLUSTER: Reach.CLUSTER,
-        Scope.AGENT: Reach.AGENT,
-        Scope.SYSTEM: Reach.SYSTEM,
+        Scope.WORKGROUP: Visibility.WORKGROUP,
+        Scope.CLUSTER: Visibility.CLUSTER,
+        Scope.AGENT: Visibility.AGENT,
+        Scope.SYSTEM: Visibility.SYSTEM,
     }
 )
 
@@ -97,24 +97,24 @@ class Mode:
         plain = access_effect(self.target, AccessKind.LOAD, ()).reads
         return self.caches(scope) & plain & ~self.caches(Scope.WORKGROUP)
 
-    def reach(self, scope: Scope) -> Reach:
+    def reach(self, scope: Scope) -> Visibility:
         """How far a store must get to be there for all of ``scope``, as the documents can be read.
 
         With one L2 that is where all stores go; but where there are clusters, a cache before it may
-        acknowledge those of a work-group (``Reading.ACKNOWLEDGED_EARLY`` of the machine).
+        acknowledge those of a work-group (``Interpretation.ACKNOWLEDGED_EARLY`` of the machine).
         """
         one = self.l2_per_agent is L2PerAgent.ONE and not self.chip.clusters
         if scope is Scope.AGENT and one:
-            return Reach.WORKGROUP
+            return Visibility.WORKGROUP
         return _REACHES[scope]
 
-    def asked(self, scope: Scope) -> Reach:
+    def asked(self, scope: Scope) -> Visibility:
         """How far a store must get for an error: less than ``reach`` for a cluster.
 
         A store that is done has reached the cluster on the machine by default, whose WGP$ acknowledges
         nothing by itself. LLVM 24 relies on it: its releases to a cluster only wait.
         """
-        return Reach.WORKGROUP if scope is Scope.CLUSTER else self.reach(scope)
+        return Visibility.WORKGROUP if scope is Scope.CLUSTER else self.reach(scope)
 
     def caches(self, scope: Scope) -> Caches:
         """The caches in which a value older than one that ``scope`` has released may be found."""
@@ -154,7 +154,7 @@ def wave_size_of(function: Function, chip: ChipRow) -> int:
     return 64 if function.descriptor.get(_WAVES_OF_32) == 0 else chip.wave_size
 
 
-class OperationKind(Word):
+class OperationKind(FastStrEnum):
     """What an operation is to the memory model.
 
     ``OUTSIDE``: code that is not seen, which may load and store anything: a call, the caller, an

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from fencewright.checker.amd.accesses import LEVELS, Mode, Operation, OperationKind
 from fencewright.checker.amd.state import Code, State, code_of, solve, walk
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import Function
 from fencewright.lowering.vocabulary import Scope
@@ -114,18 +114,18 @@ class LiftedFunction:
         before the function: the operation of kind ``OUTSIDE`` stands for all that they access.
         ``hardest``: as the chip's documents can be read (``Mode.reach``), not as far as an error goes.
         """
-        return self.code.those(self.late_bits(operation, scope, hardest=hardest))
+        return self.code.those(self.pending_bits(operation, scope, hardest=hardest))
 
-    def late_bits(self, operation: Operation, scope: Scope, *, hardest: bool = False) -> int:
+    def pending_bits(self, operation: Operation, scope: Scope, *, hardest: bool = False) -> int:
         """``late`` as a set of numbers, a bit each."""
         place = self.places.get(operation.number)
         if place is None:
             return 0
-        return late_bits(self.code, place, operation, scope, hardest=hardest) & self._own
+        return pending_bits(self.code, place, operation, scope, hardest=hardest) & self._own
 
     def is_late(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
         """Whether ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
-        return bool(self.late_bits(operation, scope) & earlier.bit)
+        return bool(self.pending_bits(operation, scope) & earlier.bit)
 
     def older(self, read: Operation, scope: Scope) -> tuple[Operation, ...]:
         """The reads after ``read`` that may be older than it at ``scope``."""
@@ -144,7 +144,7 @@ class LiftedFunction:
         fit = [
             scope
             for scope in self._within(operation.scope)
-            if not self.late_bits(operation, scope) & ~operation.bit
+            if not self.pending_bits(operation, scope) & ~operation.bit
         ]
         return fit[-1] if fit else None
 
@@ -173,7 +173,7 @@ class LiftedFunction:
             if self.operations[number].kind.reads
         ]
         return {
-            scope: {each.number: older_bits(self.code, place, each, scope) for each, place in reads}
+            scope: {each.number: stale_bits(self.code, place, each, scope) for each, place in reads}
             for scope in self.mode.scopes
         }
 
@@ -208,7 +208,7 @@ class Propagated:
 
 def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
     """What waves may propagate to others of their work-group."""
-    at, by_flag = [0] * len(Reach), [False] * len(Reach)
+    at, by_flag = [0] * len(Visibility), [False] * len(Visibility)
     in_lds = list(by_flag)
     not_seen = [False] * len(code.mode.scopes)
     stores_at_barrier: dict[int, int] = {}
@@ -216,11 +216,11 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
     for number, place in places.items():
         each = code.operations[number]
         if each.kind is _O.BARRIER:
-            for reach in Reach:
+            for reach in Visibility:
                 at[reach] |= each.bit if place.undone[reach] & own else 0
             stores_at_barrier[number] = place.flight & code.in_memory & code.writes
         elif each.kind.writes:
-            for reach in Reach:
+            for reach in Visibility:
                 if place.undone[reach] & own:
                     by_flag[reach] = True
                     in_lds[reach] = in_lds[reach] or each.in_lds
@@ -270,10 +270,10 @@ def lift(function: Function, mode: Mode) -> LiftedFunction:
 def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
     """What each operation of a function provides; raises ``AssemblyError``."""
     code = code_of(flow, mode)
-    return lift_code(code, solve(code))
+    return guarantees_of(code, solve(code))
 
 
-def lift_code(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
+def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     """What each operation provides; ``entries``: what ``solve`` finds of ``code``."""
     places = {
         operation.number: place_of(state)
@@ -283,7 +283,7 @@ def lift_code(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
     return LiftedFunction(code, places)
 
 
-def late_bits(
+def pending_bits(
     code: Code, place: Place, operation: Operation, scope: Scope, *, hardest: bool = False
 ) -> int:
     """The accesses that are late at ``scope`` for ``operation`` where it issues.
@@ -299,7 +299,7 @@ def late_bits(
     return flight | place.undone[code.mode.reach(scope) if hardest else code.mode.asked(scope)]
 
 
-def older_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
+def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
     """The reads that ``read`` may be older than where it issues, and what stands for others'."""
     within = scope is Scope.WORKGROUP
     flight = place.flight & code.reads

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cdna.instructions import CONTROL_ROWS, MEMORY_ROWS, Kind
-from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind
 from fencewright.simulator.core.program import ArithmeticKind
 
 
-class Use(Word):
+class Use(FastStrEnum):
     """Whether an instruction writes or reads an operand."""
 
     DEFINES = "d"

@@ -21,7 +21,7 @@ from fencewright.checker.amd.spins import (
 )
 from fencewright.checker.amd.state import State, wait_for_stores, walk
 from fencewright.checker.findings.finding import Finding, Level, Rule
-from fencewright.lowering.cdna.caches import Caches, Reach
+from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.vocabulary import Scope
 
@@ -119,7 +119,7 @@ class _Patterns:
         self.begun[barrier.number] = [
             (number, state.needed([number]))
             for number, covers in state.covered.items()
-            if covers[Reach.AGENT] & own
+            if covers[Visibility.AGENT] & own
         ]
         after = code.those(self.barriers.met(barrier))
         is_read = any(each.in_lds and each.kind.reads for each in after)
@@ -189,7 +189,7 @@ class _Patterns:
         own = (1 << self.code.others) - 1
         for number, covers in state.covered.items():
             back = self.code.operations[number]
-            stores = self.code.those((covers[Reach.AGENT] | covers[Reach.SYSTEM]) & own)
+            stores = self.code.those((covers[Visibility.AGENT] | covers[Visibility.SYSTEM]) & own)
             places = self.code.those(self._surely_handed(covers))
             wait = f"{state.needed([number])} is missing"
             if stores:
@@ -209,7 +209,7 @@ class _Patterns:
 
     def _unwaited_elsewhere(self, operation: Operation, state: State) -> None:
         """Write-backs of other waves, which may be under way since they reached a barrier."""
-        for barrier in self.code.those(state.dirty[Reach.AGENT] >> self.code.others):
+        for barrier in self.code.those(state.dirty[Visibility.AGENT] >> self.code.others):
             for number, wait in self.begun.get(barrier.number, ()):
                 back = self.code.operations[number]
                 text = (
@@ -241,7 +241,7 @@ class _Patterns:
                 "barrier if this publishes what they stored"
             )
             # Stores that stay in an L2 of many are not published without a write-back.
-            arrive = any((each.effect.stores or 0) >= Reach.AGENT for each in stores)
+            arrive = any((each.effect.stores or 0) >= Visibility.AGENT for each in stores)
             level = None if arrive else Level.NOTE
             self._add(Rule.CUMULATIVE, operation, barrier, text, level, once=True)
 

@@ -27,7 +27,7 @@ from fencewright.checker.amd.accesses import (
     OperationKind,
     operations_of,
 )
-from fencewright.lowering.cdna.caches import Caches, Reach
+from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
 from fencewright.lowering.cdna.code.flow import Flow, Step
@@ -85,7 +85,7 @@ return. Source: what LLVM 22 to 24 make for gfx1030, gfx1100 and gfx1250; SIInse
 LDS_DATA = "lds"
 """Stands for what loads write to LDS."""
 
-_REACHES = len(Reach)
+_REACHES = len(Visibility)
 
 _O = OperationKind
 _ACQUIRE_POINTS = (_O.LOAD, _O.ATOMIC, _O.BARRIER)
@@ -438,7 +438,7 @@ class State:
 
     # What is not done
 
-    def undone(self, reach: Reach) -> int:
+    def undone(self, reach: Visibility) -> int:
         """The stores that have not got as far as ``reach``, but for those that are in flight."""
         bits = self.dirty[reach]
         for each in self.covered.values():
@@ -447,7 +447,7 @@ class State:
 
     def all_undone(self) -> tuple[int, ...]:
         """``undone`` by reach."""
-        return tuple(map(self.undone, Reach)) if self.covered else tuple(self.dirty)
+        return tuple(map(self.undone, Visibility)) if self.covered else tuple(self.dirty)
 
     # What instructions do
 
@@ -531,13 +531,13 @@ class State:
                 for number, settled in self.pending_peer_invalidates.items():
                     self.pending_peer_invalidates[number] = tuple(each & ~bit for each in settled)
             others = bit << code.others
-            for reach in range(Reach.CLUSTER, _REACHES):
+            for reach in range(Visibility.CLUSTER, _REACHES):
                 self.dirty[reach] |= others
             if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
                 self.stores_at_barrier |= bit
                 self.unflushed_since_barrier |= bit
 
-    def _write_back(self, number: int, reach: Reach) -> None:
+    def _write_back(self, number: int, reach: Visibility) -> None:
         before = self.covered.get(number, (0,) * _REACHES)
         covers = range(reach + 1)
         # What may overtake stores that are in flight says nothing of them.
@@ -578,7 +578,7 @@ class State:
         self.stale[-1] |= operation.bit
 
     def _outside(self, bit: int) -> None:
-        for reach in range(Reach.CLUSTER, _REACHES):
+        for reach in range(Visibility.CLUSTER, _REACHES):
             self.dirty[reach] |= bit
         self.stale = [each | bit for each in self.stale]
         if self.has_peers:

@@ -18,18 +18,18 @@ from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind, w
 from fencewright.checker.amd.guarantees import (
     Place,
     Propagated,
-    late_bits,
     lines,
-    older_bits,
+    pending_bits,
     place_of,
     propagated,
+    stale_bits,
     stale_for_peers,
     unseen,
 )
 from fencewright.checker.amd.hazards import hazards_at, is_unknown
 from fencewright.checker.amd.state import Code, State
 from fencewright.checker.findings.finding import Finding, Rule
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.counters.waits import wait_text
@@ -143,12 +143,12 @@ class _Filter:
         if operation.kind is _O.BARRIER:
             return any(
                 place.undone[reach] & own and not passed.at[reach] & operation.bit
-                for reach in Reach
+                for reach in Visibility
             )
         if not operation.kind.writes:
             return False
         return any(
-            place.undone[reach] & own and not passed.by_flag[reach] for reach in Reach
+            place.undone[reach] & own and not passed.by_flag[reach] for reach in Visibility
         ) or any(
             not passed.unseen[rank] and unseen(self.code, place, scope) & self.code.coherent[rank]
             for rank, scope in enumerate(self.scopes)
@@ -166,7 +166,7 @@ class _Filter:
             elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
                 late, undone = self._late(operation, place, rank)
             if operation.kind.reads:
-                older = older_bits(self.code, place, operation, scope) & self.older[rank]
+                older = stale_bits(self.code, place, operation, scope) & self.older[rank]
             found += (late, undone, older)
         if self.code.mode.passes_on_late and (
             operation.kind.writes or operation.kind is _O.BARRIER
@@ -187,7 +187,7 @@ class _Filter:
         A flat access is in flight for LDS where it may be done in memory.
         """
         scope = self.scopes[rank]
-        late = late_bits(self.code, place, operation, scope, hardest=True)
+        late = pending_bits(self.code, place, operation, scope, hardest=True)
         undone = place.undone[self.code.mode.reach(scope)]
         return late & self.late[rank], undone & self.late[rank]
 

@@ -27,7 +27,7 @@ from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.instructions import Kind, either_form
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
-from fencewright.lowering.vocabulary import Operation as Word
+from fencewright.lowering.vocabulary import Operation as FastStrEnum
 from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
@@ -36,7 +36,7 @@ from fencewright.simulator.cdna.rows import (
     EVERY_READING,
     SCOPE_BITS,
     CdnaConfiguration,
-    Reading,
+    Interpretation,
 )
 from fencewright.simulator.core.condition import Condition, parse_condition
 from fencewright.simulator.core.exploration import explore
@@ -113,17 +113,17 @@ class Executed:
         in_lds = row.space is AddressSpace.LOCAL
         value, compare = self.value or 0, self.compare or 0
         match row.operation:
-            case Word.LOAD if in_lds:
+            case FastStrEnum.LOAD if in_lds:
                 return machine.LdsLoad(self.dst, self.location)
-            case Word.LOAD:
+            case FastStrEnum.LOAD:
                 return machine.VectorLoad(self.dst, self.location, bits, flat)
-            case Word.STORE if in_lds:
+            case FastStrEnum.STORE if in_lds:
                 return machine.LdsStore(self.location, value)
-            case Word.STORE:
+            case FastStrEnum.STORE:
                 return machine.VectorStore(self.location, value, bits, flat)
-            case Word.CMPXCHG if in_lds:
+            case FastStrEnum.CMPXCHG if in_lds:
                 return machine.LdsCompareSwap(self.location, compare, value, dst)
-            case Word.CMPXCHG:
+            case FastStrEnum.CMPXCHG:
                 return machine.CompareSwap(self.location, compare, value, dst, bits, flat)
             case _:
                 kind = row.kind or RmwKind.ADD
@@ -143,7 +143,7 @@ class Counterexample:
     mode: Mode
     waves: tuple[tuple[Placement, tuple[Executed, ...]], ...]
     condition: Condition
-    readings: frozenset[Reading] = DEFAULT_READINGS
+    readings: frozenset[Interpretation] = DEFAULT_READINGS
 
     def program(self) -> CdnaProgram:
         """The test as the machine executes it."""
@@ -293,17 +293,17 @@ class _WaveText:
         )
         result = "sgpr" if isinstance(meaning, rows.LoadScalar) else "vgpr"
         operands, types = [f"%{address}"], [f"!cdna.{of}"]
-        operation = meaning.operation if isinstance(meaning, rows.AccessRow) else Word.LOAD
-        if operation is Word.CMPXCHG and _is_in_lds(each):
+        operation = meaning.operation if isinstance(meaning, rows.AccessRow) else FastStrEnum.LOAD
+        if operation is FastStrEnum.CMPXCHG and _is_in_lds(each):
             operands += ["%zero", "%one"]
             types += ["!cdna.vgpr"] * 2
-        elif operation is Word.CMPXCHG:
+        elif operation is FastStrEnum.CMPXCHG:
             operands.append("%one_for_zero")
             types.append("!cdna.vgpr<2>")
         elif each.value is not None:
             operands.append("%one")
             types.append("!cdna.vgpr")
-        name = {Word.LOAD: "load", Word.STORE: "store"}.get(operation, "atomic")
+        name = {FastStrEnum.LOAD: "load", FastStrEnum.STORE: "store"}.get(operation, "atomic")
         made = f"%{each.dst} = " if each.dst else ""
         gives = f"!cdna.{result}" if each.dst else "()"
         return (
@@ -561,7 +561,7 @@ class Partner:
     def _by_rows(
         self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
     ) -> tuple[Executed, ...]:
-        mode, operation = self.mode, Word(op)
+        mode, operation = self.mode, FastStrEnum(op)
         found: list[Executed] = []
         for each in partner_steps(
             mode.chip.generation, operation, ordering, self.scope, space, split=mode.tgsplit
@@ -570,7 +570,7 @@ class Partner:
             if each.is_access:
                 forms = _FORMS[_PARTNERS[operation], space is AddressSpace.LOCAL]
                 mnemonic = forms[mode.chip.names_bits]
-                if operation is Word.ATOMIC_RMW and space is AddressSpace.LOCAL:
+                if operation is FastStrEnum.ATOMIC_RMW and space is AddressSpace.LOCAL:
                     mnemonic = _COUNTS_IN_LDS
             made = Executed(mnemonic, each.bits, counts=each.counts)
             found.append(replace(made, **access) if each.is_access else made)
@@ -655,9 +655,9 @@ names say how many bits it has."""
 _COUNTS_IN_LDS = "ds_add_rtn_u32"
 _COPIES = "global_load_async_to_lds_b32"
 _PARTNERS = {
-    Word.LOAD: _O.LOAD,
-    Word.STORE: _O.STORE,
-    Word.ATOMIC_RMW: _O.ATOMIC,
+    FastStrEnum.LOAD: _O.LOAD,
+    FastStrEnum.STORE: _O.STORE,
+    FastStrEnum.ATOMIC_RMW: _O.ATOMIC,
 }
 """What a partner's access is."""
 
@@ -713,7 +713,7 @@ def _found(
         mnemonic = _form(code, operation)
     meaning = _ROWS[mnemonic].meaning
     assert isinstance(meaning, rows.AccessRow)
-    compare = 0 if meaning.operation is Word.CMPXCHG else None
+    compare = 0 if meaning.operation is FastStrEnum.CMPXCHG else None
     returns = not _RETURNS.isdisjoint(policy) or "_rtn_" in mnemonic
     if operation.kind is _O.ATOMIC:
         value = 1 if value is None else value
@@ -741,7 +741,7 @@ def _runs(meaning: rows.Meaning) -> bool:
     """Whether the machine has an access, and it sets what is 0 to 1."""
     if not isinstance(meaning, rows.AccessRow) or meaning.width != 32:
         return False
-    return meaning.operation is not Word.ATOMIC_RMW or meaning.kind in _SETS_ONE
+    return meaning.operation is not FastStrEnum.ATOMIC_RMW or meaning.kind in _SETS_ONE
 
 
 def _smallest(test: Counterexample, found: int) -> Counterexample:

@@ -74,7 +74,7 @@ Argument = ToLocation | ToRegister | int
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class LaunchIndex:
     """Where a thread is among those of its test: in its work-group, its cluster, the grid."""
 
     place: Placement
@@ -138,7 +138,7 @@ def read_column(
     module: PtxFile,
     kernel: PtxFunction,
     arguments: Sequence[Argument],
-    situation: Situation,
+    situation: LaunchIndex,
     multicasts: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Column:
     """A kernel as one thread of a test runs it. Raises ``PtxError`` at what is not executed.
@@ -209,7 +209,7 @@ class _Reader:
         module: PtxFile,
         kernel: PtxFunction,
         arguments: Sequence[Argument],
-        situation: Situation,
+        situation: LaunchIndex,
         multicasts: Mapping[str, tuple[str, ...]],
     ):
         self.kernel = kernel

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class Level(Word):
+class Level(FastStrEnum):
     """How sure and how bad a finding is, the worst first."""
 
     ERROR = "error"
@@ -17,7 +17,7 @@ class Level(Word):
 _ERROR, _WARNING, _NOTE = Level
 
 
-class Rule(Word):
+class Rule(FastStrEnum):
     """The stable name of each kind of finding, with the worst ``level`` that it has."""
 
     _value_: str

@@ -42,7 +42,7 @@ from fencewright.checker.lifting.writer import (
     reaching_definitions,
 )
 from fencewright.checker.lifting.writer import Operation as Written
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
+from fencewright.lowering.cdna.caches import AccessKind, Caches, Visibility, access_effect
 from fencewright.lowering.cdna.code.flow import Block as MachineBlock
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
@@ -206,7 +206,7 @@ class _Reader:
         last = signals[-1]
         met = self.code.operations[last.number - 1]
         both = [each for each in (met, last) if each.kind is _O.BARRIER]
-        if not any(self.lifted.late_bits(each, Scope.CLUSTER) for each in both):
+        if not any(self.lifted.pending_bits(each, Scope.CLUSTER) for each in both):
             yield _Fence(Ordering.RELEASE, Scope.CLUSTER)
         yield last
 
@@ -337,7 +337,7 @@ class _Reader:
             return False
         before = self.code.those(self.unfenced.before.get(operation.number, 0) & self.code.writes)
         stores = [each for each in before if each.scope.includes(operation.scope)]
-        late = self.lifted.late_bits(operation, operation.scope)
+        late = self.lifted.pending_bits(operation, operation.scope)
         return bool(stores) and not any(late & each.bit for each in stores)
 
     # Control flow
@@ -386,11 +386,11 @@ class _Reader:
         return self.labels[id(operation.step)]
 
 
-_SCOPES: Mapping[Reach, Scope] = MappingProxyType(
+_SCOPES: Mapping[Visibility, Scope] = MappingProxyType(
     {
-        Reach.CLUSTER: Scope.CLUSTER,
-        Reach.AGENT: Scope.AGENT,
-        Reach.SYSTEM: Scope.SYSTEM,
+        Visibility.CLUSTER: Scope.CLUSTER,
+        Visibility.AGENT: Scope.AGENT,
+        Visibility.SYSTEM: Scope.SYSTEM,
     }
 )
 """The scope of the release that a write-back to a reach is."""

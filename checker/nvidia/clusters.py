@@ -21,13 +21,13 @@ from fencewright.lowering.ptx.code.statements import (
     Statement,
 )
 from fencewright.lowering.ptx.code.text import PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Scope
 
 _PAIR = "cta_group::2"
 _ENDS = ("ret", "exit")
 
 
-class Apart(Word):
+class ClusterRace(FastStrEnum):
     """What a CTA does without having met the others."""
 
     PULL = "reads of another CTA what that may not have written yet"
@@ -39,7 +39,7 @@ class Apart(Word):
 class Unmet:
     """``later`` comes without a meeting after ``before``."""
 
-    apart: Apart
+    apart: ClusterRace
     before: PtxInstruction
     later: PtxInstruction
 
@@ -85,17 +85,17 @@ class ClusterAnalysis:
         for each, state in states(self.function, _State(), self._after):
             for number in bits(state.written):
                 if self._variables(number) & self._remote[each.number]:
-                    yield Unmet(Apart.PULL, self._of[number], each)
+                    yield Unmet(ClusterRace.PULL, self._of[number], each)
                     break
             if _is_of_pair(each.statement, "dealloc"):
                 for number in bits(state.allocated):
-                    yield Unmet(Apart.FREE, self._of[number], each)
+                    yield Unmet(ClusterRace.FREE, self._of[number], each)
                     break
             if each.statement.operation in _ENDS:
                 for number in bits(state.accessed):
                     if number not in ended:
                         ended.add(number)
-                        yield Unmet(Apart.END, self._of[number], each)
+                        yield Unmet(ClusterRace.END, self._of[number], each)
 
     def _pulled(self, each: PtxInstruction) -> frozenset[str]:
         """The variables of another CTA that it reads."""

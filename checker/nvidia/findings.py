@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
-from fencewright.checker.nvidia.clusters import Apart, ClusterAnalysis
+from fencewright.checker.nvidia.clusters import ClusterAnalysis, ClusterRace
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
-from fencewright.checker.nvidia.guarantees import Lift, lines_of, releases_at
+from fencewright.checker.nvidia.guarantees import Guarantees, lines_of, releases_at
 from fencewright.checker.nvidia.mbarrier_init import InitAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
-from fencewright.checker.nvidia.proxies import Conflict, Owed, ProxyAnalysis
+from fencewright.checker.nvidia.proxies import Conflict, ProxyAnalysis, RequiredOrder
 from fencewright.checker.nvidia.races import RaceAnalysis
 from fencewright.checker.nvidia.spins import Flag, SpinAnalysis
 from fencewright.checker.nvidia.stale_proxy_reads import Change, ViewAnalysis
 from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
-from fencewright.checker.nvidia.waits import Unwaited, WaitAnalysis
+from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import cost_of
@@ -35,7 +35,7 @@ from fencewright.lowering.ptx.code.statements import (
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.ptx.code.values import Values
-from fencewright.lowering.ptx.completions import TELLS, Completion, Left
+from fencewright.lowering.ptx.completions import SIGNALS, Completion, Left
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -61,7 +61,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from _uninitialised(InitAnalysis(places))
     yield from _past_changes(ViewAnalysis(places))
     yield from _early_reads(GridAnalysis(places))
-    yield from _mbarrier_scopes(function, Lift(function), places)
+    yield from _mbarrier_scopes(function, Guarantees(function), places)
     yield from _surplus(file, function)
     yield from _surplus_barriers(file, places)
     # A wait that stands in the wrong place is not one too many.
@@ -111,7 +111,7 @@ def _unknown(function: PtxFunction) -> Iterator[Finding]:
 
 
 def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
-    by_access: dict[tuple[int, Rule, str], list[Owed]] = {}
+    by_access: dict[tuple[int, Rule, str], list[RequiredOrder]] = {}
     for each in analysis.missing():
         rule = _rule_of(each)
         # One note says it all of reads: main loops of real kernels have it everywhere.
@@ -129,13 +129,13 @@ def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
         yield _finding(later, rule, level, message, before)
 
 
-def _rule_of(owed: Owed) -> Rule:
+def _rule_of(owed: RequiredOrder) -> Rule:
     if owed.conflict is Conflict.ACQUIRED:
         return Rule.PROXY_ACQUIRE
     return Rule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else Rule.PROXY_FENCE
 
 
-def _level_of(owed: Sequence[Owed], rule: Rule, sure: bool) -> Level:
+def _level_of(owed: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Level:
     if rule is Rule.PROXY_READS:
         return _WARNING if sure else _NOTE
     if sure:
@@ -150,7 +150,7 @@ def _level_of(owed: Sequence[Owed], rule: Rule, sure: bool) -> Level:
     return _WARNING if is_read and shared else _NOTE
 
 
-def _what(owed: Sequence[Owed], sure: bool) -> str:
+def _what(owed: Sequence[RequiredOrder], sure: bool) -> str:
     name = owed[0].later.statement.operation.replace(" ", ".")
     may = "" if sure else "may "
     match owed[0].conflict:
@@ -174,7 +174,7 @@ def _what(owed: Sequence[Owed], sure: bool) -> str:
 def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
     """What comes too early: of each operation in flight the first, in the order of the text."""
     seen: set[int] = set()
-    by_use: dict[tuple[int, Completion], list[Unwaited]] = {}
+    by_use: dict[tuple[int, Completion], list[MissingWait]] = {}
     for each in analysis.missing():
         if each.before.number not in seen:
             by_use.setdefault((each.later.number, each.completion), []).append(each)
@@ -188,14 +188,14 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
         yield _finding(later, Rule.ASYNC_UNWAITED, level, message, before)
 
 
-def _is_of_others(unwaited: Unwaited) -> bool:
+def _is_of_others(unwaited: MissingWait) -> bool:
     """Whether it is other threads that may come too early: what they do is not known."""
-    told = unwaited.told or unwaited.later.statement.operation in TELLS
+    told = unwaited.told or unwaited.later.statement.operation in SIGNALS
     ends = unwaited.later.statement.operation in ("ret", "exit")
     return told or ends or unwaited.completion.left is Left.WRITES_GLOBAL
 
 
-def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
+def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:
     """What comes too early, after which operations."""
     later, left = unwaited.later.statement, unwaited.completion.left
     name = f"{before[0].statement.operation.replace(' ', '.')}, {lines_of(before)},"
@@ -210,7 +210,7 @@ def _early(unwaited: Unwaited, before: tuple[PtxInstruction, ...]) -> str:
         return f"{later.opcode.name} changes the tensor map by which {name} may still copy"
     if later.operation in ("ret", "exit"):
         return f"the kernel may end while {name} {yet} its {unwaited.what}"
-    if later.operation in TELLS:
+    if later.operation in SIGNALS:
         return f"others are told to go on while {name} {yet} {unwaited.what}"
     verb = "uses" if unwaited.sure else "may use"
     return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
@@ -235,7 +235,7 @@ _MISUSES = {
         "the loop waits for the same parity in every round, while line {line} arrives in every round: "
         "from the second round on this does not wait",
     ),
-    Misuse.UNHEARD: (
+    Misuse.UNUSED_RESULT: (
         Rule.MBARRIER_WAIT,
         "{name} may answer that the phase is not complete, and nothing uses its answer",
     ),
@@ -314,17 +314,17 @@ def _apart(analysis: ClusterAnalysis) -> Iterator[Finding]:
     for each in analysis.missing():
         line = each.before.line
         match each.apart:
-            case Apart.PULL:
+            case ClusterRace.PULL:
                 message = (
                     f"this reads in another CTA what line {line} writes there: a barrier of the cluster "
                     "is missing between"
                 )
-            case Apart.END:
+            case ClusterRace.END:
                 message = (
                     f"the kernel may end while another CTA does what line {line} does to its shared "
                     "memory: a barrier of the cluster is missing before the end"
                 )
-            case Apart.FREE:
+            case ClusterRace.FREE:
                 message = (
                     f"the other CTA may not have done the allocation of line {line}: a barrier of the "
                     "cluster is missing between"
@@ -401,7 +401,7 @@ def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
 # Arrivals in other CTAs
 
 
-def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Iterator[Finding]:
+def _mbarrier_scopes(function: PtxFunction, lift: Guarantees, places: Places) -> Iterator[Finding]:
     instructions = tuple(function.instructions)
     pushes = [each for each in instructions if _is_push(each, places)]
     pulls = [each for each in instructions if _is_pull(each, places)]
@@ -409,7 +409,7 @@ def _mbarrier_scopes(function: PtxFunction, lift: Lift, places: Places) -> Itera
     for each in remote:
         if _releases_to_cluster(each.statement):
             continue
-        late = lift.late_at(each, Scope.CLUSTER)
+        late = lift.pending_at(each, Scope.CLUSTER)
         pushed = tuple(other for other in late if other in pushes)
         if not pushed:
             continue
@@ -450,7 +450,7 @@ def _narrow_waits(
 
 def _cluster_barriers(
     instructions: Sequence[PtxInstruction],
-    lift: Lift,
+    lift: Guarantees,
     pushes: Sequence[PtxInstruction],
     pulls: Sequence[PtxInstruction],
 ) -> Iterator[Finding]:
@@ -461,7 +461,7 @@ def _cluster_barriers(
             or statement.ordering is not Ordering.RELAXED
         ):
             continue
-        late = lift.late_at(each, Scope.CLUSTER)
+        late = lift.pending_at(each, Scope.CLUSTER)
         pushed = tuple(other for other in late if other in pushes)
         written = tuple(other for other in late if _writes_shared(other) and other not in pushes)
         after = any(other.number > each.number for other in pulls)

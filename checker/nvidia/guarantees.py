@@ -160,7 +160,7 @@ def _width(fence: PtxInstruction) -> tuple[int, int]:
     return (-1 if scope is None else scope.rank, fence.number)
 
 
-class Lift:
+class Guarantees:
     """The dataflow over one function; ``lines`` has what each instruction provides."""
 
     def __init__(self, function: PtxFunction):
@@ -195,7 +195,7 @@ class Lift:
             fence, late = self._release(each, state)
             yield Lifted(each, provided(statement), fence, late, acquired.get(each.number, ()))
 
-    def late_at(self, each: PtxInstruction, scope: Scope) -> tuple[PtxInstruction, ...]:
+    def pending_at(self, each: PtxInstruction, scope: Scope) -> tuple[PtxInstruction, ...]:
         """The accesses before an instruction that no fence of ``scope`` or wider has followed."""
         state = self._before.get(each.number)
         return () if state is None else self._of_mask(state.pending[SCOPES.index(scope)])

@@ -26,7 +26,7 @@ from fencewright.lowering.ptx.code.statements import (
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering
 
 _ORDERING = SYNCHRONISING | {Kind.WAIT}
 _INITS, _ENDS = "mbarrier init", "mbarrier inval"
@@ -35,11 +35,11 @@ _EXPECTS = frozenset(
 )
 
 
-class Misuse(Word):
+class Misuse(FastStrEnum):
     """What is wrong with an operation on an mbarrier."""
 
     PHASE = "a wait for one parity, round after round"
-    UNHEARD = "a wait whose answer is not used"
+    UNUSED_RESULT = "a wait whose answer is not used"
     NO_BYTES = "bytes that nobody expects"
     BYTES = "other bytes than are expected"
     ALIVE = "an access to an mbarrier that is in use"
@@ -158,7 +158,7 @@ class PhaseAnalysis:
             statement = each.statement
             if statement.operation in MBARRIER_WAITS and not statement.loops:
                 if used.isdisjoint(statement.defines):
-                    yield Misused(Misuse.UNHEARD, each, None)
+                    yield Misused(Misuse.UNUSED_RESULT, each, None)
 
     # Bytes
 

@@ -30,12 +30,12 @@ from fencewright.lowering.ptx.code.statements import (
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 _SILENT = SILENT | CONTROL
 
 
-class Conflict(Word):
+class Conflict(FastStrEnum):
     """What a generic access and a later async one do to each other."""
 
     READ = "an async read of what was written"
@@ -45,7 +45,7 @@ class Conflict(Word):
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class RequiredOrder:
     """A proxy fence that is missing: between ``before`` and ``later``, for ``space``.
 
     ``sure``: both are of the same bytes; else they may be. ``supplied``: what a tensor core reads there
@@ -170,7 +170,7 @@ class ProxyAnalysis:
         """The fences between the generic and the async proxy."""
         return self.code.fences
 
-    def missing(self) -> list[Owed]:
+    def missing(self) -> list[RequiredOrder]:
         """The fences that are owed and absent, by the accesses that owe them."""
         return self._solve(frozenset(), anything=False)
 
@@ -209,7 +209,7 @@ class ProxyAnalysis:
         self._narrowed.clear()
 
     @staticmethod
-    def _keys(owed: Sequence[Owed]) -> frozenset[tuple[int, int]]:
+    def _keys(owed: Sequence[RequiredOrder]) -> frozenset[tuple[int, int]]:
         return frozenset((each.before.number, each.later.number) for each in owed)
 
     # What there is
@@ -274,13 +274,13 @@ class ProxyAnalysis:
 
     # The fixpoint
 
-    def _solve(self, without: frozenset[int], anything: bool) -> list[Owed]:
+    def _solve(self, without: frozenset[int], anything: bool) -> list[RequiredOrder]:
         """What is owed if the fences ``without`` were not there."""
         if not self.code.asyncs and not anything:
             return []
         guards = {each.statement.guard for each in self.code.fences if each.statement.guard}
         guards &= {self.code.instructions[n].statement.guard for n in self.code.asyncs}
-        owed: list[Owed] = []
+        owed: list[RequiredOrder] = []
         for guard in ("", *sorted(guards)):
             # A predicated fence is one for what has the same predicate, and for nothing else.
             counted = {
@@ -294,7 +294,7 @@ class ProxyAnalysis:
 
     def _fixpoint(
         self, counted: set[int], guard: str | None, guards: set[str], anything: bool
-    ) -> list[Owed]:
+    ) -> list[RequiredOrder]:
         mail: dict[int, _State] = {}
         letters = 0
 
@@ -307,7 +307,7 @@ class ProxyAnalysis:
 
         # Mail comes to other places than the next.
         entry = solve(self._graph, {0: _EMPTY}, after, _State.join, shared=lambda: letters)
-        owed: list[Owed] = []
+        owed: list[RequiredOrder] = []
         for number_, state in sorted(entry.items()):
             for each in self._heard[number_]:
                 mine = each.statement.guard if each.statement.guard in guards else None
@@ -411,7 +411,7 @@ class ProxyAnalysis:
 
     # What is owed
 
-    def _owed(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
+    def _owed(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
         for async_ in self.code.asyncs.get(each.number, ()):
             if async_.place.may_be_shared:
                 yield from self._conflicts(async_, state.shared, AddressSpace.LOCAL, False)
@@ -422,11 +422,13 @@ class ProxyAnalysis:
                     for number_ in bits(state.acquired):
                         acquire = self.code.instructions[number_]
                         conflict = Conflict.ACQUIRED
-                        yield Owed(acquire, each, conflict, AddressSpace.GLOBAL, False, True)
+                        yield RequiredOrder(
+                            acquire, each, conflict, AddressSpace.GLOBAL, False, True
+                        )
 
     def _conflicts(
         self, async_: _Async, pending: int, space: AddressSpace, elsewhere: bool
-    ) -> Iterator[Owed]:
+    ) -> Iterator[RequiredOrder]:
         for number_ in bits(pending):
             generic = self.code.generics[number_]
             if not generic.writes and not async_.writes:
@@ -440,7 +442,7 @@ class ProxyAnalysis:
             sure = meets is Overlap.SURE
             before, later = generic.instruction, async_.instruction
             supplied = async_.reads and self._is_supplied(async_)
-            yield Owed(before, later, conflict, space, sure, elsewhere, supplied)
+            yield RequiredOrder(before, later, conflict, space, sure, elsewhere, supplied)
 
     def _is_supplied(self, read: _Async) -> bool:
         """Whether a tensor core reads what a copy may have written."""
@@ -453,14 +455,14 @@ class ProxyAnalysis:
             if each.place.may_be_shared
         )
 
-    def _owed_to_anything(self, each: PtxInstruction, state: _State) -> Iterator[Owed]:
+    def _owed_to_anything(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
         for mask, space in (
             (state.shared | state.foreign, AddressSpace.LOCAL),
             (state.global_, AddressSpace.GLOBAL),
         ):
             for number_ in bits(mask):
                 before = self.code.generics[number_].instruction
-                yield Owed(before, each, Conflict.READ, space, False)
+                yield RequiredOrder(before, each, Conflict.READ, space, False)
 
 
 def _is_data(each: PtxInstruction, place: Place) -> bool:

@@ -21,13 +21,13 @@ from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, over
 from fencewright.lowering.ptx.code.statements import ACCESSES, SILENT, Statement
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.ptx.code.values import Values
-from fencewright.lowering.vocabulary import AddressSpace, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Scope
 
 _DOES_MORE = (Kind.COPY, Kind.TENSOR, Kind.OPAQUE)
 _ADDS = frozenset({"add", "inc", "dec"})
 
 
-class Flag(Word):
+class Flag(FastStrEnum):
     """What a flag does not do."""
 
     WAIT = "its read does not acquire"

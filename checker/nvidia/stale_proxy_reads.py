@@ -19,10 +19,10 @@ from fencewright.lowering.ptx.code.addresses import Overlap, Place, Places, over
 from fencewright.lowering.ptx.code.flow import states
 from fencewright.lowering.ptx.code.statements import ACCESSES, OperandRole, names_in
 from fencewright.lowering.ptx.code.text import PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 
-class Change(Word):
+class Change(FastStrEnum):
     """What is read past it."""
 
     MAP = "a tensor map that was changed"

@@ -32,7 +32,7 @@ from fencewright.lowering.ptx.code.statements import (
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxInstruction
-from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS, Completion, Left
+from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, SIGNALS, Completion, Left
 from fencewright.lowering.vocabulary import AddressSpace, Scope
 
 _ORDERING = ACCESSES | SYNCHRONISING
@@ -42,7 +42,7 @@ _DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Unwaited:
+class MissingWait:
     """``later`` is in conflict with what ``before``, in flight, may yet do.
 
     ``what``: the register or memory; ``sure``: it is the same, else it may be. ``told``: it has been
@@ -203,7 +203,7 @@ class WaitAnalysis:
         statements = [each.statement for each in self.function.instructions]
         self._waits = [any(_is_wait(each, row) for each in statements) for row in COMPLETIONS]
 
-    def missing(self) -> Iterator[Unwaited]:
+    def missing(self) -> Iterator[MissingWait]:
         """What comes too early, in the order of the text."""
         if not self.operations:
             return
@@ -419,7 +419,7 @@ class WaitAnalysis:
 
     # What comes too early
 
-    def _too_early(self, each: PtxInstruction, state: _State) -> Iterator[Unwaited]:
+    def _too_early(self, each: PtxInstruction, state: _State) -> Iterator[MissingWait]:
         for flight, is_waited_for in zip(state.flights, self._waits, strict=True):
             for bit in bits(flight.all | flight.told):
                 before = self.operations[bit]
@@ -430,7 +430,7 @@ class WaitAnalysis:
                 unheld = flight.again >> bit & 1 and before.completion.commit
                 if sure or (overlaps is not Overlap.NO and (unheld or not is_waited_for)):
                     told = not flight.all >> bit & 1
-                    yield Unwaited(before.instruction, each, before.completion, what, sure, told)
+                    yield MissingWait(before.instruction, each, before.completion, what, sure, told)
 
     def _conflict(self, later: Statement, before: _Operation) -> tuple[str, Overlap]:
         """What both are of, and whether they are of the same."""
@@ -490,7 +490,7 @@ class WaitAnalysis:
 
     def _of_tensor_memory(self, later: Statement, before: _Operation) -> Overlap:
         completion = before.completion
-        if completion.told and later.operation in TELLS:
+        if completion.told and later.operation in SIGNALS:
             return Overlap.SURE
         if completion.conflicts is None or later.operation not in completion.conflicts:
             return Overlap.NO

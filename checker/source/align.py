@@ -26,10 +26,10 @@ from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 
-class Method(Word):
+class Method(FastStrEnum):
     """How a function was aligned."""
 
     PLACES = "places"

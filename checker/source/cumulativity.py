@@ -9,7 +9,7 @@ Sources: C++20 [intro.races], happens before; LLVM AMDGPUMemoryModel, inclusive 
 
 from dataclasses import dataclass
 
-from fencewright.checker.source.obligations import Hierarchy, Order, Owed, reads_atomically
+from fencewright.checker.source.obligations import Hierarchy, Order, RequiredOrder, reads_atomically
 from fencewright.checker.source.program import SourceFunction, SourceKind, SourceOperation
 from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.vocabulary import AddressSpace
@@ -68,7 +68,9 @@ class _State:
         return _State(self.reach, self.unacquired, unreleased)
 
 
-def passed_on(function: SourceFunction, hierarchy: Hierarchy) -> dict[tuple[Order, int], Owed]:
+def passed_on(
+    function: SourceFunction, hierarchy: Hierarchy
+) -> dict[tuple[Order, int], RequiredOrder]:
     """Every pair that the function asks for, as ``Obligations`` has them: by the later operation."""
     most = function.most_threads
     if most is not None and most <= hierarchy.wave:
@@ -84,9 +86,9 @@ class _Finder:
         self.global_reads = sum(
             1 << each.number for each in self.operations if each.space is _GLOBAL
         )
-        self.owed: dict[tuple[Order, int], Owed] = {}
+        self.owed: dict[tuple[Order, int], RequiredOrder] = {}
 
-    def find(self) -> dict[tuple[Order, int], Owed]:
+    def find(self) -> dict[tuple[Order, int], RequiredOrder]:
         """All pairs: one forward analysis over the blocks."""
         blocks = self.function.blocks
         none = (0,) * len(self.hierarchy.scopes)
@@ -168,4 +170,6 @@ class _Finder:
             )
             marks.append(mask & readers & ~(1 << later.number))
         if any(marks):
-            self.owed[Order.PASSED_ON, later.number] = Owed(tuple(marks), self.hierarchy.scopes)
+            self.owed[Order.PASSED_ON, later.number] = RequiredOrder(
+                tuple(marks), self.hierarchy.scopes
+            )

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from fencewright.checker.source.program import SourceFunction, SourceKind, SourceOperation
 from fencewright.lowering.code.dataflow import entries
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
 """The scopes at which something can be owed on GFX9, narrowest first; a cluster's is the agent's."""
@@ -46,7 +46,7 @@ PTX = Hierarchy((Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM), 1)
 """PTX orders the threads of a warp no more than others. Source: PTX ISA, Memory Consistency Model."""
 
 
-class Order(Word):
+class Order(FastStrEnum):
     """Why a pair is owed."""
 
     RELEASE = "release"
@@ -56,7 +56,7 @@ class Order(Word):
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class RequiredOrder:
     """By scope, narrowest first, the numbers of earlier operations as bits of one number."""
 
     at: tuple[int, ...]
@@ -83,16 +83,16 @@ class Owed:
         return owed
 
 
-_NOTHING = Owed((0, 0, 0))
+_NOTHING = RequiredOrder((0, 0, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Obligations:
     """The pairs of one function: by order and the number of the later operation, the earlier."""
 
-    owed: dict[tuple[Order, int], Owed]
+    owed: dict[tuple[Order, int], RequiredOrder]
 
-    def before(self, order: Order, later: int) -> Owed:
+    def before(self, order: Order, later: int) -> RequiredOrder:
         """What is owed before an operation."""
         return self.owed.get((order, later), _NOTHING)
 
@@ -163,7 +163,7 @@ class _Finder:
         self.strong = _bits(e for e in self.operations if e.ordering is Ordering.SEQ_CST)
         self.readers = self._by_rank(reads_atomically)
         self.writers = self._by_rank(lambda each: each.is_atomic and each.writes)
-        self.owed: dict[tuple[Order, int], Owed] = {}
+        self.owed: dict[tuple[Order, int], RequiredOrder] = {}
         most = function.most_threads
         self.least = 1 if most is not None and most <= hierarchy.wave else 0
         """The least rank at which there are other threads."""
@@ -252,7 +252,7 @@ class _Finder:
         # What is in LDS is a work-group's.
         marks[1:] = [mask & ~self.local for mask in marks[1:]]
         if any(marks):
-            self.owed[order, later.number] = Owed(tuple(marks), self.scopes)
+            self.owed[order, later.number] = RequiredOrder(tuple(marks), self.scopes)
 
     def _release(self, operation: SourceOperation, state: _State, record: bool) -> _State:
         if operation.kind is SourceKind.FENCE:

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 
 class SourceError(ValueError):
     """A source that cannot be read: ``file:line: error: ..``."""
 
 
-class SourceKind(Word):
+class SourceKind(FastStrEnum):
     """What an operation does.
 
     ``COPY``: ``memcpy`` and its like, which become several accesses. ``TO_LDS``: a load from

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Counter, Generation
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.table import Table, row
-from fencewright.lowering.vocabulary import AddressSpace, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 
-class Hazard(Word):
+class Hazard(FastStrEnum):
     """A pair of instructions that must not follow each other too closely."""
 
     SCALAR_READ = "vector instruction reads a scalar register that a vector instruction wrote"

@@ -32,7 +32,7 @@ class Caches(IntFlag):
     ALL = 7
 
 
-class Reach(IntEnum):
+class Visibility(IntEnum):
     """How far something stored has surely got once its instruction has completed: who can load it.
 
     ``CLUSTER`` is told from a work-group's on chips with clusters alone.
@@ -62,8 +62,8 @@ class Effect:
     """
 
     reads: Caches = Caches.NONE
-    stores: Reach | None = None
-    writes_back: Reach | None = None
+    stores: Visibility | None = None
+    writes_back: Visibility | None = None
     invalidates: Caches = Caches.NONE
 
 
@@ -94,16 +94,16 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.SYSTEM), f"{_CONTROL}: misses the L1; one L2 is the agent's point of "
         "coherence, many are bypassed", generation=_NEW, access=_L, bits="sc1"),
     row(Effect(), f"{_CONTROL}: bypasses L1 and L2", generation=_NEW, access=_L, bits="sc0 sc1"),
-    row(Effect(stores=Reach.WORKGROUP), f"{_CONTROL}: leaves a dirty line in L2",
+    row(Effect(stores=Visibility.WORKGROUP), f"{_CONTROL}: leaves a dirty line in L2",
         generation=_NEW, access=_S, bits=("", "sc0")),
-    row(Effect(stores=Reach.AGENT), _CONTROL, generation=_NEW, access=_S, bits="sc1"),
-    row(Effect(stores=Reach.SYSTEM), _CONTROL, generation=_NEW, access=_S, bits="sc0 sc1"),
-    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _ATOMICS,
+    row(Effect(stores=Visibility.AGENT), _CONTROL, generation=_NEW, access=_S, bits="sc1"),
+    row(Effect(stores=Visibility.SYSTEM), _CONTROL, generation=_NEW, access=_S, bits="sc0 sc1"),
+    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), _ATOMICS,
         generation=_NEW, access=_A, bits=("", "sc0")),
-    row(Effect(stores=Reach.SYSTEM), _ATOMICS, generation=_NEW, access=_A, bits=("sc1", "sc0 sc1")),
+    row(Effect(stores=Visibility.SYSTEM), _ATOMICS, generation=_NEW, access=_A, bits=("sc1", "sc0 sc1")),
     row(Effect(reads=Caches.ALL), _FOREIGN, generation=_NEW, access=_L, bits=_NO_SCOPE),
-    row(Effect(stores=Reach.WORKGROUP), _FOREIGN, generation=_NEW, access=_S, bits=_NO_SCOPE),
-    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _FOREIGN,
+    row(Effect(stores=Visibility.WORKGROUP), _FOREIGN, generation=_NEW, access=_S, bits=_NO_SCOPE),
+    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), _FOREIGN,
         generation=_NEW, access=_A, bits=_NO_SCOPE),
     row(Effect(reads=Caches.ALL), f"{_MODEL}: may hit the WGP$",
         generation=_SCOPED, access=_L, bits=_UNSCOPED),
@@ -112,27 +112,27 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.SYSTEM), f"{_MODEL}: passes what is not the agent's",
         generation=_SCOPED, access=_L, bits=_DEV),
     row(Effect(), f"{_MODEL}: passes all caches", generation=_SCOPED, access=_L, bits=_SYS),
-    row(Effect(stores=Reach.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it, and "
+    row(Effect(stores=Visibility.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it, and "
         "may report it complete", generation=_SCOPED, access=_S, bits=_UNSCOPED),
-    row(Effect(stores=Reach.CLUSTER), f"{_MODEL}: passes the WGP$; what comes after it may absorb it",
+    row(Effect(stores=Visibility.CLUSTER), f"{_MODEL}: passes the WGP$; what comes after it may absorb it",
         generation=_SCOPED, access=_S, bits=_SE),
-    row(Effect(stores=Reach.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
-    row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),
-    row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.WORKGROUP),
+    row(Effect(stores=Visibility.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
+    row(Effect(stores=Visibility.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Visibility.WORKGROUP),
         f"{_MODEL}: a cache of its scope or wider may perform it",
         generation=_SCOPED, access=_A, bits=_UNSCOPED),
-    row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Reach.CLUSTER),
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM, stores=Visibility.CLUSTER),
         f"{_MODEL}: passes the WGP$, but a cache of its scope or wider may perform it",
         generation=_SCOPED, access=_A, bits=_SE),
-    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), _MODEL,
+    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), _MODEL,
         generation=_SCOPED, access=_A, bits=_DEV),
-    row(Effect(stores=Reach.SYSTEM), _MODEL, generation=_SCOPED, access=_A, bits=_SYS),
+    row(Effect(stores=Visibility.SYSTEM), _MODEL, generation=_SCOPED, access=_A, bits=_SYS),
     row(Effect(reads=Caches.L1 | Caches.SYSTEM), _OLD_MODEL,
         generation=_OLD, access=_L, bits=(*_PLAIN, "dlc")),
     row(Effect(reads=Caches.SYSTEM), f"{_OLD_MODEL}: glc misses the L1",
         generation=_OLD, access=_L, bits=("glc", "dlc glc")),
-    row(Effect(stores=Reach.AGENT), _OLD_MODEL, generation=_OLD, access=_S),
-    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), f"{_OLD_MODEL}: atomics go to the L2",
+    row(Effect(stores=Visibility.AGENT), _OLD_MODEL, generation=_OLD, access=_S),
+    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), f"{_OLD_MODEL}: atomics go to the L2",
         generation=_OLD, access=_A),
     row(Effect(reads=Caches.ALL), f"{_RDNA_MODEL}: may hit the L0; of dlc alone nothing is said",
         generation=_RDNA, access=_L, bits=(*_PLAIN, "dlc")),
@@ -142,21 +142,21 @@ _ACCESS_ROWS: list[Row[Effect]] = [
         generation=_GFX10, access=_L, bits="dlc glc"),
     row(Effect(), f"{_RDNA_MODEL}: glc misses the L0 and the shader array's L1",
         generation=_GFX11, access=_L, bits=("glc", "dlc glc")),
-    row(Effect(stores=Reach.SYSTEM), f"{_RDNA_MODEL}: no scope bits; what is outside the L2 is written "
+    row(Effect(stores=Visibility.SYSTEM), f"{_RDNA_MODEL}: no scope bits; what is outside the L2 is written "
         "through, and the L2 is coherent with other agents or bypassed", generation=_RDNA, access=_S),
-    row(Effect(stores=Reach.SYSTEM), f"{_RDNA_MODEL}: performed in the L2; glc returns the old value",
+    row(Effect(stores=Visibility.SYSTEM), f"{_RDNA_MODEL}: performed in the L2; glc returns the old value",
         generation=_RDNA, access=_A),
     row(Effect(reads=Caches.L1 | Caches.SYSTEM), f"{_GFX12_MODEL}: may hit the L0",
         generation=_GFX12, access=_L, bits=_UNSCOPED),
     row(Effect(reads=Caches.SYSTEM), f"{_GFX12_MODEL}: passes the L0, to the agent's L2",
         generation=_GFX12, access=_L, bits=(_SE, _DEV)),
     row(Effect(), f"{_GFX12_MODEL}: passes all caches", generation=_GFX12, access=_L, bits=_SYS),
-    row(Effect(stores=Reach.AGENT), f"{_GFX12_MODEL}: the L0 writes through; global_wb can be left out "
+    row(Effect(stores=Visibility.AGENT), f"{_GFX12_MODEL}: the L0 writes through; global_wb can be left out "
         "below SCOPE_SYS", generation=_GFX12, access=_S, bits=(*_UNSCOPED, _SE, _DEV)),
-    row(Effect(stores=Reach.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_S, bits=_SYS),
-    row(Effect(reads=Caches.SYSTEM, stores=Reach.AGENT), f"{_GFX12_MODEL}: performed in the L2",
+    row(Effect(stores=Visibility.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_S, bits=_SYS),
+    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), f"{_GFX12_MODEL}: performed in the L2",
         generation=_GFX12, access=_A, bits=(*_UNSCOPED, _SE, _DEV)),
-    row(Effect(stores=Reach.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_A, bits=_SYS),
+    row(Effect(stores=Visibility.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_A, bits=_SYS),
 ]  # fmt: skip
 
 ACCESSES: Table[Effect] = Table(
@@ -176,8 +176,8 @@ _OF_GFX9 = (_WBL2, _INV, _INVL2, _VOL)
 _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), f"{_MAINTENANCE}: nothing at wave and group scope",
         generation=_NEW, mnemonic=_WBL2, bits=("", "sc0", *_NO_SCOPE)),
-    row(Effect(writes_back=Reach.AGENT), _MAINTENANCE, generation=_NEW, mnemonic=_WBL2, bits="sc1"),
-    row(Effect(writes_back=Reach.SYSTEM), _MAINTENANCE,
+    row(Effect(writes_back=Visibility.AGENT), _MAINTENANCE, generation=_NEW, mnemonic=_WBL2, bits="sc1"),
+    row(Effect(writes_back=Visibility.SYSTEM), _MAINTENANCE,
         generation=_NEW, mnemonic=_WBL2, bits="sc0 sc1"),
     row(Effect(), f"{_MAINTENANCE}: nothing at wave scope",
         generation=_NEW, mnemonic=_INV, bits=("", *_NO_SCOPE)),
@@ -187,7 +187,7 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
         generation=_NEW, mnemonic=_INV, bits="sc1"),
     row(Effect(invalidates=Caches.ALL), _MAINTENANCE, generation=_NEW, mnemonic=_INV, bits="sc0 sc1"),
     row(Effect(), "not on this chip", generation=_NEW, mnemonic=(_INVL2, _VOL)),
-    row(Effect(writes_back=Reach.SYSTEM), "LLVM AMDGPUUsage, Memory Model GFX90A",
+    row(Effect(writes_back=Visibility.SYSTEM), "LLVM AMDGPUUsage, Memory Model GFX90A",
         generation=Generation.GFX90A, mnemonic=_WBL2),
     row(Effect(invalidates=Caches.SYSTEM), "LLVM AMDGPUUsage, Memory Model GFX90A",
         generation=Generation.GFX90A, mnemonic=_INVL2),
@@ -198,11 +198,11 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), "not on this chip", generation=_SCOPED, mnemonic=_OF_GFX9),
     row(Effect(), f"{_MODEL}, global_wb: SCOPE_CU has nothing below",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_UNSCOPED),
-    row(Effect(writes_back=Reach.CLUSTER), f"{_MODEL}, global_wb: earlier stores of SCOPE_CU",
+    row(Effect(writes_back=Visibility.CLUSTER), f"{_MODEL}, global_wb: earlier stores of SCOPE_CU",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_SE),
-    row(Effect(writes_back=Reach.AGENT), f"{_MODEL}, global_wb",
+    row(Effect(writes_back=Visibility.AGENT), f"{_MODEL}, global_wb",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_DEV),
-    row(Effect(writes_back=Reach.SYSTEM), f"{_MODEL}, global_wb",
+    row(Effect(writes_back=Visibility.SYSTEM), f"{_MODEL}, global_wb",
         generation=_SCOPED, mnemonic=_GLOBAL_WB, bits=_SYS),
     row(Effect(), f"{_MODEL}, global_inv: SCOPE_CU has nothing below",
         generation=_SCOPED, mnemonic=_GLOBAL_INV, bits=_UNSCOPED),
@@ -215,9 +215,9 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), "not on this chip", generation=_GFX12, mnemonic=_OF_GFX9),
     row(Effect(), f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
         generation=_GFX12, mnemonic=_GLOBAL_WB, bits=(*_UNSCOPED, _SE)),
-    row(Effect(writes_back=Reach.AGENT), f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
+    row(Effect(writes_back=Visibility.AGENT), f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
         generation=_GFX12, mnemonic=_GLOBAL_WB, bits=_DEV),
-    row(Effect(writes_back=Reach.SYSTEM), f"{_GFX12_MODEL}, global_wb",
+    row(Effect(writes_back=Visibility.SYSTEM), f"{_GFX12_MODEL}, global_wb",
         generation=_GFX12, mnemonic=_GLOBAL_WB, bits=_SYS),
     row(Effect(), f"{_GFX12_MODEL}, global_inv: SCOPE_CU has nothing below",
         generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_UNSCOPED),
@@ -288,9 +288,9 @@ def _maintenance_effect(
 
 def _without_clusters(effect: Effect) -> Effect:
     """What is left of an effect where a cluster's reach is no farther than a work-group's."""
-    if effect.stores is Reach.CLUSTER:
-        effect = replace(effect, stores=Reach.WORKGROUP)
-    return replace(effect, writes_back=None) if effect.writes_back is Reach.CLUSTER else effect
+    if effect.stores is Visibility.CLUSTER:
+        effect = replace(effect, stores=Visibility.WORKGROUP)
+    return replace(effect, writes_back=None) if effect.writes_back is Visibility.CLUSTER else effect
 
 
 def _generation(chip: str) -> Generation:

@@ -12,7 +12,7 @@ from typing import Protocol
 from fencewright.lowering.sequence import Instruction, WaitCounts
 from fencewright.lowering.skeleton import Steps
 from fencewright.lowering.table import Illegal, Row, Table
-from fencewright.lowering.vocabulary import AddressSpace, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 SPACES = (
     AddressSpace.GENERIC,
@@ -24,7 +24,7 @@ SPACES = (
 """The address spaces that CDNA has."""
 
 
-class Hint(Word):
+class Hint(FastStrEnum):
     """What a weak access asks of the caches."""
 
     NONE = "none"
@@ -38,18 +38,18 @@ VOLATILE = (Hint.VOLATILE, Hint.VOLATILE_NONTEMPORAL)
 
 
 @dataclass(frozen=True, slots=True)
-class CacheMaintenance:
+class BareInstruction:
     """A cache maintenance instruction or a barrier: mnemonic and modifiers."""
 
     mnemonic: str
     modifiers: tuple[str, ...] = ()
 
 
-Code = tuple[CacheMaintenance | WaitCounts, ...]
+Code = tuple[BareInstruction | WaitCounts, ...]
 """What a rule emits, in order."""
 
 
-class Covers(Word):
+class Covers(FastStrEnum):
     """Whose completion a wait is for: all earlier accesses, or one that returns data, or one that
     does not. They count in different counters where those are split.
     """

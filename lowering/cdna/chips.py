@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.vocabulary import L2PerAgent, Word
+from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
 
 TGSPLIT = "tgsplit"
 """The feature name of the mode in which waves of a work-group may sit on different CUs.
@@ -42,7 +42,7 @@ It is the word of gfx9 and stands for the mode of every chip; ``SplitMode`` has 
 """
 
 
-class Generation(Word):
+class Generation(FastStrEnum):
     """Chips with one memory model and one instruction set, called as the first of them.
 
     The name is also that of the file with their rows, ``lowering/cdna/<generation>.py``.
@@ -57,7 +57,7 @@ class Generation(Word):
     GFX1250 = "gfx1250"
 
 
-class InstructionSet(Word):
+class InstructionSet(FastStrEnum):
     """Instructions that a chip has all of or none, as LLVM calls its subtargets' features."""
 
     GFX9 = "GFX9Insts"
@@ -70,7 +70,7 @@ class InstructionSet(Word):
     GFX1250 = "GFX1250Insts"
 
 
-class Counter(Word):
+class Counter(FastStrEnum):
     """A counter of outstanding operations; the names are those of ``WaitCounts``.
 
     ``s_waitcnt`` waits on the first two, an instruction each on the others. With ``vscnt`` vmcnt is

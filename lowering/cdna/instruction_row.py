@@ -5,10 +5,10 @@ from functools import cache
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.sequence import Line, operands
-from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind, ValueType
 
 
-class Kind(Word):
+class Kind(FastStrEnum):
     """What an instruction does, as far as ordering and register allocation care.
 
     ``ASYNC_LOAD`` and ``TENSOR_LOAD`` copy from memory to LDS and ``ASYNC_STORE`` and

@@ -17,7 +17,7 @@ from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Counter, Instruc
 from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
 from fencewright.lowering.table import Table
 from fencewright.lowering.table import row as table_row
-from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind, ValueType
 
 
 def _chips_with(wanted: InstructionSet) -> frozenset[str]:
@@ -307,7 +307,7 @@ SCALAR_LOAD_ROWS = tuple(
 )
 
 
-class Counts(Word):
+class Counts(FastStrEnum):
     """Whether an instruction increments a counter; MAY where nobody says, or not for every chip."""
 
     YES = "yes"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 CODE_OBJECT_VERSION = 5
 """The oldest version whose metadata the emitted kernels need; every ROCm since 5.3 loads it."""
@@ -25,7 +25,7 @@ _DEFAULT_WAVE, _SMALL_WAVE = 64, 32
 """Lanes of a wave, where the descriptor says nothing and where it says wavefront_size32."""
 
 
-class ArgumentKind(Word):
+class ArgumentKind(FastStrEnum):
     """What a kernel argument is: plain data, a pointer to memory, or to LDS of the launch."""
 
     VALUE = "value"

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, RmwKind, Scope
 
 
-class Kind(Word):
+class Kind(FastStrEnum):
     """The kind of an instruction, as far as synchronisation depends on it.
 
     ``COPY``: memory to memory, LDS or tensor memory, by the instruction itself or after it. ``SIGNAL``: the
@@ -33,7 +33,7 @@ class Kind(Word):
     OPAQUE = "opaque"
 
 
-class Proxy(Word):
+class Proxy(FastStrEnum):
     """The way by which an access reaches memory. Source: PTX ISA, "Proxies"; AMD code has the generic one."""
 
     GENERIC = "generic"

@@ -7,7 +7,7 @@ and ``FORMS`` says what a pair of chip and PTX version lacks. A new chip is a ro
 from dataclasses import dataclass
 from functools import cache
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 Version = tuple[int, int]
 """A PTX ISA version, (major, minor)."""
@@ -73,7 +73,7 @@ CHIPS: tuple[PtxChip, ...] = (
 )
 
 
-class PtxForm(Word):
+class PtxForm(FastStrEnum):
     """What not every chip and PTX version has; its value is how a message calls it."""
 
     CLUSTER = "cluster scope and shared::cluster"

@@ -7,10 +7,10 @@ group from the next commit on. What it may yet do, and with whom that is in conf
 from dataclasses import dataclass
 
 from fencewright.lowering.ptx.code.statements import ARRIVALS, MBARRIER_WAITS
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class Left(Word):
+class Left(FastStrEnum):
     """What an operation in flight may yet do."""
 
     REGISTERS = "write its registers"
@@ -51,7 +51,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split(", "))
 
 
-TELLS = ARRIVALS | _names("bar arrive, barrier arrive, barrier cluster arrive")
+SIGNALS = ARRIVALS | _names("bar arrive, barrier arrive, barrier cluster arrive")
 """The operations by which a thread tells others to go on."""
 MEETS = _names("bar sync, bar red, barrier sync, barrier red")
 """The barriers from which all of their threads go on together."""

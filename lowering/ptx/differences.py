@@ -9,12 +9,19 @@ their rows the test only sees to it that ours is something else.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope, Word
+from fencewright.lowering.vocabulary import (
+    AddressSpace,
+    FastStrEnum,
+    Operation,
+    Ordering,
+    RmwKind,
+    Scope,
+)
 
 Columns = Mapping[str, tuple[object, ...]]
 
 
-class Whose(Word):
+class Whose(FastStrEnum):
     """Whose mapping a row is about."""
 
     LLVM = "LLVM 22.1"

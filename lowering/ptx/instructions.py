@@ -11,10 +11,10 @@ from functools import cache
 from types import MappingProxyType
 
 from fencewright.lowering.ptx.code.statements import Opcode, element_of
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class RegisterClass(Word):
+class RegisterClass(FastStrEnum):
     """A kind of virtual register. Source: PTX ISA, Register State Space; fundamental types."""
 
     PRED = "pred"

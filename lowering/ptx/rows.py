@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fencewright.lowering.ptx.chip import PtxForm
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep
 from fencewright.lowering.table import Illegal, Row, Table, row
-from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, Ordering, Scope
 
 _L, _S = Operation.LOAD, Operation.STORE
 _RMW, _CAS = Operation.ATOMIC_RMW, Operation.CMPXCHG
@@ -24,7 +24,7 @@ _MODEL = "PTX ISA, Memory Consistency Model"
 _PROVED = "Lustig et al., ASPLOS 2019, Fig. 11"
 
 
-class SpaceReach(Word):
+class SpaceReach(FastStrEnum):
     """Who can get at an address space: everyone, the CTA or cluster, or the thread alone."""
 
     ALL = "all"
@@ -107,7 +107,7 @@ than shared memory: then through flags there alone.
 """
 
 
-class AccessHint(Word):
+class AccessHint(FastStrEnum):
     """What an access asks besides its ordering; volatile excludes nontemporal."""
 
     NONE = "none"

@@ -71,7 +71,7 @@ _UNIT = UnitAttr()
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class Translation:
     """What a call is. ``op_type``: the operation that it becomes; None: it stays text.
 
     ``operands``: for each its number among the values of the call's template, or the text of a
@@ -86,11 +86,11 @@ class Understood:
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
 
-NOT_UNDERSTOOD = Understood()
+NOT_UNDERSTOOD = Translation()
 
 
 @lru_cache(maxsize=1 << 12)
-def understand(template: str) -> Understood:
+def understand(template: str) -> Translation:
     """What the call of a template (of an ``llvm_ir.inst``) is."""
     found = _CALL.fullmatch(template)
     if found is None or _NOALIAS in found["rest"]:
@@ -102,7 +102,7 @@ def understand(template: str) -> Understood:
     if not heard:
         # A text that is said to change memory is there to keep others from moving.
         return (
-            NOT_UNDERSTOOD if call.clobbers else Understood(attributes={llvm_ir.NO_ACCESS: _UNIT})
+            NOT_UNDERSTOOD if call.clobbers else Translation(attributes={llvm_ir.NO_ACCESS: _UNIT})
         )
     if len(heard) == 1 and call.has_side_effects:
         said = _said(call, heard[0])
@@ -237,7 +237,7 @@ def _said(call: _Call, statement: Statement) -> Said | None:
     return None if made is None or statement.guard else made(_Reader(call, statement))
 
 
-def _as_operation(template: str, call: _Call, said: Said) -> Understood | None:
+def _as_operation(template: str, call: _Call, said: Said) -> Translation | None:
     """The operation; None if it does not take all that the call is given, or means nothing."""
     properties = {name: each for name, each in said.properties.items() if each is not None}
     operands: list[int | str] = []
@@ -268,10 +268,10 @@ def _as_operation(template: str, call: _Call, said: Said) -> Understood | None:
     attributes: dict[str, Attribute] = {llvm_ir.ASM: DictionaryAttr(kept)}
     if place := llvm_ir.DEBUG_LOCATION.search(template):
         attributes[llvm_ir.METADATA] = StringAttr(place[0])
-    return Understood(said.op_type, tuple(operands), tuple(types), results, properties, attributes)
+    return Translation(said.op_type, tuple(operands), tuple(types), results, properties, attributes)
 
 
-def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Understood:
+def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Translation:
     if not all(map(_is_generic, heard)):
         return NOT_UNDERSTOOD
     said: dict[str, Attribute] | None = {"ordering": ORDERINGS[Ordering.WEAK]}
@@ -282,7 +282,7 @@ def _as_text(heard: Sequence[Statement], has_side_effects: bool) -> Understood:
             return NOT_UNDERSTOOD
         if strong[0].operation in ("atom", "red") and strong[0].opcode.update != "cas":
             said["update"] = _UNIT
-    return Understood(attributes={llvm_ir.ACCESS: DictionaryAttr(said)})
+    return Translation(attributes={llvm_ir.ACCESS: DictionaryAttr(said)})
 
 
 def strong_access(statement: Statement) -> dict[str, Attribute] | None:

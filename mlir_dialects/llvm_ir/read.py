@@ -70,7 +70,7 @@ from fencewright.mlir_dialects.llvm_ir.text import (
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, ValueRef
 
-    from fencewright.mlir_dialects.llvm_ir.inline_ptx import Understood
+    from fencewright.mlir_dialects.llvm_ir.inline_ptx import Translation
 
 _UNIT = UnitAttr()
 _BLOCKADDRESS = r'blockaddress\((?:"[^"]*"|[^)"])*\)'
@@ -222,7 +222,7 @@ _PTX_CALL = re.compile(r"call .*?(?: asm |@llvm\.nvvm\.)")
 """A call that may be of inline PTX or its like."""
 
 
-def _understood(op_type: type[Operation], found: "Understood") -> _Plan:
+def _understood(op_type: type[Operation], found: "Translation") -> _Plan:
     """The plan for a call that has been understood."""
     return _Plan(
         op_type=op_type,
@@ -416,7 +416,7 @@ class _ModuleReader:
         """The groups of attributes that say which memory a call may access."""
         return frozenset(_LIMITS_MEMORY.findall(self.printed))
 
-    def understand(self, template: str) -> "Understood | None":
+    def understand(self, template: str) -> "Translation | None":
         """What a call is; one that LLVM moves accesses past, by its attributes, may be anything.
 
         None for all that is no PTX, of which nothing is imported.

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, StringAtt
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.rewriter import Rewriter
 
-from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
+from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, maintenance_effect
 from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
 from fencewright.lowering.cdna.generations.common import wait_after
 from fencewright.lowering.cdna.instructions import Counter
@@ -85,8 +85,8 @@ class Meaning(NamedTuple):
     """
 
     reads: int = 0
-    stores: Reach | None = None
-    writes_back: Reach | None = None
+    stores: Visibility | None = None
+    writes_back: Visibility | None = None
     invalidates: int = 0
     publishes: bool = False
     acquires: bool = False
@@ -173,7 +173,7 @@ class CacheCode(ABC):
         return self.known(_invalidates)
 
     @abstractmethod
-    def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
+    def through(self, op: Operation, reach: Visibility) -> StoreThrough | None:
         """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
 
     @property
@@ -266,13 +266,13 @@ class CacheCode(ABC):
     def _insert_wait(self, wait: WaitOp, made: CacheOp) -> None:
         block_of(made).insert_op_after(wait, made)
 
-    def store_through(self, op: Operation, reach: Reach) -> None:
+    def store_through(self, op: Operation, reach: Visibility) -> None:
         """Let a store that can do so get as far as ``reach`` by itself."""
         self.let_through(op, reach)
         self.changed(block_of(op))
 
     @abstractmethod
-    def let_through(self, op: Operation, reach: Reach) -> None:
+    def let_through(self, op: Operation, reach: Visibility) -> None:
         """Change a store so that it gets as far as ``reach``."""
 
     def begin_for(self, made: CacheOp, block: Block) -> Operation:
@@ -381,7 +381,7 @@ def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
 BARRIER = Meaning(publishes=True, acquires=True, is_barrier=True)
 """What an execution barrier means."""
 
-COPIED = Meaning(stores=Reach.WORKGROUP)
+COPIED = Meaning(stores=Visibility.WORKGROUP)
 """What the wait for asynchronous copies means: only now is it known that they have stored."""
 
 _ALIKE: Mapping[type[Operation], Meaning] = MappingProxyType(

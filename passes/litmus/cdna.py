@@ -24,7 +24,7 @@ from fencewright.lowering.cdna.instructions import (
 )
 from fencewright.lowering.cdna.kernel import argument_offsets
 from fencewright.lowering.vocabulary import AddressSpace, RmwKind
-from fencewright.lowering.vocabulary import Operation as Word
+from fencewright.lowering.vocabulary import Operation as FastStrEnum
 from fencewright.mlir_dialects import cdna, litmus
 from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.analysis.control_flow import reachable_blocks
@@ -516,7 +516,7 @@ class _CdnaReader:
         dst = None if op.dst is None else self.written(op.dst)
         bits, flat = modifiers_of(op), memory.flat
         lds = memory.space is AddressSpace.LOCAL
-        if memory.operation is Word.CMPXCHG:
+        if memory.operation is FastStrEnum.CMPXCHG:
             # Vector memory takes the pair new:compare, LDS compare and new.
             compare, new = operands if lds else operands[::-1]
             self.listing.add(
@@ -600,7 +600,7 @@ def _edges(block: Block) -> list[tuple[Block, tuple[SSAValue, ...]]]:
 class _MemoryRow:
     """What a memory instruction does, and where."""
 
-    operation: Word
+    operation: FastStrEnum
     space: AddressSpace
     width: int
     kind: RmwKind | None

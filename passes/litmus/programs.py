@@ -18,7 +18,7 @@ from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.vocabulary import L2PerAgent, Word
+from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
 from fencewright.mlir_dialects.litmus import (
     KernelOp,
     TestOp,
@@ -29,7 +29,7 @@ from fencewright.mlir_dialects.litmus import (
 from fencewright.mlir_dialects.scoped_async import OF_UNITS
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.litmus.outlining import is_of_a_target
-from fencewright.simulator.cdna.rows import Reading
+from fencewright.simulator.cdna.rows import Interpretation
 from fencewright.simulator.core.condition import (
     And,
     Condition,
@@ -51,7 +51,7 @@ from fencewright.simulator.core.program import (
 )
 
 
-class Language(Word):
+class Language(FastStrEnum):
     """What the threads of a test are written in."""
 
     SCOPED = "scoped"
@@ -283,7 +283,7 @@ class ReadOptions:
     ptx_model: str = "7.5"
     chip: str | None = None
     tgsplit: bool = False
-    readings: frozenset[Reading] | None = None
+    readings: frozenset[Interpretation] | None = None
 
 
 def location_of(argument: ThreadArgument) -> str | None:

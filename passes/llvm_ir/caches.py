@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Reach, access_effect
+from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Visibility, access_effect
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.llvm.intrinsics.row import CallKind
@@ -142,7 +142,7 @@ class LLVMIRCode(CacheCode):
 
     # Stores
 
-    def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
+    def through(self, op: Operation, reach: Visibility) -> StoreThrough | None:
         """By an atomic store of that scope, where LLVM has one: it sets the policy bits."""
         if not isinstance(op, scoped.StoreOp) or not _may_be_atomic(op):
             return None
@@ -157,12 +157,12 @@ class LLVMIRCode(CacheCode):
         cost = cost_of(self.chip, then).amount - cost_of(self.chip, now).amount
         return StoreThrough(meaning._replace(stores=got), cost)
 
-    def _stores(self, bits: tuple[str, ...]) -> Reach:
+    def _stores(self, bits: tuple[str, ...]) -> Visibility:
         reach = access_effect(self.chip, AccessKind.STORE, bits).stores
         assert reach is not None
         return reach
 
-    def let_through(self, op: Operation, reach: Reach) -> None:
+    def let_through(self, op: Operation, reach: Visibility) -> None:
         if _scope_of(op) is None:
             op.attributes[PLAIN] = UnitAttr()
         op.properties["ordering"] = ORDERINGS[Ordering.RELAXED]
@@ -260,7 +260,7 @@ def _waits_at_end(last: CacheStep, end: Operation) -> bool:
     return exchanged(op, end.operands[0]) is not None
 
 
-_ANY_ACCESS = Effect(reads=Caches.ALL, stores=Reach.WORKGROUP)
+_ANY_ACCESS = Effect(reads=Caches.ALL, stores=Visibility.WORKGROUP)
 
 
 def _meanings(effects: MemoryEffects, chip: str) -> tuple[Meaning, ...]:
@@ -280,7 +280,7 @@ def _accesses(effects: MemoryEffects, chip: str) -> tuple[Meaning, ...]:
     """Of accesses that other threads may see: weak ones, or atomics, which may be of flags."""
     reads, writes = effects.reads & IN_MEMORY, effects.writes & IN_MEMORY
     effect = Effect(
-        reads=Caches.ALL if reads else Caches.NONE, stores=Reach.WORKGROUP if writes else None
+        reads=Caches.ALL if reads else Caches.NONE, stores=Visibility.WORKGROUP if writes else None
     )
     if effects.kind is not CallKind.ATOMIC:
         return (meaning_of(effect, counters=counters_of(effects)),)
@@ -435,7 +435,7 @@ def _accesses_memory(each: Instruction) -> bool:
     return each.phase is Phase.ACCESS and each.wait is None
 
 
-_SCOPES = {Reach.AGENT: Scope.AGENT, Reach.SYSTEM: Scope.SYSTEM}
+_SCOPES = {Visibility.AGENT: Scope.AGENT, Visibility.SYSTEM: Scope.SYSTEM}
 _WIDTHS = frozenset({8, 16, 32, 64})
 
 

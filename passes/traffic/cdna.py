@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.cdna.caches import Caches, Effect, Reach, maintenance_effect
+from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, maintenance_effect
 from fencewright.lowering.cdna.chips import CHIPS, Counter
 from fencewright.lowering.cdna.instructions import MEMORY_ROWS, PACKED_ROWS, Kind, operand_places
 from fencewright.lowering.cdna.kernel import ArgumentKind, argument_offsets, entry_registers
@@ -467,7 +467,7 @@ def _scope(effect: Effect) -> str:
     """How far a write-back gets, or whose stores are seen after an invalidate of L2."""
     if effect.writes_back is not None:
         return effect.writes_back.name.lower()
-    named = ((Caches.SYSTEM, Reach.SYSTEM), (Caches.AGENT, Reach.AGENT))
+    named = ((Caches.SYSTEM, Visibility.SYSTEM), (Caches.AGENT, Visibility.AGENT))
     return next((reach.name.lower() for each, reach in named if each in effect.invalidates), "")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.named_barriers import of_m0
-from fencewright.lowering.vocabulary import RmwKind, Word
+from fencewright.lowering.vocabulary import FastStrEnum, RmwKind
 from fencewright.simulator.core.program import Branch, Common, Label, Operand, Program, Thread
 
 Bits = tuple[str, ...]
@@ -271,7 +271,7 @@ class WorkgroupBarrier:
         return "s_barrier"
 
 
-class BarrierUnit(Word):
+class BarrierUnit(FastStrEnum):
     """What arrives at a split barrier: each wave of a work-group, or one wave for each of them."""
 
     WAVE = "-1"

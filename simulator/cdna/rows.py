@@ -32,7 +32,7 @@ from fencewright.lowering.cdna.chips import (
 )
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.table import Illegal, Row, Table, row
-from fencewright.lowering.vocabulary import L2PerAgent, Word
+from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
 from fencewright.simulator.core.program import ProgramError
 
 GFX908, GFX90A, GFX1250 = Generation.GFX908, Generation.GFX90A, Generation.GFX1250
@@ -66,7 +66,7 @@ BITS = ("", *GFX9_BITS, *DLC_BITS, *SCOPE_BITS)
 SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
 
 
-class VectorAccessKind(Word):
+class VectorAccessKind(FastStrEnum):
     """The kinds of vector-memory access whose bits differ."""
 
     LOAD = "load"
@@ -129,7 +129,7 @@ class CacheEffect:
         return CountedOperation.WRITE_BACK if self.as_store else CountedOperation.INVALIDATE
 
 
-class Reading(Word):
+class Interpretation(FastStrEnum):
     """Where the documents of a chip leave something open, the harder way to take them."""
 
     LATE_INVALIDATE = "late-invalidate"
@@ -144,50 +144,50 @@ _GFX10_11 = "GFX10-11"
 
 READINGS: Table[str] = Table(
     "readings of what is left open",
-    {"reading": Reading},
+    {"reading": Interpretation},
     [
         row("later requests of its wave may pass an invalidate of DEV or SYS until loadcnt says that "
             "it is done",
             "GFX125x: a global_inv is to be waited for, which llvm/llvm-project#175865 added; its "
             "table of cache instructions says that it is not reordered", Evidence.INFERRED,
-            reading=Reading.LATE_INVALIDATE),
+            reading=Interpretation.LATE_INVALIDATE),
         row("a write-back may pass earlier requests of its own wave that are not acknowledged",
             "GFX125x: they are to be waited for before a global_wb, which llvm/llvm-project#175865 "
             "added; its table of cache instructions says that it is kept in order",
-            Evidence.INFERRED, reading=Reading.WRITE_BACK_OVERTAKES),
+            Evidence.INFERRED, reading=Interpretation.WRITE_BACK_OVERTAKES),
         row("a store of SCOPE_CU counts as done when the WGP$ has it",
             "GFX125x: a cache of an access's scope can report it complete. LLVM 24 needs it not to: a "
             "release at cluster scope has no write-back", Evidence.INFERRED,
-            reading=Reading.ACKNOWLEDGED_EARLY),
+            reading=Interpretation.ACKNOWLEDGED_EARLY),
         row("a buffer_gl1_inv drops each line of the shader array's L1 after what its CU has queued "
             "for it; else it is done as it is issued",
             f"{_GFX10_11} says of no completion; buffer_inv of gfx942 travels so "
-            "(llvm/llvm-project#220694)", Evidence.INFERRED, reading=Reading.QUEUED_INVALIDATE),
+            "(llvm/llvm-project#220694)", Evidence.INFERRED, reading=Interpretation.QUEUED_INVALIDATE),
         row("a buffer_gl1_inv that is queued counts in no counter; else in vmcnt",
             f"{_GFX10_11}: vmcnt is of loads; LLVM SIInsertWaitcnts takes it for no access. LLVM 24 "
             "needs it to count at -O0 already: the vmcnt(0) of a release is all that orders it before "
-            "what the work-group is told", Evidence.INFERRED, reading=Reading.UNCOUNTED_INVALIDATE),
+            "what the work-group is told", Evidence.INFERRED, reading=Interpretation.UNCOUNTED_INVALIDATE),
         row("a store updates a line that is in the L0 of its CU, where others see it before it is "
             "anywhere else; else it drops the line",
             f"{_GFX10_11} and GFX12 have the L0 write through, and do not say what stays in it. LLVM 24 needs it "
             "not to, in CU mode: a relaxed load of the work-group may find in the L0 what a release "
-            "to the agent does not wait for", Evidence.INFERRED, reading=Reading.STORE_STAYS),
+            "to the agent does not wait for", Evidence.INFERRED, reading=Interpretation.STORE_STAYS),
     ],
 )  # fmt: skip
 """(reading) -> what is taken to happen, and which text leaves it open."""
 
-EVERY_READING = frozenset(Reading)
+EVERY_READING = frozenset(Interpretation)
 """The hardest machine."""
 
 DEFAULT_READINGS = EVERY_READING - {
-    Reading.ACKNOWLEDGED_EARLY,
-    Reading.UNCOUNTED_INVALIDATE,
-    Reading.STORE_STAYS,
+    Interpretation.ACKNOWLEDGED_EARLY,
+    Interpretation.UNCOUNTED_INVALIDATE,
+    Interpretation.STORE_STAYS,
 }
 """The hardest machine on which LLVM 24 at -O0 is right wherever it is on any (docs/gfx1250.md)."""
 
 
-class CountedOperation(Word):
+class CountedOperation(FastStrEnum):
     """What counters distinguish; an atomic counts as a load if it returns, else as a store."""
 
     LOAD = "load"
@@ -236,7 +236,7 @@ class Hierarchy:
     requests_in_order: bool
     dirty_serves_loads: bool
     memory_kinds: bool
-    left_open: frozenset[Reading] = frozenset()
+    left_open: frozenset[Interpretation] = frozenset()
 
 
 MEASURED, DOCUMENTED, INFERRED = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
@@ -646,17 +646,17 @@ HIERARCHY: Table[Hierarchy] = Table(
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=True, memory_kinds=True),
             "MI300 ISA 4.4, 9" + _seen(5, 9), MEASURED, generation=GFX9),
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=False, memory_kinds=False,
-                left_open=frozenset({Reading.QUEUED_INVALIDATE, Reading.UNCOUNTED_INVALIDATE,
-                                     Reading.STORE_STAYS})),
+                left_open=frozenset({Interpretation.QUEUED_INVALIDATE, Interpretation.UNCOUNTED_INVALIDATE,
+                                     Interpretation.STORE_STAYS})),
             f"{_GFX10_11}: in CU mode nothing is waited for between a work-group's acquire and what comes "
             "after it; a queue from each L0 for each quadrant of the L1", INFERRED, generation=RDNA),
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=False, memory_kinds=False,
-                left_open=frozenset({Reading.STORE_STAYS})),
+                left_open=frozenset({Interpretation.STORE_STAYS})),
             f"{_GFX12}: in CU mode nothing is waited for between a work-group's acquire and what comes after "
             "it; global_inv and global_wb are not reordered", INFERRED, generation=GFX12),
         row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False,
-                left_open=frozenset({Reading.LATE_INVALIDATE, Reading.WRITE_BACK_OVERTAKES,
-                                     Reading.ACKNOWLEDGED_EARLY})),
+                left_open=frozenset({Interpretation.LATE_INVALIDATE, Interpretation.WRITE_BACK_OVERTAKES,
+                                     Interpretation.ACKNOWLEDGED_EARLY})),
             "GFX125x: only accesses of a wave to the same address are processed in program order; a "
             "wider access goes past a cache, a page can be incoherent between L2s", DOCUMENTED,
             generation=GFX1250),
@@ -665,7 +665,7 @@ HIERARCHY: Table[Hierarchy] = Table(
 """(generation,) -> how requests come to its caches."""
 
 
-def left_open(chip: str) -> frozenset[Reading]:
+def left_open(chip: str) -> frozenset[Interpretation]:
     """What the documents of a chip leave open that the machine has readings of."""
     if chip not in KNOWN_CHIPS:
         return frozenset()
@@ -691,7 +691,7 @@ class CdnaConfiguration:
     chip: str = DEFAULT_CHIP
     tgsplit: bool = False
     l2_per_agent: L2PerAgent | None = None
-    readings: frozenset[Reading] = DEFAULT_READINGS
+    readings: frozenset[Interpretation] = DEFAULT_READINGS
     access: Table[AccessEffect | Illegal] = field(default=ACCESS, repr=False)
     cache: Table[CacheEffect | Illegal] = field(default=CACHE, repr=False)
 
@@ -719,7 +719,7 @@ class CdnaConfiguration:
         """What a machine with these readings is called; empty for those by default."""
         open_ = self.hierarchy.left_open
         named = {
-            frozenset[Reading](): "no reading",
+            frozenset[Interpretation](): "no reading",
             open_: "every reading",
             DEFAULT_READINGS & open_: "",
         }
@@ -734,9 +734,9 @@ class CdnaConfiguration:
         """What an access with ``bits`` does; raises ``ProgramError`` if the chip has none such."""
         key = (self.row.generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
         effect = self._legal(self.access, key)
-        if effect.acknowledged_early and Reading.ACKNOWLEDGED_EARLY not in self.readings:
+        if effect.acknowledged_early and Interpretation.ACKNOWLEDGED_EARLY not in self.readings:
             return replace(effect, acknowledged_early=False)
-        if effect.stays and Reading.STORE_STAYS not in self.readings:
+        if effect.stays and Interpretation.STORE_STAYS not in self.readings:
             return replace(effect, l1=False, stays=False)
         return effect
 
@@ -746,14 +746,14 @@ class CdnaConfiguration:
             raise ProgramError(f"unknown cache instruction '{mnemonic}'; known are {MNEMONICS}")
         key = (self.row.generation, mnemonic, _policy(bits), self.tgsplit, self.l2_per_agent)
         effect = self._legal(self.cache, key)
-        if effect.late and Reading.LATE_INVALIDATE not in self.readings:
+        if effect.late and Interpretation.LATE_INVALIDATE not in self.readings:
             return replace(effect, late=False)
-        if effect.overtakes and Reading.WRITE_BACK_OVERTAKES not in self.readings:
+        if effect.overtakes and Interpretation.WRITE_BACK_OVERTAKES not in self.readings:
             return replace(effect, overtakes=False)
-        if effect.queued and Reading.QUEUED_INVALIDATE not in self.readings:
+        if effect.queued and Interpretation.QUEUED_INVALIDATE not in self.readings:
             return replace(effect, marker=False, queued=False, uncounted=False)
         if effect.uncounted:
-            return replace(effect, counts=Reading.UNCOUNTED_INVALIDATE not in self.readings)
+            return replace(effect, counts=Interpretation.UNCOUNTED_INVALIDATE not in self.readings)
         return effect
 
     def counted(self, operation: CountedOperation, flat: bool) -> Counted:

@@ -21,7 +21,7 @@ from random import Random
 from typing import Any, TypeVar, cast
 
 from fencewright.lowering.cdna import select
-from fencewright.lowering.cdna.chip import CacheMaintenance, Encoding
+from fencewright.lowering.cdna.chip import BareInstruction, Encoding
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.lower import check, lower_for, lower_request
@@ -40,13 +40,13 @@ from fencewright.lowering.table import Row, Table
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
+    FastStrEnum,
     L2PerAgent,
     Operation,
     Ordering,
     Phase,
     RmwKind,
     Scope,
-    Word,
 )
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
@@ -405,7 +405,7 @@ def _weaker_words(
 # What a certificate says
 
 
-class Verdict(Word):
+class Verdict(FastStrEnum):
     """What was found of an instruction or bit."""
 
     NEEDED = "needed"
@@ -1379,7 +1379,7 @@ def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
 
 
 def _row_text(value: object) -> str:
-    if isinstance(value, CacheMaintenance):
+    if isinstance(value, BareInstruction):
         return " ".join((value.mnemonic, *value.modifiers))
     if isinstance(value, tuple):
         return " ".join(_row_text(each) for each in cast("tuple[object, ...]", value))

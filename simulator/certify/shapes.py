@@ -20,12 +20,12 @@ from fencewright.lowering.sequence import Request, Target
 from fencewright.lowering.vocabulary import (
     AddressSpace,
     Availability,
+    FastStrEnum,
     L2PerAgent,
     Operation,
     Ordering,
     RmwKind,
     Scope,
-    Word,
 )
 from fencewright.simulator.certify.assemble import Place
 from fencewright.simulator.core.condition import Memory, Observable, Register
@@ -74,7 +74,7 @@ class ShapeTest:
 # Where threads run
 
 
-class Distance(Word):
+class Distance(FastStrEnum):
     """How far two threads are apart; the first nine are of AMD's chips, the others PTX's.
 
     Where work-groups come in clusters, those on two CUs or two XCDs are of one cluster or of two.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, RmwKind, Scope
 from fencewright.simulator.core.condition import Condition, Memory, Observable, Register
 from fencewright.simulator.core.words import WORD_BITS, WORD_MASK
 
@@ -19,7 +19,7 @@ class ProgramError(ValueError):
     """A program that a model cannot execute; the message says where and what to do."""
 
 
-class MemoryKind(Word):
+class MemoryKind(FastStrEnum):
     """How L2 caches keep a location (the MTYPE of its page).
 
     LOCAL: a write that reaches memory invalidates clean copies in other L2s, by probes (RW).
@@ -90,7 +90,7 @@ Operand = int | str
 """A constant, or the name of a register. A negative constant stands for its word."""
 
 
-class ArithmeticKind(Word):
+class ArithmeticKind(FastStrEnum):
     """Register arithmetic on unsigned words; a comparison gives 0 or 1.
 
     Division, minimum and maximum are of signed words. Division rounds towards 0; by 0, which

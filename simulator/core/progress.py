@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def not_written(location: str, still: Iterable[int]) -> str:
     return f"nobody writes {location} from then on"
 
 
-class Ending(Word):
+class Ending(FastStrEnum):
     """Whether executions end. MAY_HANG: some do not; NONE: there is none at all, an error of the test."""
 
     ALWAYS = "ends always"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fencewright.lowering.cache_policy import CachePolicy as CachePolicy
 from fencewright.lowering.cache_policy import Lookup as Lookup
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 
 Values: TypeAlias = NDArray[np.uint64]
@@ -23,7 +23,7 @@ Register: TypeAlias = int
 """The number of a register; a read has what its lane wrote last."""
 
 
-class MemorySpace(Word):
+class MemorySpace(FastStrEnum):
     """Where an access goes; SCALAR is global memory through the scalar cache."""
 
     GLOBAL = "global"
@@ -32,7 +32,7 @@ class MemorySpace(Word):
     SCALAR = "scalar"
 
 
-class MemoryAccessKind(Word):
+class MemoryAccessKind(FastStrEnum):
     """What an access does; ATOMIC gives the old value back, REDUCTION does not."""
 
     LOAD = "load"
@@ -41,7 +41,7 @@ class MemoryAccessKind(Word):
     REDUCTION = "reduction"
 
 
-class CacheLevel(Word):
+class CacheLevel(FastStrEnum):
     """The places that hold data, from a lane outwards; LAST_LEVEL is the cache at the memory."""
 
     L1 = "L1"
@@ -127,7 +127,7 @@ class CrossLane:
     text: str
 
 
-class LaneValue(Word):
+class LaneValue(FastStrEnum):
     """What a lane knows about itself and its launch."""
 
     THREAD_X = "thread x"

@@ -19,12 +19,12 @@ from fencewright.lowering.cdna.performance.occupancy import (
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.ptx.performance.occupancy import MAX_THREADS, SmAllocation, allocation_of
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import KernelResources
 
 
-class Limit(Word):
+class Limit(FastStrEnum):
     """What there is only so much of."""
 
     WAVES = "places of waves"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.core.program import Placement
 
 
@@ -24,7 +24,7 @@ class Cell:
     initial: int
 
 
-class Kind(Word):
+class Kind(FastStrEnum):
     """What an action does to memory; ``target`` and ``source`` as of ``Action``.
 
     Reductions add. Those that begin with ``multi`` are of ``EVERYWHERE``.
@@ -49,7 +49,7 @@ class Kind(Word):
     PREFETCH = "prefetch"
 
 
-class Link(Word):
+class Link(FastStrEnum):
     """How threads are synchronised."""
 
     BARRIER = "barrier"

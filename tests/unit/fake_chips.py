@@ -18,7 +18,7 @@ from typing import Any, cast
 from fencewright.lowering.cdna import chips
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.table import TableError
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 TWIN, GENERATION = "gfx9z", "gfx9y"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -95,7 +95,7 @@ def _shared() -> dict[str, Any]:
 def generation() -> dict[str, str]:
     """What each module with rows of generations says of one that has none."""
     names = {each.name: each.value for each in chips.Generation} | {"FAKE": GENERATION}
-    chips.Generation = cast("Any", Word)("Generation", names)
+    chips.Generation = cast("Any", FastStrEnum)("Generation", names)
     chips.LOWERED_GENERATIONS = (*chips.LOWERED_GENERATIONS, chips.Generation.FAKE)
     fake = cast("chips.Generation", GENERATION)
     register(replace(chips.GFX942, name=GENERATION, generation=fake, source="a test"))

@@ -245,7 +245,7 @@ PASSES_ON: Lines = (
     (5, f"store atomic i32 1, ptr addrspace(1) %d {NEAR} monotonic, align 4"),
 )
 BY_BARRIER: Lines = (*PASSES_ON[:3], (5, "call void @llvm.amdgcn.s.barrier()"))
-SEES, TELLS, MEETS = CONSUMES[:4], (5, "global_store_dword v0, v1, s[0:1]"), (5, "s_barrier")
+SEES, SIGNALS, MEETS = CONSUMES[:4], (5, "global_store_dword v0, v1, s[0:1]"), (5, "s_barrier")
 SEES_942: Lines = (
     (1, "global_load_dword v2, v0, s[2:3] sc1"),
     (3, "s_waitcnt vmcnt(0)"),
@@ -257,8 +257,8 @@ DONE = (4, "s_waitcnt vmcnt(0)")
 @pytest.mark.parametrize(
     ("mode", "seen", "told"),
     [
-        (WGP, SEES, TELLS),
-        (WGP_11, of_gfx11(SEES), of_gfx11((TELLS,))[0]),
+        (WGP, SEES, SIGNALS),
+        (WGP_11, of_gfx11(SEES), of_gfx11((SIGNALS,))[0]),
         (SPLIT_942, SEES_942, (5, "global_store_dword v0, v1, s[0:1] sc0")),
     ],
     ids=str,
@@ -290,7 +290,7 @@ def test_an_invalidate_is_waited_for_before_the_work_group_is_told(
     ],
 )
 def test_what_is_not_passed_on(source: Lines) -> None:
-    assert "cumulative-acquire" not in rules(check(source, (*SEES, TELLS), WGP))
+    assert "cumulative-acquire" not in rules(check(source, (*SEES, SIGNALS), WGP))
 
 
 @pytest.mark.parametrize(("space", "passed"), [("local", False), ("global", True)])
@@ -303,11 +303,11 @@ def test_a_release_of_lds_alone_passes_nothing_of_memory_on(space: str, passed: 
 
 
 def test_who_passes_nothing_on_late() -> None:
-    assert rules(check(PASSES_ON, (*SEES, TELLS), CU)) == []
-    near = (*SEES_942, TELLS)
+    assert rules(check(PASSES_ON, (*SEES, SIGNALS), CU)) == []
+    near = (*SEES_942, SIGNALS)
     assert rules(check(PASSES_ON, near, Mode("gfx942", L2PerAgent.MANY, tgsplit=False))) == []
     alone = '"amdgpu-flat-work-group-size"="32,32"'
-    assert rules(check(PASSES_ON, (*SEES, TELLS), WGP, attributes=alone)) == []
+    assert rules(check(PASSES_ON, (*SEES, SIGNALS), WGP, attributes=alone)) == []
 
 
 READS = "global_load_dword v4, v5, s[2:3]"
@@ -373,8 +373,8 @@ def test_on_one_path_it_is_waited_for_and_on_the_other_not() -> None:
     source = (*PASSES_ON[:2], (0, "br i1 %c, label %x, label %y"), (0, "x:"),
         (0, "br label %y"), (0, "y:"), *PASSES_ON[2:])  # fmt: skip
     head = (*SEES, (0, "s_cbranch_scc1 .L1"), (0, "s_waitcnt vmcnt(0)"), (0, ".L1:"))
-    assert rules(check(source, (*head, TELLS), WGP)) == ["cumulative-acquire"]
-    assert rules(check(source, (*head, DONE, TELLS), WGP)) == []
+    assert rules(check(source, (*head, SIGNALS), WGP)) == ["cumulative-acquire"]
+    assert rules(check(source, (*head, DONE, SIGNALS), WGP)) == []
 
 
 def test_the_wait_for_an_invalidate_is_not_surplus_where_others_rely_on_it() -> None:

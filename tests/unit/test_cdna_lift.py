@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from fencewright.checker.amd.accesses import Mode, Operation, OperationKind
-from fencewright.checker.amd.guarantees import LiftedFunction, describe, late_bits, lift
+from fencewright.checker.amd.guarantees import LiftedFunction, describe, lift, pending_bits
 from fencewright.lowering.cdna.caches import Caches
 from fencewright.lowering.cdna.code.text import Function, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
@@ -145,7 +145,7 @@ def test_clusters_are_a_scope_of_gfx1250() -> None:
         first, *_, last = found.operations[1:]
         place = found.places[last.number]
         assert not found.is_late(first, last, Scope.CLUSTER) or body == ()
-        bits = late_bits(found.code, place, last, Scope.CLUSTER, hardest=True)
+        bits = pending_bits(found.code, place, last, Scope.CLUSTER, hardest=True)
         assert bool(bits & first.bit) is hardest, body
     see, loaded = load.replace("[0:1], off", "[4:5], off scope:SCOPE_SE"), "s_wait_loadcnt 0x0"
     for between, acquired in (

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencewright.checker.amd.accesses import Mode
-from fencewright.checker.amd.guarantees import lift_code
+from fencewright.checker.amd.guarantees import guarantees_of
 from fencewright.checker.amd.patterns import find_patterns
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.findings.finding import Finding, Level, Rule
@@ -25,7 +25,7 @@ def findings(*body: str, mode: Mode = GFX942) -> list[Finding]:
     lines = "\n".join([*body, "s_endpgm"])
     code = code_of(flow_of(read_assembly(text + lines, "f.s").functions["f"]), mode)
     entries = solve(code)
-    return find_patterns(lift_code(code, entries), entries)
+    return find_patterns(guarantees_of(code, entries), entries)
 
 
 def found(*body: str, mode: Mode = GFX942) -> list[tuple[int, Rule, Level]]:
@@ -107,7 +107,7 @@ def test_a_write_back_of_what_the_caller_stored() -> None:
     body = "\n".join(["s_waitcnt vmcnt(0) lgkmcnt(0)", BACK, FLAG, "s_setpc_b64 s[30:31]"])
     code = code_of(flow_of(read_assembly(text + body, "f.s").functions["f"]), GFX942)
     entries = solve(code)
-    (found,) = find_patterns(lift_code(code, entries), entries)
+    (found,) = find_patterns(guarantees_of(code, entries), entries)
     assert found.level is W
     assert "covers what the caller stored: s_waitcnt vmcnt(0) is missing" in found.message
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from fencewright.lowering.cdna import select
-from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
+from fencewright.lowering.cdna.chip import BareInstruction, Chip
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.lower import check, lower_request
@@ -122,13 +122,13 @@ NO_INVALIDATE = replace(CHIP, invalidate=with_row(CHIP.invalidate, (), scope=Sco
 NARROW_WRITE_BACK = replace(
     CHIP,
     write_back=with_row(
-        CHIP.write_back, (CacheMaintenance("buffer_wbl2", ("sc0",)),), scope=Scope.AGENT
+        CHIP.write_back, (BareInstruction("buffer_wbl2", ("sc0",)),), scope=Scope.AGENT
     ),
 )
 NARROW_INVALIDATE = replace(
     CHIP,
     invalidate=with_row(
-        CHIP.invalidate, (CacheMaintenance("buffer_inv", ("sc0",)),), scope=Scope.AGENT
+        CHIP.invalidate, (BareInstruction("buffer_inv", ("sc0",)),), scope=Scope.AGENT
     ),
 )
 NARROW_STORE = replace(
@@ -178,7 +178,7 @@ def test_a_broken_row_is_insufficient(chip: Chip, request_: Request, test: str):
 
 def test_a_redundant_instruction_is_unnecessary():
     """An invalidate in the release: no test needs it, and the rest stays needed."""
-    twice = (CacheMaintenance("buffer_wbl2", ("sc1",)), CacheMaintenance("buffer_inv", ("sc1",)))
+    twice = (BareInstruction("buffer_wbl2", ("sc1",)), BareInstruction("buffer_inv", ("sc1",)))
     chip = replace(CHIP, write_back=with_row(CHIP.write_back, twice, scope=Scope.AGENT))
     found = certify_operation(store(), GFX942, ChipLowering(chip))
     assert found.is_sound

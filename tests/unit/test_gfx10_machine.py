@@ -31,7 +31,7 @@ from fencewright.simulator.cdna.rows import (
     DEFAULT_READINGS,
     EVERY_READING,
     CdnaConfiguration,
-    Reading,
+    Interpretation,
     left_open,
 )
 from fencewright.simulator.cdna.system import State
@@ -53,12 +53,12 @@ EXAMPLES = 4_000 if THOROUGH else 200
 PLAIN_LIMIT = 60_000 if THOROUGH else 3_000
 
 Code = tuple[CdnaInstruction, ...]
-Readings = frozenset[Reading]
+Readings = frozenset[Interpretation]
 CHIPS = ("gfx1030", "gfx1100")
-QUEUED = frozenset({Reading.QUEUED_INVALIDATE, Reading.UNCOUNTED_INVALIDATE})
-COUNTED = frozenset({Reading.QUEUED_INVALIDATE})
+QUEUED = frozenset({Interpretation.QUEUED_INVALIDATE, Interpretation.UNCOUNTED_INVALIDATE})
+COUNTED = frozenset({Interpretation.QUEUED_INVALIDATE})
 NOW: Readings = frozenset()
-STAYS = frozenset({Reading.STORE_STAYS})
+STAYS = frozenset({Interpretation.STORE_STAYS})
 COMPLETIONS = {"queued": QUEUED, "counted": COUNTED, "now": NOW}
 """When an invalidate of the shader array's L1 is done."""
 

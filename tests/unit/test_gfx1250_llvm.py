@@ -33,7 +33,7 @@ from fencewright.simulator.cdna.rows import (
     DEFAULT_READINGS,
     EVERY_READING,
     CdnaConfiguration,
-    Reading,
+    Interpretation,
 )
 from fencewright.simulator.certify.assemble import Lowering
 from fencewright.simulator.certify.certificate import (
@@ -62,7 +62,10 @@ def shape_called(request: Request, name: str) -> ShapeTest:
 
 
 def is_wrong(
-    request: Request, name: str, readings: frozenset[Reading], lowering: Lowering | None = None
+    request: Request,
+    name: str,
+    readings: frozenset[Interpretation],
+    lowering: Lowering | None = None,
 ) -> bool:
     """Whether a test of the battery ends as its source cannot, on the machine with many L2s."""
     test = shape_called(request, name)
@@ -126,10 +129,10 @@ def test_every_difference_is_shown() -> None:
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize(
     "readings",
-    [DEFAULT_READINGS, EVERY_READING, frozenset[Reading]()],
+    [DEFAULT_READINGS, EVERY_READING, frozenset[Interpretation]()],
     ids=["default", "every", "none"],
 )
-def test_ours_is_right_where_llvms_is_wrong(name: str, readings: frozenset[Reading]) -> None:
+def test_ours_is_right_where_llvms_is_wrong(name: str, readings: frozenset[Interpretation]) -> None:
     shown = WRONG[name]
     assert not is_wrong(shown.of(None), shown.test, readings)
     expected = shown.by_default or readings == EVERY_READING
@@ -174,7 +177,7 @@ def test_the_texts_acq_rel_fence_to_a_cluster_reads_stale() -> None:
         return Sequence(kept)
 
     name = "MP acquire global, two CUs"
-    for readings in (DEFAULT_READINGS, frozenset[Reading]()):
+    for readings in (DEFAULT_READINGS, frozenset[Interpretation]()):
         assert not is_wrong(request, name, readings)
         assert is_wrong(request, name, readings, as_written)
 

@@ -41,7 +41,7 @@ from fencewright.simulator.cdna.rows import (
     RETURNS,
     SCOPES,
     CdnaConfiguration,
-    Reading,
+    Interpretation,
 )
 from fencewright.simulator.certify.certificate import Trial
 from fencewright.simulator.certify.shapes import shape_tests
@@ -57,7 +57,11 @@ MANY, ONE = L2PerAgent.MANY, L2PerAgent.ONE
 CONFIGURATIONS = tuple(
     CdnaConfiguration("gfx1250", l2_per_agent=number, readings=readings)
     for number in (MANY, ONE)
-    for readings in (EVERY_READING, DEFAULT_READINGS, frozenset({Reading.ACKNOWLEDGED_EARLY}))
+    for readings in (
+        EVERY_READING,
+        DEFAULT_READINGS,
+        frozenset({Interpretation.ACKNOWLEDGED_EARLY}),
+    )
 )
 SE, DEV, SYS = SCOPES
 BITS: tuple[tuple[str, ...], ...] = ((), (), (SE,), (DEV,), (SYS,))
@@ -181,7 +185,7 @@ WRITE_BACK, INVALIDATE = (
 LOADS, STORES = SplitWait(loadcnt=0), SplitWait(storecnt=0)
 RELEASE = (STORES, WRITE_BACK, STORES)
 ACQUIRE = (LOADS, INVALIDATE, LOADS)
-TEXT_ORDER = frozenset({Reading.ACKNOWLEDGED_EARLY})
+TEXT_ORDER = frozenset({Interpretation.ACKNOWLEDGED_EARLY})
 EVERYWHERE = (EVERY_READING, DEFAULT_READINGS, TEXT_ORDER)
 HERE, THERE = Placement(), Placement(workgroup=1, xcd=1, cluster=1)
 
@@ -189,7 +193,7 @@ Code = tuple[CdnaInstruction, ...]
 
 
 def passes_stale(
-    release: Code, acquire: Code, readings: frozenset[Reading], *, on_both: bool = True
+    release: Code, acquire: Code, readings: frozenset[Interpretation], *, on_both: bool = True
 ) -> bool:
     """Whether a reader that sees the flag can miss the data; ``on_both`` machines alike."""
     writer: Code = (VectorStore("x", 1), *release, VectorStore("f", 1, (DEV,)))
@@ -210,7 +214,7 @@ def without(code: Code, at: int) -> Code:
 
 
 @pytest.mark.parametrize("readings", EVERYWHERE)
-def test_message_passing_is_right(readings: frozenset[Reading]) -> None:
+def test_message_passing_is_right(readings: frozenset[Interpretation]) -> None:
     assert not passes_stale(RELEASE, ACQUIRE, readings)
 
 
@@ -313,7 +317,7 @@ LDS_DONE = SplitWait(dscnt=0)
 
 
 def may_end(
-    state: tuple[int, ...], *codes: tuple[Placement, Code], readings: frozenset[Reading]
+    state: tuple[int, ...], *codes: tuple[Placement, Code], readings: frozenset[Interpretation]
 ) -> bool:
     """Whether registers r0 and r1 of the last wave may end so; by the engine and the definition."""
     last = len(codes) - 1
@@ -386,8 +390,10 @@ RULES: dict[str, tuple[Code, Placement, Code, bool]] = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("readings", [EVERY_READING, frozenset[Reading]()], ids=["every", "none"])
-def test_each_rule(rule: str, readings: frozenset[Reading]) -> None:
+@pytest.mark.parametrize(
+    "readings", [EVERY_READING, frozenset[Interpretation]()], ids=["every", "none"]
+)
+def test_each_rule(rule: str, readings: frozenset[Interpretation]) -> None:
     """The readings change nothing of these."""
     writer, there, reader, stale = RULES[rule]
     assert may_end((1, 0), (NEAR, writer), (there, reader), readings=readings) is stale

@@ -30,7 +30,7 @@ from fencewright.simulator.cdna.rows import (
     EVERY_READING,
     SCOPES,
     CdnaConfiguration,
-    Reading,
+    Interpretation,
     VectorAccessKind,
     left_open,
 )
@@ -39,9 +39,9 @@ from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, ProgramError, Thread
 
 Code = tuple[CdnaInstruction, ...]
-Readings = frozenset[Reading]
+Readings = frozenset[Interpretation]
 NOW: Readings = frozenset()
-STAYS = frozenset({Reading.STORE_STAYS})
+STAYS = frozenset({Interpretation.STORE_STAYS})
 SE, DEV, SYS = SCOPES
 
 CONFIGURATIONS = tuple(

@@ -226,7 +226,7 @@ MIXED = kernel(
 ) + "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"  # fmt: skip
 
 
-def not_understood(template: str) -> inline_ptx.Understood:
+def not_understood(template: str) -> inline_ptx.Translation:
     return inline_ptx.NOT_UNDERSTOOD
 
 

@@ -17,7 +17,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from fencewright.lowering.skeleton import ILLEGAL
-from fencewright.lowering.vocabulary import Operation as Word
+from fencewright.lowering.vocabulary import Operation as FastStrEnum
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.llvm_ir.dialect import (
     LLVMIR,
@@ -175,13 +175,19 @@ def test_forward_references():
 # Accesses
 
 OPERATIONS = {
-    Word.LOAD: (LoadOp, "%r = load atomic i32, ptr addrspace(1) %p {sync}{ordering}, align 4"),
-    Word.STORE: (StoreOp, "store atomic i32 %v, ptr addrspace(1) %p {sync}{ordering}, align 4"),
-    Word.ATOMIC_RMW: (
+    FastStrEnum.LOAD: (
+        LoadOp,
+        "%r = load atomic i32, ptr addrspace(1) %p {sync}{ordering}, align 4",
+    ),
+    FastStrEnum.STORE: (
+        StoreOp,
+        "store atomic i32 %v, ptr addrspace(1) %p {sync}{ordering}, align 4",
+    ),
+    FastStrEnum.ATOMIC_RMW: (
         AtomicRmwOp,
         "%r = atomicrmw umax ptr addrspace(1) %p, i32 %v {sync}{ordering}, align 4",
     ),
-    Word.FENCE: (FenceOp, "fence {sync}{ordering}"),
+    FastStrEnum.FENCE: (FenceOp, "fence {sync}{ordering}"),
 }
 LLVM_ORDERING = {Ordering.RELAXED: "monotonic"}
 SYNCSCOPES = [(scope, one_as) for scope in Scope for one_as in (False, True)]
@@ -202,7 +208,9 @@ def syncscope(scope: Scope, one_as: bool) -> str:
         if ordering is not Ordering.WEAK and (operation, ordering) not in ILLEGAL
     ],
 )
-def test_every_ordering_and_scope(operation: Word, ordering: Ordering, scope: Scope, one_as: bool):
+def test_every_ordering_and_scope(
+    operation: FastStrEnum, ordering: Ordering, scope: Scope, one_as: bool
+):
     op_type, template = OPERATIONS[operation]
     text = body(
         "  "

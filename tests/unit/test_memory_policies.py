@@ -5,7 +5,7 @@ from collections.abc import Hashable
 import pytest
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Reach, access_effect
+from fencewright.lowering.cdna.caches import AccessKind, Caches, Visibility, access_effect
 from fencewright.lowering.cdna.chips import CHIPS, Generation
 from fencewright.lowering.cdna.performance.accesses import CONTROL, CacheControl
 from fencewright.lowering.evidence import Evidence
@@ -121,8 +121,8 @@ def test_the_passes_count_on_the_same(chip: str, kind: MemoryAccessKind) -> None
             assert (not bypasses[ONE]) == bool(effect.reads & Caches.SYSTEM)
         if kind is not LOAD:
             near = MANY in bypasses and not bypasses[MANY]
-            far = Reach.SYSTEM if bypasses[ONE] else Reach.AGENT
-            assert effect.stores == (Reach.WORKGROUP if near else far)
+            far = Visibility.SYSTEM if bypasses[ONE] else Visibility.AGENT
+            assert effect.stores == (Visibility.WORKGROUP if near else far)
 
 
 @pytest.mark.parametrize(

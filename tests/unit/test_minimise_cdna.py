@@ -41,7 +41,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.caches import Caches, Reach
+from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.vocabulary import L2PerAgent, Ordering
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.mlir_dialects.cdna import (
@@ -135,7 +135,7 @@ def meets(scope: str) -> list[Step]:
 
 MEETS = meets("agent")
 GFX942 = Target()
-SCOPES = (Reach.AGENT, Reach.SYSTEM)
+SCOPES = (Visibility.AGENT, Visibility.SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -615,7 +615,7 @@ def test_storing_through_writes_nothing_back() -> None:
 def test_storing_half_through_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = store_through.convertible
 
-    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, StoreThrough]:
+    def convertible(code: CacheCode, reach: Visibility) -> dict[Operation, StoreThrough]:
         return dict(list(real(code, reach).items())[:1])
 
     def is_redundant(step: CacheStep, state: int) -> bool:
@@ -758,7 +758,7 @@ def ignore_reads_in_flight(patch: pytest.MonkeyPatch) -> None:
     """A write-back writes back what a flag's read in flight will acquire."""
     real = drop_write_backs.written_back
 
-    def written_back(reach: Reach, state: int, published: Published) -> int:
+    def written_back(reach: Visibility, state: int, published: Published) -> int:
         return real(reach, state & stores_of(DIRTY, DIRTY), published)
 
     patch.setattr(drop_write_backs, "written_back", written_back)

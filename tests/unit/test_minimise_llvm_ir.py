@@ -18,7 +18,7 @@ from campaigns import Share, first_of, shares
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.facts import are_write_backs_cumulative
 from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.vocabulary import Fact
@@ -275,7 +275,7 @@ def store_half_through(patch: pytest.MonkeyPatch) -> None:
     """One store goes through, and no write-back is taken to be needed."""
     real = store_through.convertible
 
-    def convertible(code: CacheCode, reach: Reach) -> dict[Operation, StoreThrough]:
+    def convertible(code: CacheCode, reach: Visibility) -> dict[Operation, StoreThrough]:
         return dict(list(real(code, reach).items())[:1])
 
     def is_redundant(step: CacheStep, state: int) -> bool:
@@ -784,7 +784,7 @@ def test_data_that_goes_through_is_no_flag(monkeypatch: pytest.MonkeyPatch) -> N
     assert "buffer_wbl2" not in lowered(*body, mate, taken_in, FLAG, stores="auto")
     real = llvm_ir_caches.LLVMIRCode.let_through
 
-    def let_through(code: llvm_ir_caches.LLVMIRCode, op: Operation, reach: Reach) -> None:
+    def let_through(code: llvm_ir_caches.LLVMIRCode, op: Operation, reach: Visibility) -> None:
         real(code, op, reach)
         op.attributes.pop(PLAIN, None)
 

@@ -16,7 +16,7 @@ from fencewright.checker.execute.counterexample import (
     Partner,
     placements_of,
 )
-from fencewright.lowering.cdna.chip import CacheMaintenance
+from fencewright.lowering.cdna.chip import BareInstruction
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of
 from fencewright.lowering.vocabulary import AddressSpace, Scope
@@ -187,8 +187,8 @@ def test_llvm_compiles_it_so(mode: Mode, scope: Scope) -> None:
 def test_what_invalidates_is_found_for_every_chip() -> None:
     chip = KNOWN_CHIPS["gfx1100"]
     assert invalidates_of(chip, Scope.AGENT, split=True) == (
-        CacheMaintenance("buffer_gl1_inv"),
-        CacheMaintenance("buffer_gl0_inv"),
+        BareInstruction("buffer_gl1_inv"),
+        BareInstruction("buffer_gl0_inv"),
     )
     gfx942 = invalidates_of(KNOWN_CHIPS["gfx942"], Scope.AGENT, split=False)
-    assert CacheMaintenance("buffer_inv", ("sc1",)) in gfx942
+    assert BareInstruction("buffer_inv", ("sc1",)) in gfx942

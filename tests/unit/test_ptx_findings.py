@@ -13,7 +13,7 @@ from test_ptx_reader import EXAMPLES, HEAD, lowered
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.nvidia.findings import find_problems
-from fencewright.checker.nvidia.guarantees import Lift
+from fencewright.checker.nvidia.guarantees import Guarantees
 from fencewright.checker.nvidia.proxies import ProxyAnalysis
 from fencewright.lowering.ptx.code.addresses import Overlap, Places, overlap
 from fencewright.lowering.ptx.code.text import PtxFunction, read_ptx
@@ -355,7 +355,7 @@ def test_scopes_of_our_own_arrivals_are_needed() -> None:
 
 def lift(body: str) -> list[str]:
     module = read_ptx(module_of(body), "k.ptx")
-    return [each.text for each in Lift(module.functions["k"]).lines()]
+    return [each.text for each in Guarantees(module.functions["k"]).lines()]
 
 
 @pytest.mark.parametrize(

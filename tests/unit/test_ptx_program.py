@@ -16,13 +16,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fencewright.checker.execute.nvidia import (
     Column,
-    Situation,
+    LaunchIndex,
     ToLocation,
     ToRegister,
     read_column,
 )
 from fencewright.checker.nvidia.findings import find_problems
-from fencewright.checker.nvidia.guarantees import Lift
+from fencewright.checker.nvidia.guarantees import Guarantees
 from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.mlir_dialects.litmus import KernelOp
 from fencewright.mlir_dialects.litmus import TestOp as LitmusTestOp
@@ -113,16 +113,16 @@ DECLARED = (
     ".shared .align 8 .b32 sm[4]; .shared .align 8 .b64 bar;\n"
     "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u32 %r1, [n];\n"
 )
-ALONE = Situation(Placement(0), 0, 1, 1)
+ALONE = LaunchIndex(Placement(0), 0, 1, 1)
 
 
-def column(body: str, situation: Situation = ALONE) -> Column:
+def column(body: str, situation: LaunchIndex = ALONE) -> Column:
     module = read_ptx(f"{HEAD}{DECLARED}{body}\nret;\n}}\n", "k.ptx")
     arguments = (ToLocation("x"), ToRegister("r0"), 5)
     return read_column(module, module.functions["k"], arguments, situation)
 
 
-def cells(body: str, situation: Situation = ALONE) -> list[str]:
+def cells(body: str, situation: LaunchIndex = ALONE) -> list[str]:
     found = column(body, situation).cells
     assert found[-2:] == ["goto done", "done:"]
     return found[:-2]
@@ -210,7 +210,7 @@ def test_cells(body: str, expected: list[str]) -> None:
 
 
 def test_a_thread_knows_its_place() -> None:
-    situation = Situation(Placement(3), 1, 2, 4, 1, (2, 3))
+    situation = LaunchIndex(Placement(3), 1, 2, 4, 1, (2, 3))
     text = "mov.u32 %r2, {}; st.u32 [%rd1], %r2;"
     for name, value in (
         ("%tid.x", 1),
@@ -368,7 +368,7 @@ def test_damaged_texts_are_read_or_refused() -> None:
             module = read_ptx(damaged(text, random), "k.ptx")
             for function in module.functions.values():
                 assert all(each.line for each in find_problems(module, function))
-                assert all(each.text for each in Lift(function).lines())
+                assert all(each.text for each in Guarantees(function).lines())
                 arguments = [ToLocation("x")] * len(function.parameters)
                 read_column(module, function, arguments, ALONE)
         except PtxError as problem:

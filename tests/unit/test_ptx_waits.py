@@ -12,7 +12,7 @@ from fencewright.checker.nvidia.waits import WaitAnalysis
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import ROWS
 from fencewright.lowering.ptx.code.text import read_ptx
-from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, TELLS
+from fencewright.lowering.ptx.completions import COMPLETIONS, MEETS, SIGNALS
 
 ERROR = [("async-unwaited", "error")]
 WARNING = [("async-unwaited", "warning")]
@@ -156,7 +156,7 @@ def test_rows_are_of_operations_that_there_are() -> None:
     for each in COMPLETIONS:
         named = each.operations | each.waits | each.all_waits | (each.conflicts or frozenset())
         assert named | {each.commit or "ld"} <= known
-    assert known >= TELLS | MEETS
+    assert known >= SIGNALS | MEETS
 
 
 def test_without_a_row_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

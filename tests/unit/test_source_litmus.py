@@ -37,7 +37,7 @@ from test_source_check import (
 
 from fencewright.checker.amd.accesses import Mode, OperationKind
 from fencewright.checker.amd.comparison.against_source import SourceFinding
-from fencewright.checker.amd.guarantees import lift_code
+from fencewright.checker.amd.guarantees import guarantees_of
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.execute.counterexample import (
     Counterexample,
@@ -187,7 +187,7 @@ def handed_on(code: Lines, mode: Mode) -> Counterexample:
     """The test for the claim that the last instruction tells of the load too early."""
     assembly = read_assembly(asm(code, mode.target), "k.s")
     code_found = code_of(flow_of(assembly.functions["k"]), mode)
-    lifted = lift_code(code_found, solve(code_found))
+    lifted = guarantees_of(code_found, solve(code_found))
     operations = [each for each in lifted.operations if each.line]
     first = next(each for each in operations if each.kind is OperationKind.LOAD)
     rule = Rule.CUMULATIVE_ACQUIRE

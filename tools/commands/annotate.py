@@ -63,10 +63,10 @@ def _ptx(content: bytes, file: str) -> AnnotatedCode:
 
 
 def _ptx_notes(module: "PtxFile") -> Iterator[Note]:
-    from fencewright.checker.nvidia.guarantees import Lift
+    from fencewright.checker.nvidia.guarantees import Guarantees
 
     for function in module.functions.values():
-        for each in Lift(function).lines():
+        for each in Guarantees(function).lines():
             text = each.text.rpartition(" -> ")[2]
             if "weak" not in text.split():
                 yield Note(each.instruction.line, NoteKind.PURPOSE, text)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from fencewright.checker.findings.registry import PAGES as RULE_PAGES
-from fencewright.lowering.cdna.chip import CacheMaintenance, Chip
+from fencewright.lowering.cdna.chip import BareInstruction, Chip
 from fencewright.lowering.cdna.chips import LOWERED_GENERATIONS, chips_of
 from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.cdna.generations.differences import DIFFERENCES, LlvmDifference
@@ -54,7 +54,7 @@ def _value(value: object) -> str:
     match value:
         case Illegal(reason=reason):
             return f"refused: {reason}"
-        case CacheMaintenance(mnemonic=mnemonic, modifiers=modifiers):
+        case BareInstruction(mnemonic=mnemonic, modifiers=modifiers):
             return f"`{' '.join((mnemonic, *modifiers))}`"
         case SkeletonStep():
             return value.value[0]

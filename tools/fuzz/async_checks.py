@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.passes import ModulePass
 
 from fencewright.lowering.sequence import Target
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.litmus.write_async import write
@@ -91,7 +91,7 @@ def setting_of(seed: int, program: AsyncProgram) -> AsyncSetting:
     return settings[seed % len(settings)]
 
 
-class AsyncVerdict(Word):
+class AsyncVerdict(FastStrEnum):
     """What checking a program found."""
 
     SOUND = "sound"

@@ -23,7 +23,7 @@ from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX95
 from fencewright.lowering.facts import are_write_backs_cumulative
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import has_clusters
-from fencewright.lowering.vocabulary import Fact, L2PerAgent, Word
+from fencewright.lowering.vocabulary import Fact, FastStrEnum, L2PerAgent
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.mlir_dialects.ptx import FenceOp
 from fencewright.passes.analysis.control_flow import successors, top_level
@@ -67,7 +67,7 @@ PROGRESS = Limits(states=1_500)
 """How far to look for executions that never end, on a machine that has many more states."""
 
 
-class LoweringRoute(Word):
+class LoweringRoute(FastStrEnum):
     """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
 
     ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
@@ -271,7 +271,7 @@ ELECTING = 2_000_000_000
 """The first seed whose program has a work-group that releases as a whole."""
 
 
-class CheckVerdict(Word):
+class CheckVerdict(FastStrEnum):
     """What checking a program on a setting found."""
 
     SOUND = "sound"

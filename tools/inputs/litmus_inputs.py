@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fencewright.passes.litmus.drop_instructions import DropInstructionsPass
     from fencewright.passes.litmus.programs import ReadOptions, TestCode
     from fencewright.passes.options import OptLevel
-    from fencewright.simulator.cdna.rows import Reading
+    from fencewright.simulator.cdna.rows import Interpretation
 
 NAME = "fence-sim"
 
@@ -72,7 +72,7 @@ class Lowering:
     opt_level: "OptLevel | None" = None
     takes_columns: bool = False
     facts: tuple[str, ...] = ()
-    readings: "frozenset[Reading] | None" = None
+    readings: "frozenset[Interpretation] | None" = None
 
     @property
     def model(self) -> str:
@@ -482,24 +482,24 @@ def _features(chip: str | None, mattr: str) -> tuple[str, ...]:
     return (TGSPLIT,) if is_split else ()
 
 
-def _readings(arguments: Namespace) -> "frozenset[Reading] | None":
+def _readings(arguments: Namespace) -> "frozenset[Interpretation] | None":
     """What ``--readings`` asks for; None where it is not given. Raises :class:`ToolError`."""
     if arguments.readings is None:
         return None
-    from fencewright.simulator.cdna.rows import EVERY_READING, Reading, left_open
+    from fencewright.simulator.cdna.rows import EVERY_READING, Interpretation, left_open
 
     if arguments.mcpu is not None and not left_open(arguments.mcpu):
         raise error(
             f"--readings has no effect: the machine of {arguments.mcpu} leaves none open", NAME
         )
-    sets = {"every": EVERY_READING, "none": frozenset[Reading]()}
+    sets = {"every": EVERY_READING, "none": frozenset[Interpretation]()}
     if arguments.readings in sets:
         return sets[arguments.readings]
     names = arguments.readings.split(",")
-    if unknown := [each for each in names if each not in set(Reading)]:
-        known = ", ".join((*sets, *Reading))
+    if unknown := [each for each in names if each not in set(Interpretation)]:
+        known = ", ".join((*sets, *Interpretation))
         raise error(f"unknown reading '{unknown[0]}' in --readings; known: {known}", NAME)
-    readings = frozenset(map(Reading, names))
+    readings = frozenset(map(Interpretation, names))
     if arguments.mcpu is not None and (closed := readings - left_open(arguments.mcpu)):
         known = ", ".join((*sets, *sorted(left_open(arguments.mcpu))))
         reason = f"the documents of {arguments.mcpu} do not leave '{min(closed)}' open"

@@ -14,7 +14,7 @@ from fencewright.tools.diagnostics import Diagnostic, ToolError, error, read_byt
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 
 if TYPE_CHECKING:
-    from fencewright.checker.execute.nvidia import Argument, Column, Situation
+    from fencewright.checker.execute.nvidia import Argument, Column, LaunchIndex
     from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.mlir_dialects.litmus import TestOp
     from fencewright.passes.litmus.programs import TestCode
@@ -129,8 +129,8 @@ def _place(code: "TestCode", number: int) -> str:
     return f"@cta {place.workgroup},{cluster}gpu {place.agent}"
 
 
-def _situations(code: "TestCode") -> "Iterator[Situation]":
-    from fencewright.checker.execute.nvidia import Situation
+def _situations(code: "TestCode") -> "Iterator[LaunchIndex]":
+    from fencewright.checker.execute.nvidia import LaunchIndex
 
     places = [each.thread.placement.resolve(each.number) for each in code.threads]
     groups = sorted({each.workgroup for each in places})
@@ -140,7 +140,7 @@ def _situations(code: "TestCode") -> "Iterator[Situation]":
         if code.test.is_placed_in_clusters:
             cluster = {each.workgroup for each in places if each.cluster == place.cluster}
         ranks = tuple(sorted(cluster))
-        yield Situation(
+        yield LaunchIndex(
             place, mine.index(number), len(mine), len(groups), ranks.index(place.workgroup), ranks
         )
 

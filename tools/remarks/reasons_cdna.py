@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.caches import AccessKind, Reach, access_effect
+from fencewright.lowering.cdna.caches import AccessKind, Visibility, access_effect
 from fencewright.lowering.cdna.chips import chips_of
 from fencewright.lowering.cdna.performance.costs import write_back_time
 from fencewright.lowering.facts import CACHE_CLAMPS, CacheClamp, are_write_backs_cumulative
@@ -92,7 +92,7 @@ def _stays(gone: Set[Operation], each: CacheStep) -> bool:
     return each.meaning.writes_back is not None and each.op not in gone
 
 
-def _dirties(published: drop_write_backs.Published, reach: Reach) -> Judge[CacheStep]:
+def _dirties(published: drop_write_backs.Published, reach: Visibility) -> Judge[CacheStep]:
     """What by itself leaves something to write back; none: it was there before."""
     clean = drop_write_backs.stores_of(drop_write_backs.DONE, drop_write_backs.DONE)
 
@@ -148,7 +148,7 @@ def elected(module: ModuleOp, following: ModulePass) -> Reason:
     for code in codes_in(module):
         if code.waves == 1 and len(code.entries) == 1:
             continue
-        for reach in (Reach.AGENT, Reach.SYSTEM):
+        for reach in (Visibility.AGENT, Visibility.SYSTEM):
             found = elect_release.tried(code, reach)
             if found is None:
                 continue
@@ -168,9 +168,9 @@ def _elected(found: elect_release.Moved, code: CacheCode) -> Parts:
     return (f"{why}: ", *at(found.refused.because_of, "Because"))
 
 
-def _needless_if(dirty: CacheStep | None, reach: Reach) -> Parts:
+def _needless_if(dirty: CacheStep | None, reach: Visibility) -> Parts:
     """The facts or policies with which there would be nothing to write back."""
-    if reach is not Reach.AGENT:
+    if reach is not Visibility.AGENT:
         return ()
     is_store = dirty is not None and dirty.meaning.stores is not None
     return (_ONE_L2, _THROUGH) if is_store else (_ONE_L2,)

@@ -4,10 +4,10 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class NoteKind(Word):
+class NoteKind(FastStrEnum):
     """What a note says: what an instruction is for, that it can go, or what is wrong."""
 
     PURPOSE = "purpose"

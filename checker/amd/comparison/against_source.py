@@ -14,10 +14,10 @@ from fencewright.checker.amd.comparison.paths import between, can_hold
 from fencewright.checker.amd.guarantees import (
     LiftedFunction,
     Place,
-    late_bits,
-    lift_code,
-    older_bits,
+    guarantees_of,
+    pending_bits,
     pending_peer_invalidates,
+    stale_bits,
 )
 from fencewright.checker.amd.state import code_of, solve, wait_for_loads, wait_for_stores
 from fencewright.checker.findings.finding import Finding, Level, Rule
@@ -29,7 +29,7 @@ from fencewright.checker.source.program import (
     SourceKind,
     SourceOperation,
 )
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of, write_backs_of
@@ -121,7 +121,7 @@ def compare(
         if step.instruction.line in alignment.candidates
     )
     code = code_of(flow, mode, data)
-    lifted = lift_code(code, solve(code))
+    lifted = guarantees_of(code, solve(code))
     findings = _Comparer(source, lifted, alignment).findings()
     return Comparison(source.name, alignment, tuple(findings), lifted)
 
@@ -254,7 +254,7 @@ class _Comparer:
         place = self.lifted.places[later.code.number]
         bits = 0
         for scope in self.scopes:
-            bits |= self.lifted.late_bits(later.code, scope, hardest=True)
+            bits |= self.lifted.pending_bits(later.code, scope, hardest=True)
         flight = place.flight
         if order is Order.ACQUIRE:
             bits &= flight  # What was read, whatever has become of what was written.
@@ -269,7 +269,7 @@ class _Comparer:
                 wide: Scope = scope,
                 hardest: bool = is_hard,
             ) -> bool:
-                found = late_bits(code, at, later.code, wide, hardest=hardest)
+                found = pending_bits(code, at, later.code, wide, hardest=hardest)
                 return bool(found & first.code.bit)
 
             if not is_late(place) or not can_hold(code, earlier.code, later.code, is_late):
@@ -288,7 +288,7 @@ class _Comparer:
         code, place = self.lifted.code, self.lifted.places[later.code.number]
         bits = 0
         for scope in self.scopes:
-            bits |= older_bits(code, place, later.code, scope)
+            bits |= stale_bits(code, place, later.code, scope)
         is_scalar = later.code.kind is _O.SCALAR_LOAD
         rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
         for earlier, scope in self._owed(
@@ -296,7 +296,7 @@ class _Comparer:
         ):
 
             def is_old(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
-                return bool(older_bits(code, at, later.code, wide) & first.code.bit)
+                return bool(stale_bits(code, at, later.code, wide) & first.code.bit)
 
             if is_old(place) and can_hold(code, earlier.code, later.code, is_old):
                 said = f"does not keep the {later} from reading what is older at {scope}"
@@ -402,7 +402,9 @@ class _Comparer:
 
     # What would provide it
 
-    def _release_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope, reach: Reach) -> str:
+    def _release_lacks(
+        self, earlier: _Aligned, later: _Aligned, scope: Scope, reach: Visibility
+    ) -> str:
         operation, mode = earlier.code, self.lifted.mode
         fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
         for each in between(self.lifted.code, operation, later.code):

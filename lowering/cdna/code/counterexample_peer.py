@@ -8,7 +8,7 @@ Memory Model GFX12, as llc-22 -O0 has it for gfx1200.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fencewright.lowering.cdna.chip import CacheMaintenance, Code
+from fencewright.lowering.cdna.chip import BareInstruction, Code
 from fencewright.lowering.cdna.chips import ChipRow, Generation
 from fencewright.lowering.cdna.generations.common import load_chip
 from fencewright.lowering.table import Table, row
@@ -167,7 +167,7 @@ def invalidates_of(chip: ChipRow, scope: Scope, *, split: bool) -> Code:
     if chip.lowered:
         return load_chip(chip.name).invalidate[scope, split].value
     steps = INVALIDATES[chip.generation, scope, split].value
-    return tuple(CacheMaintenance(each.mnemonic, each.bits) for each in steps)
+    return tuple(BareInstruction(each.mnemonic, each.bits) for each in steps)
 
 
 def write_backs_of(chip: ChipRow, scope: Scope, l2_per_agent: L2PerAgent, *, split: bool) -> Code:
@@ -175,7 +175,7 @@ def write_backs_of(chip: ChipRow, scope: Scope, l2_per_agent: L2PerAgent, *, spl
     if chip.lowered:
         return load_chip(chip.name).write_back[scope, split, l2_per_agent, None].value
     steps = WRITE_BACKS[chip.generation, scope].value
-    return tuple(CacheMaintenance(each.mnemonic, each.bits) for each in steps)
+    return tuple(BareInstruction(each.mnemonic, each.bits) for each in steps)
 
 
 def partner_steps(

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from fencewright.lowering.cdna.chip import (
     SPACES,
-    CacheMaintenance,
+    BareInstruction,
     Chip,
     Code,
     Covers,
@@ -200,7 +200,7 @@ def load_chip(name: str) -> Chip:
 @cache
 def wait_after(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> WaitCounts:
     """What the chip's rows wait for right after cache maintenance, for it to be done."""
-    instruction, rows = CacheMaintenance(mnemonic, modifiers), load_chip(chip)
+    instruction, rows = BareInstruction(mnemonic, modifiers), load_chip(chip)
     for each in (*rows.invalidate.rows, *rows.write_back.rows):
         for step, following in pairwise(each.value):
             if step == instruction and isinstance(following, WaitCounts):

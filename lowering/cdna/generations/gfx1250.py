@@ -6,7 +6,7 @@ passed. By default sequences are sufficient on both readings of the manual that
 ``simulator/cdna`` executes, so that a release to the cluster writes back.
 """
 
-from fencewright.lowering.cdna.chip import CacheMaintenance, Covers, Hint
+from fencewright.lowering.cdna.chip import BareInstruction, Covers, Hint
 from fencewright.lowering.cdna.counters.waits import split
 from fencewright.lowering.cdna.generations.common import NARROW
 from fencewright.lowering.sequence import WaitCounts
@@ -61,8 +61,8 @@ FENCE_ROWS = (
         "of LDS too, it writes back: so it waits first", compat=None),
 )  # fmt: skip
 
-_WB = {scope: CacheMaintenance("global_wb", (bits,)) for scope, bits in _SCOPES.items()}
-_INV = {scope: CacheMaintenance("global_inv", (bits,)) for scope, bits in _SCOPES.items()}
+_WB = {scope: BareInstruction("global_wb", (bits,)) for scope, bits in _SCOPES.items()}
+_INV = {scope: BareInstruction("global_inv", (bits,)) for scope, bits in _SCOPES.items()}
 
 WRITE_BACK_ROWS = (
     row((), f"{_MODEL}: the work-group shares one WGP$", scope=_BY_WAVE),
@@ -155,14 +155,14 @@ RETURNING_ROWS = (
 )
 
 _BARRIERS = "LLVM 24 AMDGPUExecutionSynchronization"
-_JOIN = (CacheMaintenance("s_barrier_signal", ("-1",)), CacheMaintenance("s_barrier_wait", ("-1",)))
+_JOIN = (BareInstruction("s_barrier_signal", ("-1",)), BareInstruction("s_barrier_wait", ("-1",)))
 _MEET = (
-    CacheMaintenance("s_barrier_signal_isfirst", ("-1",)),
+    BareInstruction("s_barrier_signal_isfirst", ("-1",)),
     WaitCounts(kmcnt=0),
-    CacheMaintenance("s_barrier_wait", ("-1",)),
-    CacheMaintenance("s_cbranch_scc0", ("1",)),
-    CacheMaintenance("s_barrier_signal", ("-3",)),
-    CacheMaintenance("s_barrier_wait", ("-3",)),
+    BareInstruction("s_barrier_wait", ("-1",)),
+    BareInstruction("s_cbranch_scc0", ("1",)),
+    BareInstruction("s_barrier_signal", ("-3",)),
+    BareInstruction("s_barrier_wait", ("-3",)),
 )
 
 BARRIERS = (

@@ -1,6 +1,6 @@
 """gfx908 (MI100): one L2 per agent without any maintenance instruction, no tgsplit."""
 
-from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
+from fencewright.lowering.cdna.chip import VOLATILE, BareInstruction, Hint
 from fencewright.lowering.cdna.generations.common import (
     BARRIER_ROWS,
     LDS,
@@ -23,7 +23,7 @@ WRITE_BACK_ROWS = (
 
 INVALIDATE_ROWS = (
     row((), f"{_MODEL}: the work-group shares one L1", scope=(*NARROW, Scope.WORKGROUP)),
-    row((CacheMaintenance("buffer_wbinvl1_vol"),), f"{_MODEL}: L1", scope=WIDE),
+    row((BareInstruction("buffer_wbinvl1_vol"),), f"{_MODEL}: L1", scope=WIDE),
 )
 
 POLICY_ROWS = (
@@ -49,7 +49,7 @@ RETURNING_ROWS = (
 BARRIERS = (
     *BARRIER_ROWS,
     row(
-        (MEMORY | LDS, CacheMaintenance("s_barrier")),
+        (MEMORY | LDS, BareInstruction("s_barrier")),
         "LLVM SIInsertWaitcnts: without a back-off barrier nothing may be outstanding",
         scope=Scope.WORKGROUP,
     ),

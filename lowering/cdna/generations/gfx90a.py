@@ -1,6 +1,6 @@
 """gfx90a (MI200): one L2 per agent, glc bypasses L1, L2 maintenance at system scope only."""
 
-from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
+from fencewright.lowering.cdna.chip import VOLATILE, BareInstruction, Hint
 from fencewright.lowering.cdna.generations.common import (
     AGENT,
     BARRIER_ROWS,
@@ -15,13 +15,13 @@ _MODEL = "LLVM AMDGPUUsage, Memory Model GFX90A"
 _ISA = "MI200 ISA, vector memory"
 _RMW = (Operation.ATOMIC_RMW, Operation.CMPXCHG)
 _ACCESS = (Operation.LOAD, Operation.STORE)
-_INV_L1 = CacheMaintenance("buffer_wbinvl1_vol")
-_INV_L2 = CacheMaintenance("buffer_invl2")
+_INV_L1 = BareInstruction("buffer_wbinvl1_vol")
+_INV_L2 = BareInstruction("buffer_invl2")
 
 WRITE_BACK_ROWS = (
     row((), f"{_MODEL}: the agent has one L2",
         scope=(*NARROW, Scope.WORKGROUP, *AGENT)),
-    row((CacheMaintenance("buffer_wbl2"),), f"{_MODEL}: dirty L2 lines to memory", scope=Scope.SYSTEM),
+    row((BareInstruction("buffer_wbl2"),), f"{_MODEL}: dirty L2 lines to memory", scope=Scope.SYSTEM),
 )  # fmt: skip
 
 INVALIDATE_ROWS = (
@@ -59,5 +59,5 @@ RETURNING_ROWS = (
 
 BARRIERS = (
     *BARRIER_ROWS,
-    row((CacheMaintenance("s_barrier"),), "MI200 ISA, s_barrier", scope=Scope.WORKGROUP),
+    row((BareInstruction("s_barrier"),), "MI200 ISA, s_barrier", scope=Scope.WORKGROUP),
 )

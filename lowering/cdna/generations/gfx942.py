@@ -1,6 +1,6 @@
 """gfx942 (MI300): an L2 per XCD, scope bits sc0 and sc1 on every access and cache operation."""
 
-from fencewright.lowering.cdna.chip import VOLATILE, CacheMaintenance, Hint
+from fencewright.lowering.cdna.chip import VOLATILE, BareInstruction, Hint
 from fencewright.lowering.cdna.generations.common import AGENT, BARRIER_ROWS, NARROW
 from fencewright.lowering.table import row
 from fencewright.lowering.vocabulary import Compat, L2PerAgent, Operation, Scope
@@ -13,24 +13,24 @@ _ACCESS = (Operation.LOAD, Operation.STORE)
 
 WRITE_BACK_ROWS = (
     row((), f"{_MODEL}: the work-group shares one L2", scope=(*NARROW, Scope.WORKGROUP)),
-    row((CacheMaintenance("buffer_wbl2", ("sc1",)),), f"{_MAINTENANCE}: dirty lines of all the agent's L2s",
+    row((BareInstruction("buffer_wbl2", ("sc1",)),), f"{_MAINTENANCE}: dirty lines of all the agent's L2s",
         scope=AGENT, l2_per_agent=L2PerAgent.MANY),
     row((), f"{_MAINTENANCE}: does nothing where the agent has one L2",
         scope=AGENT, l2_per_agent=L2PerAgent.ONE, compat=None),
-    row((CacheMaintenance("buffer_wbl2", ("sc1",)),), f"{_MODEL}: LLVM knows no partition mode",
+    row((BareInstruction("buffer_wbl2", ("sc1",)),), f"{_MODEL}: LLVM knows no partition mode",
         scope=AGENT, l2_per_agent=L2PerAgent.ONE, compat=Compat.LLVM),
-    row((CacheMaintenance("buffer_wbl2", ("sc0", "sc1")),), f"{_MAINTENANCE}: dirty L2 lines to memory",
+    row((BareInstruction("buffer_wbl2", ("sc0", "sc1")),), f"{_MAINTENANCE}: dirty L2 lines to memory",
         scope=Scope.SYSTEM),
 )  # fmt: skip
 
 INVALIDATE_ROWS = (
     row((), f"{_MODEL}: one wave reads what it wrote", scope=NARROW),
     row((), f"{_MODEL}: the work-group shares one L1", scope=Scope.WORKGROUP, tgsplit=False),
-    row((CacheMaintenance("buffer_inv", ("sc0",)),), f"{_MAINTENANCE}: L1, tgsplit only",
+    row((BareInstruction("buffer_inv", ("sc0",)),), f"{_MAINTENANCE}: L1, tgsplit only",
         scope=Scope.WORKGROUP, tgsplit=True),
-    row((CacheMaintenance("buffer_inv", ("sc1",)),), f"{_MAINTENANCE}: L1, and nonlocal L2 lines",
+    row((BareInstruction("buffer_inv", ("sc1",)),), f"{_MAINTENANCE}: L1, and nonlocal L2 lines",
         scope=AGENT),
-    row((CacheMaintenance("buffer_inv", ("sc0", "sc1")),), f"{_MAINTENANCE}: L1 and nonlocal L2 lines",
+    row((BareInstruction("buffer_inv", ("sc0", "sc1")),), f"{_MAINTENANCE}: L1 and nonlocal L2 lines",
         scope=Scope.SYSTEM),
 )  # fmt: skip
 
@@ -56,5 +56,5 @@ RETURNING_ROWS = (
 
 BARRIERS = (
     *BARRIER_ROWS,
-    row((CacheMaintenance("s_barrier"),), "MI300 ISA 4.3, s_barrier", scope=Scope.WORKGROUP),
+    row((BareInstruction("s_barrier"),), "MI300 ISA 4.3, s_barrier", scope=Scope.WORKGROUP),
 )

@@ -12,7 +12,7 @@ from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Generati
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal, Row, Table, row
-from fencewright.lowering.vocabulary import L2PerAgent, Word
+from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
 
 LANES = 64
 """Lanes of a wave."""
@@ -24,7 +24,7 @@ Lanes = tuple[int, ...]
 Phases = tuple[Lanes, ...]
 
 
-class CdnaMemoryOperation(Word):
+class CdnaMemoryOperation(FastStrEnum):
     """What an instruction does to memory."""
 
     LOAD = "load"

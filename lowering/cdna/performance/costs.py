@@ -11,7 +11,7 @@ from fencewright.lowering.cdna.caches import (
     AccessKind,
     Caches,
     Effect,
-    Reach,
+    Visibility,
     access_effect,
     maintenance_effect,
 )
@@ -23,10 +23,10 @@ from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.evidence import Figure
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
 from fencewright.lowering.table import Table, row
-from fencewright.lowering.vocabulary import AddressSpace, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 
-class Work(Word):
+class Work(FastStrEnum):
     """What an instruction makes the hardware do; its value is how the documentation calls it."""
 
     NONE = "nothing outside the wave"
@@ -196,7 +196,7 @@ _NEAR = frozenset({Counter.LGKMCNT, Counter.DSCNT, Counter.KMCNT, Counter.XCNT})
 
 def _maintenance(effect: Effect) -> Work:
     if effect.writes_back is not None:
-        at_system = effect.writes_back is Reach.SYSTEM
+        at_system = effect.writes_back is Visibility.SYSTEM
         return Work.WRITE_BACK_TO_SYSTEM if at_system else Work.WRITE_BACK
     if not effect.invalidates:
         return Work.NONE
@@ -207,7 +207,7 @@ def _maintenance(effect: Effect) -> Work:
 
 def _access(chip: str, access: AccessKind, bits: tuple[str, ...]) -> Work:
     effect = access_effect(chip, access, bits)
-    at_system = effect.stores is Reach.SYSTEM
+    at_system = effect.stores is Visibility.SYSTEM
     if access is AccessKind.ATOMIC:
         return Work.ATOMIC_AT_SYSTEM if at_system else Work.ATOMIC
     if effect == access_effect(chip, access, ()):

@@ -6,10 +6,10 @@ Rows, each with its source. What is None in a row is not known publicly.
 from dataclasses import dataclass
 
 from fencewright.lowering.evidence import Figure, documented, inferred, measured
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 
-class PartitionMode(Word):
+class PartitionMode(FastStrEnum):
     """How the XCDs of a device are divided among agents."""
 
     SPX = "SPX"

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 from fencewright.lowering.evidence import Evidence
-from fencewright.lowering.vocabulary import AddressSpace, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 
-class CallKind(Word):
+class CallKind(FastStrEnum):
     """What a call is to other threads.
 
     ``NOTHING``: nothing that they could notice. ``WAIT``: it completes what its own thread has

@@ -15,10 +15,10 @@ from types import MappingProxyType
 
 from fencewright.lowering.code.effects import Access, Effects, Kind, Proxy
 from fencewright.lowering.ptx.code.forms import SLOTS, Fit, fit
-from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, RmwKind, Scope
 
 
-class OperandRole(Word):
+class OperandRole(FastStrEnum):
     """What an instruction does with an operand: an address is in brackets, or in a register."""
 
     DEFINE = "d"

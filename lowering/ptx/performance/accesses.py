@@ -12,7 +12,7 @@ from fencewright.lowering.cache_policy import Lookup
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.ptx.chip import CHIPS
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 LANES = 32
 """Lanes of a warp."""
@@ -41,7 +41,7 @@ TAG_BANK_BITS = 26
 """Addresses that differ in higher bits have not been measured."""
 
 
-class AddressRule(Word):
+class AddressRule(FastStrEnum):
     """The rules that take the lanes' addresses to what hardware counts."""
 
     REQUEST = "request"

@@ -18,7 +18,7 @@ from fencewright.lowering.ptx.text import read_line as read_line
 from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.table import TableError
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 
 _H200 = 90
 """The number of the chips that the measurements hold for: an H200 is sm_90 and sm_90a."""
@@ -26,7 +26,7 @@ _H200 = 90
 MEASURED_HOW = "measured on an H200 (CUDA 13.0), cycles of one lane group in a loop of 1000"
 
 
-class Basis(Word):
+class Basis(FastStrEnum):
     """Where an amount comes from."""
 
     MEASURED = "measured"

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.code import dataflow
 from fencewright.passes.analysis.caches import (
     VMCNT,
@@ -59,7 +59,7 @@ StoreStates: TypeAlias = int
 _SYSTEM, _READING = 2, 4
 _ISSUED, _DIRTY = 0b0101, 0b1010
 _LEVELS = _ISSUED | _DIRTY
-_COVERED = {Reach.WORKGROUP: 0b0000, Reach.AGENT: 0b0011, Reach.SYSTEM: 0b1111}
+_COVERED = {Visibility.WORKGROUP: 0b0000, Visibility.AGENT: 0b0011, Visibility.SYSTEM: 0b1111}
 """The levels that a write-back changes, by its reach."""
 
 
@@ -72,9 +72,9 @@ def stores_of(agent: int, system: int, reading: int = 0) -> StoreStates:
     return agent | system << _SYSTEM | reading << _READING
 
 
-def level(state: StoreStates, reach: Reach) -> int:
+def level(state: StoreStates, reach: Visibility) -> int:
     """The level of one scope."""
-    return (state if reach is Reach.AGENT else state >> _SYSTEM) & DIRTY
+    return (state if reach is Visibility.AGENT else state >> _SYSTEM) & DIRTY
 
 
 AT_ENTRY = stores_of(DONE, DIRTY)
@@ -187,19 +187,19 @@ def after(meaning: Meaning, state: StoreStates, published: Published) -> StoreSt
     return state
 
 
-def stored(reach: Reach) -> StoreStates:
+def stored(reach: Visibility) -> StoreStates:
     """What a store that gets so far leaves to be made available."""
     return _STORED[reach]
 
 
 _STORED = {
-    Reach.WORKGROUP: stores_of(DIRTY, DIRTY),
-    Reach.AGENT: stores_of(ISSUED, DIRTY),
-    Reach.SYSTEM: stores_of(ISSUED, ISSUED),
+    Visibility.WORKGROUP: stores_of(DIRTY, DIRTY),
+    Visibility.AGENT: stores_of(ISSUED, DIRTY),
+    Visibility.SYSTEM: stores_of(ISSUED, ISSUED),
 }
 
 
-def written_back(reach: Reach, state: StoreStates, published: Published) -> StoreStates:
+def written_back(reach: Visibility, state: StoreStates, published: Published) -> StoreStates:
     """What is dirty is now in flight, except what a flag's read in flight may have acquired."""
     clean = issued(reach, state)
     if not is_reading(state):
@@ -208,7 +208,7 @@ def written_back(reach: Reach, state: StoreStates, published: Published) -> Stor
     return clean | (published.flag | AT_ENTRY) & (dirty | dirty >> 1)
 
 
-def issued(reach: Reach, state: StoreStates) -> StoreStates:
+def issued(reach: Visibility, state: StoreStates) -> StoreStates:
     """With nothing dirty that a write-back of a reach covers."""
     return state & ~(_DIRTY & _COVERED[reach])
 

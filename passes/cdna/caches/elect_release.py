@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, is_release_wait
@@ -32,7 +32,9 @@ class ElectReleasePass(CachePass):
     name = "elect-release"
 
     def run(self, code: CacheCode) -> None:
-        for reach in sorted({cast(Reach, step.meaning.writes_back) for step in code.write_backs}):
+        for reach in sorted(
+            {cast(Visibility, step.meaning.writes_back) for step in code.write_backs}
+        ):
             for moved in elections(code, reach):
                 moved.apply(code)
 
@@ -106,7 +108,7 @@ def _by_target(edges: Sequence[Place]) -> Mapping[Block, list[tuple[Block, int]]
     return found
 
 
-def elections(code: CacheCode, reach: Reach) -> Iterator[Moved]:
+def elections(code: CacheCode, reach: Visibility) -> Iterator[Moved]:
     """What can be moved: all write-backs of a reach or, if not, each by itself after the others."""
     together = tried(code, reach)
     if together is None:
@@ -124,7 +126,7 @@ _FEW = 8
 """Up to how many write-backs each is tried by itself."""
 
 
-def tried(code: CacheCode, reach: Reach, only: Operation | None = None) -> Moved | None:
+def tried(code: CacheCode, reach: Visibility, only: Operation | None = None) -> Moved | None:
     """What becomes of the write-backs of one reach, or of one of them; None if none can move."""
     steps = code.steps
     if not any(step.meaning.is_barrier for block in code.blocks for step in steps[block]):
@@ -166,7 +168,7 @@ class Needs:
 class Paths:
     """The paths of one work-group's code, for write-backs of one reach."""
 
-    def __init__(self, code: CacheCode, reach: Reach):
+    def __init__(self, code: CacheCode, reach: Visibility):
         self.code = code
         self.steps = code.steps
         self.reach = reach

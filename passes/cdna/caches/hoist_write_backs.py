@@ -6,7 +6,7 @@ from typing import cast
 
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.code.dataflow import visit
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning
@@ -80,7 +80,7 @@ class WriteBackPoint:
 
 def places(code: CacheCode) -> Iterator[WriteBackPoint]:
     """The earliest places for the write-backs of a work-group, where they are not there already."""
-    for reach in sorted({cast(Reach, step.meaning.writes_back) for step in code.write_backs}):
+    for reach in sorted({cast(Visibility, step.meaning.writes_back) for step in code.write_backs}):
         for place in Hoisting(code, reach).places():
             if place.is_earlier(code):
                 yield place
@@ -94,7 +94,7 @@ class Hoisting:
     on every path, and that it could be put before.
     """
 
-    def __init__(self, code: CacheCode, reach: Reach):
+    def __init__(self, code: CacheCode, reach: Visibility):
         self.code = code
         self.steps = code.steps
         solution = code.known(solve)
@@ -200,6 +200,6 @@ class Hoisting:
                 yield WriteBackPoint(comes, block, None)
 
 
-def dirties(meaning: Meaning, state: StoreStates, published: Published, reach: Reach) -> bool:
+def dirties(meaning: Meaning, state: StoreStates, published: Published, reach: Visibility) -> bool:
     """Whether after an operation something may be dirty that was not before it."""
     return level(after(meaning, issued(reach, state), published), reach) == DIRTY

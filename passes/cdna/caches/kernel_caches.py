@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.cdna.caches import AccessKind, Effect, Reach, access_effect
+from fencewright.lowering.cdna.caches import AccessKind, Effect, Visibility, access_effect
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.generations.common import wait_after
 from fencewright.lowering.cdna.instructions import Kind, instruction
@@ -69,7 +69,7 @@ _COPIES: Mapping[Kind, AccessKind] = MappingProxyType(
 
 _COPYING = frozenset({AsyncOp, TensorOp})
 _READ = frozenset({*ACCESS_KIND, *_COPYING, AsyncWaitOp, CacheOp, WaitOp, BarrierOp})
-_BITS = {Reach.AGENT: ("sc1",), Reach.SYSTEM: ("sc0", "sc1")}
+_BITS = {Visibility.AGENT: ("sc1",), Visibility.SYSTEM: ("sc0", "sc1")}
 
 
 def kernel_codes(module: ModuleOp) -> "Iterator[KernelCode]":
@@ -126,7 +126,7 @@ class KernelCode(CacheCode):
                 steps.append(CacheStep(op, meaning))
         return steps
 
-    def through(self, op: Operation, reach: Reach) -> StoreThrough | None:
+    def through(self, op: Operation, reach: Visibility) -> StoreThrough | None:
         if not isinstance(op, StoreOp) or op.row.space not in IN_MEMORY:
             return None
         now, then = modifiers_of(op), _wanted(op, reach)
@@ -163,7 +163,7 @@ class KernelCode(CacheCode):
             wait = WaitOp.of(counts, made.phase, made.source)
             block_of(made).insert_op_after(wait, made)
 
-    def let_through(self, op: Operation, reach: Reach) -> None:
+    def let_through(self, op: Operation, reach: Visibility) -> None:
         assert isinstance(op, StoreOp)
         wanted = _wanted(op, reach)
         if not is_atomic(op):
@@ -171,11 +171,11 @@ class KernelCode(CacheCode):
         op.properties["modifiers"] = ArrayAttr([StringAttr(bit) for bit in wanted])
 
 
-def _wanted(op: StoreOp, reach: Reach) -> tuple[str, ...]:
+def _wanted(op: StoreOp, reach: Visibility) -> tuple[str, ...]:
     return (*_BITS[reach], *[bit for bit in modifiers_of(op) if bit in HINTS])
 
 
-def _stores(chip: str, modifiers: tuple[str, ...]) -> Reach:
+def _stores(chip: str, modifiers: tuple[str, ...]) -> Visibility:
     reach = access_effect(chip, AccessKind.STORE, modifiers).stores
     assert reach is not None
     return reach

@@ -6,13 +6,13 @@ from typing import Literal, cast
 
 from xdsl.ir import Operation
 
-from fencewright.lowering.cdna.caches import Reach
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import CacheCode, StoreThrough
 from fencewright.passes.analysis.control_flow import block_of
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
-_REACH = {"agent": Reach.AGENT, "system": Reach.SYSTEM}
+_REACH = {"agent": Visibility.AGENT, "system": Visibility.SYSTEM}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class StoreThroughPass(CachePass):
                 code.store_through(store, reach)
 
 
-def convertible(code: CacheCode, reach: Reach) -> dict[Operation, StoreThrough]:
+def convertible(code: CacheCode, reach: Visibility) -> dict[Operation, StoreThrough]:
     """The stores that can be taken further than they get, and how they are then."""
     found: dict[Operation, StoreThrough] = {}
     steps = code.steps

@@ -26,7 +26,7 @@ from fencewright.lowering.ptx.performance.accesses import (
     AddressRule,
 )
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.lowering.vocabulary import AddressSpace, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 from fencewright.simulator.execution.addresses import SHARED_WINDOW, Addresses
 from fencewright.simulator.execution.lanes import (
     LaneFlags,
@@ -40,7 +40,7 @@ from fencewright.simulator.execution.lanes import (
 )
 
 
-class PtxMemoryOperation(Word):
+class PtxMemoryOperation(FastStrEnum):
     """What an instruction does; its value is how the counters call it."""
 
     LOAD = "ld"
@@ -50,7 +50,7 @@ class PtxMemoryOperation(Word):
     COPY = "ldgsts_cache_access"
 
 
-class PtxSpace(Word):
+class PtxSpace(FastStrEnum):
     """The memory that an instruction names; GENERIC: each lane's address says which."""
 
     GLOBAL = "global"

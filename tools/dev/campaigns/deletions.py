@@ -21,12 +21,12 @@ from fencewright.lowering.cdna.code.text import (
     Function,
     read_assembly,
 )
-from fencewright.lowering.vocabulary import Scope, Word
+from fencewright.lowering.vocabulary import FastStrEnum, Scope
 from fencewright.tools.diagnostics import run_tool
 from fencewright.tools.reports.markdown import markdown_table
 
 
-class Deleted(Word):
+class Deleted(FastStrEnum):
     """What is deleted."""
 
     WAIT = "wait"
@@ -37,7 +37,7 @@ class Deleted(Word):
     ORDERING = "ordering"
 
 
-class Noticed(Word):
+class Noticed(FastStrEnum):
     """How it is noticed, the surest first."""
 
     HAZARD = "hazard"

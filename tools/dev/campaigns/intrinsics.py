@@ -19,14 +19,14 @@ from typing import Any
 
 from fencewright.lowering.llvm.intrinsics.lookup import row_of
 from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 TARGETS = ("amdgcn", "nvvm")
 """The targets whose intrinsics have to have rows; of LLVM's own, some have."""
 
 
-class Claim(Word):
+class Claim(FastStrEnum):
     """What the memory attributes of a declaration say that a call does."""
 
     NOTHING = "nothing"

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.core.work.time_limit import TooLong, limited
 from fencewright.tools.dev.campaigns.pass_mutants import (
     FILES,
@@ -40,7 +40,7 @@ ENOUGH = 8
 """How many programs that come out otherwise, and are right, are looked at; more if they are cheap."""
 
 
-class Outcome(Word):
+class Outcome(FastStrEnum):
     """What becomes of a mutant.
 
     ``WRONG``: its code does what the source forbids. ``FAILS``: it raises an error, ``HANGS``: it

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.passes.options import OptLevel
 from fencewright.simulator.core.condition import Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
@@ -21,7 +21,7 @@ LIMITS = Limits(bound=2)
 _CHIP = re.compile(r"^// fence-sim run --mcpu (\S+)", re.MULTILINE)
 
 
-class Change(Word):
+class Change(FastStrEnum):
     """What is done to an instruction."""
 
     REMOVED = "removed"
@@ -29,7 +29,7 @@ class Change(Word):
     READ = "sources only"
 
 
-class Verdict(Word):
+class Verdict(FastStrEnum):
     """What became of a pattern."""
 
     HOLDS = "holds"

@@ -31,7 +31,7 @@ from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250
 from fencewright.lowering.cdna.code.text import Assembly, Function, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.ptx.code.text import PtxInstruction, read_ptx
-from fencewright.lowering.vocabulary import Scope, Word
+from fencewright.lowering.vocabulary import FastStrEnum, Scope
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
@@ -118,7 +118,7 @@ class Code:
     execute: Callable[[frozenset[int]], tuple[Run, RunnableTest]]
 
 
-class Verdict(Word):
+class Verdict(FastStrEnum):
     """What code does that has lost something."""
 
     RIGHT = "right"

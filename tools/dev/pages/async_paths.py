@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.vocabulary import RmwKind, Word
+from fencewright.lowering.vocabulary import FastStrEnum, RmwKind
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.litmus.write_async import write
 from fencewright.simulator.core.condition import LitmusError
@@ -31,7 +31,7 @@ from fencewright.tools.inputs.litmus_ptx import read_with_harness
 from fencewright.tools.reports.markdown import markdown_table
 
 
-class Route(Word):
+class Route(FastStrEnum):
     """A way to the PTX model, or to a GPU."""
 
     SCOPED = "`scoped`"

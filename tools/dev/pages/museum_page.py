@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from fencewright.lowering.vocabulary import Word
+from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.tools import fence_check
 from fencewright.tools.reports.markdown import markdown_table
 
@@ -39,7 +39,7 @@ fence-check --source tests/museum/lost-write-back-wait/source.ll tests/museum/lo
 """
 
 
-class Kind(Word):
+class Kind(FastStrEnum):
     """Whether something is missing or surplus."""
 
     WRONG = "wrong"

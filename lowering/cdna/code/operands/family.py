@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent
-from fencewright.lowering.vocabulary import AddressSpace, Word
+from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 EXEC, VCC = ("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi")
 SCC, M0 = ("scc",), ("m0",)
@@ -12,7 +12,7 @@ FLAT_SCRATCH = ("flat_scratch_lo", "flat_scratch_hi")
 """Registers that instructions use or define without printing them, of a wave of 64 lanes."""
 
 
-class InstructionKind(Word):
+class InstructionKind(FastStrEnum):
     """What an instruction is, as far as synchronisation depends on it.
 
     ``LANES``: data go from lane to lane through LDS hardware, not its memory. ``MEMORY_TO_LDS``:
