@@ -323,7 +323,7 @@ def _print_entry(printer: Printer, entry: tuple[str, Attribute]) -> None:
 
 def _print_word(printer: Printer, op: "ScopedOperation", name: str) -> None:
     if (word := op.properties.get(name)) is not None:
-        printer.print_string(f" {cast(WordAttribute[vocabulary.Word], word).data.value}")
+        printer.print_string(f" {cast(WordAttribute[vocabulary.FastStrEnum], word).data.value}")
 
 
 def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:

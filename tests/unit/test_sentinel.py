@@ -192,7 +192,7 @@ def test_an_acquire_that_is_passed_on_too_early_is_found() -> None:
     """In WGP mode, and not in CU mode."""
     compiler = replace(llvm(), chips=("gfx1030", "gfx1100", "gfx1100+cumode"))
     found = check([1004], [compiler]).faults
-    passed_on = {each.chip for each in found if each.rule == Rule.CUMULATIVE_ACQUIRE}
+    passed_on = {each.chip for each in found if each.rule == str(Rule.CUMULATIVE_ACQUIRE)}
     assert passed_on == {"gfx1030", "gfx1100"}
     assert all("#220694" in each.reference for each in found)
 

@@ -139,7 +139,7 @@ def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
                 found.update(("older", each.line, other.line, scope) for other in later)
         place = lifted.places.get(each.number)
         if place is not None and each.kind.writes and widest.includes(Scope.AGENT):
-            barriers = lifted.code.those(place.crossing)
+            barriers = lifted.code.those(place.stores_at_barrier)
             found.update(("crossing", barrier.line, each.line, Scope.AGENT) for barrier in barriers)
     return found
 
