@@ -146,10 +146,15 @@ def test_what_was_measured_is_of_chips_in_the_rows() -> None:
 
 
 ROWS = {
-    f"lowering/cdna/{name}.py" for name in ("chips", "performance/accesses", "performance/devices")
+    *(
+        f"lowering/cdna/{name}.py"
+        for name in ("chips", "performance/accesses", "performance/devices")
+    ),
+    "checker/findings/amd.py",
+    "checker/findings/page.py",
 }
-"""Where chips have their names, the others for what was measured on one; all else has a generation,
-a trait, or asks ``chips``.
+"""Where chips have their names, the others for what was measured on one, or as what examples of rules
+are for; all else has a generation, a trait, or asks ``chips``.
 """
 
 

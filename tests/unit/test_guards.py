@@ -1,7 +1,7 @@
 """Every guard of the passes that take synchronisation away: what they make is wrong without it."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import guard_programs
 import guard_texts
@@ -29,6 +29,7 @@ from fencewright.passes.cdna.caches.drop_invalidates import DropInvalidatesPass
 from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
+from fencewright.passes.scoped.merge_fences import Coming
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
 from fencewright.simulator.core.work.time_limit import limited
 from fencewright.tools.dev.campaigns.mutants_of_passes import (
@@ -199,10 +200,6 @@ ON_FENCES: tuple[tuple[str, str], ...] = (
     (
         MERGE + "_weaken: if ordering is Ordering.SEQ_CST -> if False",
         "fence release agent / fence seq_cst agent, 2 (merge-fences)",
-    ),
-    (
-        MERGE + "_at_end: 1 -> 2",
-        "a release before a branch, and another one on one of its paths (scoped)",
     ),
     (
         MERGE + "_is_weak: 'volatile' not in properties and _UNORDERED not in op.attributes -> "
@@ -409,11 +406,11 @@ def test_a_fence_further_than_one_branch_on_is_missed_without_a_path(
     said = "an update three branches before a call (only lower-scoped-llvm-ir)"
     shown = pass_corpus.find("passes/analysis/acquire_fences.py", said)
     assert not shown.problem()
-    monkeypatch.setattr(
-        Graph,
-        "reachable_after",
-        lambda graph, starts: {to for node in starts for to in graph.successors[node]},  # pyright: ignore
-    )
+
+    def next_ones(graph: Graph[Block], starts: Iterable[Block]) -> set[Block]:
+        return {target for node in starts for target in graph.successors[node]}
+
+    monkeypatch.setattr(Graph, "reachable_after", next_ones)
     assert shown.problem()
 
 
@@ -470,6 +467,20 @@ def invalidates(text: str) -> int:
     """How many are left by drop-invalidates."""
     module = after((ConvertScopedToCDNAPass("gfx942"), DropInvalidatesPass()), parse(text))
     return sum(isinstance(op, CacheOp) for op in module.walk())
+
+
+def test_a_fence_on_one_path_makes_none_surplus_that_another_path_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = "a release before a branch, and another one on one of its paths (scoped)"
+    shown = pass_corpus.find("passes/scoped/merge_fences.py", said)
+    assert not shown.problem()
+
+    def known_alone(known: Coming, _: Coming) -> Coming:
+        return known
+
+    monkeypatch.setattr(Coming, "join", known_alone)
+    assert shown.problem()
 
 
 def one_sweep(

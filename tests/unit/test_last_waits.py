@@ -16,6 +16,7 @@ from minimise_programs import (
     store,
     when,
 )
+from xdsl.ir import Block
 
 from fencewright import lower_llvm_ir
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -93,8 +94,8 @@ def go_whatever_follows(patch: pytest.MonkeyPatch) -> None:
 
 
 def look_at_one_block(patch: pytest.MonkeyPatch) -> None:
-    def nowhere(code: CacheCode) -> dict[object, bool]:
-        return dict.fromkeys(code.blocks, False)
+    def nowhere(_: CacheCode) -> set[Block]:
+        return set()
 
     patch.setattr(drop_last_waits, "_followed", nowhere)
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fencewright.checker.amd.comparison.against_source import Comparison
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
-from fencewright.lowering.cdna.code.text import Assembly
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (
