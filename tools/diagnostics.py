@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 
 from fencewright.extras import how_to_get
 from fencewright.lowering.sequence import UnsupportedError
-from fencewright.simulator.core.work.memory_limit import (
+from fencewright.simulator.core.processes.memory_limit import (
     VARIABLE,
     limit_process,
     memory_limit,

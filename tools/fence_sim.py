@@ -15,9 +15,9 @@ from fencewright.extras import how_to_get
 from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.core.exploration import LimitReached, Meter
+from fencewright.simulator.core.processes.memory_limit import limited_to
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.core.progress import Ending, Progress
-from fencewright.simulator.core.work.memory_limit import limited_to
 from fencewright.simulator.litmus_run import (
     Limits,
     PtxTest,

@@ -40,7 +40,11 @@ def cluster_address(text: str) -> str:
 @contextmanager
 def open_workers(arguments: Namespace) -> "Generator[Executor | None]":
     """What ``--jobs`` and ``--cluster`` ask for; None: this process. Raises ``CampaignError``."""
-    from fencewright.simulator.core.work.campaign import TaskRunner, open_executor, open_processes
+    from fencewright.simulator.core.processes.campaign import (
+        TaskRunner,
+        open_executor,
+        open_processes,
+    )
 
     if arguments.cluster is None:
         with open_processes(arguments.jobs) as executor:
@@ -92,7 +96,7 @@ def run_side_by_side(
 
     An interrupt prints what is done, whatever its place. Raises :class:`ToolError`.
     """
-    from fencewright.simulator.core.work.campaign import CampaignError
+    from fencewright.simulator.core.processes.campaign import CampaignError
     from fencewright.tools.progress import progress
 
     done: dict[int, FileResult] = {}
@@ -121,7 +125,7 @@ def run_side_by_side(
 def _results(
     files: Sequence[tuple[str, str]], run_file: RunFile, arguments: Namespace
 ) -> Iterator[tuple[int, FileResult]]:
-    from fencewright.simulator.core.work.campaign import Task, run
+    from fencewright.simulator.core.processes.campaign import Task, run
 
     size = min(_MOST_FILES, max(1, len(files) // _TASKS))
     tasks = (
@@ -157,7 +161,7 @@ def _print(
 
 def campaign_error(problem: Exception, name: str) -> ToolError:
     """What to say of a campaign that cannot go on: incomplete where a task failed."""
-    from fencewright.simulator.core.work.campaign import TaskError
+    from fencewright.simulator.core.processes.campaign import TaskError
 
     if isinstance(problem, TaskError):
         return ToolError((Diagnostic(str(problem), name),), status=INCOMPLETE)

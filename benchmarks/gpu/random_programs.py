@@ -30,7 +30,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.simulator.core.condition import Outcomes
-from fencewright.simulator.core.work.campaign import open_executor
+from fencewright.simulator.core.processes.campaign import open_executor
 from fencewright.simulator.gpu.kernels import GpuLitmusError, StressTest, prepare
 from fencewright.simulator.gpu.litmus import GpuDevice, GpuResult, Stress, run_prepared
 from fencewright.simulator.litmus_run import PtxTest, Run, forbidden, run

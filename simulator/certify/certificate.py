@@ -68,7 +68,7 @@ from fencewright.simulator.certify.shapes import ShapeTest, operations, ptx_form
 from fencewright.simulator.core.condition import Observable, Outcomes
 from fencewright.simulator.core.exploration import LimitReached, explore
 from fencewright.simulator.core.json_values import JsonFormError, JsonValue
-from fencewright.simulator.core.work.campaign import Task, run
+from fencewright.simulator.core.processes.campaign import Task, run
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.events import PtxProgram
 from fencewright.simulator.source.events import ScopedProgram

@@ -11,7 +11,7 @@ from random import Random
 from typing import Generic, Protocol, TypeVar
 
 from fencewright.simulator.core.condition import Observable, Outcomes
-from fencewright.simulator.core.work.memory_limit import MemoryWatch
+from fencewright.simulator.core.processes.memory_limit import MemoryWatch
 
 State = TypeVar("State", bound=Hashable)
 Event = TypeVar("Event")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.simulator.core.work import campaign
-from fencewright.simulator.core.work.campaign import (
+from fencewright.simulator.core.processes import campaign
+from fencewright.simulator.core.processes.campaign import (
     CampaignError,
     DaskExecutor,
     Task,
@@ -265,7 +265,7 @@ def test_a_failing_task_is_named():
 SLOW = """\
 import signal, sys, time
 from pathlib import Path
-from fencewright.simulator.core.work.campaign import Task, open_executor, run
+from fencewright.simulator.core.processes.campaign import Task, open_executor, run
 
 def nap(number):
     time.sleep(600 if number else 0)

@@ -56,7 +56,7 @@ from fencewright.simulator.certify.certificate import (
     shipped,
 )
 from fencewright.simulator.certify.shapes import operations, shape_tests
-from fencewright.simulator.core.work.campaign import TaskRunner, open_executor
+from fencewright.simulator.core.processes.campaign import TaskRunner, open_executor
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL

@@ -14,7 +14,7 @@ from litmus_modules import MESSAGE_PASSING
 from fencewright.lowering.sequence import Target
 from fencewright.simulator.certify.certificate import Certificate
 from fencewright.simulator.core.exploration import LimitReached
-from fencewright.simulator.core.work.campaign import TaskError
+from fencewright.simulator.core.processes.campaign import TaskError
 from fencewright.simulator.ptx.formats.columns import parse_litmus, read_litmus
 from fencewright.tools import fence_sim
 from fencewright.tools.commands import certify as certificate_commands

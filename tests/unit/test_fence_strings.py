@@ -49,8 +49,8 @@ from fencewright.passes.scoped.merge_fences import MergeFencesPass
 from fencewright.passes.to_ptx.convert_scoped_to_ptx import ConvertScopedToPTXPass
 from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
 from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
+from fencewright.simulator.core.processes.time_limit import limited
 from fencewright.simulator.core.program import Placement
-from fencewright.simulator.core.work.time_limit import limited
 from fencewright.simulator.litmus_run import forbidden, run
 from fencewright.simulator.random.programs import SmallProgram, SmallThread
 from fencewright.simulator.source.events import (

@@ -28,8 +28,8 @@ from fencewright.mlir_dialects.cdna import CacheOp, LoadOp
 from fencewright.passes.analysis.caches import CacheCode
 from fencewright.passes.cdna.caches.elect_release import Moved
 from fencewright.passes.litmus.build_litmus import build
+from fencewright.simulator.core.processes.campaign import CampaignError
 from fencewright.simulator.core.program import Placement
-from fencewright.simulator.core.work.campaign import CampaignError
 from fencewright.simulator.random.across import across_program
 from fencewright.simulator.random.programs import (
     FENCES,

@@ -31,7 +31,7 @@ from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
 from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
 from fencewright.passes.scoped.merge_fences import Coming
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.simulator.core.work.time_limit import limited
+from fencewright.simulator.core.processes.time_limit import limited
 from fencewright.tools.dev.campaigns.mutants_of_passes import (
     PAGE,
     Outcome,

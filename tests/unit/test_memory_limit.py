@@ -10,8 +10,8 @@ import pytest
 from litmus_modules import programs
 
 from fencewright.simulator.core.exploration import LimitReached, WorkBudget, explore
-from fencewright.simulator.core.work import memory_limit
-from fencewright.simulator.core.work.memory_limit import (
+from fencewright.simulator.core.processes import memory_limit
+from fencewright.simulator.core.processes.memory_limit import (
     SHARE,
     VARIABLE,
     MemoryWatch,
@@ -200,7 +200,7 @@ def test_workers_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 GREEDY = """
-from fencewright.simulator.core.work import memory_limit
+from fencewright.simulator.core.processes import memory_limit
 from fencewright.tools.diagnostics import run_tool
 
 memory_limit._physical = lambda: iter([1 << 29])

@@ -10,7 +10,7 @@ from xdsl.context import Context
 
 from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.mlir_dialects.llvm_ir.write import export_llvm_ir
-from fencewright.simulator.core.work.time_limit import limited
+from fencewright.simulator.core.processes.time_limit import limited
 from fencewright.tools.dev.campaigns.mutants_of_passes import Outcome, list_of
 from fencewright.tools.dev.campaigns.pass_mutants import FILES, applied, mutants_of
 

@@ -226,7 +226,10 @@ def _imported() -> dict[str, set[str]]:
     return found
 
 
-IMPORTED_BY_NAME = {"cuda": "fencewright/gpu.py", "distributed": "simulator/core/work/campaign.py"}
+IMPORTED_BY_NAME = {
+    "cuda": "fencewright/gpu.py",
+    "distributed": "simulator/core/processes/campaign.py",
+}
 """What is imported by a name that is computed, and where."""
 
 NOT_YET = {"triton"}

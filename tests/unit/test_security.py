@@ -16,8 +16,11 @@ FOLDERS = ("checker", "fencewright", "lowering", "mlir_dialects", "passes", "sim
 HAZARDS = ROOT / "tests/lit/tools/fence-check/hazards.s"
 
 REACHES_OUT = {
-    "ctypes": {"fencewright/gpu.py", "simulator/core/work/children.py"},
-    "multiprocessing": {"simulator/core/work/campaign.py", "simulator/core/work/children.py"},
+    "ctypes": {"fencewright/gpu.py", "simulator/core/processes/children.py"},
+    "multiprocessing": {
+        "simulator/core/processes/campaign.py",
+        "simulator/core/processes/children.py",
+    },
     "runpy": {"fencewright/triton.py"},
     "subprocess": {
         "tools/commands/amd_check.py",

@@ -211,7 +211,7 @@ def explain_operation(arguments: Namespace) -> int:
 def certify_chip(arguments: Namespace) -> int:
     """``fence-sim certify``."""
     from fencewright.simulator.certify.certificate import CertificateError, modes
-    from fencewright.simulator.core.work.campaign import CampaignError
+    from fencewright.simulator.core.processes.campaign import CampaignError
 
     _check_use(arguments)
     if arguments.recheck is not None:

@@ -105,7 +105,7 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
 
     An interrupt comes after the reports of the files that are done; ``arguments.left`` are the others.
     """
-    from fencewright.simulator.core.work.campaign import CampaignError, Task, run
+    from fencewright.simulator.core.processes.campaign import CampaignError, Task, run
     from fencewright.tools.progress import progress
     from fencewright.tools.workers import campaign_error, open_workers
 

@@ -207,7 +207,7 @@ def _campaign(arguments: Namespace) -> Iterator["Totals"]:
 
 def _stream(arguments: Namespace, name: str) -> Path | None:
     """The file that keeps the results of a campaign by this code."""
-    from fencewright.simulator.core.work.campaign import code_digest
+    from fencewright.simulator.core.processes.campaign import code_digest
 
     if arguments.results is None:
         return None
@@ -225,7 +225,7 @@ def _told(
     summary: Callable[[_AnyTotals], str],
 ) -> _AnyTotals:
     """The last of the totals that a campaign has ``found``; after an interrupt those so far are told."""
-    from fencewright.simulator.core.work.campaign import CampaignError
+    from fencewright.simulator.core.processes.campaign import CampaignError
 
     try:
         with progress(programs, "programs") as display:

@@ -27,8 +27,8 @@ from fencewright.passes.options import OptLevel
 from fencewright.passes.pipelines import pipeline_of
 from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
 from fencewright.simulator.core.condition import Outcomes
-from fencewright.simulator.core.work.campaign import Task, code_digest
-from fencewright.simulator.core.work.campaign import run as run_tasks
+from fencewright.simulator.core.processes.campaign import Task, code_digest
+from fencewright.simulator.core.processes.campaign import run as run_tasks
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.random.async_programs import AsyncProgram, Kind, draw, smaller

@@ -34,9 +34,9 @@ from fencewright.passes.options import OptLevel
 from fencewright.passes.pipelines import StorePolicy, pipeline_of
 from fencewright.simulator.cdna.rows import EVERY_READING, CdnaConfiguration
 from fencewright.simulator.core.exploration import LimitReached
+from fencewright.simulator.core.processes.campaign import Task, code_digest
+from fencewright.simulator.core.processes.campaign import run as run_tasks
 from fencewright.simulator.core.program import MemoryKind
-from fencewright.simulator.core.work.campaign import Task, code_digest
-from fencewright.simulator.core.work.campaign import run as run_tasks
 from fencewright.simulator.litmus_run import (
     CdnaTest,
     Limits,

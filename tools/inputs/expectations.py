@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from fencewright.simulator.core.work.time_limit import TooLong, limited
+from fencewright.simulator.core.processes.time_limit import TooLong, limited
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 
 _ANNOTATION = re.compile(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fencewright.lowering.vocabulary import FastStrEnum
-from fencewright.simulator.core.work.time_limit import TooLong, limited
+from fencewright.simulator.core.processes.time_limit import TooLong, limited
 from fencewright.tools.dev.campaigns.pass_mutants import (
     FILES,
     ROOT,

@@ -33,7 +33,7 @@ from fencewright.lowering.cdna.code.text import AssemblyLabel, Function
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
-from fencewright.simulator.core.work.campaign import Task, open_processes, run
+from fencewright.simulator.core.processes.campaign import Task, open_processes, run
 from fencewright.simulator.litmus_run import SourceTest
 from fencewright.tools.commands.amd_check import checked
 from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read, merged

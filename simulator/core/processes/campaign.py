@@ -31,8 +31,8 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any, BinaryIO
 
-from fencewright.simulator.core.work.children import end_with_parent
-from fencewright.simulator.core.work.memory_limit import share_among
+from fencewright.simulator.core.processes.children import end_with_parent
+from fencewright.simulator.core.processes.memory_limit import share_among
 
 FORMAT = "fencewright-campaign"
 FORMAT_VERSION = 1

@@ -1,1 +1,0 @@
-"""Long work: campaigns over processes, and the memory that it may take."""
