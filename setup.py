@@ -21,7 +21,7 @@ _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?!https:)(?P<path>[^)\s
 
 
 def address_of(link: str, site: str) -> str:
-    """Where a link of README.md leads to on the site: as ``tools/dev/pages/site.py`` puts things there."""
+    """The target of a link of README.md on the site: as ``tools/dev/pages/site.py`` puts things there."""
     path, mark, anchor = link.partition("#")
     place = path.removeprefix("docs/")
     if path == "docs/README.md":

@@ -7,7 +7,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class Level(FastStrEnum):
-    """How sure and how bad a finding is, the worst first."""
+    """The certainty and severity of a finding, the worst first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -114,7 +114,7 @@ class Finding:
 
     @property
     def level(self) -> Level:
-        """How sure and how bad it is."""
+        """Its level: its own, or its rule's."""
         return self.lesser or self.rule.level
 
 

@@ -6,23 +6,6 @@ from dataclasses import dataclass
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 
-_PTX_HEAD = """.version 8.6
-.target {chip}
-.address_size 64
-.visible .entry k(.param .u64 data, .param .u64 flag)
-{{
-.reg .pred %p<4>; .reg .b32 %r<20>; .reg .f32 %f<4>; .reg .b64 %rd<12>;
-.shared .align 128 .b8 tile[1024]; .shared .align 8 .b64 bar;
-ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [flag];
-mov.u32 %r9, %tid.x; setp.eq.u32 %p0, %r9, 0;
-"""
-_AMD_HEAD = '\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"\n\t.type k,@function\nk:\n'
-_KERNEL = ".amdhsa_kernel k\n.amdhsa_next_free_vgpr 16\n.amdhsa_next_free_sgpr 48\n"
-_DEBUG = """!1 = !DIFile(filename: "k.c", directory: "/")
-!2 = distinct !DISubprogram(name: "k", file: !1, line: 1)
-"""
-_ARGUMENTS = "ptr addrspace(1) %data, ptr addrspace(1) %flag, ptr addrspace(3) %lds"
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -41,26 +24,10 @@ class Example:
     descriptor: str = ""
     """Directives of the kernel's descriptor; without any the code is that of a function."""
 
-    def file(self, code: str) -> str:
-        """A whole file with ``code`` as the body of its function ``k``."""
-        located = '.file 1 "/" "k.c"\n' if self.source else ""
-        if self.architecture is PTX:
-            return f"{_PTX_HEAD.format(chip=self.chip)}{code}ret;\n}}\n{located}"
-        end = f"{_KERNEL}{self.descriptor}.end_amdhsa_kernel\n" if self.descriptor else ""
-        return f"{_AMD_HEAD.format(chip=self.chip)}{located}{code}{end}"
-
-    def source_file(self) -> str:
-        """The whole module of ``source``."""
-        body = "".join(
-            f"  {line}, !dbg !DILocation(line: {number}, column: 1, scope: !2)\n"
-            for number, line in enumerate(self.source.splitlines(), 1)
-        )
-        return f"define void @k({_ARGUMENTS}) {{\n{body}  ret void\n}}\n{_DEBUG}"
-
 
 @dataclass(frozen=True, slots=True)
 class RulePage:
-    """What there is to say about one rule.
+    """The documentation of one rule.
 
     ``levels``: those that its findings have, the worst first. ``summary``: one sentence without a
     full stop. ``text``: one paragraph on what is found and why it is wrong. ``source``: where the

@@ -5,7 +5,7 @@ that it says; all that is computed is symbolic. An address is an argument, the s
 is computed from the same variable, parameter or register by the same constants; so is what is
 stored, and what a branch depends on beside what its block has loaded. What is called stands in the
 place of its call. Proxy fences are left out:
-``insert-proxy-fences`` writes those that are owed. A lifted function is for comparing and
+``insert-proxy-fences`` writes those that are required. A lifted function is for comparing and
 lowering, and not for running.
 """
 
@@ -64,7 +64,7 @@ _ORDERED = ("lt", "le", "gt", "ge")
 """Comparisons whose sign is that of their type. Source: PTX ISA, setp."""
 
 _INSERTED = ("fence proxy async", "fence proxy async::generic", "fence mbarrier_init")
-"""What ``insert-proxy-fences`` writes."""
+"""The operations that ``insert-proxy-fences`` writes."""
 
 _ENDS = ("ret", "exit", "trap")
 
@@ -183,7 +183,7 @@ class _Reader:
         return Branch(targets, self._condition(block, each, register))
 
     def _condition(self, block: PtxBlock, each: PtxInstruction, register: str) -> Comparison:
-        """What a predicate is: a comparison of what the block has loaded, or an argument."""
+        """A predicate's condition: a comparison of a value that the block has loaded, or an argument."""
         label = self.labels[each.number]
         before = [e for e in block.instructions if e.number < each.number]
         made = next((e for e in reversed(before) if register in e.statement.defines), None)
@@ -245,7 +245,7 @@ class _Reader:
             self.loaded.pop(register, None)
 
     def _remember(self, each: PtxInstruction) -> None:
-        """Which registers hold what an instruction has read."""
+        """The registers that hold the values an instruction has read."""
         statement, label = each.statement, self.labels[each.number]
         if statement.operation in MBARRIER_WAITS:
             for register in statement.defines[:1]:
@@ -346,7 +346,7 @@ class _Reader:
         return replace(update, rmw=self._rmw(each))
 
     def _value(self, operand: str, name: str, kind: str) -> Value:
-        """What an operand is: loaded by its block, a constant, or the argument ``name``."""
+        """The value of an operand: loaded by its block, a constant, or the argument ``name``."""
         loaded = self.loaded.get(operand)
         if loaded is not None and loaded.type == kind:
             return loaded
@@ -441,7 +441,7 @@ class _Reader:
         yield f"scoped.named_barrier {part} {numbers[0]} threads {numbers[1]}"
 
     def _are_all(self, count: int | None) -> bool:
-        """Whether a number of threads is that of the work-group."""
+        """True of the number of threads of the work-group."""
         if self.threads is None:
             return False
         x, y, z = self.threads
@@ -456,7 +456,7 @@ class _Reader:
         yield f"scoped.cluster_arrive {each.statement.ordering}"
 
     def plain(self, each: PtxInstruction) -> Iterator[Operation]:
-        """What has no operands, or one number."""
+        """An operation without operands, or with one number."""
         statement = each.statement
         name = _PLAIN[statement.operation]
         numbers = [number(text) for text in statement.operands]
@@ -543,7 +543,7 @@ class _Reader:
         yield f"scoped.async_copy {to.name}, {of.name} size {size} : {to.type}, {of.type}"
 
     def _copied(self, each: PtxInstruction) -> list[Value]:
-        """Where a copy goes, and where it comes from."""
+        """The pointers of a copy: its destination, then its source."""
         accesses = each.statement.accesses[:2]
         pointers = [
             pointer for access in accesses if (pointer := self._pointer(each, access)) is not None

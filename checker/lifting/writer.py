@@ -128,7 +128,7 @@ class Comparison:
 
 
 Operation = Access | str
-"""What a block has; text: an operation that synchronises, or an asynchronous copy, as it is written."""
+"""An operation of a block; text: one that synchronises, or an asynchronous copy, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)

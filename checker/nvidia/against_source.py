@@ -259,14 +259,14 @@ class _Comparer:
         return replace(finding, message=finding.message + more)
 
     def _pairs(self, order: Order, rule: Rule, later: _Aligned) -> None:
-        owed = [self.obligations.before(order, each.number) for each in later.source]
+        required = [self.obligations.before(order, each.number) for each in later.source]
         every = -1
-        for each in owed:
+        for each in required:
             every &= each.numbers
         for earlier in self.aligned if every else ():
             if any(not every >> each.number & 1 for each in earlier.source):
                 continue
-            scopes = [each.scope(first.number) for each in owed for first in earlier.source]
+            scopes = [each.scope(first.number) for each in required for first in earlier.source]
             known = [each for each in scopes if each is not None]
             if len(known) < len(scopes) or earlier.code is later.code:
                 continue

@@ -117,25 +117,25 @@ def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
         # One note says it all of reads: main loops of real kernels have it everywhere.
         number = -1 if rule is Rule.PROXY_READS else each.later.number
         by_access.setdefault((number, rule, each.fence), []).append(each)
-    for (_, rule, fence), owed in by_access.items():
-        later = owed[0].later
-        sure = any(each.sure for each in owed)
-        before = tuple({each.before.number: each.before for each in owed}.values())
-        what = _what(owed, sure)
-        level = _level_of(owed, rule, sure)
-        others = len({each.later.number for each in owed}) - 1
+    for (_, rule, fence), required in by_access.items():
+        later = required[0].later
+        sure = any(each.sure for each in required)
+        before = tuple({each.before.number: each.before for each in required}.values())
+        what = _what(required, sure)
+        level = _level_of(required, rule, sure)
+        others = len({each.later.number for each in required}) - 1
         more = f", and {others} more like it" if others else ""
         message = f"{what}, {lines_of(before)}{more}: {fence} is missing between"
         yield _finding(later, rule, level, message, before)
 
 
-def _rule_of(owed: RequiredOrder) -> Rule:
-    if owed.conflict is Conflict.ACQUIRED:
+def _rule_of(required: RequiredOrder) -> Rule:
+    if required.conflict is Conflict.ACQUIRED:
         return Rule.PROXY_ACQUIRE
-    return Rule.PROXY_READS if owed.conflict is Conflict.OVERWRITE_READ else Rule.PROXY_FENCE
+    return Rule.PROXY_READS if required.conflict is Conflict.OVERWRITE_READ else Rule.PROXY_FENCE
 
 
-def _level_of(owed: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Level:
+def _level_of(required: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Level:
     if rule is Rule.PROXY_READS:
         return _WARNING if sure else _NOTE
     if sure:
@@ -145,15 +145,15 @@ def _level_of(owed: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Level:
     # Two pointers to global memory are mostly of two arrays, and shared memory that is written
     # anew of two buffers; what is read of shared memory was mostly written for that, unless
     # copies write there, too.
-    is_read = any(each.conflict is Conflict.READ and not each.supplied for each in owed)
-    shared = owed[0].space is not AddressSpace.GLOBAL
+    is_read = any(each.conflict is Conflict.READ and not each.supplied for each in required)
+    shared = required[0].space is not AddressSpace.GLOBAL
     return _WARNING if is_read and shared else _NOTE
 
 
-def _what(owed: Sequence[RequiredOrder], sure: bool) -> str:
-    name = owed[0].later.statement.operation.replace(" ", ".")
+def _what(required: Sequence[RequiredOrder], sure: bool) -> str:
+    name = required[0].later.statement.operation.replace(" ", ".")
     may = "" if sure else "may "
-    match owed[0].conflict:
+    match required[0].conflict:
         case Conflict.ACQUIRED:
             return f"{name} reads global memory that others may have written before this acquire"
         case Conflict.READ:
@@ -182,7 +182,7 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
     for (_, completion), found in by_use.items():
         later = found[0].later
         before = tuple({each.before.number: each.before for each in found}.values())
-        where = "before the barrier between" if found[0].told else "between"
+        where = "before the barrier between" if found[0].is_signalled else "between"
         message = f"{_early(found[0], before)}: {completion.missing} is missing {where}"
         level = _ERROR if found[0].sure and not _is_of_others(found[0]) else _WARNING
         yield _finding(later, Rule.ASYNC_UNWAITED, level, message, before)
@@ -190,9 +190,9 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
 
 def _is_of_others(unwaited: MissingWait) -> bool:
     """Whether it is other threads that may come too early: what they do is not known."""
-    told = unwaited.told or unwaited.later.statement.operation in SIGNALS
+    is_signalled = unwaited.is_signalled or unwaited.later.statement.operation in SIGNALS
     ends = unwaited.later.statement.operation in ("ret", "exit")
-    return told or ends or unwaited.completion.left is Left.WRITES_GLOBAL
+    return is_signalled or ends or unwaited.completion.left is Left.WRITES_GLOBAL
 
 
 def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:

@@ -150,7 +150,7 @@ class _State:
     fences: int = 0
 
     def join(self, other: "_State") -> "_State":
-        """What is pending on either path, and the fences of both."""
+        """The state at a join: all that is pending on either path, and the fences of both."""
         pending = tuple(a | b for a, b in zip(self.pending, other.pending, strict=True))
         return _State(pending, self.reads | other.reads, self.fences & other.fences)
 

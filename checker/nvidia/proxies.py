@@ -183,10 +183,10 @@ class ProxyAnalysis:
         if not self.function.is_entry or not self.code.fences:
             return
         gone: frozenset[int] = frozenset()
-        owed = self._keys(self._solve(gone, anything=True))
+        required = self._keys(self._solve(gone, anything=True))
         for fence in reversed([each for each in self.code.fences if not _is_restricted(each)]):
             less = gone | {fence.number}
-            if self._keys(self._solve(less, anything=True)) == owed:
+            if self._keys(self._solve(less, anything=True)) == required:
                 gone = less
                 yield fence
 
@@ -199,18 +199,18 @@ class ProxyAnalysis:
         ]
         if not self.function.is_entry or not wide:
             return
-        owed = self._keys(self._solve(frozenset(), anything=True))
+        required = self._keys(self._solve(frozenset(), anything=True))
         for fence in reversed(wide):
             self._narrowed.add(fence.number)
-            if self._keys(self._solve(frozenset(), anything=True)) == owed:
+            if self._keys(self._solve(frozenset(), anything=True)) == required:
                 yield fence
             else:
                 self._narrowed.discard(fence.number)
         self._narrowed.clear()
 
     @staticmethod
-    def _keys(owed: Sequence[RequiredOrder]) -> frozenset[tuple[int, int]]:
-        return frozenset((each.before.number, each.later.number) for each in owed)
+    def _keys(required: Sequence[RequiredOrder]) -> frozenset[tuple[int, int]]:
+        return frozenset((each.before.number, each.later.number) for each in required)
 
     # What there is
 
@@ -280,7 +280,7 @@ class ProxyAnalysis:
             return []
         guards = {each.statement.guard for each in self.code.fences if each.statement.guard}
         guards &= {self.code.instructions[n].statement.guard for n in self.code.asyncs}
-        owed: list[RequiredOrder] = []
+        required: list[RequiredOrder] = []
         for guard in ("", *sorted(guards)):
             # A predicated fence is one for what has the same predicate, and for nothing else.
             counted = {
@@ -289,8 +289,8 @@ class ProxyAnalysis:
                 if each.statement.guard in ("", guard) and each.number not in without
             }
             judged = guard or None
-            owed += self._fixpoint(counted, judged, guards, anything)
-        return owed
+            required += self._fixpoint(counted, judged, guards, anything)
+        return required
 
     def _fixpoint(
         self, counted: set[int], guard: str | None, guards: set[str], anything: bool
@@ -307,16 +307,16 @@ class ProxyAnalysis:
 
         # Mail comes to other places than the next.
         entry = solve(self._graph, {0: _EMPTY}, after, _State.join, shared=lambda: letters)
-        owed: list[RequiredOrder] = []
+        required: list[RequiredOrder] = []
         for number_, state in sorted(entry.items()):
             for each in self._heard[number_]:
                 mine = each.statement.guard if each.statement.guard in guards else None
                 if mine == guard:
-                    owed += self._owed(each, state)
+                    required += self._owed(each, state)
                     if anything and _may_do_anything(each):
-                        owed += self._owed_to_anything(each, state)
+                        required += self._owed_to_anything(each, state)
                 state, _ = self._step(each, state, counted, mail)
-        return owed
+        return required
 
     def _step(
         self,

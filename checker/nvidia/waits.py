@@ -54,7 +54,7 @@ class MissingWait:
     completion: Completion
     what: str
     sure: bool
-    told: bool
+    is_signalled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class _Flight:
 
     open: int = 0
     groups: tuple[int, ...] = ()
-    told: int = 0
+    is_signalled: int = 0
     since: int = 0
     again: int = 0
 
@@ -86,7 +86,7 @@ class _Flight:
         return _Flight(
             self.open | other.open,
             tuple(a | b for a, b in pairs),
-            self.told | other.told,
+            self.is_signalled | other.is_signalled,
             self.since | other.since,
             self.again | other.again,
         )
@@ -139,7 +139,7 @@ class _State:
         """Every operation in flight, or that was at the last barrier."""
         found = 0
         for each in self.flights:
-            found |= each.all | each.told
+            found |= each.all | each.is_signalled
         return found
 
     def join(self, other: "_State") -> "_State":
@@ -395,7 +395,7 @@ class WaitAnalysis:
         self, statement: Statement, row: Completion, flight: _Flight, left: int
     ) -> _Flight:
         if row.conflicts is not None and statement.operation in MEETS:
-            return replace(flight, told=flight.all)
+            return replace(flight, is_signalled=flight.all)
         if row.commit and statement.operation == row.commit:
             return flight.committed()
         if not _is_wait(statement, row) or not flight.all:
@@ -421,7 +421,7 @@ class WaitAnalysis:
 
     def _too_early(self, each: PtxInstruction, state: _State) -> Iterator[MissingWait]:
         for flight, is_waited_for in zip(state.flights, self._waits, strict=True):
-            for bit in bits(flight.all | flight.told):
+            for bit in bits(flight.all | flight.is_signalled):
                 before = self.operations[bit]
                 if before.instruction.number == each.number:
                     continue
@@ -429,8 +429,10 @@ class WaitAnalysis:
                 sure = overlaps is Overlap.SURE and bool(state.same >> bit & 1)
                 unheld = flight.again >> bit & 1 and before.completion.commit
                 if sure or (overlaps is not Overlap.NO and (unheld or not is_waited_for)):
-                    told = not flight.all >> bit & 1
-                    yield MissingWait(before.instruction, each, before.completion, what, sure, told)
+                    is_signalled = not flight.all >> bit & 1
+                    yield MissingWait(
+                        before.instruction, each, before.completion, what, sure, is_signalled
+                    )
 
     def _conflict(self, later: Statement, before: _Operation) -> tuple[str, Overlap]:
         """What both are of, and whether they are of the same."""
@@ -490,7 +492,7 @@ class WaitAnalysis:
 
     def _of_tensor_memory(self, later: Statement, before: _Operation) -> Overlap:
         completion = before.completion
-        if completion.told and later.operation in SIGNALS:
+        if completion.is_signalled and later.operation in SIGNALS:
             return Overlap.SURE
         if completion.conflicts is None or later.operation not in completion.conflicts:
             return Overlap.NO

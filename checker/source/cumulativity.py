@@ -86,7 +86,7 @@ class _Finder:
         self.global_reads = sum(
             1 << each.number for each in self.operations if each.space is _GLOBAL
         )
-        self.owed: dict[tuple[Order, int], RequiredOrder] = {}
+        self.required: dict[tuple[Order, int], RequiredOrder] = {}
 
     def find(self) -> dict[tuple[Order, int], RequiredOrder]:
         """All pairs: one forward analysis over the blocks."""
@@ -101,7 +101,7 @@ class _Finder:
 
         for number, state in entries(blocks, start, execute, self._along).items():
             execute(number, state, record=True)
-        return self.owed
+        return self.required
 
     def _along(self, number: int, target: int, state: _State) -> _State:
         """On the way to a block that runs if a compare-exchange has succeeded, it has acquired."""
@@ -170,6 +170,6 @@ class _Finder:
             )
             marks.append(mask & readers & ~(1 << later.number))
         if any(marks):
-            self.owed[Order.PASSED_ON, later.number] = RequiredOrder(
+            self.required[Order.PASSED_ON, later.number] = RequiredOrder(
                 tuple(marks), self.hierarchy.scopes
             )

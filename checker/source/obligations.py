@@ -76,11 +76,11 @@ class RequiredOrder:
 
     def scope(self, earlier: int) -> Scope | None:
         """The widest scope at which ``earlier`` has to be done; None: it need not be."""
-        owed = None
+        required = None
         for scope, mask in zip(self.scopes, self.at, strict=True):
             if mask >> earlier & 1:
-                owed = scope
-        return owed
+                required = scope
+        return required
 
 
 _NOTHING = RequiredOrder((0, 0, 0))
@@ -90,18 +90,18 @@ _NOTHING = RequiredOrder((0, 0, 0))
 class Obligations:
     """The pairs of one function: by order and the number of the later operation, the earlier."""
 
-    owed: dict[tuple[Order, int], RequiredOrder]
+    required: dict[tuple[Order, int], RequiredOrder]
 
     def before(self, order: Order, later: int) -> RequiredOrder:
         """What is owed before an operation."""
-        return self.owed.get((order, later), _NOTHING)
+        return self.required.get((order, later), _NOTHING)
 
     def pairs(self) -> Iterator[tuple[Order, int, int, Scope]]:
         """Every pair: its order, earlier and later operation, and the scope."""
-        for (order, later), owed in self.owed.items():
-            every = owed.numbers
+        for (order, later), required in self.required.items():
+            every = required.numbers
             for earlier in range(every.bit_length()):
-                scope = owed.scope(earlier)
+                scope = required.scope(earlier)
                 if scope is not None:
                     yield order, earlier, later, scope
 
@@ -163,7 +163,7 @@ class _Finder:
         self.strong = _bits(e for e in self.operations if e.ordering is Ordering.SEQ_CST)
         self.readers = self._by_rank(reads_atomically)
         self.writers = self._by_rank(lambda each: each.is_atomic and each.writes)
-        self.owed: dict[tuple[Order, int], RequiredOrder] = {}
+        self.required: dict[tuple[Order, int], RequiredOrder] = {}
         most = function.most_threads
         self.least = 1 if most is not None and most <= hierarchy.wave else 0
         """The least rank at which there are other threads."""
@@ -172,7 +172,7 @@ class _Finder:
         """All pairs."""
         for transfer in (self._release, self._acquire, self._seq_cst):
             self._solve(transfer)
-        return Obligations(self.owed)
+        return Obligations(self.required)
 
     def _by_rank(self, wanted: Callable[[SourceOperation], bool]) -> tuple[int, ...]:
         """By scope, the operations whose own scope is at least that, as bits."""
@@ -252,7 +252,7 @@ class _Finder:
         # What is in LDS is a work-group's.
         marks[1:] = [mask & ~self.local for mask in marks[1:]]
         if any(marks):
-            self.owed[order, later.number] = RequiredOrder(tuple(marks), self.scopes)
+            self.required[order, later.number] = RequiredOrder(tuple(marks), self.scopes)
 
     def _release(self, operation: SourceOperation, state: _State, record: bool) -> _State:
         if operation.kind is SourceKind.FENCE:

@@ -1,1 +1,1 @@
-"""Code of any vendor: dataflow over its blocks, and its loops."""
+"""Code of any vendor or source: effects, graphs, dataflow, dominators, loops, values, locations."""

@@ -20,14 +20,15 @@ def solve(
 ) -> dict[NodeT, StateT]:
     """The least fixpoint: the state on entry to each node that a path leads to from one of ``start``.
 
-    ``transfer``: the state after a node, which is not asked for of a node that nothing follows. ``join(known, coming)``: what holds on either path; equal to
-    ``known`` if nothing is new. States have to grow, a finite number of times. ``edge``: the part of a
-    state that goes along one edge; None: nothing does. Backward: give ``graph.backward``, and the states
-    are those at the end of each node. A greatest fixpoint: start every node at the top, and let ``join``
-    take away. ``shared``: a snapshot of what ``transfer`` adds to and reads besides states, as what threads
-    leave for one another at barriers; the fixpoint is of that too, which may only grow as states do, and
-    every node adds to it.
-    The result is in the order in which nodes were first reached.
+    ``transfer``: the state after a node; a node without successors is not asked for it.
+    ``join(known, coming)``: the state where two paths meet; equal to ``known`` if nothing is new.
+    States have to grow, a finite number of times. ``edge``: the part of a state that goes along
+    one edge; None: nothing does. Backward: give ``graph.backward``, and the states are those at
+    the end of each node. A greatest fixpoint: start every node at the top, and let ``join``
+    remove. ``shared``: a snapshot of the facts besides states that ``transfer`` adds to and
+    reads, as those that threads leave for one another at barriers; they belong to the fixpoint,
+    may only grow, and every node adds to them, also one without successors. The result is in
+    the order in which nodes were first reached.
     """
     states = dict(start)
 
@@ -62,7 +63,7 @@ class Growing(Protocol):
         ...
 
     def join(self, other: Self) -> bool:
-        """Take in what holds in ``other``; true if that was more than held before."""
+        """Add all that holds in ``other``; true if something was new."""
         ...
 
 

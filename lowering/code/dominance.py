@@ -32,7 +32,7 @@ def immediate_dominators(graph: Graph[NodeT], root: NodeT) -> dict[NodeT, NodeT]
 
 
 def dominates(dominators: dict[NodeT, NodeT], above: NodeT, node: NodeT) -> bool:
-    """Whether every path to ``node`` leads through ``above``; a node dominates itself."""
+    """True where every path to ``node`` leads through ``above``; a node dominates itself."""
     while node != above and dominators[node] != node:
         node = dominators[node]
     return node == above

@@ -32,7 +32,7 @@ ORDERING_OF: Mapping[str | None, Ordering] = MappingProxyType(
 """LLVM's word of an ordering (None: not atomic) -> the ordering."""
 
 ORDERING_WORD = "|".join(filter(None, ORDERING_OF))
-"""What matches such a word."""
+"""The pattern of such a word."""
 
 _TRIPLE = re.compile(r'target triple = "([^"]*)"')
 

@@ -42,7 +42,7 @@ class Completion:
     word: str = ""
     unless: str = ""
     conflicts: frozenset[str] | None = None
-    told: bool = False
+    is_signalled: bool = False
     releases: bool = False
     ends: bool = False
 
@@ -76,12 +76,12 @@ COMPLETIONS: tuple[Completion, ...] = (
     Completion(
         _names("tcgen05 ld"), Left.READS, _names("tcgen05 wait::ld"), "tcgen05.wait::ld",
         f"{_TCGEN05}, Non-pipelined instructions; Register dependencies",
-        conflicts=_names("tcgen05 st, tcgen05 mma, tcgen05 cp, tcgen05 dealloc"), told=True,
+        conflicts=_names("tcgen05 st, tcgen05 mma, tcgen05 cp, tcgen05 dealloc"), is_signalled=True,
     ),
     Completion(
         _names("tcgen05 st"), Left.WRITES, _names("tcgen05 wait::st"), "tcgen05.wait::st",
         f"{_TCGEN05}, Non-pipelined instructions",
-        conflicts=_names("tcgen05 ld, tcgen05 mma, tcgen05 cp"), told=True,
+        conflicts=_names("tcgen05 ld, tcgen05 mma, tcgen05 cp"), is_signalled=True,
     ),
     Completion(
         _names("tcgen05 mma, tcgen05 cp, tcgen05 shift"), Left.WRITES, MBARRIER_WAITS,
@@ -118,7 +118,7 @@ COMPLETIONS: tuple[Completion, ...] = (
         _TO_GLOBAL, Left.WRITES_GLOBAL, _names("cp async bulk wait_group"),
         "cp.async.bulk.wait_group of its group, not .read,",
         "PTX ISA, cp.async.bulk.wait_group: writes made visible to the executing thread",
-        commit="cp async bulk commit_group", word="bulk_group", unless="read", told=True,
+        commit="cp async bulk commit_group", word="bulk_group", unless="read", is_signalled=True,
     ),
 )  # fmt: skip
 """One row for each way to be done."""

@@ -344,7 +344,7 @@ def may_publish(op: Operation) -> bool:
 
 
 def _solve_backward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Coming]:
-    """Where each block ends, the greatest fixpoint.
+    """The states at the ends of blocks, the greatest fixpoint.
 
     Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after it.
     """

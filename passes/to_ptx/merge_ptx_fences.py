@@ -193,7 +193,7 @@ _SILENT = frozenset(
 
 
 def _solve(graph: Graph[Block], first: Iterable[Block], *, forwards: bool) -> dict[Block, Done]:
-    """What is done where each block is entered in the direction of ``graph``, the greatest fixpoint.
+    """The fences done on entry to each block in the direction of ``graph``, the greatest fixpoint.
 
     Greatest, so that loops count: in one without a memory operation all stays done. Nothing is done
     where the ``first`` blocks are entered.

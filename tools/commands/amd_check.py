@@ -30,7 +30,7 @@ _FORMATS = (
         "code of NVIDIA's GPUs",
     ),
 )
-"""What else may be given by mistake, by what it has in it."""
+"""Other inputs that may be given by mistake, by a pattern of their text."""
 
 
 def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
@@ -83,7 +83,7 @@ def checked(
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What finds something in a function; ``option``: that asks for it, none if it is always done.
+    """An analysis of a function; ``option``: the one that requests it, none if it always runs.
 
     ``replaces``: findings of other analyses that its own say better.
     """
@@ -101,7 +101,7 @@ ANALYSES = (
 
 
 def findings_of(each: Checked, arguments: Namespace) -> list[Finding]:
-    """What the analyses that are asked for find in a function."""
+    """The findings of the requested analyses in a function."""
     found: list[Finding] = []
     for analysis in ANALYSES:
         if analysis.option is None or getattr(arguments, analysis.option):

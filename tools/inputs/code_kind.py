@@ -1,10 +1,10 @@
-"""The kind of code that a file has, told before either vendor's part is imported."""
+"""The kind of code that a file has, recognised before either vendor's part is imported."""
 
 import re
 
 _SUFFIX = ".ptx"
 _LOOKED_AT = 1 << 16
-"""How many bytes are looked at to see what a file is: comments may come first."""
+"""Number of bytes in which a file's kind is recognised: comments may come first."""
 _VERSION_LINE = re.compile(r"^[^\S\n]*\.version\s+\d+\.\d+\s*(?://.*)?$", re.M)
 
 

@@ -196,8 +196,8 @@ class _Comparer:
         self.scopes = lifted.mode.scopes
         wave = wave_size_of(lifted.code.flow.function, lifted.mode.chip)
         hierarchy = Hierarchy(self.scopes, wave)
-        owed = obligations_of(source, hierarchy).owed
-        self.obligations = Obligations({**owed, **passed_on(source, hierarchy)})
+        required = obligations_of(source, hierarchy).required
+        self.obligations = Obligations({**required, **passed_on(source, hierarchy)})
         self.aligned: dict[int, _Aligned] = {}
         self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
         self.left_open: list[SourceFinding] = []
@@ -231,14 +231,14 @@ class _Comparer:
 
     def _owed(self, order: Order, bits: int, later: _Aligned) -> Iterator[tuple[_Aligned, Scope]]:
         """The operations among ``bits`` that are owed to ``later``, and at which scope."""
-        owed = [self.obligations.before(order, each.number) for each in later.source]
-        if not all(any(each.at) for each in owed):
+        required = [self.obligations.before(order, each.number) for each in later.source]
+        if not all(any(each.at) for each in required):
             return
         for operation in self.lifted.code.those(bits):
             earlier = self.aligned.get(operation.number)
             if earlier is None or (order is Order.ACQUIRE and _is_untold(earlier, later)):
                 continue
-            scopes = [each.scope(first.number) for each in owed for first in earlier.source]
+            scopes = [each.scope(first.number) for each in required for first in earlier.source]
             known = [each for each in scopes if each is not None]
             if len(known) == len(scopes):
                 yield earlier, self._can_ask(min(known, key=lambda scope: scope.rank))
@@ -338,10 +338,10 @@ class _Comparer:
             return True
         caches = self.lifted.mode.others_caches(scope)
         return any(
-            owed.within(Scope.WORKGROUP) & ~owed.within(scope)
+            required.within(Scope.WORKGROUP) & ~required.within(scope)
             for each in self.aligned.values()
             if each.code.effect.reads & caches
-            for owed in (
+            for required in (
                 self.obligations.before(Order.ACQUIRE, read.number) for read in each.source
             )
         )
@@ -449,8 +449,10 @@ class _Comparer:
     def _wait(self, operation: Operation) -> str:
         """The wait that sees the end of ``operation``, which is in flight."""
         chip, step = self.lifted.mode.chip, operation.step
-        told = chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
-        counted = step.effects.events if step is not None and told else ()
+        is_signalled = (
+            chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
+        )
+        counted = step.effects.events if step is not None and is_signalled else ()
         if counted:
             counts = {str(event.counter): 0 for event in counted}
             return wait_text(chip, WaitCounts(**counts))

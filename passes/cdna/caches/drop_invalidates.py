@@ -47,7 +47,7 @@ class Needs:
     flag: int = 0
 
     def of_waves(self) -> tuple[int, int]:
-        """What waves of the work-group need, as it is now."""
+        """The needs of waves of the work-group, as they are now."""
         return self.barrier, self.flag
 
     def acquired(self, meaning: Meaning, needed: int) -> None:

@@ -316,7 +316,7 @@ class Paths:
 class Debts:
     """What is owed where each block begins, with a write-back at each of ``places``.
 
-    ``published`` is what waves leave owed at a barrier. The invariant: a wave at a place owes (OWED)
+    ``published``: the debt that waves leave at a barrier. The invariant: a wave at a place is OWED
     whenever, without the write-backs that go, something that it or a mate stored may not have been
     written back; and it is UNPAID unless on every path to there a write-back that goes was its own,
     with none since. So where each publication finds nothing owed and each new write-back is paid for,

@@ -122,7 +122,7 @@ _ALL = int(Caches.ALL)
 
 
 def _must_at_end(code: CacheCode, needs: Needs) -> Mapping[Block, int]:
-    """What is needed where each block ends, whichever path is taken: the greatest fixpoint.
+    """The caches needed where each block ends, whichever path is taken: the greatest fixpoint.
 
     Greatest, so that a loop that needs nothing does not hide what every path after it needs.
     """

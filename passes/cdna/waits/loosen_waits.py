@@ -350,7 +350,7 @@ def _is_for_lds(counts: WaitCounts) -> bool:
 
 
 def _outside_signals(code: WaitLines) -> dict[Block, bool]:
-    """Where each block ends: whether something signals before the next release that waits."""
+    """For the end of each block: true if something signals before the next release that waits."""
 
     def carry(block: Block, signalled: bool) -> bool:
         for line in reversed(code[block]):

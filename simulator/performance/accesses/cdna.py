@@ -1,4 +1,4 @@
-"""What one instruction of a wave makes a CDNA chip count, by the rows of ``lowering.cdna.performance.accesses``.
+"""Counts of a CDNA chip for one instruction of a wave, by the rows of ``lowering.cdna.performance.accesses``.
 
 The counters have rocprofiler's names. L1 is cold. Loads and stores may be at any address, as in LLVM's
 unaligned access mode, the default; what they count then is inferred. A wide LDS access that is not naturally aligned

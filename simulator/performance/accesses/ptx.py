@@ -1,4 +1,4 @@
-"""What one instruction of a warp makes an NVIDIA chip count, by the rules of ``lowering.ptx.performance.accesses``.
+"""Counts of an NVIDIA chip for one instruction of a warp, by the rules of ``lowering.ptx.performance.accesses``.
 
 The counters have Nsight Compute's names. L1 is cold, as the profiler leaves it. Addresses are
 naturally aligned, or PTX has no such access.

@@ -61,7 +61,7 @@ def texts_of(source: str) -> Iterator[str | None]:
 
 
 def kind_of(template: str) -> str:
-    """What a text is to other threads, as a word of the table in docs/checker-ptx.md."""
+    """The effect of a text on other threads, as a word of the table in docs/checker-ptx.md."""
     statements = read(from_gcc(template), _OPERANDS)
     if statements is None:
         return _NOT_UNDERSTOOD
