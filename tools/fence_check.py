@@ -186,7 +186,7 @@ def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Writ
     if isinstance(beside, PtxAndSource):
         from fencewright.tools import ptx_check
 
-        scoped = ptx_check.scoped(beside.module)
+        scoped = ptx_check.scoped(beside.code)
         return beside.file, [(each.name, each.line, write) for each, write in scoped]
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     from fencewright.checker.check_amd import scoped_with_calls
@@ -194,7 +194,7 @@ def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Writ
     from fencewright.tools.commands.amd_check import checked
 
     found: list[_Written] = []
-    assembly = beside.assembly
+    assembly = beside.code
     called = callees(assembly)
     for each in checked(assembly, beside.file, many):
         function = each.lifted.code.flow.function

@@ -14,12 +14,12 @@ from types import MappingProxyType
 
 from fencewright.checker.amd import machine_rows as rows
 from fencewright.checker.amd.accesses import Mode, Operation, OperationKind
-from fencewright.checker.amd.comparison.against_source import SourceFinding
 from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.checker.amd.state import Code
-from fencewright.checker.findings.finding import Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.checker.source.compare import Pair
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 from fencewright.lowering.cdna.code.counterexample_peer import partner_steps
 from fencewright.lowering.cdna.code.flow import Step
@@ -326,19 +326,17 @@ class UnshownError(ValueError):
 
 
 def counterexample(
-    lifted: LiftedFunction, finding: SourceFinding, name: str = "found"
+    lifted: LiftedFunction, finding: Finding, pair: Pair[Operation], name: str = "found"
 ) -> Counterexample:
     """The test for a finding; raises ``UnshownError`` where there is none."""
     if finding.rule is Rule.COHERENCE:
-        return _of_one_access(lifted.code, finding, name)
-    if finding.later is None or finding.earlier is None or finding.scope is None:
-        raise UnshownError("it is not about two accesses")
-    shape = _shape(finding, lifted.mode)
+        return _of_one_access(lifted.code, pair, name)
+    shape = _shape(finding.rule, pair, lifted.mode)
     # What is open is shown by the hardest machine.
     readings = EVERY_READING if finding.lesser is Level.NOTE else DEFAULT_READINGS
     tried = 0
-    last = _told_by(lifted, finding.later, finding.scope)
-    for path in _paths(lifted, finding.earlier, last):
+    last = _told_by(lifted, pair.later, pair.scope)
+    for path in _paths(lifted, pair.earlier, last):
         tried += 1
         found = replace(_test(lifted.code, shape, path, name), readings=readings)
         try:
@@ -359,12 +357,10 @@ def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operatio
     return next(signals, later)
 
 
-def _of_one_access(code: Code, finding: SourceFinding, name: str) -> Counterexample:
+def _of_one_access(code: Code, pair: Pair[Operation], name: str) -> Counterexample:
     """A load that is older than the one before it, or a read-modify-write that another one loses."""
-    each, scope = finding.later, finding.scope
-    assert each is not None
+    each, scope = pair.later, pair.scope
     assert each.step is not None
-    assert scope is not None
     make = Partner(code.mode, scope)
     if each.kind is _O.LOAD:
         first = make.load(FLAG, AddressSpace.GLOBAL, "r0", "relaxed")
@@ -428,17 +424,14 @@ def _passed_on(later: Operation, mode: Mode) -> _Shape:
     return _Shape(0, first, raised, partner, forbidden, Scope.WORKGROUP, writer)
 
 
-def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
-    earlier, later, scope = finding.earlier, finding.later, finding.scope
-    assert earlier is not None
-    assert later is not None
-    assert scope is not None
+def _shape(rule: Rule, pair: Pair[Operation], mode: Mode) -> _Shape:
+    earlier, later, scope = pair.earlier, pair.later, pair.scope
     for each in (earlier, later):
         if each.kind is _O.SCALAR_STORE:
             raise _lacks(each.text)
     make = Partner(mode, scope)
     data, flag = (_space(each) for each in (earlier, later))
-    match finding.rule:
+    match rule:
         case Rule.RELEASE:
             if later.kind is _O.BARRIER:
                 seen, raised = make.barrier(), ("", None, "")
@@ -462,7 +455,7 @@ def _shape(finding: SourceFinding, mode: Mode) -> _Shape:
             forbidden = "P0:r1 = 0 and P1:r0 = 0"
             return _Shape(0, (DATA, 1, ""), (FLAG, None, "r1"), partner, forbidden, scope)
         case _:
-            raise UnshownError(f"{finding.rule} is not executed")
+            raise UnshownError(f"{rule} is not executed")
 
 
 def _lacks(text: str) -> UnshownError:

@@ -14,16 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fencewright.checker.source.obligations import GFX9, Hierarchy
 from fencewright.checker.source.program import (
     SourceFunction,
     SourceKind,
     SourceOperation,
 )
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS
-from fencewright.lowering.cdna.code.flow import Block, Flow
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
@@ -51,15 +47,15 @@ class Alignment:
     lost: SourceOperation | None = None
 
 
-_S, _I = SourceKind, InstructionKind
+_S = SourceKind
 
-_KINDS: Mapping[InstructionKind, frozenset[SourceKind]] = {
+_KINDS: Mapping[Kind, frozenset[SourceKind]] = {
     # An atomic that the chip does not have is a load, and a compare-exchange in a loop.
-    _I.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
-    _I.STORE: frozenset({_S.STORE, _S.COPY}),
-    _I.ATOMIC: frozenset({_S.RMW, _S.CMPXCHG}),
-    _I.MEMORY_TO_LDS: frozenset({_S.TO_LDS}),
-    _I.BARRIER: frozenset({_S.BARRIER}),
+    Kind.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
+    Kind.STORE: frozenset({_S.STORE, _S.COPY}),
+    Kind.RMW: frozenset({_S.RMW, _S.CMPXCHG}),
+    Kind.COPY: frozenset({_S.TO_LDS}),
+    Kind.BARRIER: frozenset({_S.BARRIER}),
 }
 """The operations that an instruction of a kind may come from."""
 
@@ -84,7 +80,7 @@ class Placed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CodeAccess:
     """An instruction that accesses memory others may access, or a barrier.
 
     ``key``: what it is called in the alignment, its line where each has one of its own.
@@ -92,7 +88,7 @@ class Found:
 
     key: int
     instruction: Placed
-    kind: InstructionKind
+    kind: Kind
     space: AddressSpace | None
     block: int
 
@@ -105,7 +101,7 @@ class Found:
         """Whether it may come from ``operation``, by what both do."""
         if operation.kind not in _KINDS[self.kind]:
             return False
-        if self.kind is InstructionKind.BARRIER:
+        if self.kind is Kind.BARRIER:
             return True
         if operation.space is None or (self.is_scalar and operation.is_atomic):
             return False
@@ -117,83 +113,27 @@ class Found:
 
 def align(
     source: SourceFunction,
-    flow: Flow,
-    files: Mapping[int, str],
-    elsewhere: Iterable[SourceLocation] = (),
-) -> Alignment:
-    """The operations of ``source`` that the instructions of a function come from.
-
-    ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
-    """
-    return align_accesses(source, list(_accesses(flow)), len(flow.blocks), files, elsewhere)
-
-
-def align_accesses(
-    source: SourceFunction,
-    found: Sequence[Found],
+    found: Sequence[CodeAccess],
     blocks: int,
     files: Mapping[int, str],
     elsewhere: Iterable[SourceLocation] = (),
-    hierarchy: Hierarchy = GFX9,
+    width: int = 1,
 ) -> Alignment:
-    """The operations of ``source`` that instructions come from, in code of so many ``blocks``."""
-    if not any(each.kind is InstructionKind.BARRIER for each in found):
-        lost = next(_owed_barriers(source, hierarchy), None)
+    """The operations of ``source`` that instructions come from, in code of so many ``blocks``.
+
+    ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
+    ``width``: the most threads that run as one, which need no barrier.
+    """
+    if not any(each.kind is Kind.BARRIER for each in found):
+        lost = next(_owed_barriers(source, width), None)
         if lost is not None:
             problem = f"the barrier of source line {lost.line} is not in the code"
             return Alignment(Method.ORDER, problem=problem, lost=lost)
     have_places = any(each.instruction.source is not None for each in found)
     if have_places and any(each.place is not None for each in source.operations):
         places = frozenset(map(_key, elsewhere))
-        return _Places(source, found, files, places, hierarchy).align()
+        return _Places(source, found, files, places, width).align()
     return _by_order(source, blocks, found)
-
-
-def _accesses(flow: Flow) -> Iterator[Found]:
-    for number, block in enumerate(flow.blocks):
-        for position, step in enumerate(block.steps):
-            effects = step.effects
-            if effects.kind not in _KINDS or effects.space is AddressSpace.PRIVATE:
-                continue
-            if is_scratch(step.instruction) or (not effects.events and effects.space is not None):
-                continue
-            if effects.space is AddressSpace.CONSTANT and is_constant_load(flow, block, position):
-                continue
-            line = step.instruction.line
-            yield Found(line, step.instruction, effects.kind, effects.space, number)
-
-
-_RESOURCES = frozenset(
-    Registers(tuple(f"s{n}" for n in range(chip.scratch.resource_registers)))
-    for chip in KNOWN_CHIPS.values()
-    if chip.scratch.resource_registers
-)
-
-
-def is_scratch(instruction: AssemblyInstruction) -> bool:
-    """Whether a buffer access is to private memory."""
-    return instruction.mnemonic.startswith("buffer_") and any(
-        each in _RESOURCES for each in instruction.operands
-    )
-
-
-def is_constant_load(flow: Flow, block: Block, position: int) -> bool:
-    """Whether a scalar load is of what nobody writes: an argument, or an address in the GOT.
-
-    Its base then is what the function began with, or was computed from such a symbol.
-    """
-    operands = block.steps[position].instruction.operands
-    base = operands[1] if len(operands) > 1 else None
-    if not isinstance(base, Registers):
-        return False
-    for step in reversed(block.steps[:position]):
-        if not set(base.names).isdisjoint(step.effects.defines):
-            return "gotpcrel" in step.instruction.text
-    return block is flow.blocks[0] or not any(
-        not set(base.names).isdisjoint(step.effects.defines)
-        for other in flow.blocks
-        for step in other.steps
-    )
 
 
 _Key = tuple[str, int, int]
@@ -213,12 +153,12 @@ class _Places:
     def __init__(
         self,
         source: SourceFunction,
-        found: Sequence[Found],
+        found: Sequence[CodeAccess],
         files: Mapping[int, str],
         elsewhere: frozenset[_Key],
-        hierarchy: Hierarchy,
+        width: int,
     ):
-        self.hierarchy = hierarchy
+        self.width = width
         self.source = source
         self.found = found
         self.files = files
@@ -231,8 +171,8 @@ class _Places:
     def align(self) -> Alignment:
         """The alignment, which has a problem where an atomic or a barrier cannot be told."""
         asked: dict[int, tuple[int, ...]] = {}
-        together: defaultdict[tuple[int, ...], list[Found]] = defaultdict(list)
-        known: dict[tuple[_Key, InstructionKind, AddressSpace | None], list[SourceOperation]] = {}
+        together: defaultdict[tuple[int, ...], list[CodeAccess]] = defaultdict(list)
+        known: dict[tuple[_Key, Kind, AddressSpace | None], list[SourceOperation]] = {}
         unplaced = 0
         untold: list[int] = []
         for position, each in enumerate(self.found):
@@ -246,7 +186,7 @@ class _Places:
             if not operations:
                 if key in self.elsewhere:
                     return self._failed(each, "comes from another function, inlined here")
-                if each.kind in (InstructionKind.ATOMIC, InstructionKind.BARRIER):
+                if each.kind in (Kind.RMW, Kind.BARRIER):
                     return self._failed(each, "comes from no operation of the source that is known")
                 if each.instruction.source is None:
                     untold.append(position)
@@ -316,7 +256,7 @@ class _Places:
             return "", 0, 0
         return _base(self.files.get(place.file, "")), place.line, place.column
 
-    def _failed(self, found: Found, problem: str) -> Alignment:
+    def _failed(self, found: CodeAccess, problem: str) -> Alignment:
         instruction = found.instruction
         text = f"'{instruction.text}' of line {instruction.line} {problem}"
         return Alignment(Method.PLACES, problem=text)
@@ -324,7 +264,7 @@ class _Places:
     def _problem(self, asked: Mapping[int, tuple[int, ...]]) -> str:
         """Which operation that orders others is not found, or not told from others."""
         aligned = {number for numbers in asked.values() for number in numbers}
-        synchronising = list(_synchronising(self.source, self.hierarchy))
+        synchronising = list(_synchronising(self.source, self.width))
         for each in synchronising:
             if each.number not in aligned:
                 return f"the {each} of source line {each.line} is not found in the code"
@@ -339,15 +279,15 @@ class _Places:
         return ""
 
 
-def _without_scalar(instructions: Sequence[Found]) -> Sequence[Found]:
+def _without_scalar(instructions: Sequence[CodeAccess]) -> Sequence[CodeAccess]:
     """Of a place with vector accesses, those: its scalar loads are of addresses."""
     vector = [each for each in instructions if not each.is_scalar]
     return vector or instructions
 
 
-def _owed_barriers(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
+def _owed_barriers(source: SourceFunction, width: int) -> Iterator[SourceOperation]:
     """The barriers that every path of the source passes."""
-    barriers = {each.number for each in _synchronising(source, hierarchy) if not each.is_access}
+    barriers = {each.number for each in _synchronising(source, width) if not each.is_access}
     ends = {number for number, block in enumerate(source.blocks) if not block.successors}
     for number, block in enumerate(source.blocks):
         found = [each for each in block.operations if each.number in barriers]
@@ -355,10 +295,10 @@ def _owed_barriers(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[Sou
             yield from found
 
 
-def _synchronising(source: SourceFunction, hierarchy: Hierarchy) -> Iterator[SourceOperation]:
+def _synchronising(source: SourceFunction, width: int) -> Iterator[SourceOperation]:
     """The atomics and barriers that have to be in the code."""
     reached = _reached(source)
-    alone = source.most_threads is not None and source.most_threads <= hierarchy.wave
+    alone = source.most_threads is not None and source.most_threads <= width
     for number, block in enumerate(source.blocks):
         if number not in reached:
             continue
@@ -383,22 +323,22 @@ _Class = tuple[str, bool]
 
 def _source_class(operation: SourceOperation) -> _Class:
     atomic = operation.kind in (SourceKind.RMW, SourceKind.CMPXCHG)
-    kind = InstructionKind.ATOMIC.value if atomic else operation.kind.value
+    kind = Kind.RMW.value if atomic else operation.kind.value
     return kind, operation.space is AddressSpace.LOCAL
 
 
-def _code_class(found: Found) -> _Class:
+def _code_class(found: CodeAccess) -> _Class:
     return found.kind.value, found.space is AddressSpace.LOCAL
 
 
-def _by_order(source: SourceFunction, blocks: int, found: Sequence[Found]) -> Alignment:
+def _by_order(source: SourceFunction, blocks: int, found: Sequence[CodeAccess]) -> Alignment:
     """Alignment of the blocks that alone have their kinds of accesses, in order."""
     theirs = [
         [op for op in block.operations if op.is_access or op.kind is SourceKind.BARRIER]
         for number, block in enumerate(source.blocks)
         if number in _reached(source)
     ]
-    ours: list[list[Found]] = [[] for _ in range(blocks)]
+    ours: list[list[CodeAccess]] = [[] for _ in range(blocks)]
     for each in found:
         ours[each.block].append(each)
     theirs, ours = [each for each in theirs if each], [each for each in ours if each]

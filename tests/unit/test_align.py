@@ -2,6 +2,8 @@
 
 import pytest
 
+from fencewright.checker.amd.comparison.accesses import accesses_of
+from fencewright.checker.amd.comparison.against_source import AmdComparer
 from fencewright.checker.source.align import Alignment, Method, align
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
@@ -37,7 +39,9 @@ def aligned(
     assembly = read_assembly("\n".join((*lines, "s_endpgm")), "k.s")
     places = [SourceLocation("k.py", line, 1) for line in elsewhere]
     flow = flow_of(assembly.functions["k"])
-    return align(read_source(text).functions["k"], flow, {1: "dir/k.py"}, places)
+    accesses, blocks = list(accesses_of(flow)), len(flow.blocks)
+    asked = read_source(text).functions["k"]
+    return align(asked, accesses, blocks, {1: "dir/k.py"}, places, AmdComparer.WIDTH)
 
 
 def found(alignment: Alignment) -> dict[int, tuple[int, ...]]:

@@ -7,7 +7,7 @@ import pytest
 from test_source_check import CONSUMER, PRODUCER, Lines, asm, check, ir, rules
 
 from fencewright.checker.amd.accesses import Mode, mode_of, wave_size_of
-from fencewright.checker.amd.comparison.against_source import compare
+from fencewright.checker.amd.comparison.against_source import AmdComparer
 from fencewright.checker.amd.hazards import find_hazards
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.amd.surplus import find_surplus
@@ -343,12 +343,14 @@ def test_in_a_kernel_that_reads_nothing_old_nobody_does(
         lines, code = (*read, *PASSES_ON), ((8, rest), *passes)
     text = asm(code) + ".amdhsa_kernel k\n.amdhsa_tg_split 1\n.end_amdhsa_kernel\n"
     flow = flow_of(read_assembly(text, "k.s").functions["k"])
-    compared = compare(read_source(ir(lines)).functions["k"], flow, SPLIT_942, {1: "k.py"})
-    assert [(each.rule, each.finding().level) for each in compared.findings] == [
+    compared = AmdComparer(read_source(ir(lines)).functions["k"], flow, SPLIT_942).compare(
+        {1: "k.py"}
+    )
+    assert [(each.rule, each.level) for each in compared.findings] == [
         (Rule.CUMULATIVE_ACQUIRE, level)
     ]
     (called,) = check(PASSES_ON, passes, SPLIT_942).findings
-    assert called.finding().level is Level.ERROR
+    assert called.level is Level.ERROR
 
 
 def test_an_invalidate_may_be_for_the_others_to_make() -> None:

@@ -35,7 +35,7 @@ MAY_IMPORT = {
     ),
     "checker/findings": ("checker.findings", "lowering"),
     "checker/lifting": ("checker.amd", "checker.lifting", *JUDGES),
-    "checker/nvidia": ("checker.amd.comparison", "checker.lifting", "checker.nvidia", *JUDGES),
+    "checker/nvidia": ("checker.lifting", "checker.nvidia", *JUDGES),
     "checker/source": JUDGES,
     "lowering": ("lowering",),
     "lowering/code": ("lowering.code", "lowering.vocabulary"),

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.amd.comparison.against_source import Comparison
+from fencewright.checker.amd.comparison.against_source import AmdComparer
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Level
+from fencewright.checker.source.compare import Comparison
 from fencewright.lowering.cdna.code.text import Assembly
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -37,11 +38,11 @@ NOT_OWED = (
 """Kernels with an instruction that no pair of operations of one wave needs."""
 
 
-def compared(asked: str, lowered: str, mode: Target) -> list[Comparison]:
+def compared(asked: str, lowered: str, mode: Target) -> list[Comparison[AmdComparer]]:
     return list(compiled(lowered, mode).comparisons(asked, mode.l2_per_agent))
 
 
-def errors(found: list[Comparison]) -> list[str]:
+def errors(found: list[Comparison[AmdComparer]]) -> list[str]:
     return [each.message for one in found for each in one.findings]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.code.text import read_assembly
-from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read
+from fencewright.tools.commands.compare_source import AssemblyAndSource, compile_and_read
 from fencewright.tools.dev.campaigns import sentinel
 from fencewright.tools.dev.campaigns.sentinel import Compiler, Fault, Tally, check, compilers, page
 from fencewright.tools.diagnostics import error
@@ -47,16 +47,16 @@ def test_it_finds_the_wait_that_llvm_22_loses() -> None:
 
 @needs_llvm
 def test_a_wait_that_is_taken_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_waits(path: str, command: str, code: str | None) -> CodeAndSource:
+    def without_waits(path: str, command: str, code: str | None) -> AssemblyAndSource:
         beside = compile_and_read(path, command, code)
-        assert isinstance(beside, CodeAndSource)
-        functions = dict(beside.assembly.functions)
+        assert isinstance(beside, AssemblyAndSource)
+        functions = dict(beside.code.functions)
         for name, function in functions.items():
             waits = [each for each in function.instructions if each.mnemonic == "s_waitcnt"]
             for each in waits:
                 function = function.without(each)
             functions[name] = function
-        return replace(beside, assembly=replace(beside.assembly, functions=functions))
+        return replace(beside, code=replace(beside.code, functions=functions))
 
     seeds = (3, 5, 7)
     assert not check(seeds, [llvm(["gfx90a"])]).faults
@@ -70,7 +70,7 @@ def test_what_a_compiler_refuses_is_counted_and_the_rest_is_checked(
 ) -> None:
     compiler = Compiler((1, 0), "llc-one", ("gfx942",))
 
-    def refuses(path: str, command: str, code: str | None) -> CodeAndSource:
+    def refuses(path: str, command: str, code: str | None) -> AssemblyAndSource:
         raise error("llc-one: no", path)
 
     monkeypatch.setattr(sentinel, "compile_and_read", refuses)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from fencewright.checker.amd.accesses import Mode
-from fencewright.checker.amd.comparison.against_source import Comparison, compare
-from fencewright.checker.amd.comparison.modules import (
-    compare_modules,
-    files_in,
+from fencewright.checker.amd.comparison.against_source import (
+    AmdComparer,
+    compare_assembly,
     with_lines,
-    with_places,
 )
-from fencewright.checker.findings.finding import Level, Rule
+from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.checker.source.compare import Comparison
+from fencewright.checker.source.numbered import files_in, with_places
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
@@ -51,13 +51,24 @@ def asm(code: Lines, chip: str = "gfx942") -> str:
     return "\n".join((*lines, "s_endpgm\n"))
 
 
-def check(source: Lines, code: Lines, mode: Mode = GFX942, attributes: str = "") -> Comparison:
+def check(
+    source: Lines, code: Lines, mode: Mode = GFX942, attributes: str = ""
+) -> Comparison[AmdComparer]:
     assembly = read_assembly(asm(code, mode.target), "k.s")
     flow = flow_of(assembly.functions["k"])
-    return compare(read_source(ir(source, attributes)).functions["k"], flow, mode, {1: "k.py"})
+    asked = read_source(ir(source, attributes)).functions["k"]
+    return AmdComparer(asked, flow, mode).compare({1: "k.py"})
 
 
-def rules(comparison: Comparison) -> list[str]:
+def only(comparison: Comparison[AmdComparer]) -> tuple[Finding, Scope]:
+    """The one finding, and the scope at which its pair is required."""
+    assert comparison.comparer is not None
+    ((finding, pair),) = comparison.comparer.pairs.items()
+    assert comparison.findings == (finding,)
+    return finding, pair.scope
+
+
+def rules(comparison: Comparison[AmdComparer]) -> list[str]:
     return [each.rule.value for each in comparison.findings]
 
 
@@ -309,10 +320,10 @@ def test_what_cannot_be_judged_is_said(
 
 def test_functions_of_one_side_alone() -> None:
     source, code = read_source(ir(PRODUCER)), read_assembly(asm(PRODUCES), "k.s")
-    (right,) = compare_modules(source, code, files_in(asm(PRODUCES)))
+    (right,) = compare_assembly(source, code, files_in(asm(PRODUCES)), {})
     assert right.was_compared
     other = read_source(ir(PRODUCER).replace("@k(", "@other("))
-    said = [each.findings[0].message for each in compare_modules(other, code, {})]
+    said = [each.findings[0].message for each in compare_assembly(other, code, {}, {})]
     assert said == [
         "k is not compared with its source: it is not in the source",
         "other is not compared with its source: it is not in the code",
@@ -480,8 +491,8 @@ def without(code: Lines, *places: int) -> Lines:
 def test_what_a_cluster_is_owed(form: tuple[Lines, Lines], less: Sequence[int]) -> None:
     source, code = form
     assert check(source, code, GFX1250).findings == ()
-    (found,) = check(source, without(code, *less), GFX1250).findings
-    assert (found.scope, found.lesser) == (Scope.CLUSTER, None)
+    found, scope = only(check(source, without(code, *less), GFX1250))
+    assert (scope, found.lesser) == (Scope.CLUSTER, None)
 
 
 @pytest.mark.parametrize("source", [IN_CLUSTER, MET_IN_CLUSTER])
@@ -493,8 +504,8 @@ def test_what_the_documents_leave_open_is_a_note(source: tuple[Lines, Lines]) ->
         ((3,), "s_wait_storecnt 0x0 after the write-back"),
         ((1,), "s_wait_storecnt 0x0 before the write-back"),
     ):
-        (found,) = check(asked, without(code, *less), GFX1250).findings
-        assert (found.rule, found.lesser, found.scope) == (Rule.RELEASE, Level.NOTE, Scope.CLUSTER)
+        found, scope = only(check(asked, without(code, *less), GFX1250))
+        assert (found.rule, found.lesser, scope) == (Rule.RELEASE, Level.NOTE, Scope.CLUSTER)
         assert lacks in found.message
         assert "should a cache of the work-group report stores done" in found.message
     # What lacks the wait as well is wrong whatever is open.

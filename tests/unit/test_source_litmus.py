@@ -36,7 +36,6 @@ from test_source_check import (
 )
 
 from fencewright.checker.amd.accesses import Mode, OperationKind
-from fencewright.checker.amd.comparison.against_source import SourceFinding
 from fencewright.checker.amd.guarantees import guarantees_of
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.execute.counterexample import (
@@ -44,7 +43,8 @@ from fencewright.checker.execute.counterexample import (
     UnshownError,
     counterexample,
 )
-from fencewright.checker.findings.finding import Rule
+from fencewright.checker.findings.finding import Finding, Rule
+from fencewright.checker.source.compare import Pair
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.vocabulary import Scope
@@ -72,8 +72,10 @@ SCALAR = ((0, "s_load_dwordx4 s[0:3], s[4:5], 0x0"), SEE, WAIT, INV,
 
 def shown_by(source: Lines, code: Lines, mode: Mode = GFX942) -> list[Counterexample]:
     comparison = check(source, code, mode)
-    assert comparison.lifted is not None
-    return [counterexample(comparison.lifted, each) for each in comparison.findings]
+    comparer = comparison.comparer
+    assert comparer is not None
+    assert list(comparison.findings) == list(comparer.pairs)
+    return [counterexample(comparer.lifted, *each) for each in comparer.pairs.items()]
 
 
 BROKEN = (
@@ -191,10 +193,7 @@ def handed_on(code: Lines, mode: Mode) -> Counterexample:
     operations = [each for each in lifted.operations if each.line]
     first = next(each for each in operations if each.kind is OperationKind.LOAD)
     rule = Rule.CUMULATIVE_ACQUIRE
-    claimed = SourceFinding(
-        0, rule, "k", "", earlier=first, later=operations[-1], scope=Scope.AGENT
-    )
-    return counterexample(lifted, claimed)
+    return counterexample(lifted, Finding(0, rule, ""), Pair(first, operations[-1], Scope.AGENT))
 
 
 @pytest.mark.parametrize("name", HANDS_ON)
@@ -230,15 +229,15 @@ def test_a_right_form_shows_nothing(source: Lines, code: Lines, rule: Rule, mode
     """The partner is right: else it would show, whatever the code is."""
     comparison = check(source, code, mode)
     assert comparison.findings == ()
-    lifted = comparison.lifted
-    assert lifted is not None
+    assert comparison.comparer is not None
+    lifted = comparison.comparer.lifted
     accesses = [each for each in lifted.operations if each.kind.is_access]
     barriers = [each for each in lifted.operations if each.kind is OperationKind.BARRIER]
     scope = Scope.WORKGROUP if barriers else Scope.AGENT
     ends = (accesses[0], barriers[0] if barriers else accesses[-1])
-    claimed = SourceFinding(0, rule, "k", "", earlier=ends[0], later=ends[1], scope=scope)
+    claimed, pair = Finding(0, rule, ""), Pair(*ends, scope)
     with pytest.raises(UnshownError, match="none of the 1 paths tried shows it"):
-        counterexample(lifted, claimed)
+        counterexample(lifted, claimed, pair)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,19 @@ def test_ptx_needs_nothing_of_amd(options: tuple[str, ...]) -> None:
     assert of(AMD, modules) <= TABLE_OF_TARGETS
 
 
+MUSEUM = CASES.parents[2] / "museum"
+
+
+@pytest.mark.parametrize(
+    ("code", "other"), [("failure-order-lost-ptx/wrong.ptx", AMD), ("acquire-lost/wrong.s", NVIDIA)]
+)
+def test_a_comparison_needs_nothing_of_the_other_vendor(code: str, other: tuple[str, ...]) -> None:
+    path = MUSEUM / code
+    modules = imported(str(path), "--source", str(path.with_name("source.ll")))
+    assert "fencewright.checker.source.compare" in modules
+    assert of(other, modules) <= TABLE_OF_TARGETS
+
+
 @pytest.mark.parametrize("options", [(), ("--surplus", "--notes"), ("--lift",), ("--annotate",)])
 def test_amd_assembly_needs_nothing_of_ptx(options: tuple[str, ...]) -> None:
     modules = imported(str(CASES / "surplus.s"), *options)

@@ -13,13 +13,11 @@ from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
 from fencewright.tools.commands.compare_source import (
-    CodeAndSource,
+    AssemblyAndSource,
     PtxAndSource,
     assuming,
     compile_and_read,
     merged,
-    read_beside,
-    read_beside_ptx,
     show_counterexamples,
 )
 from fencewright.tools.diagnostics import Diagnostic, ToolError
@@ -40,29 +38,29 @@ STDIN = "<stdin>"
 
 def read_beside_source(
     path: str, content: bytes, file: str, arguments: Namespace
-) -> CodeAndSource | PtxAndSource:
+) -> AssemblyAndSource | PtxAndSource:
     """The code in a file of that content, or made of it, with its source if there is one."""
     return assuming(_read_beside_source(path, content, file, arguments), arguments.facts)
 
 
 def _read_beside_source(
     path: str, content: bytes, file: str, arguments: Namespace
-) -> CodeAndSource | PtxAndSource:
+) -> AssemblyAndSource | PtxAndSource:
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
     if is_ptx_file(path, content):
         from fencewright.tools import ptx_check
 
         module = ptx_check.read_input(content, file)
+        ptx = PtxAndSource(module, file)
         if not arguments.source:
-            return PtxAndSource(module, file)
-        return read_beside_ptx(module, diagnostics.as_text(content), file, arguments.source)
+            return ptx
+        return ptx.beside(diagnostics.as_text(content), arguments.source)
     from fencewright.tools.commands.amd_check import read_input
 
     assembly, text = read_input(content, file)
-    if arguments.source:
-        return read_beside(assembly, text, file, arguments.source)
-    return CodeAndSource(assembly, file)
+    code = AssemblyAndSource(assembly, file)
+    return code.beside(text, arguments.source) if arguments.source else code
 
 
 _PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)
@@ -116,10 +114,10 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
     return _report_on_assembly(path, beside, arguments)
 
 
-def _report_on_assembly(path: str, beside: CodeAndSource, arguments: Namespace) -> FileReport:
+def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespace) -> FileReport:
     from fencewright.tools.commands.amd_check import checked, findings_of
 
-    assembly, file = beside.assembly, beside.file
+    assembly, file = beside.code, beside.file
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     functions = list(checked(assembly, file, many))
     found = sorted(each for one in functions for each in findings_of(one, arguments))
@@ -149,7 +147,7 @@ def _report_on_assembly(path: str, beside: CodeAndSource, arguments: Namespace) 
 def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> FileReport:
     from fencewright.tools import ptx_check
 
-    module, file = beside.module, beside.file
+    module, file = beside.code, beside.file
     for option in ("l2_per_agent", "counterexamples"):
         if getattr(arguments, option):
             raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
@@ -160,7 +158,7 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
         for each in function.instructions
     }
     reporter = _Reporter(path, file, code, arguments)
-    with_source = [each.finding() for one in comparisons for each in one.findings]
+    with_source = [each for one in comparisons for each in one.findings]
     found = [*sorted(ptx_check.findings_of(module)), *sorted(with_source)]
     return FileReport(
         path,

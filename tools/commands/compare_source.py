@@ -1,10 +1,11 @@
 """What ``fence-check --source`` and ``--run`` do: code beside the source that it was made of."""
 
 import os
+from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
@@ -22,8 +23,10 @@ from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.statuses import USAGE
 
 if TYPE_CHECKING:
-    from fencewright.checker.amd.comparison.against_source import Comparison
+    from fencewright.checker.amd.comparison.against_source import AmdComparer
     from fencewright.checker.execute.counterexample import Counterexample
+    from fencewright.checker.nvidia.against_source import PtxComparer
+    from fencewright.checker.source.compare import Comparison
     from fencewright.lowering.cdna.code.text import Assembly
     from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.tools.inputs.compiler_runs import Compiled
@@ -106,92 +109,116 @@ def _usage(message: str, name: str) -> ToolError:
     return ToolError(error(message, name).diagnostics, status=USAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class CodeAndSource:
-    """Assembly, and the source beside it. ``file``: what messages call the assembly.
+CodeText = TypeVar("CodeText", "Assembly", "PtxFile")
+Judge = TypeVar("Judge", covariant=True)
 
-    ``files``: names of source files by their numbers in the assembly. ``apart``: functions that
-    cannot be compared, and why.
+
+@dataclass(frozen=True, slots=True)
+class CodeAndSource(ABC, Generic[CodeText, Judge]):
+    """Code, and the source beside it. ``file``: what messages call the code.
+
+    ``files``: names of source files by their numbers in the code. ``apart``: functions that cannot
+    be compared, and why.
     """
 
-    assembly: "Assembly"
+    ARCHITECTURE: ClassVar[Architecture]
+    NAME: ClassVar[str]
+
+    code: CodeText
     file: str
     source: SourceModule | None = None
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     apart: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def comparisons(self, l2_per_agent: L2PerAgent | None) -> "list[Comparison]":
+    def comparisons(self, l2_per_agent: L2PerAgent | None = None) -> "list[Comparison[Judge]]":
         """Each function with its source; raises ``AssemblyError``, and ``ToolError``."""
-        if self.source is None:
+        source = self.source
+        if source is None:
             return []
-        from fencewright.checker.amd.comparison.against_source import Comparison, not_compared
-        from fencewright.checker.amd.comparison.modules import compare_modules
+        if source.architecture not in ("", self.ARCHITECTURE.name):
+            raise error(f"the source is not for {self.NAME}, its target triple says", source.file)
+        if source.functions.keys().isdisjoint(self.code.functions):
+            raise error("no function of the source is in the code", source.file)
+        return list(self._compared(source, l2_per_agent))
 
-        _check_architecture(self.source, CDNA, "AMD's GPUs")
-        if self.source.functions.keys().isdisjoint(self.assembly.functions):
-            raise error("no function of the source is in the code", self.source.file)
-        found = compare_modules(self.source, self.assembly, self.files, l2_per_agent)
-        return [
-            Comparison(
-                each.function, None, (not_compared(each.function, self.apart[each.function]),)
-            )
-            if each.findings and each.function in self.apart
-            else each
-            for each in found
-        ]
+    def beside(self, text: str, source: str) -> Self:
+        """The code, of that text, with its source file. Raises ``OSError``, ``SourceError``."""
+        from fencewright.checker.source.numbered import files_in
+
+        return replace(self, source=_source(source, self.ARCHITECTURE), files=files_in(text))
+
+    def compiled(self, path: str, done: "Compiled") -> Self:
+        """The code that a compiler made of ``path``, with lines. Raises ``OSError``, ``SourceError``."""
+        from fencewright.checker.source.numbered import files_in, with_places
+        from fencewright.checker.source.text import read_source
+
+        source = _source(path, self.ARCHITECTURE)
+        if done.problem:
+            return replace(self, source=source)
+        numbered = read_source(done.numbered_source, path, self.ARCHITECTURE)
+        lined, apart = self._lined(done.numbered_code)
+        files = files_in(done.numbered_code)
+        placed = with_places(source, numbered)
+        return replace(self, code=lined, source=placed, files=files, apart=apart)
+
+    @abstractmethod
+    def _compared(
+        self, source: SourceModule, l2_per_agent: L2PerAgent | None
+    ) -> "Iterator[Comparison[Judge]]": ...
+
+    @abstractmethod
+    def _lined(self, numbered: str) -> tuple[CodeText, dict[str, str]]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PtxAndSource:
-    """PTX, and the source beside it; as ``CodeAndSource``."""
+class AssemblyAndSource(CodeAndSource["Assembly", "AmdComparer"]):
+    """AMD assembly, and the source beside it."""
 
-    module: "PtxFile"
-    file: str
-    source: SourceModule | None = None
-    files: Mapping[int, str] = field(default_factory=dict[int, str])
-    apart: Mapping[str, str] = field(default_factory=dict[str, str])
+    ARCHITECTURE = CDNA
+    NAME = "AMD's GPUs"
 
-    def comparisons(self) -> "list[Comparison]":
-        """Each function with its source; raises ``ToolError``."""
-        if self.source is None:
-            return []
-        _check_architecture(self.source, PTX, "PTX")
-        if self.source.functions.keys().isdisjoint(self.module.functions):
-            raise error("no function of the source is in the code", self.source.file)
+    def _compared(
+        self, source: SourceModule, l2_per_agent: L2PerAgent | None
+    ) -> "Iterator[Comparison[AmdComparer]]":
+        from fencewright.checker.amd.comparison.against_source import compare_assembly
+
+        return compare_assembly(source, self.code, self.files, self.apart, l2_per_agent)
+
+    def _lined(self, numbered: str) -> "tuple[Assembly, dict[str, str]]":
+        from fencewright.checker.amd.comparison.against_source import with_lines
+        from fencewright.lowering.cdna.code.text import read_assembly
+
+        return with_lines(self.code, read_assembly(numbered, self.file))
+
+
+class PtxAndSource(CodeAndSource["PtxFile", "PtxComparer"]):
+    """PTX, and the source beside it."""
+
+    ARCHITECTURE = PTX
+    NAME = "PTX"
+
+    def _compared(
+        self, source: SourceModule, l2_per_agent: L2PerAgent | None
+    ) -> "Iterator[Comparison[PtxComparer]]":
         from fencewright.checker.nvidia.against_source import compare_ptx
 
-        return list(compare_ptx(self.source, self.module, self.files, self.apart))
+        return compare_ptx(source, self.code, self.files, self.apart)
+
+    def _lined(self, numbered: str) -> "tuple[PtxFile, dict[str, str]]":
+        from fencewright.checker.nvidia.against_source import with_lines_of_ptx
+        from fencewright.lowering.ptx.code.text import read_ptx
+
+        return with_lines_of_ptx(self.code, read_ptx(numbered, self.file))
 
 
 def assuming(
-    beside: CodeAndSource | PtxAndSource, facts: Sequence[Fact]
-) -> CodeAndSource | PtxAndSource:
+    beside: AssemblyAndSource | PtxAndSource, facts: Sequence[Fact]
+) -> AssemblyAndSource | PtxAndSource:
     """Code and source where ``facts`` hold. Raises ``ToolError`` for one that a target has no use for."""
     if not facts or beside.source is None:
         return beside
-    if isinstance(beside, CodeAndSource):
+    if isinstance(beside, AssemblyAndSource):
         raise error(f"fact '{facts[0]}': code for AMD's GPUs has no use for it", beside.file)
     return replace(beside, source=with_cuda_atomics(beside.source))
-
-
-def _check_architecture(source: SourceModule, architecture: Architecture, name: str) -> None:
-    """Raise ``ToolError`` where a source names another target than the code is for."""
-    if source.architecture not in ("", architecture.name):
-        raise error(f"the source is not for {name}, its target triple says", source.file)
-
-
-def read_beside_ptx(module: "PtxFile", text: str, file: str, source: str) -> PtxAndSource:
-    """The PTX ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
-    from fencewright.checker.amd.comparison.modules import files_in
-
-    return PtxAndSource(module, file, _source(source, PTX), files_in(text))
-
-
-def read_beside(assembly: "Assembly", text: str, file: str, source: str) -> CodeAndSource:
-    """The assembly ``text`` with its source file. Raises ``OSError``, ``SourceError``."""
-    from fencewright.checker.amd.comparison.modules import files_in
-
-    return CodeAndSource(assembly, file, _source(source, CDNA), files_in(text))
 
 
 def _source(path: str, architecture: Architecture) -> SourceModule:
@@ -203,7 +230,7 @@ def _source(path: str, architecture: Architecture) -> SourceModule:
     return read_source(as_text(content), path, architecture)
 
 
-def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource | PtxAndSource:
+def compile_and_read(path: str, command: str, code: str | None) -> AssemblyAndSource | PtxAndSource:
     """What the command makes of ``path``, beside it; written to ``code`` if that is given."""
     from fencewright.tools.inputs.compiler_runs import run_compiler
 
@@ -214,47 +241,21 @@ def compile_and_read(path: str, command: str, code: str | None) -> CodeAndSource
         with output_file(code) as stream:
             stream.write(done.code)
     if is_ptx(done.code):
-        return _compiled_ptx(path, done, file)
-    return _compiled_assembly(path, done, file)
+        from fencewright.lowering.ptx.code.text import read_ptx
 
-
-def _compiled_assembly(path: str, done: "Compiled", file: str) -> CodeAndSource:
-    from fencewright.checker.amd.comparison.modules import files_in, with_lines, with_places
-    from fencewright.checker.source.text import read_source
+        return PtxAndSource(read_ptx(done.code, file), file).compiled(path, done)
     from fencewright.lowering.cdna.code.text import read_assembly
 
-    source = _source(path, CDNA)
-    assembly = read_assembly(done.code, file)
-    if done.problem:
-        return CodeAndSource(assembly, file, source)
-    numbered = read_source(done.numbered_source, path)
-    lined, apart = with_lines(assembly, read_assembly(done.numbered_code, file))
-    files = files_in(done.numbered_code)
-    return CodeAndSource(lined, file, with_places(source, numbered), files, apart)
-
-
-def _compiled_ptx(path: str, done: "Compiled", file: str) -> PtxAndSource:
-    from fencewright.checker.amd.comparison.modules import files_in, with_places
-    from fencewright.checker.nvidia.against_source import with_lines_of_ptx
-    from fencewright.checker.source.text import read_source
-    from fencewright.lowering.ptx.code.text import read_ptx
-
-    source, module = _source(path, PTX), read_ptx(done.code, file)
-    if done.problem:
-        return PtxAndSource(module, file, source)
-    numbered = read_source(done.numbered_source, path, PTX)
-    lined, apart = with_lines_of_ptx(module, read_ptx(done.numbered_code, file))
-    files = files_in(done.numbered_code)
-    return PtxAndSource(lined, file, with_places(source, numbered), files, apart)
+    return AssemblyAndSource(read_assembly(done.code, file), file).compiled(path, done)
 
 
 _JUDGED = (Rule.SCALAR_STALE,)
 """What a comparison with the source decides, so that guesses without one say nothing more."""
 
 
-def merged(found: Sequence[Finding], comparisons: Sequence["Comparison"]) -> list[Finding]:
+def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]) -> list[Finding]:
     """Findings with and without the source, each once."""
-    with_source = [each.finding() for one in comparisons for each in one.findings]
+    with_source = [each for one in comparisons for each in one.findings]
     places = {each.line for each in with_source if each.level is Level.ERROR}
     compared = any(each.was_compared for each in comparisons)
     kept = [
@@ -267,10 +268,11 @@ def merged(found: Sequence[Finding], comparisons: Sequence["Comparison"]) -> lis
 
 
 def show_counterexamples(
-    comparisons: Sequence["Comparison"], file: str, folder: str | None
+    comparisons: Sequence["Comparison[AmdComparer]"], file: str, folder: str | None
 ) -> Iterator[tuple[Finding, str]]:
     """For each error against the source, what the machine makes of it; tests go to ``folder``."""
-    errors = [(one, each) for one in comparisons for each in one.findings if each.later is not None]
+    judges = (each.comparer for each in comparisons if each.comparer is not None)
+    errors = [(one.lifted, *each) for one in judges for each in one.pairs.items()]
     if not errors:
         return
     # Here, for it takes the simulator.
@@ -280,12 +282,11 @@ def show_counterexamples(
     from fencewright.simulator.pictures.missing import MissingLibraryError
 
     missing: MissingLibraryError | None = None
-    for number, (one, each) in enumerate(errors[:_MOST_SHOWN], 1):
-        assert one.lifted is not None
+    for number, (lifted, finding, pair) in enumerate(errors[:_MOST_SHOWN], 1):
         try:
-            test = counterexample(one.lifted, each, f"found{number}")
+            test = counterexample(lifted, finding, pair, f"found{number}")
         except UnshownError as problem:
-            yield each.finding(), f"without a test: {problem}"
+            yield finding, f"without a test: {problem}"
             continue
         waves = "two" if len(test.waves) == 2 else "three"
         said = f"on the machine, {waves} waves end with {test.forbidden}"
@@ -302,7 +303,7 @@ def show_counterexamples(
                 missing = problem
         else:
             said += ": --counterexamples writes the test"
-        yield each.finding(), said
+        yield finding, said
 
 
 def _picture(test: "Counterexample") -> str:

@@ -1,15 +1,16 @@
-"""What the code does not provide of what its source asks.
+"""The order that AMD code provides, and what is missing to the one that its source requires."""
 
-``obligations`` has the pairs that are owed, ``align`` says which instructions they are about, and
-``cdna_lift`` what is done where. Judged is each pair by itself, so that what the source does not
-order is no finding. An instruction that may come from several operations is judged by what all of
-them are owed.
-"""
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-from fencewright.checker.amd.accesses import Mode, Operation, OperationKind, wave_size_of
+from fencewright.checker.amd.accesses import (
+    Mode,
+    Operation,
+    OperationKind,
+    mode_of,
+    wave_size_of,
+)
+from fencewright.checker.amd.comparison.accesses import accesses_of
 from fencewright.checker.amd.comparison.paths import between, can_hold
 from fencewright.checker.amd.guarantees import (
     LiftedFunction,
@@ -20,315 +21,206 @@ from fencewright.checker.amd.guarantees import (
     stale_bits,
 )
 from fencewright.checker.amd.state import code_of, solve, wait_for_loads, wait_for_stores
-from fencewright.checker.findings.finding import Finding, Level, Rule
-from fencewright.checker.source.align import Alignment, align
-from fencewright.checker.source.cumulativity import passed_on
-from fencewright.checker.source.obligations import Hierarchy, Obligations, Order, obligations_of
-from fencewright.checker.source.program import (
-    SourceFunction,
-    SourceKind,
-    SourceOperation,
+from fencewright.checker.findings.finding import Level, Rule
+from fencewright.checker.source.align import Alignment, CodeAccess
+from fencewright.checker.source.compare import (
+    Aligned,
+    Check,
+    Comparer,
+    Comparison,
+    Lack,
+    compare_modules,
 )
+from fencewright.checker.source.cumulativity import passed_on
+from fencewright.checker.source.numbered import compiled_twice
+from fencewright.checker.source.obligations import Hierarchy, Obligations, Order
+from fencewright.checker.source.program import SourceFunction, SourceModule
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of, write_backs_of
-from fencewright.lowering.cdna.code.flow import Flow
+from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, Function
 from fencewright.lowering.cdna.counters.waits import wait_text
-from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.sequence import WaitCounts
-from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
-
-@dataclass(frozen=True, slots=True)
-class SourceFinding:
-    """One finding, at ``line`` of the assembly; 0: of no line of it.
-
-    ``later`` and ``earlier``: the operations of the code that it is about, if there are;
-    ``scope``: at which the earlier one is owed to the later one. ``about``: the other lines that it
-    concerns, where there are no such operations. ``lesser``: as ``Finding`` has it.
-    """
-
-    line: int
-    rule: Rule
-    function: str
-    message: str
-    source_line: int = 0
-    earlier_source_line: int = 0
-    later: Operation | None = None
-    earlier: Operation | None = None
-    scope: Scope | None = None
-    about: tuple[int, ...] = ()
-    lesser: Level | None = None
-
-    def finding(self) -> Finding:
-        """As all findings are."""
-        about = self.about if self.earlier is None else (self.earlier.line,)
-        return Finding(
-            self.line,
-            self.rule,
-            self.message,
-            self.lesser,
-            about,
-            self.source_line,
-            function=self.function,
-            earlier_source_line=self.earlier_source_line,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What comparing one function with its source found."""
-
-    function: str
-    alignment: Alignment | None
-    findings: tuple[SourceFinding, ...]
-    lifted: LiftedFunction | None = None
-
-    @property
-    def was_compared(self) -> bool:
-        """Whether the function could be judged."""
-        return all(each.rule is not Rule.NOT_COMPARED for each in self.findings)
-
-
-def compare(
-    source: SourceFunction,
-    flow: Flow,
-    mode: Mode,
-    files: Mapping[int, str],
-    elsewhere: Iterable[SourceLocation] = (),
-) -> Comparison:
-    """What ``flow``, the code of ``source``, lacks; raises ``AssemblyError``.
-
-    ``files`` and ``elsewhere`` are those of ``align``.
-    """
-    if not any(map(synchronises, source.operations)):
-        return Comparison(source.name, None, ())
-    alignment = None
-    problem = _unfit(source, flow, mode)
-    if not problem:
-        alignment = align(source, flow, files, elsewhere)
-        problem = alignment.problem
-    if alignment is not None and alignment.lost is not None:
-        return Comparison(source.name, alignment, (lost_barrier(source.name, alignment.lost),))
-    if problem or alignment is None:
-        return Comparison(source.name, alignment, (not_compared(source.name, problem),))
-    data = frozenset(
-        id(step)
-        for block in flow.blocks
-        for step in block.steps
-        if step.instruction.line in alignment.candidates
-    )
-    code = code_of(flow, mode, data)
-    lifted = guarantees_of(code, solve(code))
-    findings = _Comparer(source, lifted, alignment).findings()
-    return Comparison(source.name, alignment, tuple(findings), lifted)
-
-
-def lost_barrier(function: str, barrier: SourceOperation) -> SourceFinding:
-    """That a barrier of the source is not in the code, which has none."""
-    message = f"the barrier of source line {barrier.line} is not in the code of {function}"
-    return SourceFinding(0, Rule.LOST_BARRIER, function, message, barrier.line)
-
-
-def not_compared(function: str, problem: str) -> SourceFinding:
-    """That a function could not be judged, and why."""
-    message = f"{function} is not compared with its source: {problem}"
-    return SourceFinding(0, Rule.NOT_COMPARED, function, message)
-
-
-def synchronises(operation: SourceOperation) -> bool:
-    """Whether an operation orders others, or is an atomic."""
-    return operation.ordering is not Ordering.WEAK or operation.kind is SourceKind.BARRIER
-
-
-def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
-    """Why the two cannot be compared at all."""
-    if source.problem:
-        return source.problem
-    if source.cpu and source.cpu != mode.chip.name:
-        return f"its source is for {source.cpu}, the code for {mode.chip.name}"
-    for block in flow.blocks:
-        for step in block.steps:
-            if step.effects.kind is InstructionKind.UNKNOWN:
-                return f"'{step.instruction.mnemonic}' is not known"
-    return ""
-
-
-_IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
 _IF_EARLY = ", should a cache of the work-group report stores done (which LLVM takes it not to do)"
 """The reading of the manual by which alone something is missing (``Mode.asked``)."""
 _IF_READ = ", should other code of the work-group read what is old (this kernel does not)"
 _O = OperationKind
 
+_Aligned = Aligned[Operation]
 
-@dataclass(frozen=True, slots=True)
-class _Aligned:
-    """An operation of the code with those of the source that it may come from."""
 
-    code: Operation
-    source: tuple[SourceOperation, ...]
-    wanted: tuple[Scope, ...]
-    """The scopes at which those of the source have to be coherent by themselves."""
+class AmdComparer(Comparer[Operation]):
+    """One function of AMD code beside its source. ``lifted``: once it is analysed."""
 
-    def is_seen(self, scope: Scope) -> bool:
-        """Whether all of ``scope`` see what it writes once it has completed.
+    WIDTH = 64
+    REFERS_TO_ITSELF = True
+    lifted: LiftedFunction
+
+    def __init__(self, source: SourceFunction, flow: Flow, mode: Mode):
+        hierarchy = Hierarchy(mode.scopes, wave_size_of(flow.function, mode.chip))
+        super().__init__(source, hierarchy, len(flow.blocks))
+        self.flow = flow
+        self.mode = mode
+        self.scopes = mode.scopes
+
+    def required(self) -> Obligations:
+        """The pairs that the source requires, with those of cumulativity."""
+        passed = passed_on(self.source, self.hierarchy)
+        return Obligations({**super().required().owed, **passed})
+
+    def unfit(self) -> str:
+        """Another chip than the source's, or an instruction that is not known."""
+        chip, cpu = self.mode.chip.name, self.source.cpu
+        if cpu and cpu != chip:
+            return f"its source is for {cpu}, the code for {chip}"
+        for block in self.flow.blocks:
+            for step in block.steps:
+                if step.effects.kind is InstructionKind.UNKNOWN:
+                    return f"'{step.instruction.mnemonic}' is not known"
+        return ""
+
+    def accesses(self) -> Iterator[CodeAccess]:
+        """The accesses to memory that others may access, and the barriers."""
+        return accesses_of(self.flow)
+
+    def analyse(self, alignment: Alignment) -> Iterator[tuple[int, Operation]]:
+        """The operations that control may come to, by their lines."""
+        data = frozenset(
+            id(step)
+            for block in self.flow.blocks
+            for step in block.steps
+            if step.instruction.line in alignment.candidates
+        )
+        code = code_of(self.flow, self.mode, data)
+        self.lifted = guarantees_of(code, solve(code))
+        places = self.lifted.places
+        return ((e.line, e) for e in self.lifted.operations[1:] if e.number in places)
+
+    def is_load(self, operation: Operation) -> bool:
+        """Whether it is a load of vector memory."""
+        return operation.kind is _O.LOAD
+
+    def scope_of(self, scope: Scope) -> Scope:
+        """A scope as the chip can provide it: without maintenance of the L2, the agent's is all."""
+        most = Scope.SYSTEM if self.mode.chip.l2_maintenance else Scope.AGENT
+        return scope.clamp(most)
+
+    def atomic_scope(self, scope: Scope) -> Scope:
+        """The agent, where a cluster is none of the chip's scopes."""
+        is_agent = scope is Scope.CLUSTER and Scope.CLUSTER not in self.scopes
+        return Scope.AGENT if is_agent else scope
+
+    # What is not ordered
+
+    def checks(self, later: _Aligned) -> Iterator[Check[Operation]]:
+        """Before a write what is pending, in flight or seen by the wave alone; before a read what is stale."""
+        code, operation = self.lifted.code, later.code
+        place = self.lifted.places[operation.number]
+        pending = self._at_any(
+            lambda scope: self.lifted.pending_bits(operation, scope, hardest=True)
+        )
+        if operation.kind.writes or operation.kind is _O.BARRIER:
+            yield Check(Order.RELEASE, Rule.RELEASE, self._those(pending), self._pending)
+            # What was read, whatever has become of what was written.
+            in_flight = self._observed(pending & place.flight, later)
+            yield Check(Order.ACQUIRE, Rule.ACQUIRE, in_flight, self._pending)
+            settling = self._at_any(lambda scope: pending_peer_invalidates(code, place, scope))
+            settled = self._those(settling & ~place.flight)
+            yield Check(Order.PASSED_ON, Rule.CUMULATIVE_ACQUIRE, settled, self._settling)
+        if operation.kind.reads:
+            yield Check(Order.SEQ_CST, Rule.SEQ_CST, self._those(pending), self._pending)
+            stale = self._at_any(lambda scope: stale_bits(code, place, operation, scope))
+            is_scalar = operation.kind is _O.SCALAR_LOAD
+            rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
+            read = self._observed(stale & (1 << code.others) - 1, later)
+            yield Check(Order.ACQUIRE, rule, read, self._stale)
+
+    def _at_any(self, bits_at: Callable[[Scope], int]) -> int:
+        """The union of sets over the chip's scopes."""
+        bits = 0
+        for scope in self.scopes:
+            bits |= bits_at(scope)
+        return bits
+
+    def _those(self, bits: int) -> Iterator[_Aligned]:
+        """The aligned operations of a set."""
+        for operation in self.lifted.code.those(bits):
+            if operation.number in self.aligned:
+                yield self.aligned[operation.number]
+
+    def _observed(self, bits: int, later: _Aligned) -> Iterator[_Aligned]:
+        """Those of a set whose result a program without races can tell before ``later``."""
+        return (each for each in self._those(bits) if not _is_unobserved(each, later))
+
+    def _may_hold(
+        self, earlier: _Aligned, later: _Aligned, bits_at: Callable[[Place], int]
+    ) -> bool:
+        """Whether ``earlier`` is in a set at ``later``, on a path that can be taken."""
+
+        def holds(at: Place) -> bool:
+            return bool(bits_at(at) & earlier.code.bit)
+
+        if not holds(self.lifted.places[later.code.number]):
+            return False
+        return can_hold(self.lifted.code, earlier.code, later.code, holds)
+
+    def _pending(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
+        """What sees to it that ``earlier`` is done when ``later`` issues."""
+        code, mode = self.lifted.code, self.mode
+        in_flight = self.lifted.places[later.code.number].flight & earlier.code.bit
+        if not in_flight and self._is_seen(earlier, scope):
+            return None
+        is_hard = not self.lifted.is_late(earlier.code, later.code, scope)
+
+        def pending(at: Place) -> int:
+            return pending_bits(code, at, later.code, scope, hardest=is_hard)
+
+        if not self._may_hold(earlier, later, pending):
+            return None
+        said = f"may not be done at {scope} when the {later} issues"
+        if is_hard:
+            lacks = self._release_lacks(earlier.code, later.code, scope, mode.reach(scope))
+            return Lack(f"{said}{_IF_EARLY}: {lacks}", Level.NOTE)
+        lacks = self._release_lacks(earlier.code, later.code, scope, mode.asked(scope))
+        return Lack(f"{said}: {lacks}")
+
+    def _is_seen(self, aligned: _Aligned, scope: Scope) -> bool:
+        """Whether all of ``scope`` see what an operation writes once it has completed.
 
         Of an atomic of that scope they do, where memory is of a kind that lets them: on chips
         without scope bits nothing in the code says so.
         """
-        asked = all(each.includes(scope) for each in self.wanted)
-        return asked and self.code.scope.includes(scope)
+        asked = all(self.asked(each).includes(scope) for each in aligned.source)
+        return asked and aligned.code.scope.includes(scope)
 
-    def __str__(self) -> str:
-        first = self.source[0]
-        where = f" of source line {first.line}" if first.line else f" '{first.text}'"
-        return f"{first}{where} (code line {self.code.line}: {self.code.text})"
-
-
-class _Comparer:
-    """One function: ``aligned`` by the numbers of the code's operations."""
-
-    def __init__(self, source: SourceFunction, lifted: LiftedFunction, alignment: Alignment):
-        self.source = source
-        self.lifted = lifted
-        self.scopes = lifted.mode.scopes
-        wave = wave_size_of(lifted.code.flow.function, lifted.mode.chip)
-        hierarchy = Hierarchy(self.scopes, wave)
-        required = obligations_of(source, hierarchy).required
-        self.obligations = Obligations({**required, **passed_on(source, hierarchy)})
-        self.aligned: dict[int, _Aligned] = {}
-        self.found: dict[tuple[Rule, int, int], SourceFinding] = {}
-        self.left_open: list[SourceFinding] = []
-        known = source.operations
-        for each in lifted.operations[1:]:
-            numbers = alignment.candidates.get(each.line, ())
-            operations = tuple(known[number] for number in numbers)
-            if each.kind is _O.LOAD:
-                # An atomic that is a loop begins with a load, which decides nothing.
-                operations = tuple(op for op in operations if op.kind not in _IN_LOOPS)
-            if operations and each.number in lifted.places:
-                wanted = tuple(atomic_scope(op, self.scopes) for op in operations)
-                self.aligned[each.number] = _Aligned(each, operations, wanted)
-
-    def findings(self) -> list[SourceFinding]:
-        """One finding for each rule and pair of the source, in the order of the text."""
-        for later in self.aligned.values():
-            kind = later.code.kind
-            writes = kind.writes or kind is _O.BARRIER
-            if writes:
-                self._late(Order.RELEASE, Rule.RELEASE, later)
-                self._late(Order.ACQUIRE, Rule.ACQUIRE, later)
-                self._settling(later)
-            if kind.reads:
-                self._late(Order.SEQ_CST, Rule.SEQ_CST, later)
-                self._older(later)
-            self._coherence(later)
-        # What the documents of a chip leave open is so at every place: one of them is enough.
-        every = [*self.found.values(), *self.left_open[:1]]
-        return sorted(every, key=lambda each: (each.line, each.rule))
-
-    def _owed(self, order: Order, bits: int, later: _Aligned) -> Iterator[tuple[_Aligned, Scope]]:
-        """The operations among ``bits`` that are owed to ``later``, and at which scope."""
-        required = [self.obligations.before(order, each.number) for each in later.source]
-        if not all(any(each.at) for each in required):
-            return
-        for operation in self.lifted.code.those(bits):
-            earlier = self.aligned.get(operation.number)
-            if earlier is None or (order is Order.ACQUIRE and _is_untold(earlier, later)):
-                continue
-            scopes = [each.scope(first.number) for each in required for first in earlier.source]
-            known = [each for each in scopes if each is not None]
-            if len(known) == len(scopes):
-                yield earlier, self._can_ask(min(known, key=lambda scope: scope.rank))
-
-    def _can_ask(self, scope: Scope) -> Scope:
-        """A scope as the chip can provide it: without maintenance of the L2, the agent's is all."""
-        most = Scope.SYSTEM if self.lifted.mode.chip.l2_maintenance else Scope.AGENT
-        return scope.clamp(most)
-
-    def _late(self, order: Order, rule: Rule, later: _Aligned) -> None:
-        """What is owed to ``later`` and may not be done when it issues."""
+    def _stale(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
+        """What keeps ``later`` from reading what is older than ``earlier`` read."""
         code = self.lifted.code
-        place = self.lifted.places[later.code.number]
-        bits = 0
-        for scope in self.scopes:
-            bits |= self.lifted.pending_bits(later.code, scope, hardest=True)
-        flight = place.flight
-        if order is Order.ACQUIRE:
-            bits &= flight  # What was read, whatever has become of what was written.
-        for earlier, scope in self._owed(order, bits, later):
-            is_hard = not self.lifted.is_late(earlier.code, later.code, scope)
-            if not flight & earlier.code.bit and earlier.is_seen(scope):
-                continue
+        if not self._may_hold(earlier, later, lambda at: stale_bits(code, at, later.code, scope)):
+            return None
+        lacks = self._acquire_lacks(earlier.code, later.code, scope)
+        return Lack(f"does not keep the {later} from reading what is older at {scope}: {lacks}")
 
-            def is_late(
-                at: Place,
-                first: _Aligned = earlier,
-                wide: Scope = scope,
-                hardest: bool = is_hard,
-            ) -> bool:
-                found = pending_bits(code, at, later.code, wide, hardest=hardest)
-                return bool(found & first.code.bit)
-
-            if not is_late(place) or not can_hold(code, earlier.code, later.code, is_late):
-                continue
-            said = f"may not be done at {scope} when the {later} issues"
-            if is_hard:
-                lacks = self._release_lacks(earlier, later, scope, self.lifted.mode.reach(scope))
-                note = self._finding(rule, earlier, later, scope, f"{said}{_IF_EARLY}: {lacks}")
-                self.left_open.append(replace(note, lesser=Level.NOTE))
-            else:
-                lacks = self._release_lacks(earlier, later, scope, self.lifted.mode.asked(scope))
-                self._add(rule, earlier, later, scope, said, lacks)
-
-    def _older(self, later: _Aligned) -> None:
-        """The reads that ``later`` is owed not to be older than, and may be."""
-        code, place = self.lifted.code, self.lifted.places[later.code.number]
-        bits = 0
-        for scope in self.scopes:
-            bits |= stale_bits(code, place, later.code, scope)
-        is_scalar = later.code.kind is _O.SCALAR_LOAD
-        rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
-        for earlier, scope in self._owed(
-            Order.ACQUIRE, bits & (1 << self.lifted.code.others) - 1, later
-        ):
-
-            def is_old(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
-                return bool(stale_bits(code, at, later.code, wide) & first.code.bit)
-
-            if is_old(place) and can_hold(code, earlier.code, later.code, is_old):
-                said = f"does not keep the {later} from reading what is older at {scope}"
-                lacks = self._acquire_lacks(earlier, later, scope)
-                self._add(rule, earlier, later, scope, said, lacks)
-
-    def _settling(self, later: _Aligned) -> None:
-        """The reads that ``later`` passes on before all of the work-group is to see what they saw.
+    def _settling(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
+        """What makes ``earlier`` hold for the work-group before ``later`` passes it on.
 
         Only where an invalidate is under way: without one it may be for the others to make. They run
         this function too: where a kernel reads nothing in such a cache after it has acquired from the
         work-group, nobody sees what is old, and it is a warning.
         """
-        code, place = self.lifted.code, self.lifted.places[later.code.number]
-        bits = 0
-        for scope in self.scopes:
-            bits |= pending_peer_invalidates(code, place, scope)
-        for earlier, scope in self._owed(Order.PASSED_ON, bits & ~place.flight, later):
-
-            def is_settling(at: Place, first: _Aligned = earlier, wide: Scope = scope) -> bool:
-                return bool(pending_peer_invalidates(code, at, wide) & first.code.bit)
-
-            if is_settling(place) and can_hold(code, earlier.code, later.code, is_settling):
-                said = (
-                    f"may be passed on to the work-group by the {later} before what it acquires at "
-                    f"{scope} holds for others of it"
-                )
-                lacks = self._settling_lacks(earlier, later, scope)
-                is_read = self._may_read(scope)
-                lesser = None if is_read else Level.WARNING
-                lacks += "" if is_read else _IF_READ
-                self._add(Rule.CUMULATIVE_ACQUIRE, earlier, later, scope, said, lacks, lesser)
+        code = self.lifted.code
+        if not self._may_hold(earlier, later, lambda at: pending_peer_invalidates(code, at, scope)):
+            return None
+        text = (
+            f"may be passed on to the work-group by the {later} before what it acquires at "
+            f"{scope} holds for others of it: {self._settling_lacks(earlier.code, later.code, scope)}"
+        )
+        return Lack(text) if self._may_read(scope) else Lack(text, Level.WARNING, _IF_READ)
 
     def _may_read(self, scope: Scope) -> bool:
         """Whether a wave may read what is old at ``scope``, having acquired from its work-group alone."""
@@ -336,7 +228,7 @@ class _Comparer:
             return True  # Its caller may.
         if any(each.kind is _O.OUTSIDE for each in self.lifted.operations[1:]):
             return True
-        caches = self.lifted.mode.others_caches(scope)
+        caches = self.mode.others_caches(scope)
         return any(
             required.within(Scope.WORKGROUP) & ~required.within(scope)
             for each in self.aligned.values()
@@ -346,145 +238,75 @@ class _Comparer:
             )
         )
 
-    def _settling_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
-        mode = self.lifted.mode
-        fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
-        wait = wait_for_loads(mode.chip, in_lds=False)
-        lines = [
-            each.line
-            for each in between(self.lifted.code, earlier.code, later.code)
-            if each.effect.invalidates & mode.others_caches(scope)
-        ]
-        where = f" of line {lines[-1]}" if lines else ""
-        return f"{wait} after the invalidate{where} is missing{fence}"
-
-    def _coherence(self, aligned: _Aligned) -> None:
-        """Whether an atomic access is one at its scope."""
-        code = aligned.code
-        if not code.in_memory:
-            return
-        narrowest = min(aligned.wanted, key=lambda scope: scope.rank)
-        if narrowest.rank < Scope.WORKGROUP.rank or code.scope.includes(narrowest):
-            return
-        said = f"is coherent at {code.scope} only, not at {narrowest}"
-        lacks = f"the bits of a scope of {narrowest} are missing"
-        self._add(Rule.COHERENCE, aligned, aligned, narrowest, said, lacks)
-
-    def _add(
-        self,
-        rule: Rule,
-        earlier: _Aligned,
-        later: _Aligned,
-        scope: Scope,
-        said: str,
-        lacks: str,
-        lesser: Level | None = None,
-    ) -> None:
-        key = (rule, earlier.source[0].number, later.source[0].number)
-        if key not in self.found:
-            found = self._finding(rule, earlier, later, scope, f"{said}: {lacks}")
-            self.found[key] = replace(found, lesser=lesser)
-
-    def _finding(
-        self, rule: Rule, earlier: _Aligned, later: _Aligned, scope: Scope, said: str
-    ) -> SourceFinding:
-        return SourceFinding(
-            later.code.line,
-            rule,
-            self.source.name,
-            f"the {earlier} {said}",
-            later.source[0].line,
-            earlier.source[0].line,
-            later.code,
-            earlier.code,
-            scope,
-        )
+    def incoherent(self, access: _Aligned, scope: Scope) -> Lack | None:
+        """The scope bits that are too few."""
+        code = access.code
+        if not code.in_memory or code.scope.includes(scope):
+            return None
+        lacks = f"the bits of a scope of {scope} are missing"
+        return Lack(f"is coherent at {code.scope} only, not at {scope}: {lacks}")
 
     # What would provide it
 
+    def _settling_lacks(self, earlier: Operation, later: Operation, scope: Scope) -> str:
+        wait = wait_for_loads(self.mode.chip, in_lds=False)
+        lines = [
+            each.line
+            for each in between(self.lifted.code, earlier, later)
+            if each.effect.invalidates & self.mode.others_caches(scope)
+        ]
+        where = f" of line {lines[-1]}" if lines else ""
+        return f"{wait} after the invalidate{where} is missing"
+
     def _release_lacks(
-        self, earlier: _Aligned, later: _Aligned, scope: Scope, reach: Visibility
+        self, operation: Operation, later: Operation, scope: Scope, reach: Visibility
     ) -> str:
-        operation, mode = earlier.code, self.lifted.mode
-        fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
-        for each in between(self.lifted.code, operation, later.code):
+        mode = self.mode
+        for each in between(self.lifted.code, operation, later):
             back = each.effect.writes_back
             if operation.kind.writes and back is not None and back >= reach:
                 at_back = self.lifted.places[each.number].flight & operation.bit
                 overtakes = not mode.chip.orders_requests and at_back
                 where = f"{'before' if overtakes else 'after'} the write-back of line {each.line}"
                 wait = self._wait(operation) if overtakes else wait_for_stores(mode.chip)
-                missing = f"{wait} {where}"
-                return f"{missing} is missing{fence}"
+                return f"{wait} {where} is missing"
         stores = operation.effect.stores
         if stores is not None and stores < reach:
             backs = write_backs_of(mode.chip, scope, mode.l2_per_agent, split=mode.tgsplit)
             # Where the wait is not part of the write-back, it comes after it.
             every = dict.fromkeys((*_texts(backs, mode.chip), wait_for_stores(mode.chip)))
             *texts, last = every
-            return f"{', '.join(texts)} and {last} are missing{fence}"
-        return f"{self._wait(operation)} is missing{fence}"
+            return f"{', '.join(texts)} and {last} are missing"
+        return f"{self._wait(operation)} is missing"
 
-    def _acquire_lacks(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> str:
-        operation, mode = earlier.code, self.lifted.mode
-        fence = asking_fence(self.source, earlier.source[0], later.source[0], scope)
-        if later.code.kind is _O.SCALAR_LOAD:
-            return (
-                f"the scalar cache is not invalidated: a vector load, or s_dcache_inv, is "
-                f"missing{fence}"
-            )
-        pending_invalidates = self.lifted.places[later.code.number].pending_invalidates
-        for each in between(self.lifted.code, operation, later.code):
-            if pending_invalidates >> each.number & 1:
+    def _acquire_lacks(self, operation: Operation, later: Operation, scope: Scope) -> str:
+        mode, place = self.mode, self.lifted.places[later.number]
+        if later.kind is _O.SCALAR_LOAD:
+            return "the scalar cache is not invalidated: a vector load, or s_dcache_inv, is missing"
+        for each in between(self.lifted.code, operation, later):
+            if place.pending_invalidates >> each.number & 1:
                 wait = wait_for_loads(mode.chip, in_lds=False)
-                return f"{wait} after the invalidate of line {each.line} is missing{fence}"
+                return f"{wait} after the invalidate of line {each.line} is missing"
         texts = _texts(invalidates_of(mode.chip, scope, split=mode.tgsplit), mode.chip)
-        if self.lifted.places[later.code.number].flight & operation.bit:
+        if place.flight & operation.bit:
             texts.insert(0, self._wait(operation))
-            if not later.code.effect.reads & mode.caches(scope):
+            if not later.effect.reads & mode.caches(scope):
                 texts = texts[:1]
         verb = "is" if len(texts) == 1 else "are"
-        return f"{' and '.join(texts)} {verb} missing between them{fence}"
+        return f"{' and '.join(texts)} {verb} missing between them"
 
     def _wait(self, operation: Operation) -> str:
         """The wait that sees the end of ``operation``, which is in flight."""
-        chip, step = self.lifted.mode.chip, operation.step
-        is_signalled = (
-            chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
-        )
-        counted = step.effects.events if step is not None and is_signalled else ()
+        chip, step = self.mode.chip, operation.step
+        told = chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
+        counted = step.effects.events if step is not None and told else ()
         if counted:
             counts = {str(event.counter): 0 for event in counted}
             return wait_text(chip, WaitCounts(**counts))
         return wait_for_loads(chip, operation.in_lds)
 
 
-def asking_fence(
-    source: SourceFunction, earlier: SourceOperation, later: SourceOperation, scope: Scope
-) -> str:
-    """Which fence of the source asks for an order of two operations, as a clause; "" if none does."""
-    fences = [
-        each
-        for each in source.operations
-        if each.kind is SourceKind.FENCE
-        and each.scope.includes(scope)
-        and earlier.number < each.number < later.number
-    ]
-    return f", which the {fences[-1]} of source line {fences[-1].line} asks for" if fences else ""
-
-
-def atomic_scope(operation: SourceOperation, scopes: Sequence[Scope]) -> Scope:
-    """The scope at which an operation has to be coherent by itself.
-
-    Where a cluster is none of the chip's ``scopes`` it is the agent.
-    """
-    if not operation.is_atomic:
-        return Scope.SINGLETHREAD
-    is_agent = operation.scope is Scope.CLUSTER and Scope.CLUSTER not in scopes
-    return Scope.AGENT if is_agent else operation.scope
-
-
-def _is_untold(read: _Aligned, later: _Aligned) -> bool:
+def _is_unobserved(read: _Aligned, later: _Aligned) -> bool:
     """Whether no program without races can tell what was read before a weak access.
 
     Nobody has the result of an atomic that returns none. What the weak access conflicts with would
@@ -504,3 +326,33 @@ def _texts(code: Code, chip: ChipRow) -> list[str]:
         else " ".join((each.mnemonic, *each.modifiers))
         for each in code
     ]
+
+
+def compare_assembly(
+    source: SourceModule,
+    assembly: Assembly,
+    files: Mapping[int, str],
+    apart: Mapping[str, str],
+    l2_per_agent: L2PerAgent | None = None,
+) -> Iterator[Comparison[AmdComparer]]:
+    """Each function of either side that synchronises, as ``compare_modules``."""
+
+    def comparer(theirs: SourceFunction, function: Function) -> AmdComparer:
+        return AmdComparer(theirs, flow_of(function), mode_of(assembly, function, l2_per_agent))
+
+    return compare_modules(source, assembly.functions, comparer, files, apart, by_order=True)
+
+
+def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:
+    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and why."""
+    functions, problems = compiled_twice(code.functions, numbered.functions, _with_lines)
+    return Assembly(code.chip, functions), problems
+
+
+def _with_lines(function: Function, copy: Function) -> Function:
+    lines = iter(copy.instructions)
+    body = tuple(
+        replace(each, source=next(lines).source) if isinstance(each, AssemblyInstruction) else each
+        for each in function.body
+    )
+    return replace(function, body=body)

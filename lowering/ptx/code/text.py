@@ -28,8 +28,13 @@ class PtxInstruction:
     line: int
     source: SourceLine | None = None
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """As it is written."""
         return str(self.statement)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(slots=True)

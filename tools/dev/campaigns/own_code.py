@@ -21,12 +21,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType
 
-from fencewright.checker.amd.comparison.against_source import Comparison
-from fencewright.checker.amd.comparison.modules import compare_modules, files_in, with_orders
+from fencewright.checker.amd.comparison.against_source import AmdComparer, compare_assembly
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Level, Rule
-from fencewright.checker.nvidia.against_source import compare_in_order, compare_ptx
+from fencewright.checker.nvidia.against_source import PtxComparer, compare_in_order, compare_ptx
 from fencewright.checker.nvidia.findings import find_problems
+from fencewright.checker.source.compare import Comparison
+from fencewright.checker.source.numbered import files_in, with_orders
 from fencewright.checker.source.program import (
     SourceBlock,
     SourceFunction,
@@ -94,7 +95,7 @@ class Tally:
     errors: list[str] = field(default_factory=list[str])
     problems: Counter[str] = field(default_factory=Counter[str])
 
-    def add(self, name: str, comparisons: Sequence[Comparison]) -> None:
+    def add(self, name: str, comparisons: Sequence[Comparison[object]]) -> None:
         """Count what comparing one module found."""
         for each in comparisons:
             self.functions[each.was_compared] += 1
@@ -102,7 +103,7 @@ class Tally:
                 if finding.rule is Rule.NOT_COMPARED:
                     said = finding.message.partition(": ")[2]
                     self.problems[re.sub(r"\d+|'.*'", "..", said)] += 1
-                elif finding.finding().level is Level.ERROR:
+                elif finding.level is Level.ERROR:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
     def problems_of(self, name: str, module: PtxFile, but: frozenset[Rule] = frozenset()) -> None:
@@ -175,7 +176,7 @@ def assembly_of(module: ModuleOp, name: str) -> Assembly:
 
 def compared_assembly(
     program: SmallProgram, assembly: Assembly, name: str, setting: Setting
-) -> list[Comparison]:
+) -> list[Comparison[AmdComparer]]:
     """What our own assembly lacks of what its program asks for."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
@@ -195,7 +196,7 @@ def compared_assembly(
         for kernel, function in assembly.functions.items()
     }
     bare = Assembly(assembly.chip, MappingProxyType(functions))
-    return list(compare_modules(ours, bare, {}, setting.mode.l2_per_agent))
+    return list(compare_assembly(ours, bare, {}, {}, setting.mode.l2_per_agent))
 
 
 def _source_of(program: ScopedProgram, name: str) -> SourceModule:
@@ -222,7 +223,9 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
         tally.add(name, compared_ptx(program, module, name))
 
 
-def compared_ptx(program: SmallProgram, module: PtxFile, name: str) -> list[Comparison]:
+def compared_ptx(
+    program: SmallProgram, module: PtxFile, name: str
+) -> list[Comparison[PtxComparer]]:
     """What our own PTX lacks of what its program asks for."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
@@ -397,10 +400,12 @@ class Compiled:
     assembly: Assembly
     files: Mapping[int, str]
 
-    def comparisons(self, asked: str, l2_per_agent: L2PerAgent) -> Iterator[Comparison]:
+    def comparisons(
+        self, asked: str, l2_per_agent: L2PerAgent
+    ) -> Iterator[Comparison[AmdComparer]]:
         """What the code lacks of what the LLVM IR ``asked``, before its synchronisation was lowered."""
         both = with_orders(self.source, read_source(asked))
-        return compare_modules(both, self.assembly, self.files, l2_per_agent)
+        return compare_assembly(both, self.assembly, self.files, {}, l2_per_agent)
 
 
 def compiled(text: str, mode: Target) -> Compiled:

@@ -36,7 +36,7 @@ from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
 from fencewright.simulator.core.processes.campaign import Task, open_processes, run
 from fencewright.simulator.litmus_run import SourceTest
 from fencewright.tools.commands.amd_check import checked
-from fencewright.tools.commands.compare_source import CodeAndSource, compile_and_read, merged
+from fencewright.tools.commands.compare_source import AssemblyAndSource, compile_and_read, merged
 from fencewright.tools.diagnostics import ToolError, output_file, positive
 from fencewright.tools.fuzz import llvm_ir_writer
 from fencewright.tools.fuzz.checks import meant_by, program_of
@@ -587,15 +587,15 @@ def _check_one(
     file: str, compiler: Compiler, chip: str, sources: Mapping[int, str], tally: Tally
 ) -> None:
     beside = compile_and_read(file, compiler.command(chip), None)
-    assert isinstance(beside, CodeAndSource)
-    functions = list(checked(beside.assembly, file))
+    assert isinstance(beside, AssemblyAndSource)
+    functions = list(checked(beside.code, file))
     comparisons = beside.comparisons(None)
     tally.functions[str(compiler), chip] += len(comparisons)
     tally.compared[str(compiler), chip] += sum(each.was_compared for each in comparisons)
     own = [each for one in functions for each in (*one.hazards(), *one.patterns())]
     name_of = {
         instruction.line: name
-        for name, function in beside.assembly.functions.items()
+        for name, function in beside.code.functions.items()
         for instruction in function.instructions
     }
     seen: set[tuple[Fault, int]] = set()
@@ -604,7 +604,7 @@ def _check_one(
             continue
         name = name_of[each.line]
         seed = int(name.partition("_")[0].removeprefix("s"))
-        known = reference_of(each, beside.assembly.functions[name], chip)
+        known = reference_of(each, beside.code.functions[name], chip)
         fault = Fault(str(compiler), chip, str(each.rule), lacks_of(each), known)
         if (fault, seed) in seen:
             continue

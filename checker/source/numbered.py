@@ -1,18 +1,11 @@
-"""A module of the source with the assembly that a compiler made of it."""
+"""Source and code that were compiled twice, once as they are and once with a line for each instruction."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeVar
 
-from fencewright.checker.amd.accesses import mode_of
-from fencewright.checker.amd.comparison.against_source import (
-    Comparison,
-    compare,
-    not_compared,
-    synchronises,
-)
+from fencewright.checker.source.compare import CodeFunction, FunctionOfCode
 from fencewright.checker.source.program import (
     SourceBlock,
     SourceError,
@@ -21,11 +14,6 @@ from fencewright.checker.source.program import (
     SourceModule,
     SourceOperation,
 )
-from fencewright.lowering.cdna.code.flow import flow_of
-from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, Function
-from fencewright.lowering.vocabulary import L2PerAgent
-
-AnyFunction = TypeVar("AnyFunction")
 
 _FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
 
@@ -33,35 +21,6 @@ _FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.M
 def files_in(text: str) -> Mapping[int, str]:
     """The names of source files by the numbers that ``.loc`` has."""
     return {int(number): name or folder for number, folder, name in _FILE.findall(text)}
-
-
-def compare_modules(
-    source: SourceModule,
-    assembly: Assembly,
-    files: Mapping[int, str],
-    l2_per_agent: L2PerAgent | None = None,
-) -> Iterator[Comparison]:
-    """Each function of either side that synchronises; raises ``AssemblyError``."""
-    places = {
-        name: [each.place for each in function.operations if each.place is not None]
-        for name, function in source.functions.items()
-    }
-    for name, function in assembly.functions.items():
-        theirs = source.functions.get(name)
-        if theirs is None:
-            if function.instructions:
-                yield _missing(name, "it is not in the source")
-            continue
-        elsewhere = [place for other, known in places.items() if other != name for place in known]
-        mode = mode_of(assembly, function, l2_per_agent)
-        yield compare(theirs, flow_of(function), mode, files, elsewhere)
-    for name, function in source.functions.items():
-        if name not in assembly.functions and any(map(synchronises, function.operations)):
-            yield _missing(name, "it is not in the code")
-
-
-def _missing(name: str, problem: str) -> Comparison:
-    return Comparison(name, None, (not_compared(name, problem),))
 
 
 def with_places(source: SourceModule, numbered: SourceModule) -> SourceModule:
@@ -125,50 +84,27 @@ def _stays(operation: SourceOperation) -> bool:
     return operation.is_access or operation.kind is SourceKind.BARRIER
 
 
-def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:
-    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and why."""
-    functions, problems = compiled_twice(code.functions, numbered.functions, _is_same, _with_lines)
-    return Assembly(code.chip, functions), problems
-
-
 def compiled_twice(
-    functions: Mapping[str, AnyFunction],
-    numbered: Mapping[str, AnyFunction],
-    is_same: Callable[[AnyFunction, AnyFunction], bool],
-    with_lines_of: Callable[[AnyFunction, AnyFunction], AnyFunction],
-) -> tuple[Mapping[str, AnyFunction], dict[str, str]]:
+    functions: Mapping[str, FunctionOfCode],
+    numbered: Mapping[str, FunctionOfCode],
+    with_lines_of: Callable[[FunctionOfCode, FunctionOfCode], FunctionOfCode],
+) -> tuple[Mapping[str, FunctionOfCode], dict[str, str]]:
     """``functions`` with the lines of their numbered copies; and those that differ, and why."""
-    found: dict[str, AnyFunction] = {}
+    lined: dict[str, FunctionOfCode] = {}
     problems: dict[str, str] = {}
     for name, function in functions.items():
         copy = numbered.get(name)
-        if copy is None or not is_same(function, copy):
+        if copy is None or _texts(function) != _texts(copy):
             problems[name] = "the compiler makes other code of it when instructions have lines"
-            found[name] = function
+            lined[name] = function
             continue
-        found[name] = with_lines_of(function, copy)
-    return MappingProxyType(found), problems
-
-
-def _with_lines(function: Function, copy: Function) -> Function:
-    lines = iter(copy.instructions)
-    body = tuple(
-        replace(each, source=next(lines).source) if isinstance(each, AssemblyInstruction) else each
-        for each in function.body
-    )
-    return replace(function, body=body)
-
-
-def _is_same(a: Function, b: Function) -> bool:
-    ours, theirs = a.instructions, b.instructions
-    if len(ours) != len(theirs):
-        return False
-    return all(_plain(x.text) == _plain(y.text) for x, y in zip(ours, theirs, strict=True))
+        lined[name] = with_lines_of(function, copy)
+    return MappingProxyType(lined), problems
 
 
 _TEMPORARY = re.compile(r"\.Ltmp\d+")
 
 
-def _plain(text: str) -> str:
-    """An instruction without the numbers of labels that debug information adds to."""
-    return _TEMPORARY.sub(".Ltmp", text) if ".Ltmp" in text else text
+def _texts(function: CodeFunction) -> list[str]:
+    """The instructions without the numbers of labels that debug information adds to."""
+    return [_TEMPORARY.sub(".Ltmp", each.text) for each in function.instructions]

@@ -1,0 +1,71 @@
+"""The instructions of AMD code that may come from accesses, atomics and barriers of a source."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from fencewright.checker.source.align import CodeAccess
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.lowering.cdna.code.flow import Block, Flow
+from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.vocabulary import AddressSpace
+
+_KINDS: Mapping[InstructionKind, Kind] = MappingProxyType(
+    {
+        InstructionKind.LOAD: Kind.LOAD,
+        InstructionKind.STORE: Kind.STORE,
+        InstructionKind.ATOMIC: Kind.RMW,
+        InstructionKind.MEMORY_TO_LDS: Kind.COPY,
+        InstructionKind.BARRIER: Kind.BARRIER,
+    }
+)
+
+
+def accesses_of(flow: Flow) -> Iterator[CodeAccess]:
+    """The instructions of a function that are aligned, by their lines."""
+    for number, block in enumerate(flow.blocks):
+        for position, step in enumerate(block.steps):
+            effects = step.effects
+            kind = _KINDS.get(effects.kind)
+            if kind is None or effects.space is AddressSpace.PRIVATE:
+                continue
+            if _is_scratch(step.instruction) or (not effects.events and effects.space is not None):
+                continue
+            if effects.space is AddressSpace.CONSTANT and _is_constant_load(flow, block, position):
+                continue
+            line = step.instruction.line
+            yield CodeAccess(line, step.instruction, kind, effects.space, number)
+
+
+_RESOURCES = frozenset(
+    Registers(tuple(f"s{n}" for n in range(chip.scratch.resource_registers)))
+    for chip in KNOWN_CHIPS.values()
+    if chip.scratch.resource_registers
+)
+
+
+def _is_scratch(instruction: AssemblyInstruction) -> bool:
+    """Whether a buffer access is to private memory."""
+    return instruction.mnemonic.startswith("buffer_") and any(
+        each in _RESOURCES for each in instruction.operands
+    )
+
+
+def _is_constant_load(flow: Flow, block: Block, position: int) -> bool:
+    """Whether a scalar load is of what nobody writes: an argument, or an address in the GOT.
+
+    Its base then is what the function began with, or was computed from such a symbol.
+    """
+    operands = block.steps[position].instruction.operands
+    base = operands[1] if len(operands) > 1 else None
+    if not isinstance(base, Registers):
+        return False
+    for step in reversed(block.steps[:position]):
+        if not set(base.names).isdisjoint(step.effects.defines):
+            return "gotpcrel" in step.instruction.text
+    return block is flow.blocks[0] or not any(
+        not set(base.names).isdisjoint(step.effects.defines)
+        for other in flow.blocks
+        for step in other.steps
+    )
