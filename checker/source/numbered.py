@@ -1,13 +1,12 @@
 """Source and code that were compiled twice, once as they are and once with a line for each instruction."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from fencewright.checker.source.compare import CodeFunction, FunctionOfCode
 from fencewright.checker.source.program import (
-    SourceBlock,
     SourceError,
     SourceFunction,
     SourceKind,
@@ -36,23 +35,25 @@ def _placed(mine: SourceFunction, copy: SourceFunction) -> SourceFunction:
     ours, theirs = mine.operations, copy.operations
     if [each.kind for each in ours] != [each.kind for each in theirs]:
         return _unnamed(copy)
-    lines = {a.number: b.line for a, b in zip(theirs, ours, strict=True)}
-    return replace(copy, line=mine.line, blocks=_blocks(copy, lines))
+    lined = [replace(a, line=b.line) for a, b in zip(theirs, ours, strict=True)]
+    return replace(_with_operations(copy, lined), line=mine.line)
 
 
 def _unnamed(copy: SourceFunction) -> SourceFunction:
     """A function whose lines are not those of the file that the user has."""
-    return replace(copy, line=0, blocks=_blocks(copy, {}))
+    unlined = [replace(each, line=0) for each in copy.operations]
+    return replace(_with_operations(copy, unlined), line=0)
 
 
-def _blocks(function: SourceFunction, lines: Mapping[int, int]) -> tuple[SourceBlock, ...]:
-    return tuple(
-        SourceBlock(
-            tuple(replace(each, line=lines.get(each.number, 0)) for each in block.operations),
-            block.successors,
-        )
+def _with_operations(
+    function: SourceFunction, operations: Sequence[SourceOperation]
+) -> SourceFunction:
+    """The function with other operations, by their numbers, on the same paths."""
+    blocks = (
+        replace(block, operations=tuple(operations[each.number] for each in block.operations))
         for block in function.blocks
     )
+    return replace(function, blocks=tuple(blocks))
 
 
 def with_orders(code: SourceModule, asked: SourceModule) -> SourceModule:
@@ -62,21 +63,13 @@ def with_orders(code: SourceModule, asked: SourceModule) -> SourceModule:
     """
     functions: dict[str, SourceFunction] = {}
     for name, function in asked.functions.items():
-        places = [each for each in code.functions[name].operations if _stays(each)]
+        ours = [each for each in code.functions[name].operations if _stays(each)]
         wanted = [each for each in function.operations if _stays(each)]
-        if [each.kind for each in places] != [each.kind for each in wanted]:
+        if [each.kind for each in ours] != [each.kind for each in wanted]:
             raise SourceError(f"{asked.file}:{function.line}: error: {name} has other accesses")
-        place_of = {a.number: b.place for a, b in zip(wanted, places, strict=True)}
-        blocks = tuple(
-            replace(
-                block,
-                operations=tuple(
-                    replace(each, place=place_of.get(each.number)) for each in block.operations
-                ),
-            )
-            for block in function.blocks
-        )
-        functions[name] = replace(function, blocks=blocks)
+        places = {a.number: b.place for a, b in zip(wanted, ours, strict=True)}
+        placed = [replace(e, place=places.get(e.number)) for e in function.operations]
+        functions[name] = _with_operations(function, placed)
     return replace(asked, functions=MappingProxyType(functions))
 
 

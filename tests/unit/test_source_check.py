@@ -13,6 +13,7 @@ from fencewright.checker.amd.comparison.against_source import (
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.compare import Comparison
 from fencewright.checker.source.numbered import files_in, with_places
+from fencewright.checker.source.obligations import obligations_of
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
@@ -349,6 +350,24 @@ def test_lines_come_from_a_numbered_copy() -> None:
     # Where opt has changed what it was given, the lines of the file say nothing.
     other_source = with_places(user, read_source(ir(PRODUCER[1:])))
     assert [each.line for each in other_source.functions["k"].operations] == [0, 0]
+
+
+def test_a_numbered_copy_keeps_the_paths_of_a_compare_exchange() -> None:
+    """What holds only where it has succeeded is required with lines as without."""
+    text = f"""define void @k() {{
+%x = cmpxchg {FLAG}, i32 0, i32 1 {AGENT} acquire monotonic, align 4
+%s = extractvalue {{ i32, i1 }} %x, 1
+br i1 %s, label %yes, label %no
+yes:
+%v = load i32, {DATA}
+ret void
+no:
+ret void
+}}"""
+    asked = read_source(text)
+    (copy,) = with_places(asked, asked).functions.values()
+    assert [each.exchanged for each in copy.blocks] == [((1, 0),), (), ()]
+    assert obligations_of(copy).owed == obligations_of(asked.functions["k"]).owed != {}
 
 
 COUNT = f"%a = atomicrmw add {FLAG}, i32 1 {AGENT} acquire, align 4"
