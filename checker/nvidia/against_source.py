@@ -19,7 +19,6 @@ from fencewright.checker.source.compare import (
     Comparison,
     Lack,
     compare_modules,
-    not_compared,
 )
 from fencewright.checker.source.numbered import compiled_twice
 from fencewright.checker.source.obligations import PTX, Order
@@ -75,11 +74,9 @@ def compare_in_order(
     problem = source.problem or comparer.unfit()
     if not problem and not fits:
         problem = "its accesses are in another order"
-    if problem:
-        return not_compared(source.name, problem)
     pairs = zip(found, wanted, strict=False)
     candidates = {each.key: (operation.number,) for each, operation in pairs}
-    return comparer.judge(Alignment(Method.ORDER, candidates))
+    return comparer.judge(Alignment(Method.ORDER, candidates, problem))
 
 
 _CLUSTERS_SINCE = FORMS[PtxForm.CLUSTER].number
@@ -132,14 +129,11 @@ class PtxComparer(Comparer[PtxInstruction]):
                     space = AddressSpace.GENERIC
                 yield CodeAccess(each.number, each, kind, space, block.number)
 
-    def analyse(self, alignment: Alignment) -> Iterator[tuple[int, PtxInstruction]]:
+    def analyse(self, alignment: Alignment) -> Iterator[tuple[PtxInstruction, int, bool]]:
         """The accesses and barriers, by their numbers."""
         self.orders = Orders(self.function)
-        return ((each.number, each) for each in self.orders.points)
-
-    def is_load(self, operation: PtxInstruction) -> bool:
-        """Whether it is a load of one thread."""
-        return operation.statement.operation in _LOADS
+        for each in self.orders.points:
+            yield each, each.number, each.statement.operation in _LOADS
 
     def scope_of(self, scope: Scope) -> Scope:
         """A scope as the chip has it: without clusters each work-group is one by itself."""
@@ -167,7 +161,7 @@ class PtxComparer(Comparer[PtxInstruction]):
 
     def _check(self, order: Order, rule: Rule, later: _Aligned) -> Check[PtxInstruction]:
         others = (each for each in self.aligned.values() if each is not later)
-        return Check(order, rule, others, partial(self._lack, order))
+        return order, rule, others, partial(self._lack, order)
 
     def _lack(self, order: Order, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
         """The fence or the ordering that is missing, or that the code has them the other way round."""

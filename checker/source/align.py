@@ -60,8 +60,8 @@ _KINDS: Mapping[Kind, frozenset[SourceKind]] = {
 """The operations that an instruction of a kind may come from."""
 
 
-class Placed(Protocol):
-    """An instruction of any target, as far as it is aligned."""
+class Written(Protocol):
+    """A part of the code of any target."""
 
     @property
     def line(self) -> int:
@@ -72,6 +72,10 @@ class Placed(Protocol):
     def text(self) -> str:
         """As it is written."""
         ...
+
+
+class Placed(Written, Protocol):
+    """An instruction, as far as it is aligned."""
 
     @property
     def source(self) -> SourceLine | None:

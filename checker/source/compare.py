@@ -10,11 +10,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
-from fencewright.checker.source.align import Alignment, CodeAccess, Placed, align
+from fencewright.checker.source.align import Alignment, CodeAccess, Placed, Written, align
 from fencewright.checker.source.obligations import Hierarchy, Obligations, Order, obligations_of
 from fencewright.checker.source.program import (
     SourceFunction,
@@ -26,22 +25,12 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Ordering, Scope
 
 
-class CodeOperation(Protocol):
+class CodeOperation(Written, Protocol):
     """An operation of the code: an instruction, or a part of one."""
 
     @property
     def number(self) -> int:
         """Its number within the function."""
-        ...
-
-    @property
-    def line(self) -> int:
-        """Its line of the code."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """As it is written."""
         ...
 
 
@@ -108,16 +97,11 @@ class Lack:
     unless: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Check(Generic[Code]):
-    """One way in which a later operation may come too early: past those of ``among``."""
+_Lacks = Callable[[Aligned[Code], Aligned[Code], Scope], Lack | None]
+"""What orders the earlier before the later operation at a scope, and is missing; None: nothing."""
 
-    order: Order
-    rule: Rule
-    among: Iterable[Aligned[Code]]
-    lack: Callable[[Aligned[Code], Aligned[Code], Scope], Lack | None]
-    """What orders the earlier, the later operation at a scope and is missing; None: nothing."""
-
+Check = tuple[Order, Rule, Iterable[Aligned[Code]], _Lacks[Code]]
+"""One way in which a later operation may come too early: past one of those operations."""
 
 _IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
 
@@ -155,12 +139,8 @@ class Comparer(ABC, Generic[Code]):
         """The instructions that are aligned."""
 
     @abstractmethod
-    def analyse(self, alignment: Alignment) -> Iterator[tuple[int, Code]]:
-        """Find out what the code orders; its operations, with their keys in the alignment."""
-
-    @abstractmethod
-    def is_load(self, operation: Code) -> bool:
-        """Whether an operation is a load and no more."""
+    def analyse(self, alignment: Alignment) -> Iterator[tuple[Code, int, bool]]:
+        """Analyse the code; its operations, their keys in the alignment, and which are mere loads."""
 
     @abstractmethod
     def scope_of(self, scope: Scope) -> Scope:
@@ -200,8 +180,7 @@ class Comparer(ABC, Generic[Code]):
         """The findings; raises ``AssemblyError``. ``files`` and ``elsewhere``: as in ``align``."""
         if not any(map(synchronises, self.source.operations)):
             return Comparison(self.source.name, None, ())
-        problem = self.source.problem or self.unfit()
-        if problem:
+        if problem := self.source.problem or self.unfit():
             return not_compared(self.source.name, problem)
         found = list(self.accesses())
         return self.judge(align(self.source, found, self.blocks, files, elsewhere, self.WIDTH))
@@ -221,9 +200,9 @@ class Comparer(ABC, Generic[Code]):
 
     def _align(self, alignment: Alignment) -> None:
         known = self.source.operations
-        for key, each in self.analyse(alignment):
+        for each, key, is_load in self.analyse(alignment):
             operations = tuple(known[number] for number in alignment.candidates.get(key, ()))
-            if self.is_load(each):
+            if is_load:
                 # An atomic that is a loop begins with a load, which decides nothing.
                 operations = tuple(op for op in operations if op.kind not in _IN_LOOPS)
             if operations:
@@ -234,25 +213,24 @@ class Comparer(ABC, Generic[Code]):
         self.obligations = self.required()
         for later in self.aligned.values():
             self._coherence(later)
-            for check in self.checks(later):
-                for earlier, scope in self._pairs(check, later):
-                    lack = check.lack(earlier, later, scope)
-                    if lack is not None:
-                        self._add(check.rule, earlier, later, scope, lack)
+            for order, rule, among, lacks in self.checks(later):
+                for earlier, scope in self._pairs(order, among, later):
+                    if lack := lacks(earlier, later, scope):
+                        self._add(rule, earlier, later, scope, lack)
         for key, (finding, pair) in sorted(self._first.items(), key=_place):
             more = self.repeated(self._repeated[key])
             self.pairs[replace(finding, message=finding.message + more)] = pair
         return list(self.pairs)
 
     def _pairs(
-        self, check: Check[Code], later: Aligned[Code]
+        self, order: Order, among: Iterable[Aligned[Code]], later: Aligned[Code]
     ) -> Iterator[tuple[Aligned[Code], Scope]]:
         """The earlier operations that every source of ``later`` requires, and at which scope."""
-        required = [self.obligations.before(check.order, each.number) for each in later.source]
+        required = [self.obligations.before(order, each.number) for each in later.source]
         common = -1
         for each in required:
             common &= each.numbers
-        for earlier in check.among if common else ():
+        for earlier in among if common else ():
             if all(common >> each.number & 1 for each in earlier.source):
                 scopes = (each.scope(first.number) for each in required for first in earlier.source)
                 known = (each for each in scopes if each is not None)
@@ -260,12 +238,9 @@ class Comparer(ABC, Generic[Code]):
 
     def _coherence(self, access: Aligned[Code]) -> None:
         """Judge whether an atomic access is one at its scope."""
-        narrowest = min((self.asked(each) for each in access.source), key=lambda each: each.rank)
-        if narrowest.rank < Scope.WORKGROUP.rank:
-            return
-        lack = self.incoherent(access, narrowest)
-        if lack is not None:
-            self._add(Rule.COHERENCE, access, access, narrowest, lack)
+        scope = min(map(self.asked, access.source), key=lambda scope: scope.rank)
+        if scope.rank >= Scope.WORKGROUP.rank and (lack := self.incoherent(access, scope)):
+            self._add(Rule.COHERENCE, access, access, scope, lack)
 
     def asked(self, operation: SourceOperation) -> Scope:
         """The scope at which an operation has to be coherent by itself."""
@@ -297,16 +272,10 @@ class Comparer(ABC, Generic[Code]):
 
     def _asking_fence(self, earlier: SourceOperation, later: SourceOperation, scope: Scope) -> str:
         """The fence of the source that asks for an order of two operations, as a clause."""
-        fences = [
-            each
-            for each in self.source.operations
-            if each.kind is SourceKind.FENCE
-            and each.scope.includes(scope)
-            and earlier.number < each.number < later.number
-        ]
-        if not fences:
-            return ""
-        return f", which the {fences[-1]} of source line {fences[-1].line} asks for"
+        for each in reversed(self.source.operations[earlier.number + 1 : later.number]):
+            if each.kind is SourceKind.FENCE and each.scope.includes(scope):
+                return f", which the {each} of source line {each.line} asks for"
+        return ""
 
 
 _NOTE = Level.NOTE
@@ -325,7 +294,7 @@ def compare_modules(
     functions: Mapping[str, FunctionOfCode],
     comparer: Callable[[SourceFunction, FunctionOfCode], JudgeOfCode],
     files: Mapping[int, str],
-    apart: Mapping[str, str] = MappingProxyType({}),
+    apart: Mapping[str, str],
     *,
     by_order: bool,
 ) -> Iterator[Comparison[JudgeOfCode]]:

@@ -109,6 +109,7 @@ def _usage(message: str, name: str) -> ToolError:
     return ToolError(error(message, name).diagnostics, status=USAGE)
 
 
+_Many = L2PerAgent | None
 CodeText = TypeVar("CodeText", "Assembly", "PtxFile")
 Judge = TypeVar("Judge", covariant=True)
 
@@ -130,7 +131,7 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     apart: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def comparisons(self, l2_per_agent: L2PerAgent | None = None) -> "list[Comparison[Judge]]":
+    def comparisons(self, l2_per_agent: _Many = None) -> "list[Comparison[Judge]]":
         """Each function with its source; raises ``AssemblyError``, and ``ToolError``."""
         source = self.source
         if source is None:
@@ -162,9 +163,7 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
         return replace(self, code=lined, source=placed, files=files, apart=apart)
 
     @abstractmethod
-    def _compared(
-        self, source: SourceModule, l2_per_agent: L2PerAgent | None
-    ) -> "Iterator[Comparison[Judge]]": ...
+    def _compared(self, source: SourceModule, many: _Many) -> "Iterator[Comparison[Judge]]": ...
 
     @abstractmethod
     def _lined(self, numbered: str) -> tuple[CodeText, dict[str, str]]: ...
@@ -176,12 +175,10 @@ class AssemblyAndSource(CodeAndSource["Assembly", "AmdComparer"]):
     ARCHITECTURE = CDNA
     NAME = "AMD's GPUs"
 
-    def _compared(
-        self, source: SourceModule, l2_per_agent: L2PerAgent | None
-    ) -> "Iterator[Comparison[AmdComparer]]":
+    def _compared(self, source: SourceModule, many: _Many) -> "Iterator[Comparison[AmdComparer]]":
         from fencewright.checker.amd.comparison.against_source import compare_assembly
 
-        return compare_assembly(source, self.code, self.files, self.apart, l2_per_agent)
+        return compare_assembly(source, self.code, self.files, self.apart, many)
 
     def _lined(self, numbered: str) -> "tuple[Assembly, dict[str, str]]":
         from fencewright.checker.amd.comparison.against_source import with_lines
@@ -196,9 +193,7 @@ class PtxAndSource(CodeAndSource["PtxFile", "PtxComparer"]):
     ARCHITECTURE = PTX
     NAME = "PTX"
 
-    def _compared(
-        self, source: SourceModule, l2_per_agent: L2PerAgent | None
-    ) -> "Iterator[Comparison[PtxComparer]]":
+    def _compared(self, source: SourceModule, many: _Many) -> "Iterator[Comparison[PtxComparer]]":
         from fencewright.checker.nvidia.against_source import compare_ptx
 
         return compare_ptx(source, self.code, self.files, self.apart)

@@ -88,7 +88,7 @@ class AmdComparer(Comparer[Operation]):
         """The accesses to memory that others may access, and the barriers."""
         return accesses_of(self.flow)
 
-    def analyse(self, alignment: Alignment) -> Iterator[tuple[int, Operation]]:
+    def analyse(self, alignment: Alignment) -> Iterator[tuple[Operation, int, bool]]:
         """The operations that control may come to, by their lines."""
         data = frozenset(
             id(step)
@@ -98,12 +98,9 @@ class AmdComparer(Comparer[Operation]):
         )
         code = code_of(self.flow, self.mode, data)
         self.lifted = guarantees_of(code, solve(code))
-        places = self.lifted.places
-        return ((e.line, e) for e in self.lifted.operations[1:] if e.number in places)
-
-    def is_load(self, operation: Operation) -> bool:
-        """Whether it is a load of vector memory."""
-        return operation.kind is _O.LOAD
+        for each in self.lifted.operations[1:]:
+            if each.number in self.lifted.places:
+                yield each, each.line, each.kind is _O.LOAD
 
     def scope_of(self, scope: Scope) -> Scope:
         """A scope as the chip can provide it: without maintenance of the L2, the agent's is all."""
@@ -125,20 +122,20 @@ class AmdComparer(Comparer[Operation]):
             lambda scope: self.lifted.pending_bits(operation, scope, hardest=True)
         )
         if operation.kind.writes or operation.kind is _O.BARRIER:
-            yield Check(Order.RELEASE, Rule.RELEASE, self._those(pending), self._pending)
+            yield Order.RELEASE, Rule.RELEASE, self._those(pending), self._pending
             # What was read, whatever has become of what was written.
             in_flight = self._observed(pending & place.flight, later)
-            yield Check(Order.ACQUIRE, Rule.ACQUIRE, in_flight, self._pending)
+            yield Order.ACQUIRE, Rule.ACQUIRE, in_flight, self._pending
             settling = self._at_any(lambda scope: pending_peer_invalidates(code, place, scope))
             settled = self._those(settling & ~place.flight)
-            yield Check(Order.PASSED_ON, Rule.CUMULATIVE_ACQUIRE, settled, self._settling)
+            yield Order.PASSED_ON, Rule.CUMULATIVE_ACQUIRE, settled, self._settling
         if operation.kind.reads:
-            yield Check(Order.SEQ_CST, Rule.SEQ_CST, self._those(pending), self._pending)
+            yield Order.SEQ_CST, Rule.SEQ_CST, self._those(pending), self._pending
             stale = self._at_any(lambda scope: stale_bits(code, place, operation, scope))
             is_scalar = operation.kind is _O.SCALAR_LOAD
             rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
             read = self._observed(stale & (1 << code.others) - 1, later)
-            yield Check(Order.ACQUIRE, rule, read, self._stale)
+            yield Order.ACQUIRE, rule, read, self._stale
 
     def _at_any(self, bits_at: Callable[[Scope], int]) -> int:
         """The union of sets over the chip's scopes."""

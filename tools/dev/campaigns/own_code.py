@@ -21,10 +21,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.llvm import LLVMPointerType
 
-from fencewright.checker.amd.comparison.against_source import AmdComparer, compare_assembly
+from fencewright.checker.amd.comparison.against_source import compare_assembly
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Level, Rule
-from fencewright.checker.nvidia.against_source import PtxComparer, compare_in_order, compare_ptx
+from fencewright.checker.nvidia.against_source import compare_in_order, compare_ptx
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.source.compare import Comparison
 from fencewright.checker.source.numbered import files_in, with_orders
@@ -176,7 +176,7 @@ def assembly_of(module: ModuleOp, name: str) -> Assembly:
 
 def compared_assembly(
     program: SmallProgram, assembly: Assembly, name: str, setting: Setting
-) -> list[Comparison[AmdComparer]]:
+) -> list[Comparison[object]]:
     """What our own assembly lacks of what its program asks for."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
@@ -223,9 +223,7 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
         tally.add(name, compared_ptx(program, module, name))
 
 
-def compared_ptx(
-    program: SmallProgram, module: PtxFile, name: str
-) -> list[Comparison[PtxComparer]]:
+def compared_ptx(program: SmallProgram, module: PtxFile, name: str) -> list[Comparison[object]]:
     """What our own PTX lacks of what its program asks for."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
@@ -400,9 +398,7 @@ class Compiled:
     assembly: Assembly
     files: Mapping[int, str]
 
-    def comparisons(
-        self, asked: str, l2_per_agent: L2PerAgent
-    ) -> Iterator[Comparison[AmdComparer]]:
+    def comparisons(self, asked: str, l2_per_agent: L2PerAgent) -> Iterator[Comparison[object]]:
         """What the code lacks of what the LLVM IR ``asked``, before its synchronisation was lowered."""
         both = with_orders(self.source, read_source(asked))
         return compare_assembly(both, self.assembly, self.files, {}, l2_per_agent)
