@@ -71,7 +71,7 @@ class AmdComparer(Comparer[Operation]):
     def required(self) -> Obligations:
         """The pairs that the source requires, with those of cumulativity."""
         passed = passed_on(self.source, self.hierarchy)
-        return Obligations({**super().required().owed, **passed})
+        return Obligations({**super().required().required, **passed})
 
     def unfit(self) -> str:
         """Another chip than the source's, or an instruction that is not known."""
@@ -295,8 +295,10 @@ class AmdComparer(Comparer[Operation]):
     def _wait(self, operation: Operation) -> str:
         """The wait that sees the end of ``operation``, which is in flight."""
         chip, step = self.mode.chip, operation.step
-        told = chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
-        counted = step.effects.events if step is not None and told else ()
+        is_signalled = (
+            chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
+        )
+        counted = step.effects.events if step is not None and is_signalled else ()
         if counted:
             counts = {str(event.counter): 0 for event in counted}
             return wait_text(chip, WaitCounts(**counts))
