@@ -21,8 +21,8 @@ from fencewright.lowering.cdna.caches import (
 )
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, L2PerAgent, Scope
 
 _REACHES: Mapping[Scope, Visibility] = MappingProxyType(
@@ -233,15 +233,15 @@ class Operation:
         return self.space is AddressSpace.GLOBAL and self.kind is not _O.LOAD_TO_LDS
 
 
-_KINDS: Mapping[InstructionKind, OperationKind] = MappingProxyType(
+_KINDS: Mapping[Kind, OperationKind] = MappingProxyType(
     {
-        InstructionKind.LOAD: _O.LOAD,
-        InstructionKind.STORE: _O.STORE,
-        InstructionKind.ATOMIC: _O.ATOMIC,
-        InstructionKind.MEMORY_TO_LDS: _O.LOAD_TO_LDS,
-        InstructionKind.BARRIER: _O.BARRIER,
-        InstructionKind.CALL: _O.OUTSIDE,
-        InstructionKind.UNKNOWN: _O.OUTSIDE,
+        Kind.LOAD: _O.LOAD,
+        Kind.STORE: _O.STORE,
+        Kind.RMW: _O.ATOMIC,
+        Kind.COPY: _O.LOAD_TO_LDS,
+        Kind.BARRIER: _O.BARRIER,
+        Kind.CALL: _O.OUTSIDE,
+        Kind.OPAQUE: _O.OUTSIDE,
     }
 )
 _ACCESS_KINDS: Mapping[OperationKind, AccessKind] = MappingProxyType(
@@ -306,10 +306,10 @@ def operations_of(
 
 def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
     effects, instruction = step.effects, step.instruction
-    if effects.kind is InstructionKind.CACHE:
+    if effects.kind is Kind.CACHE:
         return _maintenance(number, step, mode)
     kind = _O.RETURN if step.is_return else _KINDS.get(effects.kind)
-    if kind is None:
+    if kind is None or effects.is_subroutine:
         return None
     made = Operation(number, kind, instruction.line, instruction.text, step=step)
     if not kind.is_access:
@@ -353,7 +353,7 @@ CLUSTER_BARRIER = "-3"
 
 def _meets_cluster(step: Step) -> bool:
     """Whether a step signals the cluster's barrier: that its work-group has met at its own."""
-    is_barrier = step.effects.kind is InstructionKind.BARRIER
+    is_barrier = step.effects.kind is Kind.BARRIER
     return is_barrier and tuple(map(str, step.instruction.operands)) == (CLUSTER_BARRIER,)
 
 

@@ -12,7 +12,7 @@ from fencewright.checker.amd.accesses import LEVELS, SCOPE_BITS, Operation, Oper
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, lines
 from fencewright.checker.amd.state import Code, State, walk
 from fencewright.checker.amd.surplus import Surplus, find_surplus
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.code.effects import Kind
 
 _O = OperationKind
 _MAINTENANCE = (_O.WRITE_BACK, _O.INVALIDATE)
@@ -37,7 +37,7 @@ def purposes_of(lifted: LiftedFunction, entries: Mapping[int, State]) -> list[Pu
     found: dict[int, Purpose] = {}
     for _, step, operation, state in walk(code, entries):
         line = step.instruction.line
-        if step.effects.kind is InstructionKind.WAIT:
+        if step.effects.kind is Kind.WAIT:
             after = state.copy()
             after.step(code, step, operation)
             found[line] = _wait(code, line, state, after)

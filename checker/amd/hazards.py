@@ -13,14 +13,13 @@ from fencewright.checker.amd.state import ANYTHING, COUNT_INVALIDATES, LDS_DATA,
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.operands import fault_of
 from fencewright.lowering.cdna.code.text import AssemblyLabel, Registers
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.unknown import after
 from fencewright.lowering.vocabulary import AddressSpace
 
-_NOTHING = (InstructionKind.NOTHING, InstructionKind.END)
-_JUMPS = (InstructionKind.BRANCH, InstructionKind.JUMP)
+_JUMPS = (Kind.BRANCH, Kind.JUMP)
 
 
 Place = tuple[int, str]
@@ -76,7 +75,7 @@ _TEXTS: Mapping[Rule, str] = MappingProxyType(
 ON_A_PATH = (Rule.RAW, Rule.WAW)
 """What a path shows."""
 
-_READS = (InstructionKind.LOAD, InstructionKind.ATOMIC)
+_READS = (Kind.LOAD, Kind.RMW)
 
 
 def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
@@ -97,7 +96,11 @@ def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
 
 def is_unknown(step: Step) -> bool:
     """True of an instruction without a row: it may do anything."""
-    return step.effects.kind is InstructionKind.UNKNOWN
+    return step.effects.kind is Kind.OPAQUE
+
+
+def _does_something(step: Step) -> bool:
+    return not step.effects.is_idle and step.effects.kind is not Kind.END
 
 
 _COUNTERS = frozenset(map(str, Counter))
@@ -130,7 +133,7 @@ class _Analysis:
     def _report(self, number: int, entry: State) -> None:
         for step, state in _steps(self.code, number, entry):
             effects = step.effects
-            if effects.kind is InstructionKind.WAIT:
+            if effects.kind is Kind.WAIT:
                 if id(step) not in self.after_unknown:
                     self._report_surplus(state, step)
             elif is_unknown(step):
@@ -156,12 +159,10 @@ class _Analysis:
                 self._add(Rule.UNREACHED, last, text, last.instruction.line)
         ends = [block.steps[-1] for n, block in enumerate(blocks) if n in entries and block.steps
                 and not block.successors]  # fmt: skip
-        if not any(
-            each.effects.kind is InstructionKind.JUMP and not each.is_return for each in ends
-        ):
+        if not any(each.effects.kind is Kind.JUMP and not each.is_return for each in ends):
             return
         for number, block in enumerate(blocks):
-            first = next((each for each in block.steps if each.effects.kind not in _NOTHING), None)
+            first = next((each for each in block.steps if _does_something(each)), None)
             if number not in entries and first is not None:
                 text = "no jump that is known leads here: what follows is not checked"
                 self._add(Rule.UNREACHED, first, text, 0)

@@ -16,9 +16,9 @@ from fencewright.checker.amd.machine_rows import Copy, Logic, SaveExec
 from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Operand, Registers
 from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.simulator.core.program import ArithmeticKind
 
@@ -213,7 +213,7 @@ class Lanes:
         return all(diagrams.both(each, can_be) != _NONE for each in some)
 
 
-_FORGET = (InstructionKind.CALL, InstructionKind.SUBROUTINE, InstructionKind.UNKNOWN)
+_FORGET = (Kind.CALL, Kind.OPAQUE)
 """Steps that may leave anything in any register."""
 
 

@@ -22,7 +22,7 @@ from fencewright.checker.amd.spins import (
 from fencewright.checker.amd.state import State, wait_for_stores, walk
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Visibility
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import Scope
 
 _O = OperationKind
@@ -67,7 +67,7 @@ class _Patterns:
         for block, step, operation, state in walk(self.code, self.entries):
             if block != self._block:
                 self._block, self._syncs = block, False
-            if step.effects.kind is InstructionKind.WAIT:
+            if step.effects.kind is Kind.WAIT:
                 self._syncs = self._is_release_wait(state, step.instruction.line) or self._syncs
             elif operation is not None:
                 self._at(operation, state)

@@ -9,9 +9,10 @@ Execution State".
 from collections.abc import Mapping
 
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -61,15 +62,12 @@ def _preloaded(descriptor: Mapping[str, int]) -> frozenset[str]:
 
 def _is_scalar_load(step: Step) -> bool:
     effects = step.effects
-    return effects.kind is InstructionKind.LOAD and effects.space is AddressSpace.CONSTANT
+    return effects.kind is Kind.LOAD and effects.space is AddressSpace.CONSTANT
 
 
 def _base(step: Step) -> tuple[str, ...]:
     base = step.instruction.operands[1] if len(step.instruction.operands) > 1 else ""
     return base.names if isinstance(base, Registers) else ()
-
-
-_FROM_VECTORS = (InstructionKind.VALU, InstructionKind.LANES)
 
 
 def _transfer(pointers: set[str], step: Step) -> None:
@@ -78,7 +76,8 @@ def _transfer(pointers: set[str], step: Step) -> None:
         return
     points = (
         _is_scalar_load(step)
-        or effects.kind in _FROM_VECTORS
+        or effects.unit is Unit.VALU
+        or effects.kind is Kind.LANES
         or not pointers.isdisjoint(effects.uses)
     )
     if points:

@@ -11,19 +11,18 @@ from functools import partial
 
 from fencewright.checker.amd.state import Code
 from fencewright.lowering.cdna.code.flow import Block, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.loops import loops_of
 
-_MEMORY = (InstructionKind.LOAD, InstructionKind.ATOMIC)
+_MEMORY = (Kind.LOAD, Kind.RMW)
 _DOES_MORE = (
-    InstructionKind.STORE,
-    InstructionKind.MEMORY_TO_LDS,
-    InstructionKind.BARRIER,
-    InstructionKind.CALL,
-    InstructionKind.SUBROUTINE,
-    InstructionKind.UNKNOWN,
+    Kind.STORE,
+    Kind.COPY,
+    Kind.BARRIER,
+    Kind.CALL,
+    Kind.OPAQUE,
 )
 
 
@@ -92,7 +91,7 @@ class _MayWait:
 def _changed(steps: Iterable[Step]) -> Iterator[str]:
     """The registers that are changed, other than by a wait."""
     for step in steps:
-        if step.effects.kind is not InstructionKind.WAIT:
+        if step.effects.kind is not Kind.WAIT:
             yield from step.effects.defines
 
 
@@ -192,7 +191,7 @@ def is_flag_alone(code: Code, spin: Spin, read: Step) -> bool:
     def after(number: int, live: frozenset[str]) -> frozenset[str]:
         nonlocal is_used
         for step in blocks[number].steps:
-            if step.effects.kind is not InstructionKind.WAIT:
+            if step.effects.kind is not Kind.WAIT:
                 is_used = is_used or not live.isdisjoint(step.effects.uses)
                 live = live.difference(step.effects.defines)
         return live

@@ -31,7 +31,6 @@ from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.counters import OutstandingTokens, Tokens
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.operands import Effects
 from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.cdna.code.waits import wait_counts
@@ -39,6 +38,7 @@ from fencewright.lowering.cdna.counters.scoreboard import ORDERED, CounterEventK
 from fencewright.lowering.cdna.counters.waits import read_wait, wait_text
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import solve_in_place
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Scope
@@ -141,7 +141,7 @@ class Code:
         return tuple(self.operations[number] for number in bits(mask))
 
 
-_COUNTED = (InstructionKind.WAIT, InstructionKind.CALL, InstructionKind.UNKNOWN)
+_COUNTED = (Kind.WAIT, Kind.CALL, Kind.OPAQUE)
 
 
 def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
@@ -162,7 +162,7 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
         step.instruction.line: _counts(flow, step)
         for block in flow.blocks
         for step in block.steps
-        if step.effects.kind is InstructionKind.WAIT
+        if step.effects.kind is Kind.WAIT
     }
     return Code(
         flow,
@@ -454,11 +454,11 @@ class State:
     def step(self, code: Code, step: Step, operation: Operation | None) -> None:
         """Execute one instruction."""
         match step.effects.kind:
-            case InstructionKind.WAIT:
+            case Kind.WAIT:
                 self.wait(code.waits[step.instruction.line])
-            case InstructionKind.CALL:
+            case Kind.CALL if step.effects.calls_outside:
                 self._call(operation)
-            case InstructionKind.UNKNOWN:
+            case Kind.OPAQUE:
                 self.deliver_all()
                 if operation is not None:
                     self._outside(operation.bit)
@@ -484,7 +484,7 @@ class State:
         if not effects.events:
             return
         results: tuple[str, ...] = effects.defines
-        if effects.kind is InstructionKind.MEMORY_TO_LDS:
+        if effects.kind is Kind.COPY:
             results = (*results, LDS_DATA)
         registers = tokens = self._tokens.of_registers(results)
         if operation is not None and (

@@ -31,10 +31,10 @@ from fencewright.checker.amd.state import Code, State
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.cdna.performance.costs import UNIT, cost_of, read_line, write_back_time
 from fencewright.lowering.code.dataflow import visit
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.unknown import beside
 from fencewright.lowering.sequence import WaitCounts
@@ -195,7 +195,7 @@ class _Filter:
 def _is_candidate(step: Step, operation: Operation | None) -> bool:
     """Whether a step is a wait, or maintains the caches of vector memory."""
     if operation is None:
-        return step.effects.kind is InstructionKind.WAIT
+        return step.effects.kind is Kind.WAIT
     effect = operation.effect
     return effect.writes_back is not None or bool(effect.invalidates)
 
@@ -285,7 +285,7 @@ class _Search:
 
     def _waits(self, number: int) -> Iterator[Surplus]:
         for step, _ in reversed(self.counted[number]):
-            if step.effects.kind is not InstructionKind.WAIT:
+            if step.effects.kind is not Kind.WAIT:
                 continue
             line = step.instruction.line
             if line in self.beside_unknown:

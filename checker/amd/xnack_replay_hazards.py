@@ -13,19 +13,18 @@ from dataclasses import dataclass
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.code.dataflow import entries
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
-_K = InstructionKind
-_ACCESSES = (_K.LOAD, _K.STORE, _K.ATOMIC, _K.MEMORY_TO_LDS)
+_K = Kind
+_ACCESSES = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY)
 _DRAINS = (
-    _K.WAIT, _K.BARRIER, _K.MESSAGE, _K.CALL, _K.SUBROUTINE, _K.JUMP, _K.END, _K.UNKNOWN
+    _K.WAIT, _K.BARRIER, _K.SIGNAL, _K.CALL, _K.JUMP, _K.END, _K.OPAQUE
 )  # fmt: skip
 _DRAIN_NAMES = ("s_barrier", "s_sendmsg", "s_wait", "s_get_pc")
 _COPIES = (Counter.ASYNCCNT, Counter.TENSORCNT)
 """What copies to and from LDS counts on; LLVM 22 to 24 wait for no translations of those."""
-_COMPUTES = (_K.VALU, _K.SALU)
 _NOT_REPLAYED = ("exec", "vcc", "m0", "scc", "mode", "flat_scratch")
 
 
@@ -66,7 +65,7 @@ def _found(flow: Flow, begin: Mapping[int, _Pending]) -> Iterator[Finding]:
     for number in sorted(begin):
         pending = begin[number]
         for step in flow.blocks[number].steps:
-            for register in step.effects.defines if step.effects.kind in _COMPUTES else ():
+            for register in step.effects.defines if step.effects.unit is not None else ():
                 line, _ = pending.reads.get(register, (0, False))
                 if line and line not in seen:
                     seen.add(line)

@@ -23,8 +23,9 @@ from fencewright.checker.source.compare import Pair
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 from fencewright.lowering.cdna.code.counterexample_peer import partner_steps
 from fencewright.lowering.cdna.code.flow import Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
-from fencewright.lowering.cdna.instructions import Kind, either_form
+from fencewright.lowering.cdna.instructions import Kind as RowKind
+from fencewright.lowering.cdna.instructions import either_form
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 from fencewright.lowering.vocabulary import Operation as FastStrEnum
@@ -593,7 +594,7 @@ def _paths(lifted: LiftedFunction, earlier: Operation, later: Operation) -> Iter
             (step, operation_of.get(id(step)))
             for step in steps
             if id(step) in operation_of
-            or step.effects.kind is InstructionKind.WAIT
+            or step.effects.kind is Kind.WAIT
             or step.instruction.mnemonic == _SECOND_PART
         )
 
@@ -678,7 +679,7 @@ def _found(
     """
     instruction = step.instruction
     mnemonic, line = instruction.mnemonic, instruction.line
-    if step.effects.kind is InstructionKind.WAIT:
+    if step.effects.kind is Kind.WAIT:
         known = _executed(code.waits[line])
         return (Executed(mnemonic, line=line, counts=known),) if known else ()
     if operation is None or operation.kind is _O.BARRIER:
@@ -695,7 +696,7 @@ def _found(
     location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
     if operation.kind is _O.LOAD_TO_LDS:
         copies = either_form(mnemonic)
-        if copies is None or copies.kind is not Kind.ASYNC_LOAD:
+        if copies is None or copies.kind is not RowKind.ASYNC_LOAD:
             raise _lacks(instruction.text)
         source = DATA if location == COPIED else f"{location}_source"
         return (Executed(_COPIES, policy, line, location, source=source),)

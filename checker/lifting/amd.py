@@ -45,7 +45,6 @@ from fencewright.checker.lifting.writer import Operation as Written
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Visibility, access_effect
 from fencewright.lowering.cdna.code.flow import Block as MachineBlock
 from fencewright.lowering.cdna.code.flow import Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import Operand, Registers
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
@@ -119,7 +118,7 @@ def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
     return _Reader(lifted, entries).text()
 
 
-_OUT = (InstructionKind.CALL, InstructionKind.SUBROUTINE, InstructionKind.UNKNOWN)
+_OUT = (Kind.CALL, Kind.OPAQUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +301,7 @@ class _Reader:
         }
 
     def _definition(self, step: Step) -> Definition:
-        is_wait = step.effects.kind is InstructionKind.WAIT
+        is_wait = step.effects.kind is Kind.WAIT
         return Definition(self.labels[id(step)], () if is_wait else step.effects.defines)
 
     def _ordering(self, operation: Operation) -> Ordering:
@@ -346,7 +345,7 @@ class _Reader:
         targets = block.successors
         if not targets:
             last = block.steps[-1] if block.steps else None
-            if last is None or last.effects.kind is not InstructionKind.END:
+            if last is None or last.effects.kind is not Kind.END:
                 line = last.instruction.line if last else 0
                 raise UnliftableError(line, "where the code goes on is not known")
             return Branch()
@@ -375,7 +374,7 @@ class _Reader:
         if operation is not None and operation.kind is _O.LOAD:
             value = Value(f"%v{self._label(operation)}", _form(operation).type)
             loaded = dict.fromkeys(effects.defines, value)
-        if effects.kind in (InstructionKind.LOAD, InstructionKind.ATOMIC):
+        if effects.kind in (Kind.LOAD, Kind.RMW):
             return effects.defines, (), loaded
         uses = [name for name in effects.uses if not name.startswith("exec")]
         return effects.defines, uses, loaded

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from fencewright.checker.lifting.calls import callee
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step, flow_of, is_return
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import (
     Assembly,
     AssemblyInstruction,
@@ -21,6 +20,7 @@ from fencewright.lowering.cdna.code.text import (
     Registers,
 )
 from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 
 _SYMBOL = re.compile(r'"?([\w$.]+)"?@(rel|abs|gotpcrel)(?:32@(?:lo|hi)|64)?(?:[+-]\d+)?')
@@ -72,10 +72,9 @@ def calls_of(flow: Flow) -> dict[int, Call]:
 
 def _calls_in(block: Block, symbols: Symbols) -> Iterator[tuple[int, Call]]:
     for step in block.steps:
-        kind = step.effects.kind
-        if kind is InstructionKind.CALL:
+        if step.effects.calls_outside:
             yield step.instruction.line, Call(_target(step, symbols), is_jump=False)
-        elif kind is InstructionKind.JUMP and not block.successors:
+        elif step.effects.kind is Kind.JUMP and not block.successors:
             if name := _target(step, symbols):
                 yield step.instruction.line, Call(name, is_jump=True)
         _transfer(symbols, step)
@@ -110,7 +109,7 @@ def _made(symbols: Symbols, step: Step) -> Iterator[tuple[str, str]]:
         yield a, symbols.get(b, "")
     elif mnemonic in _COPIES and isinstance(first, Registers):
         yield from ((a, symbols.get(b, "")) for a, b in zip(to.names, first.names, strict=True))
-    elif step.effects.kind is InstructionKind.LOAD and isinstance(first, Registers):
+    elif step.effects.kind is Kind.LOAD and isinstance(first, Registers):
         name = _one_of(symbols, first)
         yield from ((each, name[:-1]) for each in to.names if name.endswith("@"))
     elif (symbol := next(filter(None, map(_symbol, of)), None)) is not None:

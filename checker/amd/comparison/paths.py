@@ -13,7 +13,7 @@ from fencewright.checker.amd.guarantees import Place, place_of
 from fencewright.checker.amd.lanes import Lanes, inactive_masks
 from fencewright.checker.amd.state import Code, State
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
+from fencewright.lowering.code.effects import Kind
 
 MOST_PATHS = 512
 """Paths that are looked at between two instructions."""
@@ -57,7 +57,7 @@ def walks(
             continue
         for step in steps:
             walk.lanes.step(step)
-        is_branch = bool(steps) and steps[-1].effects.kind is InstructionKind.BRANCH
+        is_branch = bool(steps) and steps[-1].effects.kind is Kind.BRANCH
         for target in flow.blocks[number].successors:
             if target in walk.visited:
                 continue

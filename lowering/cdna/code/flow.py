@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.operands import Effects, effects_of
 from fencewright.lowering.cdna.code.operands.vector_msbs import (
     SETS_MSBS,
@@ -28,16 +27,12 @@ from fencewright.lowering.cdna.code.text import (
     read_instruction,
 )
 from fencewright.lowering.code.dataflow import entries
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 RETURN_ADDRESS = Registers(("s30", "s31"))
 
-_ENDS = (
-    InstructionKind.END,
-    InstructionKind.JUMP,
-    InstructionKind.BRANCH,
-    InstructionKind.SUBROUTINE,
-)
+_ENDS = (Kind.END, Kind.JUMP, Kind.BRANCH)
 _CALLS = ("s_swappc_b64", "s_swap_pc_i64")
 _JUMPS = ("s_setpc_b64", "s_set_pc_i64")
 
@@ -54,6 +49,11 @@ class Step:
 
     instruction: AssemblyInstruction
     effects: Effects
+
+    @property
+    def ends_block(self) -> bool:
+        """True of what another block may follow than the next of the text."""
+        return self.effects.kind in _ENDS or self.effects.is_subroutine
 
     @property
     def is_return(self) -> bool:
@@ -89,11 +89,9 @@ def flow_of(function: Function) -> Flow:
     of_label = {name: number for number, (labels, _) in enumerate(runs) for name in labels}
     steps = [step for _, each in runs for step in each]
     subroutines: list[int] = []
-    if any(step.effects.kind is InstructionKind.SUBROUTINE for step in steps):
+    if any(step.effects.is_subroutine for step in steps):
         values = [step for _, each in runs if not _jumps_far(each) for step in each]
-        subroutines = _named_in(
-            [step for step in values if step.effects.kind not in _ENDS], of_label
-        )
+        subroutines = _named_in([step for step in values if not step.ends_block], of_label)
     blocks = [
         Block(tuple(steps), tuple(_successors(function, number, runs, of_label, subroutines)))
         for number, (_, steps) in enumerate(runs)
@@ -108,7 +106,7 @@ def flow_of(function: Function) -> Flow:
 
 _Run = tuple[list[str], list[Step]]
 
-_PROLOGUE = (InstructionKind.LOAD, InstructionKind.WAIT, InstructionKind.NOTHING)
+_PROLOGUE = (Kind.LOAD, Kind.WAIT)
 
 
 def _begins_twice(runs: Sequence[_Run]) -> bool:
@@ -120,11 +118,11 @@ def _begins_twice(runs: Sequence[_Run]) -> bool:
     if len(runs) < 3 or runs[1][0] or not runs[0][1]:
         return False
     *prologue, last = runs[0][1]
-    loaded = {step.effects.space for step in prologue if step.effects.kind is InstructionKind.LOAD}
+    loaded = {step.effects.space for step in prologue if step.effects.kind is Kind.LOAD}
     return (
         last.instruction.mnemonic == "s_branch"
         and loaded == {AddressSpace.CONSTANT}
-        and all(step.effects.kind in _PROLOGUE for step in prologue)
+        and all(step.effects.kind in _PROLOGUE or step.effects.is_idle for step in prologue)
     )
 
 
@@ -153,7 +151,7 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
         if returns and each.operands and each.operands[0] in returns:
             step = _of_subroutine(step, steps)
         steps.append(step)
-        if step.effects.kind in _ENDS:
+        if step.ends_block:
             yield labels, steps
             labels, steps = [], []
     if labels or steps:
@@ -163,14 +161,14 @@ def _runs(function: Function, generation: Generation) -> Iterator[_Run]:
 def _of_subroutine(step: Step, before: Sequence[Step]) -> Step:
     """A step on the register by which subroutines return, after those of its block."""
     (address, *_), mnemonic = step.instruction.operands, step.instruction.mnemonic
-    kind = step.effects.kind
     if mnemonic in _CALLS:
-        kind = InstructionKind.SUBROUTINE
-    elif mnemonic in _JUMPS and isinstance(address, Registers):
+        return replace(step, effects=replace(step.effects, is_subroutine=True))
+    if mnemonic in _JUMPS and isinstance(address, Registers):
         defined = {name for each in before for name in each.effects.defines}
         # What the block computes itself is a far branch.
-        kind = kind if defined.intersection(address.names) else InstructionKind.END
-    return replace(step, effects=replace(step.effects, kind=kind))
+        if defined.isdisjoint(address.names):
+            return replace(step, effects=replace(step.effects, kind=Kind.END))
+    return step
 
 
 _LABEL = re.compile(r'"[^"]+"|\.?[\w$.]+')
@@ -185,10 +183,10 @@ def _successors(
 ) -> Iterator[int]:
     steps = runs[number][1]
     last = steps[-1] if steps else None
-    kind = last.effects.kind if last else InstructionKind.NOTHING
-    if kind is InstructionKind.END:
+    kind = last.effects.kind if last else Kind.COMPUTE
+    if kind is Kind.END:
         return
-    if kind is InstructionKind.SUBROUTINE:
+    if last is not None and last.effects.is_subroutine:
         yield from subroutines
     elif kind in _ENDS and last is not None:
         operands = last.instruction.operands
@@ -202,12 +200,12 @@ def _successors(
         elif not last.is_return:
             # An address that the block adds to its own: a far branch.
             yield from _named_in(steps, of_label)
-    if kind is not InstructionKind.JUMP:
+    if kind is not Kind.JUMP:
         if number + 1 < len(runs):
             yield number + 1
-        elif last is not None and kind not in (InstructionKind.CALL, InstructionKind.SUBROUTINE):
+        elif last is not None and kind is not Kind.CALL:
             # Nothing runs after a call that does not return, after a trap, nor where none gets.
-            nothing = all(step.effects.kind is InstructionKind.NOTHING for step in steps)
+            nothing = all(step.effects.is_idle for step in steps)
             ends = function.is_whole or last.instruction.mnemonic == "s_trap"
             if not ends and not nothing:
                 raise function.error(last.instruction.line, "the function goes on after its end")
@@ -256,7 +254,7 @@ def _with_whole_numbers(
 def _modes_after(steps: Sequence[Step], modes: _Modes) -> _Modes:
     for step in steps:
         instruction = step.instruction
-        if step.effects.kind is InstructionKind.CALL:
+        if step.effects.calls_outside:
             modes = _NO_UPPER_BITS
         elif instruction.mnemonic == SETS_MSBS and isinstance(instruction.operands[0], int):
             modes = _Modes(frozenset({mode_of(instruction.operands[0])}))

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, InstructionSet
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
 
 
@@ -155,6 +155,6 @@ def unknown_instructions(assembly: Assembly) -> list[AssemblyInstruction]:
     found: dict[str, AssemblyInstruction] = {}
     for function in assembly.functions.values():
         for each in function.instructions:
-            if effects_of(each, generation).kind is InstructionKind.UNKNOWN:
+            if effects_of(each, generation).kind is Kind.OPAQUE:
                 found.setdefault(each.mnemonic, each)
     return list(found.values())

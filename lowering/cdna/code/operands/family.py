@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 EXEC, VCC = ("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi")
@@ -12,31 +13,11 @@ FLAT_SCRATCH = ("flat_scratch_lo", "flat_scratch_hi")
 """Registers that instructions use or define without printing them, of a wave of 64 lanes."""
 
 
-class InstructionKind(FastStrEnum):
-    """What an instruction is, as far as synchronisation depends on it.
+class Unit(FastStrEnum):
+    """The unit that computes, of arithmetic: the one of scalars or the one of vectors."""
 
-    ``LANES``: data go from lane to lane through LDS hardware, not its memory. ``MEMORY_TO_LDS``:
-    a load from memory that writes to LDS.
-    """
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-    MEMORY_TO_LDS = "memory_to_lds"
-    LANES = "lanes"
-    CACHE = "cache"
-    WAIT = "wait"
-    BARRIER = "barrier"
-    BRANCH = "branch"
-    JUMP = "jump"
-    CALL = "call"
-    SUBROUTINE = "subroutine"
-    END = "end"
-    MESSAGE = "message"
-    VALU = "valu"
     SALU = "salu"
-    NOTHING = "nothing"
-    UNKNOWN = "unknown"
+    VALU = "valu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +28,11 @@ class FamilyRow:
     too. ``defines`` and ``uses``: registers that are not printed. ``returns``: the modifiers with
     one of which alone there are results; none: always. ``untold``: what it counts as where it has
     none, if not as ``events``.
+    ``unit``: of arithmetic alone.
     """
 
     pattern: str
-    kind: InstructionKind
+    kind: Kind
     results: int
     source: str
     accumulates: bool = False
@@ -60,6 +42,7 @@ class FamilyRow:
     events: tuple[CounterEvent, ...] = ()
     returns: frozenset[str] = frozenset()
     untold: tuple[CounterEvent, ...] | None = None
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +55,7 @@ class FamilyRows:
         """Rows of another generation, which LLVM's operands of these chips agree with."""
         return tuple(replace(each, source=self.source) for each in rows)
 
-    def control(self, pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) -> FamilyRow:
+    def control(self, pattern: str, kind: Kind, uses: tuple[str, ...] = ()) -> FamilyRow:
         """Instructions without results."""
         return FamilyRow(pattern, kind, 0, self.source, uses=uses)
 
@@ -86,8 +69,8 @@ class FamilyRows:
         uses: tuple[str, ...] = (),
     ) -> FamilyRow:
         """Scalar arithmetic."""
-        kind = InstructionKind.SALU
-        return FamilyRow(pattern, kind, results, self.source, accumulates, defines, uses)
+        kind, unit = Kind.COMPUTE, Unit.SALU
+        return FamilyRow(pattern, kind, results, self.source, accumulates, defines, uses, unit=unit)
 
     def valu(
         self,
@@ -99,20 +82,20 @@ class FamilyRows:
         uses: tuple[str, ...] = EXEC,
     ) -> FamilyRow:
         """Vector arithmetic."""
-        kind = InstructionKind.VALU
-        return FamilyRow(pattern, kind, results, self.source, accumulates, defines, uses)
+        kind, unit = Kind.COMPUTE, Unit.VALU
+        return FamilyRow(pattern, kind, results, self.source, accumulates, defines, uses, unit=unit)
 
     def image(
         self,
         pattern: str,
-        kind: InstructionKind,
+        kind: Kind,
         results: int,
         events: tuple[CounterEvent, ...],
         returns: frozenset[str] = frozenset(),
         untold: tuple[CounterEvent, ...] | None = None,
     ) -> FamilyRow:
         """Accesses to images; of atomics, ``returns`` and ``untold`` as ``FamilyRow`` has them."""
-        is_atomic = kind is InstructionKind.ATOMIC
+        is_atomic = kind is Kind.RMW
         return FamilyRow(
             pattern,
             kind,

@@ -18,12 +18,12 @@ from fencewright.lowering.cdna.code.operands.family import (
     SCC,
     FamilyRow,
     FamilyRows,
-    InstructionKind,
 )
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
-_K = InstructionKind
+_K = Kind
 _E = CounterEventKind
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, AddressSpace.CONSTANT
@@ -48,14 +48,14 @@ _SCALAR_CONTROL = (
     FamilyRow("s_waitcnt|s_waitcnt_(vm|vs|lgkm|exp)cnt|s_wait_idle", _K.WAIT, 0, _COUNTERS),
     *_here(gfx9.CONTROL_FLOW),
     FamilyRow("s_swappc_b64|s_call_b64", _K.CALL, 1, _OPERANDS),
-    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _COUNTERS, uses=(*M0, *EXEC),
+    FamilyRow("s_sendmsg|s_sendmsghalt", _K.SIGNAL, 0, _COUNTERS, uses=(*M0, *EXEC),
         events=_SCALAR),
-    FamilyRow("s_sendmsg_rtn_b(32|64)", _K.MESSAGE, 1, _COUNTERS, events=_SCALAR),
+    FamilyRow("s_sendmsg_rtn_b(32|64)", _K.SIGNAL, 1, _COUNTERS, events=_SCALAR),
     _control("s_nop|s_sleep|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end|s_clause|s_delay_alu"
         "|s_waitcnt_depctr|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup"
         "|s_version|s_round_mode|s_denorm_mode|s_inst_prefetch|s_set_inst_prefetch_distance"
-        "|s_ttracedata_imm", _K.NOTHING),
-    _control("s_ttracedata", _K.NOTHING, M0),
+        "|s_ttracedata_imm", _K.COMPUTE),
+    _control("s_ttracedata", _K.COMPUTE, M0),
     FamilyRow("s_gl1_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
 )  # fmt: skip
 """``s_waitcnt_depctr`` is about registers that the wave's own instructions read and write."""
@@ -86,10 +86,10 @@ _VECTOR_ALU = (
 
 _OTHER_MEMORY = (
     FamilyRow("buffer_gl[01]_inv", _K.CACHE, 0, _COUNTERS, uses=EXEC),
-    _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS, _RETURNS, _STORES),
+    _image("image_atomic_\\w+", _K.RMW, 1, _LOADS, _RETURNS, _STORES),
     _image("image_store\\w*", _K.STORE, 0, _STORES),
     _image("image_\\w+", _K.LOAD, 1, _LOADS),
-    FamilyRow("exp", _K.NOTHING, 0, _OPERANDS, uses=EXEC),
+    FamilyRow("exp", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
 )
 
 
@@ -118,7 +118,7 @@ def _named_as_on_gfx12(
 FAMILIES_GFX10 = (
     *_SCALAR_CONTROL,
     *_SCALAR_ALU,
-    FamilyRow("s_get_waveid_in_workgroup", _K.NOTHING, 1, _COUNTERS, events=_SCALAR),
+    FamilyRow("s_get_waveid_in_workgroup", _K.COMPUTE, 1, _COUNTERS, events=_SCALAR),
     *_here(gfx9.SCALAR_MEMORY),
     *_VECTOR_ALU,
     *_OTHER_MEMORY,
@@ -135,17 +135,17 @@ FAMILIES_GFX11 = (
     *_SCALAR_ALU,
     FamilyRow("s_(buffer_)?load_b\\d+", _K.LOAD, 1, _COUNTERS, space=_CONSTANT, events=_SCALAR),
     FamilyRow("s_dcache_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
-    FamilyRow("s_atc_probe(_buffer)?", _K.NOTHING, 0, _COUNTERS, events=_SCALAR),
+    FamilyRow("s_atc_probe(_buffer)?", _K.COMPUTE, 0, _COUNTERS, events=_SCALAR),
     *_VECTOR_ALU,
     *_OTHER_MEMORY,
-    FamilyRow("lds_param_load", _K.NOTHING, 1, _OPERANDS, uses=(*EXEC, *M0)),
+    FamilyRow("lds_param_load", _K.COMPUTE, 1, _OPERANDS, uses=(*EXEC, *M0)),
     *_named_as_on_gfx12("global", _GLOBAL),
     *_named_as_on_gfx12("scratch", _PRIVATE, uses=FLAT_SCRATCH),
     *_named_as_on_gfx12("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, FLAT_SCRATCH),
     *_named_as_on_gfx12("t?buffer", None),
-    FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
-    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.MESSAGE, 1, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
-    FamilyRow("ds_bvh_stack_rtn_b32", _K.ATOMIC, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
+    FamilyRow("ds_gws_\\w+", _K.SIGNAL, 0, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
+    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.SIGNAL, 1, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
+    FamilyRow("ds_bvh_stack_rtn_b32", _K.RMW, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
         events=_IN_LGKMCNT),
     *_here(gfx12.local_memory(_IN_LGKMCNT, merges=False)),
 )  # fmt: skip

@@ -16,12 +16,12 @@ from fencewright.lowering.cdna.code.operands.family import (
     M0,
     FamilyRow,
     FamilyRows,
-    InstructionKind,
 )
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
-_K = InstructionKind
+_K = Kind
 _E = CounterEventKind
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, AddressSpace.CONSTANT
@@ -53,14 +53,14 @@ _SCALAR_CONTROL = (
     *_here(gfx1250.BARRIERS),
     *_here(each for each in gfx9.CONTROL_FLOW if each.kind is not _K.BARRIER),
     FamilyRow("s_swappc_b64|s_call_b64", _K.CALL, 1, _OPERANDS),
-    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _COUNTERS, uses=(*M0, *EXEC),
+    FamilyRow("s_sendmsg|s_sendmsghalt", _K.SIGNAL, 0, _COUNTERS, uses=(*M0, *EXEC),
         events=_SCALAR),
-    FamilyRow("s_sendmsg_rtn_b(32|64)", _K.MESSAGE, 1, _COUNTERS, events=_SCALAR),
+    FamilyRow("s_sendmsg_rtn_b(32|64)", _K.SIGNAL, 1, _COUNTERS, events=_SCALAR),
     _control("s_nop|s_sleep|s_sleep_var|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end|s_clause"
         "|s_delay_alu|s_wait_alu|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup"
-        "|s_version|s_round_mode|s_denorm_mode|s_ttracedata_imm", _K.NOTHING),
-    _control("s_ttracedata", _K.NOTHING, M0),
-    _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.NOTHING),
+        "|s_version|s_round_mode|s_denorm_mode|s_ttracedata_imm", _K.COMPUTE),
+    _control("s_ttracedata", _K.COMPUTE, M0),
+    _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.COMPUTE),
 )  # fmt: skip
 
 
@@ -83,11 +83,11 @@ _VECTOR_ALU = (
 _IMAGES = (
     _image("image_(sample|gather4)\\w*|image_msaa_load|image_get_lod", _K.LOAD, 1, _SAMPLES),
     _image("image_bvh\\w+", _K.LOAD, 1, _RAYS),
-    _image("image_atomic_\\w+", _K.ATOMIC, 1, _LOADS, _RETURNS, _STORES),
+    _image("image_atomic_\\w+", _K.RMW, 1, _LOADS, _RETURNS, _STORES),
     _image("image_store\\w*", _K.STORE, 0, _STORES),
     _image("image_\\w+", _K.LOAD, 1, _LOADS),
-    FamilyRow("export", _K.NOTHING, 0, _OPERANDS, uses=EXEC),
-    FamilyRow("ds_param_load", _K.NOTHING, 1, _OPERANDS, uses=(*EXEC, *M0)),
+    FamilyRow("export", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
+    FamilyRow("ds_param_load", _K.COMPUTE, 1, _OPERANDS, uses=(*EXEC, *M0)),
 )
 
 
@@ -115,12 +115,12 @@ _OF_BLOCKS = (
 )  # fmt: skip
 
 _LOCAL_MEMORY = (
-    FamilyRow("ds_bvh_stack_\\w+", _K.ATOMIC, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
+    FamilyRow("ds_bvh_stack_\\w+", _K.RMW, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
         events=_IN_DSCNT),
     *_here(gfx1250.local_memory(_IN_DSCNT, merges=False)),
 )  # fmt: skip
 
-_UNKNOWN = FamilyRow("ds_direct_load", _K.UNKNOWN, 0, _OPERANDS)
+_UNKNOWN = FamilyRow("ds_direct_load", _K.OPAQUE, 0, _OPERANDS)
 
 FAMILIES_GFX12 = (
     *_SCALAR_CONTROL,

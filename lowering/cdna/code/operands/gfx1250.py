@@ -15,12 +15,12 @@ from fencewright.lowering.cdna.code.operands.family import (
     VCC,
     FamilyRow,
     FamilyRows,
-    InstructionKind,
 )
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterEventKind
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
-_K = InstructionKind
+_K = Kind
 _E = CounterEventKind
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _PRIVATE, _GENERIC, _CONSTANT = AddressSpace.PRIVATE, AddressSpace.GENERIC, AddressSpace.CONSTANT
@@ -55,10 +55,10 @@ BARRIERS = (
     # The signal is where the others may go on; the wait for them orders no memory by itself.
     FamilyRow("s_barrier_signal_isfirst", _K.BARRIER, 0, _COUNTERS, defines=SCC),
     FamilyRow("s_barrier_signal", _K.BARRIER, 0, _COUNTERS),
-    _control("s_barrier_wait|s_barrier_join", _K.NOTHING),
-    FamilyRow("s_barrier_leave", _K.NOTHING, 0, _OPERANDS, defines=SCC),
-    _control("s_barrier_init|s_wakeup_barrier", _K.NOTHING, M0),
-    FamilyRow("s_get_barrier_state", _K.NOTHING, 1, _OPERANDS, uses=M0, events=_SCALAR),
+    _control("s_barrier_wait|s_barrier_join", _K.COMPUTE),
+    FamilyRow("s_barrier_leave", _K.COMPUTE, 0, _OPERANDS, defines=SCC),
+    _control("s_barrier_init|s_wakeup_barrier", _K.COMPUTE, M0),
+    FamilyRow("s_get_barrier_state", _K.COMPUTE, 1, _OPERANDS, uses=M0, events=_SCALAR),
 )
 """Barriers, with the names that gfx12 has too."""
 
@@ -72,15 +72,15 @@ _SCALAR_CONTROL = (
     _control("s_cbranch_execn?z", _K.BRANCH, EXEC),
     _control("s_set_pc_i64|s_rfe_i64|s_add_pc_i64", _K.JUMP),
     FamilyRow("s_swap_pc_i64|s_call_i64", _K.CALL, 1, _OPERANDS),
-    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _OPERANDS, uses=(*M0, *EXEC),
+    FamilyRow("s_sendmsg|s_sendmsghalt", _K.SIGNAL, 0, _OPERANDS, uses=(*M0, *EXEC),
         events=_SCALAR),
-    FamilyRow("s_sendmsg_rtn_b(32|64)", _K.MESSAGE, 1, _OPERANDS, events=_SCALAR),
+    FamilyRow("s_sendmsg_rtn_b(32|64)", _K.SIGNAL, 1, _OPERANDS, events=_SCALAR),
     _control("s_nop|s_sleep|s_sleep_var|s_setprio|s_setprio_inc_wg|s_sethalt|s_trap|s_code_end"
         "|s_clause|s_delay_alu|s_wait_alu|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel"
         "|s_wakeup|s_set_vgpr_msb|s_version|s_round_mode|s_denorm_mode|s_monitor_sleep|s_ttracedata_imm",
-        _K.NOTHING),
-    _control("s_ttracedata", _K.NOTHING, M0),
-    _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.NOTHING),
+        _K.COMPUTE),
+    _control("s_ttracedata", _K.COMPUTE, M0),
+    _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.COMPUTE),
 )  # fmt: skip
 
 SCALAR_ALU = (
@@ -168,23 +168,23 @@ def vector_memory(
             events=loads),
         FamilyRow(f"{prefix}_store_\\w+", _K.STORE, 0, _COUNTERS, uses=every, space=space,
             events=stores),
-        FamilyRow(f"{prefix}_atomic_\\w+", _K.ATOMIC, 1, _COUNTERS, together, uses=every,
+        FamilyRow(f"{prefix}_atomic_\\w+", _K.RMW, 1, _COUNTERS, together, uses=every,
             space=space, events=loads, returns=returns, untold=stores),
     )  # fmt: skip
 
 
 _VECTOR_MEMORY = (
-    FamilyRow("global_load_async_to_lds_\\w+", _K.MEMORY_TO_LDS, 0, _COUNTERS, uses=EXEC,
+    FamilyRow("global_load_async_to_lds_\\w+", _K.COPY, 0, _COUNTERS, uses=EXEC,
         space=_GLOBAL, events=_ASYNC),
-    FamilyRow("cluster_load_async_to_lds_\\w+", _K.MEMORY_TO_LDS, 0, _COUNTERS,
+    FamilyRow("cluster_load_async_to_lds_\\w+", _K.COPY, 0, _COUNTERS,
         uses=(*EXEC, *M0), space=_GLOBAL, events=_ASYNC),
     FamilyRow("global_store_async_from_lds_\\w+", _K.STORE, 0, _COUNTERS, uses=EXEC,
         space=_GLOBAL, events=_ASYNC),
-    FamilyRow("tensor_load_to_lds", _K.MEMORY_TO_LDS, 0, _COUNTERS, uses=EXEC, space=_GLOBAL,
+    FamilyRow("tensor_load_to_lds", _K.COPY, 0, _COUNTERS, uses=EXEC, space=_GLOBAL,
         events=_TENSOR),
     FamilyRow("tensor_store_from_lds", _K.STORE, 0, _COUNTERS, uses=EXEC, space=_GLOBAL,
         events=_TENSOR),
-    FamilyRow("tensor_(save|stop)", _K.NOTHING, 0, _OPERANDS, uses=EXEC),
+    FamilyRow("tensor_(save|stop)", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
     FamilyRow("global_inv", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_LOADS),
     FamilyRow("global_wb", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_STORES),
     FamilyRow("cluster_load_b\\d+", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
@@ -193,8 +193,8 @@ _VECTOR_MEMORY = (
         events=_LOADS),
     FamilyRow("global_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
         events=_STORES),
-    FamilyRow("global_prefetch_b8", _K.NOTHING, 0, _OPERANDS, uses=EXEC),
-    FamilyRow("(scratch|flat)_prefetch_b8", _K.NOTHING, 0, _OPERANDS, uses=(*EXEC, *FLAT_SCRATCH)),
+    FamilyRow("global_prefetch_b8", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
+    FamilyRow("(scratch|flat)_prefetch_b8", _K.COMPUTE, 0, _OPERANDS, uses=(*EXEC, *FLAT_SCRATCH)),
     *vector_memory("global", _GLOBAL, _LOADS, _STORES),
     FamilyRow("scratch_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
         space=_PRIVATE, events=_LOADS),
@@ -209,13 +209,13 @@ _VECTOR_MEMORY = (
 def local_memory(events: tuple[CounterEvent, ...], merges: bool = True) -> tuple[FamilyRow, ...]:
     """What accesses LDS; ``merges`` as ``vector_memory`` has it."""
 
-    def lds(pattern: str, kind: InstructionKind, results: int, accumulates: bool = False,
+    def lds(pattern: str, kind: Kind, results: int, accumulates: bool = False,
         uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip
         return FamilyRow(pattern, kind, results, _COUNTERS, accumulates, uses=(*EXEC, *uses),
             space=_LDS, events=events)  # fmt: skip
 
     return (
-        FamilyRow("ds_nop", _K.NOTHING, 0, _OPERANDS, uses=EXEC),
+        FamilyRow("ds_nop", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
         FamilyRow(
             "ds_(b?permute(_fi)?|swizzle)_b32", _K.LANES, 1, _COUNTERS, uses=EXEC, events=events
         ),
@@ -223,18 +223,18 @@ def local_memory(events: tuple[CounterEvent, ...], merges: bool = True) -> tuple
         lds("ds_load_addtid_b32", _K.LOAD, 1, uses=M0),
         lds("ds_store_addtid_b32", _K.STORE, 0, uses=M0),
         lds("ds_load_\\w+", _K.LOAD, 1),
-        lds("ds_storexchg_\\w+", _K.ATOMIC, 1),
+        lds("ds_storexchg_\\w+", _K.RMW, 1),
         lds("ds_store_\\w+", _K.STORE, 0),
-        lds("ds_(append|consume)", _K.ATOMIC, 1, uses=M0),
-        lds("ds_\\w+_rtn_\\w+", _K.ATOMIC, 1),
-        lds("ds_\\w+", _K.ATOMIC, 0),
+        lds("ds_(append|consume)", _K.RMW, 1, uses=M0),
+        lds("ds_\\w+_rtn_\\w+", _K.RMW, 1),
+        lds("ds_\\w+", _K.RMW, 0),
     )
 
 
 _LOCAL_MEMORY = (
     FamilyRow(
         "ds_atomic_async_barrier_arrive_b64",
-        _K.ATOMIC,
+        _K.RMW,
         0,
         _COUNTERS,
         uses=EXEC,

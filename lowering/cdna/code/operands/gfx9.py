@@ -12,13 +12,14 @@ from fencewright.lowering.cdna.code.operands.family import (
     SCC,
     VCC,
     FamilyRow,
-    InstructionKind,
+    FamilyRows,
 )
 from fencewright.lowering.cdna.counters.scoreboard import (
     SPACE_EVENTS,
     CounterEvent,
     CounterEventKind,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 _GLOBAL, _LDS = AddressSpace.GLOBAL, AddressSpace.LOCAL
@@ -29,7 +30,7 @@ UNORDERED = (CounterEvent(Counter.LGKMCNT, CounterEventKind.SCALAR),)
 """Messages and global data share: in lgkmcnt, in no order with anything (MI300 ISA 4.4)."""
 
 _RETURNS = frozenset({"glc", "sc0"})
-_K = InstructionKind
+_K = Kind
 
 _SOP1, _SOP2, _SOPK = "MI300 ISA 12.3, SOP1", "MI300 ISA 12.1, SOP2", "MI300 ISA 12.2, SOPK"
 _SOPC, _SOPP = "MI300 ISA 12.4, SOPC", "MI300 ISA 12.5, SOPP"
@@ -40,9 +41,16 @@ _BUFFER, _FLAT = "MI300 ISA 12.14 and 12.15, MUBUF and MTBUF", "MI300 ISA 12.16,
 _IMAGE, _INTERPOLATION = "MI100 ISA, MIMG", "MI100 ISA, VINTRP"
 
 
-def _salu(pattern: str, results: int, source: str, **more: tuple[str, ...]) -> FamilyRow:
-    defines, uses = more.get("defines", ()), more.get("uses", ())
-    return FamilyRow(pattern, _K.SALU, results, source, defines=defines, uses=uses)
+def _salu(
+    pattern: str,
+    results: int,
+    source: str,
+    accumulates: bool = False,
+    defines: tuple[str, ...] = (),
+    uses: tuple[str, ...] = (),
+) -> FamilyRow:
+    rows = FamilyRows(source)
+    return rows.salu(pattern, accumulates, results=results, defines=defines, uses=uses)
 
 
 def _valu(
@@ -53,10 +61,10 @@ def _valu(
     defines: tuple[str, ...] = (),
     uses: tuple[str, ...] = EXEC,
 ) -> FamilyRow:
-    return FamilyRow(pattern, _K.VALU, results, source, accumulates, defines, uses)
+    return FamilyRows(source).valu(pattern, results, accumulates, defines=defines, uses=uses)
 
 
-def _control(pattern: str, kind: InstructionKind, uses: tuple[str, ...] = ()) -> FamilyRow:
+def _control(pattern: str, kind: Kind, uses: tuple[str, ...] = ()) -> FamilyRow:
     return FamilyRow(pattern, kind, 0, _SOPP, uses=uses)
 
 
@@ -77,24 +85,24 @@ _SCALAR_CONTROL = (
     *CONTROL_FLOW,
     FamilyRow("s_swappc_b64", _K.CALL, 1, _SOP1),
     FamilyRow("s_call_b64", _K.CALL, 1, _SOPK),
-    FamilyRow("s_sendmsg|s_sendmsghalt", _K.MESSAGE, 0, _SOPP, uses=(*M0, *EXEC),
+    FamilyRow("s_sendmsg|s_sendmsghalt", _K.SIGNAL, 0, _SOPP, uses=(*M0, *EXEC),
         events=UNORDERED),
-    _control("s_nop|s_sleep|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end", _K.NOTHING),
-    _control("s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup", _K.NOTHING),
-    _control("s_ttracedata", _K.NOTHING, M0),
-    _control("s_cbranch_(g_fork|i_fork|join)|s_rfe_restore_b64", _K.UNKNOWN),
+    _control("s_nop|s_sleep|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end", _K.COMPUTE),
+    _control("s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup", _K.COMPUTE),
+    _control("s_ttracedata", _K.COMPUTE, M0),
+    _control("s_cbranch_(g_fork|i_fork|join)|s_rfe_restore_b64", _K.OPAQUE),
 )  # fmt: skip
 
 _SCALAR_ALU = (
     _salu("s_cmpk?_\\w+|s_bitcmp[01]_\\w+|s_setvskip", 0, _SOPC, defines=SCC),
     _salu("s_setreg_(imm32_)?b32", 0, _SOPK),
-    FamilyRow("s_set_gpr_idx_(idx|on)", _K.SALU, 0, _SOPC, defines=M0, uses=M0),
-    FamilyRow("s_set_gpr_idx_mode", _K.SALU, 0, _SOPP, defines=M0),
+    _salu("s_set_gpr_idx_(idx|on)", 0, _SOPC, defines=M0, uses=M0),
+    _salu("s_set_gpr_idx_mode", 0, _SOPP, defines=M0),
     _salu("s_set_gpr_idx_off", 0, _SOPP),
-    FamilyRow("s_cmovk_i32", _K.SALU, 1, _SOPK, uses=SCC),
-    FamilyRow("s_addk_i32", _K.SALU, 1, _SOPK, accumulates=True, defines=SCC),
-    FamilyRow("s_mulk_i32", _K.SALU, 1, _SOPK, accumulates=True),
-    FamilyRow("s_bitset[01]_b(32|64)", _K.SALU, 1, _SOP1, accumulates=True),
+    _salu("s_cmovk_i32", 1, _SOPK, uses=SCC),
+    _salu("s_addk_i32", 1, _SOPK, accumulates=True, defines=SCC),
+    _salu("s_mulk_i32", 1, _SOPK, accumulates=True),
+    _salu("s_bitset[01]_b(32|64)", 1, _SOP1, accumulates=True),
     _salu("s_(cselect|cmov)_b(32|64)", 1, _SOP1, uses=SCC),
     _salu("s_(addc|subb)_u32", 1, _SOP2, defines=SCC, uses=SCC),
     _salu("s_\\w+_saveexec_b64", 1, _SOP1, defines=(*SCC, *EXEC), uses=EXEC),
@@ -110,10 +118,8 @@ _SCALAR_ALU = (
 )  # fmt: skip
 
 
-def _scalar_memory(
-    pattern: str, kind: InstructionKind, results: int, accumulates: bool = False
-) -> FamilyRow:
-    returns = frozenset({"glc"}) if kind is _K.ATOMIC else frozenset[str]()
+def _scalar_memory(pattern: str, kind: Kind, results: int, accumulates: bool = False) -> FamilyRow:
+    returns = frozenset({"glc"}) if kind is _K.RMW else frozenset[str]()
     return FamilyRow(
         pattern,
         kind,
@@ -133,11 +139,11 @@ SCALAR_MEMORY = (
     FamilyRow("s_scratch_store_dword(x\\d+)?", _K.STORE, 0, _SMEM, uses=FLAT_SCRATCH,
         space=_PRIVATE, events=_SCALAR),
     _scalar_memory("s_(buffer_)?store_dword(x\\d+)?", _K.STORE, 0),
-    _scalar_memory("s_(buffer_)?atomic_\\w+", _K.ATOMIC, 1, accumulates=True),
-    FamilyRow("s_memtime|s_memrealtime", _K.NOTHING, 1, _SMEM, events=_SCALAR),
+    _scalar_memory("s_(buffer_)?atomic_\\w+", _K.RMW, 1, accumulates=True),
+    FamilyRow("s_memtime|s_memrealtime", _K.COMPUTE, 1, _SMEM, events=_SCALAR),
     FamilyRow("s_dcache_(inv|wb)(_vol)?|s_dcache_discard(_x2)?", _K.CACHE, 0, _SMEM,
         events=_SCALAR),
-    FamilyRow("s_atc_probe(_buffer)?", _K.NOTHING, 0, _SMEM, events=_SCALAR),
+    FamilyRow("s_atc_probe(_buffer)?", _K.COMPUTE, 0, _SMEM, events=_SCALAR),
 )  # fmt: skip
 
 _CARRIES = "v_(add|sub|subrev|addc|subb|subbrev)_co_u32"
@@ -185,11 +191,11 @@ def memory_rows(
 
     def access(
         pattern: str,
-        kind: InstructionKind,
+        kind: Kind,
         results: int,
         accumulates: bool = False,
     ) -> FamilyRow:
-        is_atomic, is_store = kind is _K.ATOMIC, kind is _K.STORE
+        is_atomic, is_store = kind is _K.RMW, kind is _K.STORE
         return FamilyRow(
             f"{prefix}_{pattern}",
             kind,
@@ -211,26 +217,24 @@ def memory_rows(
             events=events),
         access("load_\\w+", _K.LOAD, 1),
         access("store_\\w+", _K.STORE, 0),
-        access("atomic_\\w+", _K.ATOMIC, 1, accumulates=together),
+        access("atomic_\\w+", _K.RMW, 1, accumulates=together),
     )  # fmt: skip
 
 
-def _to_lds(
-    pattern: str, space: AddressSpace | None, source: str, kind: InstructionKind
-) -> FamilyRow:
+def _to_lds(pattern: str, space: AddressSpace | None, source: str, kind: Kind) -> FamilyRow:
     return FamilyRow(pattern, kind, 0, source, uses=(*EXEC, *M0), space=space, events=_IN_VMCNT)
 
 
 _VECTOR_MEMORY = (
-    _to_lds("global_load_lds_\\w+", _GLOBAL, _FLAT, _K.MEMORY_TO_LDS),
-    _to_lds("scratch_load_lds_\\w+", _PRIVATE, _FLAT, _K.MEMORY_TO_LDS),
+    _to_lds("global_load_lds_\\w+", _GLOBAL, _FLAT, _K.COPY),
+    _to_lds("scratch_load_lds_\\w+", _PRIVATE, _FLAT, _K.COPY),
     _to_lds("buffer_store_lds_dword", None, _BUFFER, _K.STORE),
     *memory_rows("global", _GLOBAL, _IN_VMCNT, _FLAT),
     *memory_rows("scratch", _PRIVATE, _IN_VMCNT, _FLAT, FLAT_SCRATCH),
     *memory_rows("flat", _GENERIC, _IN_BOTH, _FLAT, FLAT_SCRATCH),
     *memory_rows("t?buffer", None, _IN_VMCNT, _BUFFER),
     FamilyRow("buffer_(wbl2|inv|invl2|wbinvl1|wbinvl1_vol)", _K.CACHE, 0, _BUFFER, uses=EXEC),
-    FamilyRow("image_atomic_\\w+", _K.ATOMIC, 1, _IMAGE, accumulates=True, uses=EXEC,
+    FamilyRow("image_atomic_\\w+", _K.RMW, 1, _IMAGE, accumulates=True, uses=EXEC,
         space=_GLOBAL, events=_IN_VMCNT),
     FamilyRow("image_store\\w*", _K.STORE, 0, _IMAGE, uses=EXEC, space=_GLOBAL,
         events=_IN_VMCNT),
@@ -238,29 +242,27 @@ _VECTOR_MEMORY = (
 )  # fmt: skip
 
 
-def _lds(
-    pattern: str, kind: InstructionKind, results: int, uses: tuple[str, ...] = ()
-) -> FamilyRow:
+def _lds(pattern: str, kind: Kind, results: int, uses: tuple[str, ...] = ()) -> FamilyRow:
     return FamilyRow(
         pattern, kind, results, _DS, uses=(*EXEC, *uses), space=_LDS, events=_IN_LGKMCNT
     )
 
 
 LOCAL_MEMORY = (
-    _lds("ds_nop", _K.NOTHING, 0),
-    FamilyRow("ds_gws_\\w+", _K.MESSAGE, 0, _DS, uses=(*EXEC, *M0), events=UNORDERED),
-    FamilyRow("ds_ordered_count", _K.MESSAGE, 1, _DS, uses=(*EXEC, *M0), events=UNORDERED),
+    _lds("ds_nop", _K.COMPUTE, 0),
+    FamilyRow("ds_gws_\\w+", _K.SIGNAL, 0, _DS, uses=(*EXEC, *M0), events=UNORDERED),
+    FamilyRow("ds_ordered_count", _K.SIGNAL, 1, _DS, uses=(*EXEC, *M0), events=UNORDERED),
     FamilyRow("ds_(b?permute|swizzle)_b32", _K.LANES, 1, _DS, uses=EXEC, events=_IN_LGKMCNT),
     FamilyRow("ds_read_u\\d+_d16(_hi)?|ds_read_i8_d16(_hi)?", _K.LOAD, 1, _DS, accumulates=True,
         uses=EXEC, space=_LDS, events=_IN_LGKMCNT),
     _lds("ds_read_addtid_b32", _K.LOAD, 1, M0),
     _lds("ds_write_addtid_b32", _K.STORE, 0, M0),
-    _lds("ds_(append|consume)", _K.ATOMIC, 1, M0),
+    _lds("ds_(append|consume)", _K.RMW, 1, M0),
     _lds("ds_read\\w+", _K.LOAD, 1),
-    _lds("ds_\\w+_src2_\\w+", _K.ATOMIC, 0, M0),
+    _lds("ds_\\w+_src2_\\w+", _K.RMW, 0, M0),
     _lds("ds_write\\w+", _K.STORE, 0),
-    _lds("ds_\\w+_rtn_\\w+", _K.ATOMIC, 1),
-    _lds("ds_\\w+", _K.ATOMIC, 0),
+    _lds("ds_\\w+_rtn_\\w+", _K.RMW, 1),
+    _lds("ds_\\w+", _K.RMW, 0),
 )  # fmt: skip
 
 FAMILIES = (

@@ -17,7 +17,7 @@ from fencewright.lowering.cdna.code.operands import gfx1250 as cdna_operands_gfx
 from fencewright.lowering.cdna.code.operands import (
     vector_names_gfx1250 as cdna_vector_names_gfx1250,
 )
-from fencewright.lowering.cdna.code.operands.family import FamilyRow, InstructionKind
+from fencewright.lowering.cdna.code.operands.family import FamilyRow, Unit
 from fencewright.lowering.cdna.code.operands.instruction_names import (
     NAMES_GFX9,
     NAMES_GFX10,
@@ -32,28 +32,40 @@ from fencewright.lowering.cdna.code.operands.vector_names_gfx10 import (
 from fencewright.lowering.cdna.code.operands.vector_names_gfx12 import VECTOR_NAMES_GFX12
 from fencewright.lowering.cdna.code.text import OPERATORS, AssemblyInstruction, halves
 from fencewright.lowering.cdna.counters.scoreboard import CACHE_EVENTS, CounterEvent
+from fencewright.lowering.code import effects as shared
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
-    """What one instruction does; 32-bit registers by their names.
+class Effects(shared.Effects):
+    """The effects of one instruction, with the facts that AMD's alone have; 32-bit registers by name.
 
     ``space``: the memory that it accesses; None also for a buffer, which may be in global or in
-    private memory. ``kept``: what it uses in no other way than that a half stays as it is.
+    private memory. ``registers``: those that it defines or uses. ``kept``: what it uses in no other
+    way than that a half stays as it is. ``unit``: of arithmetic alone. ``is_subroutine``: of a call,
+    to code of its own function, which its graph has.
     """
 
-    kind: InstructionKind
-    defines: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
     space: AddressSpace | None = None
     events: tuple[CounterEvent, ...] = ()
     registers: tuple[str, ...] = ()
-    """What it defines or uses."""
     kept: tuple[str, ...] = ()
+    unit: Unit | None = None
+    is_subroutine: bool = False
+
+    @property
+    def is_idle(self) -> bool:
+        """True of what neither computes nor synchronises: a delay, a hint, a clock's value."""
+        return self.kind is Kind.COMPUTE and self.unit is None
+
+    @property
+    def calls_outside(self) -> bool:
+        """True of a call to code outside the function."""
+        return self.kind is Kind.CALL and not self.is_subroutine
 
 
-_K = InstructionKind
+_K = Kind
 _WITH_M0 = ("exec_lo", "exec_hi", "m0")
 
 
@@ -126,7 +138,7 @@ def effects_of(
 ) -> Effects:
     """The effects of an instruction, by its operands.
 
-    One that has a ``fault_of`` is ``UNKNOWN`` and has no effects: it may do anything.
+    One that has a ``fault_of`` is ``OPAQUE`` and has no effects: it may do anything.
     """
     key = instruction.text, generation
     effects = _EFFECTS.get(key)
@@ -144,7 +156,7 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
     mnemonic, modifiers = instruction.mnemonic, instruction.modifiers
     row = family_of(mnemonic, generation)
     if row is None or _fault_in(row, instruction):
-        return Effects(_K.UNKNOWN)
+        return Effects(_K.OPAQUE)
     row = _with_modifiers(row, frozenset(modifiers))
     results = results_of(row, modifiers)
     printed = [() if isinstance(each, int | str) else each.names for each in instruction.operands]
@@ -161,7 +173,16 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
         events = row.untold
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
-    return Effects(row.kind, defines, uses, row.space, events, _unique(defines, uses), kept)
+    return Effects(
+        row.kind,
+        defines=defines,
+        uses=uses,
+        space=row.space,
+        events=events,
+        registers=_unique(defines, uses),
+        kept=kept,
+        unit=row.unit,
+    )
 
 
 def results_of(row: FamilyRow, modifiers: Sequence[str]) -> int:
@@ -173,7 +194,7 @@ def _returns(row: FamilyRow, modifiers: Iterable[str]) -> bool:
     return not row.returns or not row.returns.isdisjoint(modifiers)
 
 
-_ACCESSES = (_K.LOAD, _K.STORE, _K.ATOMIC, _K.MEMORY_TO_LDS, _K.CACHE)
+_ACCESSES = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY, _K.CACHE)
 
 _MODIFIER = re.compile(
     r"sc[01]|nt|glc|slc|dlc|scc|gds|lds|tfe|lwe|offen|idxen|addr64|unorm|da|r128|a16|d16|nv|scale_offset"
@@ -230,16 +251,16 @@ def _unique(*names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _both(a: Effects, b: Effects) -> Effects:
     """What two vector instructions that issue together do."""
-    if _K.UNKNOWN in (a.kind, b.kind):
-        return Effects(_K.UNKNOWN)
+    if _K.OPAQUE in (a.kind, b.kind):
+        return Effects(_K.OPAQUE)
     defines, uses = _unique(a.defines, b.defines), _unique(a.uses, b.uses)
-    return Effects(a.kind, defines, uses, registers=_unique(defines, uses))
+    return replace(a, defines=defines, uses=uses, registers=_unique(defines, uses))
 
 
 def _with_modifiers(row: FamilyRow, words: frozenset[str]) -> FamilyRow:
     """The row, as a modifier changes it: to LDS, or to the global data share."""
     if "lds" in words and row.kind is _K.LOAD:
-        return replace(row, kind=_K.MEMORY_TO_LDS, results=0, uses=_WITH_M0)
+        return replace(row, kind=_K.COPY, results=0, uses=_WITH_M0)
     if "gds" in words and row.space is AddressSpace.LOCAL:
         return replace(row, space=None, uses=_WITH_M0, events=gfx9.UNORDERED)
     return row
