@@ -232,6 +232,11 @@ class Operation:
         """Whether it accesses memory and cannot access LDS."""
         return self.space is AddressSpace.GLOBAL and self.kind is not _O.LOAD_TO_LDS
 
+    @property
+    def has_scope_bits(self) -> bool:
+        """True of an access that modifiers make coherent further than it is by itself."""
+        return self.step is not None and not SCOPE_BITS.isdisjoint(self.step.instruction.modifiers)
+
 
 _KINDS: Mapping[Kind, OperationKind] = MappingProxyType(
     {

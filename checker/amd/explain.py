@@ -8,7 +8,7 @@ otherwise be older. What can go is said with its reason (``cdna_surplus``).
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.amd.accesses import LEVELS, SCOPE_BITS, Operation, OperationKind
+from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, lines
 from fencewright.checker.amd.state import Code, State, walk
 from fencewright.checker.amd.surplus import Surplus, find_surplus
@@ -70,9 +70,7 @@ def _synchronises(operation: Operation) -> bool:
     """Whether an operation may order others by itself: a barrier, or what may be an atomic."""
     if operation.kind in (_O.BARRIER, _O.ATOMIC):
         return True
-    if operation.step is None or not operation.kind.is_access:
-        return False
-    return not SCOPE_BITS.isdisjoint(operation.step.instruction.modifiers)
+    return operation.kind.is_access and operation.has_scope_bits
 
 
 def _wait(code: Code, line: int, before: State, after: State) -> Purpose:

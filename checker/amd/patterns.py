@@ -268,7 +268,7 @@ class _Patterns:
                 "L1: it may never see what another work-group stores"
             )
             # Within a work-group this form is right; with scope bits it would have them.
-            plain = self.code.mode.chip.scope_bits and _POLICY.isdisjoint(read.text.split())
+            plain = self.code.mode.chip.scope_bits and not read.has_scope_bits
             self._add(Rule.SPIN, read, read, text, None if plain else Level.NOTE)
 
     def _unordered(self, spin: Spin) -> None:
@@ -364,6 +364,3 @@ def _is_numbered(barrier: Operation) -> bool:
 
 def _order(finding: Finding) -> tuple[int, int]:
     return tuple(Level).index(finding.level), finding.line
-
-
-_POLICY = frozenset({"sc0", "sc1", "glc", "scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS"})

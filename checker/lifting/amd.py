@@ -18,7 +18,6 @@ from types import MappingProxyType
 
 from fencewright.checker.amd.accesses import (
     CLUSTER_BARRIER,
-    SCOPE_BITS,
     Operation,
     OperationKind,
 )
@@ -98,7 +97,8 @@ _COMPARES = ("cmpswap", "cmpst", "cmpstore")
 
 def _form(operation: Operation) -> _Form:
     """How ``scoped`` writes an access; raises ``UnliftableError``."""
-    mnemonic = operation.text.partition(" ")[0]
+    assert operation.step is not None
+    mnemonic = operation.step.instruction.mnemonic
     if operation.kind is not _O.ATOMIC:
         found = _LOAD_OR_STORE.fullmatch(mnemonic)
         name = _INTEGERS.get(found[1]) if found else None
@@ -326,7 +326,7 @@ class _Reader:
         if operation.kind is _O.STORE and not self.code.mode.chip.scope_bits:
             released = self.lifted.releases(operation)
             return released is not None and released.includes(Scope.AGENT)
-        return not SCOPE_BITS.isdisjoint(operation.text.split())
+        return operation.has_scope_bits
 
     def _is_after_stores(self, operation: Operation) -> bool:
         """Whether a load that may be an atomic issues when all atomic stores before it are done."""
