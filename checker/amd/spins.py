@@ -17,13 +17,7 @@ from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.loops import loops_of
 
 _MEMORY = (Kind.LOAD, Kind.RMW)
-_DOES_MORE = (
-    Kind.STORE,
-    Kind.COPY,
-    Kind.BARRIER,
-    Kind.CALL,
-    Kind.OPAQUE,
-)
+_DOES_MORE = (Kind.STORE, Kind.COPY, Kind.BARRIER, Kind.CALL, Kind.OPAQUE)
 
 
 @dataclass(frozen=True, slots=True)

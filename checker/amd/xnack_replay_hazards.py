@@ -19,9 +19,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 
 _K = Kind
 _ACCESSES = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY)
-_DRAINS = (
-    _K.WAIT, _K.BARRIER, _K.SIGNAL, _K.CALL, _K.JUMP, _K.END, _K.OPAQUE
-)  # fmt: skip
+_DRAINS = (_K.WAIT, _K.BARRIER, _K.SIGNAL, _K.CALL, _K.JUMP, _K.END, _K.OPAQUE)
 _DRAIN_NAMES = ("s_barrier", "s_sendmsg", "s_wait", "s_get_pc")
 _COPIES = (Counter.ASYNCCNT, Counter.TENSORCNT)
 """What copies to and from LDS counts on; LLVM 22 to 24 wait for no translations of those."""
