@@ -37,15 +37,14 @@ from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
-_I, _S = Kind, SourceKind
-
+_LOADS = ("ld", "ldu", "ld nc")
 _KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        **dict.fromkeys(("ld", "ldu", "ld nc", "ldmatrix"), _I.LOAD),
-        **dict.fromkeys(("st", "stmatrix"), _I.STORE),
-        **dict.fromkeys(("atom", "red"), _I.RMW),
-        **dict.fromkeys(BARRIERS, _I.BARRIER),
-        "cp async": _I.COPY,
+        **dict.fromkeys((*_LOADS, "ldmatrix"), Kind.LOAD),
+        **dict.fromkeys(("st", "stmatrix"), Kind.STORE),
+        **dict.fromkeys(("atom", "red"), Kind.RMW),
+        **dict.fromkeys(BARRIERS, Kind.BARRIER),
+        "cp async": Kind.COPY,
     }
 )
 """The instructions that are aligned, by what they are to their source."""

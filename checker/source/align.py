@@ -19,9 +19,6 @@ from fencewright.checker.source.program import (
     SourceKind,
     SourceOperation,
 )
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS
-from fencewright.lowering.cdna.code.flow import Block, Flow
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation
@@ -50,15 +47,15 @@ class Alignment:
     lost: SourceOperation | None = None
 
 
-_S, _I = SourceKind, Kind
+_S = SourceKind
 
 _KINDS: Mapping[Kind, frozenset[SourceKind]] = {
     # An atomic that the chip does not have is a load, and a compare-exchange in a loop.
-    _I.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
-    _I.STORE: frozenset({_S.STORE, _S.COPY}),
-    _I.RMW: frozenset({_S.RMW, _S.CMPXCHG}),
-    _I.COPY: frozenset({_S.TO_LDS}),
-    _I.BARRIER: frozenset({_S.BARRIER}),
+    Kind.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
+    Kind.STORE: frozenset({_S.STORE, _S.COPY}),
+    Kind.RMW: frozenset({_S.RMW, _S.CMPXCHG}),
+    Kind.COPY: frozenset({_S.TO_LDS}),
+    Kind.BARRIER: frozenset({_S.BARRIER}),
 }
 """The operations that an instruction of a kind may come from."""
 
@@ -126,9 +123,13 @@ def align(
     elsewhere: Iterable[SourceLocation] = (),
     width: int = 1,
 ) -> Alignment:
-    """The operations of ``source`` that instructions come from, in code of so many ``blocks``."""
+    """The operations of ``source`` that instructions come from, in code of so many ``blocks``.
+
+    ``files``: names by their numbers in ``.loc``. ``elsewhere``: places of other functions.
+    ``width``: the most threads that run as one, which need no barrier.
+    """
     if not any(each.kind is Kind.BARRIER for each in found):
-        lost = next(_owed_barriers(source, hierarchy), None)
+        lost = next(_owed_barriers(source, width), None)
         if lost is not None:
             problem = f"the barrier of source line {lost.line} is not in the code"
             return Alignment(Method.ORDER, problem=problem, lost=lost)
@@ -174,7 +175,7 @@ class _Places:
     def align(self) -> Alignment:
         """The alignment, which has a problem where an atomic or a barrier cannot be told."""
         asked: dict[int, tuple[int, ...]] = {}
-        together: defaultdict[tuple[int, ...], list[Found]] = defaultdict(list)
+        together: defaultdict[tuple[int, ...], list[CodeAccess]] = defaultdict(list)
         known: dict[tuple[_Key, Kind, AddressSpace | None], list[SourceOperation]] = {}
         unplaced = 0
         untold: list[int] = []

@@ -367,7 +367,7 @@ ret void
     asked = read_source(text)
     (copy,) = with_places(asked, asked).functions.values()
     assert [each.exchanged for each in copy.blocks] == [((1, 0),), (), ()]
-    assert obligations_of(copy).owed == obligations_of(asked.functions["k"]).owed != {}
+    assert obligations_of(copy).required == obligations_of(asked.functions["k"]).required != {}
 
 
 COUNT = f"%a = atomicrmw add {FLAG}, i32 1 {AGENT} acquire, align 4"

@@ -1,25 +1,15 @@
 """The instructions of AMD code that may come from accesses, atomics and barriers of a source."""
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 from fencewright.checker.source.align import CodeAccess
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.flow import Block, Flow
-from fencewright.lowering.cdna.code.operands.family import InstructionKind
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
-_KINDS: Mapping[InstructionKind, Kind] = MappingProxyType(
-    {
-        InstructionKind.LOAD: Kind.LOAD,
-        InstructionKind.STORE: Kind.STORE,
-        InstructionKind.ATOMIC: Kind.RMW,
-        InstructionKind.MEMORY_TO_LDS: Kind.COPY,
-        InstructionKind.BARRIER: Kind.BARRIER,
-    }
-)
+_KINDS = (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY, Kind.BARRIER)
 
 
 def accesses_of(flow: Flow) -> Iterator[CodeAccess]:
@@ -27,15 +17,14 @@ def accesses_of(flow: Flow) -> Iterator[CodeAccess]:
     for number, block in enumerate(flow.blocks):
         for position, step in enumerate(block.steps):
             effects = step.effects
-            kind = _KINDS.get(effects.kind)
-            if kind is None or effects.space is AddressSpace.PRIVATE:
+            if effects.kind not in _KINDS or effects.space is AddressSpace.PRIVATE:
                 continue
             if _is_scratch(step.instruction) or (not effects.events and effects.space is not None):
                 continue
             if effects.space is AddressSpace.CONSTANT and _is_constant_load(flow, block, position):
                 continue
             line = step.instruction.line
-            yield CodeAccess(line, step.instruction, kind, effects.space, number)
+            yield CodeAccess(line, step.instruction, effects.kind, effects.space, number)
 
 
 _RESOURCES = frozenset(

@@ -39,130 +39,13 @@ from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.chip import Code
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.counterexample_peer import invalidates_of, write_backs_of
-from fencewright.lowering.cdna.code.flow import Flow
+from fencewright.lowering.cdna.code.flow import Flow, flow_of
+from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, Function
 from fencewright.lowering.cdna.counters.waits import wait_text
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
-
-@dataclass(frozen=True, slots=True)
-class SourceFinding:
-    """One finding, at ``line`` of the assembly; 0: of no line of it.
-
-    ``later`` and ``earlier``: the operations of the code that it is about, if there are;
-    ``scope``: at which the earlier one is owed to the later one. ``about``: the other lines that it
-    concerns, where there are no such operations. ``lesser``: as ``Finding`` has it.
-    """
-
-    line: int
-    rule: Rule
-    function: str
-    message: str
-    source_line: int = 0
-    earlier_source_line: int = 0
-    later: Operation | None = None
-    earlier: Operation | None = None
-    scope: Scope | None = None
-    about: tuple[int, ...] = ()
-    lesser: Level | None = None
-
-    def finding(self) -> Finding:
-        """As all findings are."""
-        about = self.about if self.earlier is None else (self.earlier.line,)
-        return Finding(
-            self.line,
-            self.rule,
-            self.message,
-            self.lesser,
-            about,
-            self.source_line,
-            function=self.function,
-            earlier_source_line=self.earlier_source_line,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What comparing one function with its source found."""
-
-    function: str
-    alignment: Alignment | None
-    findings: tuple[SourceFinding, ...]
-    lifted: LiftedFunction | None = None
-
-    @property
-    def was_compared(self) -> bool:
-        """Whether the function could be judged."""
-        return all(each.rule is not Rule.NOT_COMPARED for each in self.findings)
-
-
-def compare(
-    source: SourceFunction,
-    flow: Flow,
-    mode: Mode,
-    files: Mapping[int, str],
-    elsewhere: Iterable[SourceLocation] = (),
-) -> Comparison:
-    """What ``flow``, the code of ``source``, lacks; raises ``AssemblyError``.
-
-    ``files`` and ``elsewhere`` are those of ``align``.
-    """
-    if not any(map(synchronises, source.operations)):
-        return Comparison(source.name, None, ())
-    alignment = None
-    problem = _unfit(source, flow, mode)
-    if not problem:
-        alignment = align(source, flow, files, elsewhere)
-        problem = alignment.problem
-    if alignment is not None and alignment.lost is not None:
-        return Comparison(source.name, alignment, (lost_barrier(source.name, alignment.lost),))
-    if problem or alignment is None:
-        return Comparison(source.name, alignment, (not_compared(source.name, problem),))
-    data = frozenset(
-        id(step)
-        for block in flow.blocks
-        for step in block.steps
-        if step.instruction.line in alignment.candidates
-    )
-    code = code_of(flow, mode, data)
-    lifted = guarantees_of(code, solve(code))
-    findings = _Comparer(source, lifted, alignment).findings()
-    return Comparison(source.name, alignment, tuple(findings), lifted)
-
-
-def lost_barrier(function: str, barrier: SourceOperation) -> SourceFinding:
-    """That a barrier of the source is not in the code, which has none."""
-    message = f"the barrier of source line {barrier.line} is not in the code of {function}"
-    return SourceFinding(0, Rule.LOST_BARRIER, function, message, barrier.line)
-
-
-def not_compared(function: str, problem: str) -> SourceFinding:
-    """That a function could not be judged, and why."""
-    message = f"{function} is not compared with its source: {problem}"
-    return SourceFinding(0, Rule.NOT_COMPARED, function, message)
-
-
-def synchronises(operation: SourceOperation) -> bool:
-    """Whether an operation orders others, or is an atomic."""
-    return operation.ordering is not Ordering.WEAK or operation.kind is SourceKind.BARRIER
-
-
-def _unfit(source: SourceFunction, flow: Flow, mode: Mode) -> str:
-    """Why the two cannot be compared at all."""
-    if source.problem:
-        return source.problem
-    if source.cpu and source.cpu != mode.chip.name:
-        return f"its source is for {source.cpu}, the code for {mode.chip.name}"
-    for block in flow.blocks:
-        for step in block.steps:
-            if step.effects.kind is Kind.OPAQUE:
-                return f"'{step.instruction.mnemonic}' is not known"
-    return ""
-
-
-_IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
 _IF_EARLY = ", should a cache of the work-group report stores done (which LLVM takes it not to do)"
 """The reading of the manual by which alone something is missing (``Mode.asked``)."""
 _IF_READ = ", should other code of the work-group read what is old (this kernel does not)"
@@ -197,7 +80,7 @@ class AmdComparer(Comparer[Operation]):
             return f"its source is for {cpu}, the code for {chip}"
         for block in self.flow.blocks:
             for step in block.steps:
-                if step.effects.kind is InstructionKind.UNKNOWN:
+                if step.effects.kind is Kind.OPAQUE:
                     return f"'{step.instruction.mnemonic}' is not known"
         return ""
 

@@ -185,7 +185,7 @@ def findings_of(
     for one in found:
         if not one.was_compared:
             raise NotComparedError
-        yield from (each.finding() for each in one.findings)
+        yield from one.findings
 
 
 class NotComparedError(Exception):
