@@ -24,7 +24,7 @@ from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, P
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.core.program import SIGN, Placement, signed
 from fencewright.simulator.core.words import WORD_MASK
-from fencewright.simulator.ptx.formats.columns import ATOMICS, OTHER_INSTRUCTIONS
+from fencewright.simulator.ptx.builder import ATOMICS, OTHER_INSTRUCTIONS
 
 WORD = 4
 """The bytes of a location."""

@@ -36,13 +36,8 @@ from fencewright.simulator.core.condition import LitmusError
 from fencewright.simulator.core.program import SIGN, Placement, Places, signed
 from fencewright.simulator.core.words import WORD_MASK
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.ptx.formats.columns import (
-    ATOMICS,
-    ORDERINGS,
-    OTHER_INSTRUCTIONS,
-    PtxLitmusTest,
-    parse_litmus,
-)
+from fencewright.simulator.ptx.builder import ATOMICS, ORDERINGS, OTHER_INSTRUCTIONS
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, parse_litmus
 from fencewright.simulator.ptx.instructions import SCOPES
 from fencewright.simulator.ptx.model import MODELS
 

@@ -26,7 +26,7 @@ from fencewright.simulator.core.program import (
 )
 from fencewright.simulator.core.program import Operand as Value
 from fencewright.simulator.ptx import instructions as ptx
-from fencewright.simulator.ptx.formats.columns import ORDERINGS, restriction_in
+from fencewright.simulator.ptx.builder import ORDERINGS, restriction_in
 from fencewright.simulator.source import events as source
 
 _RMW = frozenset(
@@ -97,7 +97,7 @@ def _instructions(
     ordering, scope = _words(instruction)
     match head, operation:
         case "fence", _ if ordering is not None and scope is not None:
-            return (ptx.PtxFence(ordering, scope, restriction_in(instruction.mnemonic)),)
+            return (ptx.PtxFence(ordering, scope, restriction_in(words_of(instruction.mnemonic))),)
         case "barrier", source.Barrier():
             return (_barrier(instruction, ordering),)
         case "ld", source.Load():

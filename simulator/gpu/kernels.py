@@ -29,6 +29,7 @@ from fencewright.simulator.core.program import (
     Operand,
     Thread,
 )
+from fencewright.simulator.ptx.builder import ORDERINGS
 from fencewright.simulator.ptx.events import (
     Atom,
     Bar,
@@ -48,7 +49,7 @@ from fencewright.simulator.ptx.events import (
     operands,
     variables,
 )
-from fencewright.simulator.ptx.formats.columns import ORDERINGS, instruction_text
+from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.ptx.instructions import (
     AsyncCopy,
     AsyncInstruction,

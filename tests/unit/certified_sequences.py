@@ -20,7 +20,7 @@ from fencewright.lowering.vocabulary import (
 )
 from fencewright.simulator.certify.certificate import requests_of
 from fencewright.simulator.certify.coverage import reason_of
-from fencewright.simulator.ptx.formats.columns import ORDERINGS
+from fencewright.simulator.ptx.builder import ORDERINGS
 from fencewright.simulator.ptx.instructions import SCOPES
 
 Fields = dict[str, Any]

@@ -26,7 +26,6 @@ REMAINING = {
     "passes/litmus/ptx.py": "writes cells of text for the reader of columns",
     "passes/traffic/ptx.py": "reads names by words",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
-    "simulator/ptx/formats/columns.py": "has a reader of its own",
     "tools/remarks/remarks.py": "tells accesses of inline text from others",
 }
 
