@@ -1,4 +1,4 @@
-"""Kernels of PTX files as threads of a litmus test in columns, the form that the PTX model reads.
+"""Kernels of PTX files as threads of a litmus test of the PTX model.
 
 Executed is what litmus tests and small kernels use: accesses of 32-bit words (or of bytes that
 nothing else accesses otherwise), atomics, fences, barriers, mbarriers, copies and their groups,
@@ -8,7 +8,7 @@ the thread's numbers is computed here. Anything else is refused with its line. E
 is one thread of a work-group, numbered in the test's order.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -21,10 +21,21 @@ from fencewright.lowering.ptx.code.statements import (
     number,
 )
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
-from fencewright.lowering.vocabulary import AddressSpace, Ordering
-from fencewright.simulator.core.program import SIGN, Placement, signed
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.simulator.core.program import (
+    SIGN,
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Move,
+    Operand,
+    Placement,
+    signed,
+)
 from fencewright.simulator.core.words import WORD_MASK
-from fencewright.simulator.ptx.builder import ATOMICS, OTHER_INSTRUCTIONS
+from fencewright.simulator.ptx import instructions as ptx
+from fencewright.simulator.ptx.builder import OTHER_INSTRUCTIONS, Given, ModelError, build
 
 WORD = 4
 """The bytes of a location."""
@@ -121,13 +132,13 @@ _Value = _Address | int | _Dynamic
 
 @dataclass(slots=True)
 class Column:
-    """A thread as the cells of its column, with the line of the file that each is from.
+    """The instructions of a thread, with the line of the file that each is from.
 
     ``locations`` of shared memory with their work-groups, ``mbarriers`` those that are no data,
     ``widths`` of the locations in bits, with the line that says so.
     """
 
-    cells: list[str] = field(default_factory=list[str])
+    instructions: list[ptx.PtxInstruction] = field(default_factory=list[ptx.PtxInstruction])
     lines: list[int] = field(default_factory=list[int])
     locations: dict[str, int] = field(default_factory=dict[str, int])
     mbarriers: set[str] = field(default_factory=set[str])
@@ -167,7 +178,15 @@ _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "min": min,
     "max": max,
 }
-_IN_COLUMNS = frozenset({"add", "sub", "and", "or", "xor"})
+_COMPUTED: Mapping[str, ArithmeticKind] = {
+    each: ArithmeticKind(each) for each in ("add", "sub", "and", "or", "xor")
+}
+_SETS: Mapping[str, ArithmeticKind] = {
+    "eq": ArithmeticKind.EQ,
+    "ne": ArithmeticKind.NE,
+    "lt": ArithmeticKind.LT,
+    "le": ArithmeticKind.LE,
+}
 _COPIES = frozenset({"mov", "cvta", "cvt"})
 _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
     "eq": lambda a, b: a == b,
@@ -183,15 +202,6 @@ _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
 }
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _SWAPPED = {"gt": "lt", "ge": "le"}
-_ORDERED = {
-    Ordering.WEAK: "weak",
-    Ordering.RELAXED: "relaxed",
-    Ordering.ACQUIRE: "acquire",
-    Ordering.RELEASE: "release",
-    Ordering.ACQ_REL: "acq_rel",
-    Ordering.SEQ_CST: "sc",
-}
-_SCOPED = {"workgroup": "cta", "cluster": "cluster", "agent": "gpu", "system": "sys"}
 _SILENT = frozenset(
     {
         *("bar warp sync", "pmevent", "nanosleep", "prefetch", "prefetchu", "applypriority"),
@@ -277,7 +287,6 @@ class _Reader:
 
     def _computed(self, statement: Statement, taken: Sequence[_Value]) -> _Value:
         operation, opcode = statement.operation, statement.opcode
-        words = opcode.name.split(".")
         if operation in _COPIES and len(taken) == 1:
             return taken[0]
         if operation == "mapa" and isinstance(taken[0], _Address) and isinstance(taken[1], int):
@@ -290,19 +299,19 @@ class _Reader:
             if moved is not None:
                 return moved
         numbers = [each for each in taken if isinstance(each, int)]
-        if len(numbers) != len(taken) or "hi" in words[1:2]:
+        if len(numbers) != len(taken) or "hi" in opcode.words:
             return _DYNAMIC
-        width = 64 if "wide" in words else opcode.width
+        width = 64 if "wide" in opcode.words else opcode.width
         if operation in _FOLDED and len(numbers) == 2 and width in _MASKS:
             signed_ = opcode.type.startswith("s")
             a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
             return _FOLDED[operation](a, b) & _MASKS[width]
         if operation == "mad" and len(numbers) == 3 and width in _MASKS:
             return (numbers[0] * numbers[1] + numbers[2]) & _MASKS[width]
-        if operation == "setp" and len(numbers) == 2 and words[1] in _COMPARED:
+        if operation == "setp" and len(numbers) == 2 and opcode.comparison in _COMPARED:
             signed_ = opcode.type.startswith("s")
             a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
-            return int(_COMPARED[words[1]](a, b))
+            return int(_COMPARED[opcode.comparison](a, b))
         if operation == "selp" and len(numbers) == 3:
             return numbers[0] if numbers[2] else numbers[1]
         return _DYNAMIC
@@ -324,12 +333,12 @@ class _Reader:
     # What is executed
 
     def read(self) -> Column:
-        """The cells of the column."""
+        """The instructions of the thread."""
         for block in self.kernel.blocks:
             if block.labels:
-                self.cell(f"{_label(block.number)}:")
+                self.add(Label(_label(block.number)))
             self._block(block)
-        self.cell(f"{_END}:")
+        self.add(Label(_END))
         self._check_copies()
         return self.column
 
@@ -351,7 +360,7 @@ class _Reader:
                 self.wait(each.statement, in_loop=True)
                 after = self._after_loop(block)
                 if after is not None:
-                    self.cell(f"goto {_label(after)}")
+                    self.add(Branch(_label(after)))
                 return
             self._guarded(each)
 
@@ -397,11 +406,10 @@ class _Reader:
             return
         self.skips += 1
         skip = f"skip{self.skips}"
-        self.cell(
-            f"{'bne' if guard.startswith('!') else 'beq'} {self.operand(guard.lstrip('!'))}, 0, {skip}"
-        )
+        condition = self.operand(guard.lstrip("!"))
+        self.add(Branch(skip, condition, unless=not guard.startswith("!")))
         self.instruction(each)
-        self.cell(f"{skip}:")
+        self.add(Label(skip))
 
     def _is_never(self, guard: str) -> bool:
         value = self.values.get(guard.lstrip("!"))
@@ -430,10 +438,17 @@ class _Reader:
             raise self.error(f"'{statement.opcode.name}' is not executed{why}")
         handler(self, statement)
 
-    def cell(self, text: str) -> None:
-        """Append a cell."""
-        self.column.cells.append(text)
+    def add(self, instruction: ptx.PtxInstruction) -> None:
+        """Append an instruction."""
+        self.column.instructions.append(instruction)
         self.column.lines.append(self.line)
+
+    def build(self, statement: Statement, *operands: Given) -> None:
+        """Append what the model has for a statement."""
+        try:
+            self.add(build(statement.opcode, operands))
+        except ModelError as problem:
+            raise self.error(f"in the PTX model, {problem.message}") from problem
 
     def fresh(self) -> str:
         """A register that nothing else uses."""
@@ -451,11 +466,11 @@ class _Reader:
             self.registers[register] = self.fresh()
         return self.registers[register]
 
-    def operand(self, text: str) -> str:
+    def operand(self, text: str) -> Operand:
         """A register or number of the test."""
         value = self._known(text, self.values)
         if isinstance(value, int):
-            return str(signed(value & WORD_MASK))
+            return signed(value & WORD_MASK)
         if isinstance(value, _Address):
             raise self.error(f"the address {text} is used as a value")
         if self.kernel.type_of(text) is None:
@@ -508,8 +523,7 @@ class _Reader:
         width = self.word(statement)
         target = self.result(statement.operands[0])
         location = self.location(statement.operand(OperandRole.READ), width)
-        words = ["nc"] if "nc" in statement.opcode.name.split(".") else []
-        self.cell(f"{'.'.join(['ld', *words, *self.semantics(statement)])} {target}, {location}")
+        self.build(statement, target, location)
 
     def store(self, statement: Statement) -> None:
         self.space(statement)
@@ -519,14 +533,14 @@ class _Reader:
         if address.is_register:
             if statement.is_strong or address.offset:
                 raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
-            self.cell(f"mov {address.name}, {value}")
+            self.add(Move(address.name, value))
             return
         location = self.location(text, self.word(statement))
-        self.cell(f"{'.'.join(['st', *self.semantics(statement)])} {location}, {value}")
+        self.build(statement, location, value)
 
     def multimem(self, statement: Statement) -> None:
         """An access of each location that a multicast address stands for."""
-        opcode, kind = statement.opcode, statement.operation.split()[1]
+        opcode = statement.opcode
         if opcode.width * opcode.vector != 32 or opcode.type.startswith(("f", "bf", "e")):
             raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
         at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
@@ -534,13 +548,9 @@ class _Reader:
         peers = self.multicasts.get(address.name)
         if peers is None or address.offset:
             raise self.error(f"'{address.name}' is no multicast address (litmus.multicast)")
-        words = [word for word in opcode.name.split(".") if word in ATOMICS]
-        unsigned = ["u32"] if {"min", "max"} & {*words} and opcode.type == "u32" else []
         given = [self.result(each) for each in statement.operands[:at]]
         values = [self.operand(each) for each in statement.operands[at + 1 :]]
-        name = ".".join(["multimem", kind, *self.semantics(statement), *words, *unsigned])
-        places = f"{{{', '.join(peers)}}}"
-        self.cell(f"{name} {', '.join([*given, places, *values])}")
+        self.build(statement, *given, peers, *values)
 
     def zeros(self, statement: Statement) -> None:
         """``st.bulk``."""
@@ -548,7 +558,7 @@ class _Reader:
         name = self.location(statement.operand(OperandRole.WRITE), 32)
         self.long_copies[name] = self.line
         size, value = map(self.operand, statement.operands[1:])
-        self.cell(f"st.bulk {name}, {size}, {value}")
+        self.build(statement, name, size, value)
 
     def elect(self, statement: Statement) -> None:
         """Each thread of the test is a warp of its own, or the lane that its warp elects."""
@@ -557,24 +567,17 @@ class _Reader:
             raise self.error(
                 f"'{statement.opcode.name}' is not executed: the elected lane's number"
             )
-        self.cell(f"mov {self.result(elected.strip())}, 1")
+        self.add(Move(self.result(elected.strip()), 1))
 
     def atomic(self, statement: Statement) -> None:
         self.space(statement)
-        words = statement.opcode.name.split(".")
-        kind = next((word for word in words if word in ATOMICS or word == "cas"), None)
-        if kind is None:
-            raise self.error(f"{statement.opcode.name} is not executed")
         if statement.opcode.type.startswith("f") or self.word(statement) != 32:
             raise self.error(f"a location is 32 bits wide; {statement.opcode.name} is not executed")
-        head = statement.operation
         location = self.location(statement.operand(OperandRole.UPDATE), 32)
         at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
         data = [self.operand(each) for each in statement.operands[at + 1 :]]
-        dst = [self.result(statement.operands[0])] if head == "atom" else []
-        unsigned = ["u32"] if kind in ("min", "max") and statement.opcode.type == "u32" else []
-        name = ".".join([head, *self.semantics(statement), kind, *unsigned])
-        self.cell(f"{name} {', '.join([*dst, location, *data])}")
+        dst = [self.result(statement.operands[0])] if statement.operation == "atom" else []
+        self.build(statement, *dst, location, *data)
 
     def space(self, statement: Statement) -> None:
         """Refuse a space that the model does not have."""
@@ -582,41 +585,30 @@ class _Reader:
             if space not in (AddressSpace.GLOBAL, *_SHARED):
                 raise self.error(f"{statement.opcode.name}: memory of {space} is not executed")
 
-    def semantics(self, statement: Statement) -> tuple[str, ...]:
-        """Ordering and scope as words of a name."""
-        ordering, scope = statement.ordering, statement.scope
-        assert ordering is not None
-        words = [_ORDERED[ordering]]
-        return (*words, _SCOPED[scope]) if scope is not None else tuple(words)
-
     # Synchronisation
 
     def fence(self, statement: Statement) -> None:
-        restricted = [each for each in statement.opcode.modifiers if each.startswith("sync_")]
-        ordering, *scope = self.semantics(statement)
-        if not scope:
+        if statement.scope is None:
             raise self.error(f"{statement.opcode.name} has no scope")
-        self.cell(".".join(["fence", ordering, *restricted, *scope]))
+        self.build(statement)
 
     def verbatim(self, statement: Statement) -> None:
-        """What columns write as PTX does."""
-        operands = [self.operand(each) for each in statement.operands]
-        self.cell(" ".join([statement.opcode.name, ", ".join(operands)]).strip())
+        """A fence between proxies, or of what ``mbarrier.init`` did."""
+        self.build(statement, *(self.operand(each) for each in statement.operands))
 
     def barrier(self, statement: Statement) -> None:
-        role = statement.operation.split()[1]
-        named, *count = [self.operand(each) for each in statement.operands] or ["0"]
-        if count and int(count[0]) % _WARP:
-            raise self.error(f"a barrier counts whole warps, not {count[0]} threads")
-        # Each thread of the test is a warp of its own.
-        counted = [str(int(each) // _WARP) for each in count]
-        self.cell(f"bar.cta.{role} {', '.join(['0', named, *counted])}")
+        role = ptx.BarrierRole(statement.operation.split()[1])
+        named, *counts = [self.operand(each) for each in statement.operands] or [0]
+        count = None
+        if counts:
+            if isinstance(counts[0], str) or counts[0] % _WARP:
+                raise self.error(f"a barrier counts whole warps, not {counts[0]} threads")
+            # Each thread of the test is a warp of its own.
+            count = counts[0] // _WARP
+        self.add(ptx.Bar(role, 0, named, count))
 
     def cluster_barrier(self, statement: Statement) -> None:
-        role = statement.operation.split()[2]
-        ordering = statement.ordering
-        assert ordering is not None
-        self.cell(f"barrier.cluster.{role}.{_ORDERED[ordering]}")
+        self.build(statement)
 
     def mbarrier(self, statement: Statement) -> str:
         """The location that is an mbarrier."""
@@ -630,26 +622,20 @@ class _Reader:
             missing = "an arrival that must not complete a phase"
             raise self.error(f"'{statement.opcode.name}' is not executed: {missing}")
         name = self.mbarrier(statement)
-        words = statement.operation.split()
-        if statement.is_strong:
-            words += self.semantics(statement)
         at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
         given = [self.result(each) for each in statement.operands[:at] if each != "_"]
         counts = [self.operand(each) for each in statement.operands[at + 1 :]]
-        self.cell(f"{'.'.join(words)} {', '.join([*given, name, *counts])}")
+        self.build(statement, *given, name, *counts)
 
     def wait(self, statement: Statement, in_loop: bool = False) -> None:
         """A wait until the phase is complete, or one look whether it is."""
         name = self.mbarrier(statement)
-        is_parity = "parity" in statement.opcode.name.split(".")
-        words = [*statement.operation.split(), *(["parity"] if is_parity else [])]
         complete = [] if in_loop else [self.result(statement.operands[0])]
-        operands = [*complete, name, self.operand(statement.operands[2])]
-        self.cell(f"{'.'.join([*words, *self.semantics(statement)])} {', '.join(operands)}")
+        self.build(statement, *complete, name, self.operand(statement.operands[2]))
 
     def copy(self, statement: Statement) -> None:
         """Copies of every kind, and stores that complete on an mbarrier."""
-        words = statement.opcode.name.split(".")
+        words = statement.opcode.words
         if "multicast::cluster" in words:
             missing = "write a copy for each CTA"
             raise self.error(f"'{statement.opcode.name}' is not executed: {missing}")
@@ -659,13 +645,7 @@ class _Reader:
         is_of_words = opcode.width * opcode.vector == 32 and not opcode.type.startswith(("f", "bf"))
         if operation in _OF_VALUES | _COMPUTING and not is_of_words:
             raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
-        name = [*operation.split()]
-        if opcode.ordering is Ordering.RELEASE:
-            name = [*name, *self.semantics(statement)[1:]]
-        kind = [word for word in words if word in ATOMICS]
-        unsigned = ["u32"] if kind and kind[0] in ("min", "max") and "u32" in words else []
-        grouped = ["bulk_group"] if "bulk_group" in words else []
-        operands: list[str] = []
+        operands: list[Operand] = []
         for role, each in statement.with_roles():
             text = each[1:-1].strip() if each.startswith("[") else each
             if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
@@ -673,11 +653,11 @@ class _Reader:
             elif role is OperandRole.SIGNAL:
                 signalled = self.location(text, None)
                 self.column.mbarriers.add(signalled)
-                operands += [str(WORD)] * (operation in _OF_VALUES)
+                operands += [WORD] * (operation in _OF_VALUES)
                 operands.append(signalled)
             elif len(operands) < 2 + (operation in _WITH_SIZE):
                 operands.append(self.operand(each))
-        self.cell(f"{'.'.join([*name, *grouped, *kind, *unsigned])} {', '.join(operands)}")
+        self.build(statement, *operands)
 
     def _copied(self, text: str, statement: Statement) -> str:
         name = self.location(text, 32)
@@ -688,14 +668,10 @@ class _Reader:
 
     def group(self, statement: Statement) -> None:
         """Commits of groups, and waits for them."""
-        read = [word for word in ("read",) if word in statement.opcode.modifiers]
-        operands = [self.operand(each) for each in statement.operands]
-        name = ".".join([*statement.operation.split(), *read])
-        self.cell(" ".join([name, *operands]))
+        self.build(statement, *(self.operand(each) for each in statement.operands))
 
     def copies_arrive(self, statement: Statement) -> None:
-        noinc = ".noinc" if "noinc" in statement.opcode.modifiers else ""
-        self.cell(f"cp.async.mbarrier.arrive{noinc} {self.mbarrier(statement)}")
+        self.build(statement, self.mbarrier(statement))
 
     # Values
 
@@ -706,28 +682,28 @@ class _Reader:
         floating = statement.operation == "cvt" and "f" in statement.opcode.type
         if narrow or floating:
             raise self.error(f"'{statement.opcode.name}' is not executed")
-        self.cell(
-            f"mov {self.result(statement.operands[0])}, {self.operand(statement.operands[1])}"
-        )
+        target = self.result(statement.operands[0])
+        self.add(Move(target, self.operand(statement.operands[1])))
 
     def compute(self, statement: Statement) -> None:
         operation, opcode = statement.operation, statement.opcode
-        words = opcode.name.split(".")
         is_word = opcode.width in (1, 32) and not opcode.type.startswith(("f", "bf"))
-        is_low = operation == "mul" and "lo" in words
-        if not is_word or (operation not in _IN_COLUMNS and not is_low) or "cc" in words:
+        is_low = operation == "mul" and "lo" in opcode.words
+        if not is_word or (operation not in _COMPUTED and not is_low) or "cc" in opcode.words:
             raise self.error(f"'{opcode.name}' is not executed on a value of the run")
         a, b = (self.operand(each) for each in statement.operands[1:])
-        self.cell(f"{operation} {self.result(statement.operands[0])}, {a}, {b}")
+        kind = ArithmeticKind(operation)
+        self.add(Arithmetic(kind, self.result(statement.operands[0]), a, b))
 
     def negate(self, statement: Statement) -> None:
-        mask = "1" if statement.opcode.width == 1 else "-1"
+        mask = 1 if statement.opcode.width == 1 else -1
         target, source = statement.operands
-        self.cell(f"xor {self.result(target)}, {self.operand(source)}, {mask}")
+        dst = self.result(target)
+        self.add(Arithmetic(ArithmeticKind.XOR, dst, self.operand(source), mask))
 
     def compare(self, statement: Statement) -> None:
         opcode = statement.opcode
-        word = opcode.name.split(".")[1]
+        word = opcode.comparison
         if len(statement.operands) != 3 or "|" in statement.operands[0] or word not in _COMPARED:
             raise self.error(f"'{opcode.name}' is not executed")
         if opcode.width != 32 or opcode.type.startswith("f"):
@@ -739,15 +715,14 @@ class _Reader:
             a, b, word = b, a, _SWAPPED[word]
         if is_signed and word in ("lt", "le"):
             a, b = self.flipped(a), self.flipped(b)
-        name = f"setp.{word}" if word in ("eq", "ne") else f"setp.{word}.u32"
-        self.cell(f"{name} {self.result(statement.operands[0])}, {a}, {b}")
+        self.add(Arithmetic(_SETS[word], self.result(statement.operands[0]), a, b))
 
-    def flipped(self, operand: str) -> str:
+    def flipped(self, operand: Operand) -> Operand:
         """A word with its sign changed, by which signed order becomes unsigned order."""
-        if not operand.startswith("r"):
-            return str(signed(int(operand) & WORD_MASK ^ SIGN))
+        if isinstance(operand, int):
+            return signed(operand & WORD_MASK ^ SIGN)
         dst = self.fresh()
-        self.cell(f"xor {dst}, {operand}, {SIGN}")
+        self.add(Arithmetic(ArithmeticKind.XOR, dst, operand, SIGN))
         return dst
 
     def select(self, statement: Statement) -> None:
@@ -756,10 +731,10 @@ class _Reader:
         target, a, b, predicate = statement.operands
         chosen, opposite, other = self.fresh(), self.fresh(), self.fresh()
         condition = self.operand(predicate)
-        self.cell(f"mul {chosen}, {condition}, {self.operand(a)}")
-        self.cell(f"xor {opposite}, {condition}, 1")
-        self.cell(f"mul {other}, {opposite}, {self.operand(b)}")
-        self.cell(f"add {self.result(target)}, {chosen}, {other}")
+        self.add(Arithmetic(ArithmeticKind.MUL, chosen, condition, self.operand(a)))
+        self.add(Arithmetic(ArithmeticKind.XOR, opposite, condition, 1))
+        self.add(Arithmetic(ArithmeticKind.MUL, other, opposite, self.operand(b)))
+        self.add(Arithmetic(ArithmeticKind.ADD, self.result(target), chosen, other))
 
     # Control flow
 
@@ -768,13 +743,13 @@ class _Reader:
         label = _label(self.block.successors[0])
         guard = statement.guard
         if not guard or self._is_always(guard):
-            self.cell(f"goto {label}")
+            self.add(Branch(label))
         elif not self._is_never(guard):
-            word = "beq" if guard.startswith("!") else "bne"
-            self.cell(f"{word} {self.operand(guard.lstrip('!'))}, 0, {label}")
+            condition = self.operand(guard.lstrip("!"))
+            self.add(Branch(label, condition, unless=guard.startswith("!")))
 
     def end(self, statement: Statement) -> None:
-        self.cell(f"goto {_END}")
+        self.add(Branch(_END))
 
 
 _Handler = Callable[[_Reader, Statement], None]
@@ -831,7 +806,7 @@ _HANDLERS: Mapping[str, _Handler] = {
         _Reader.group,
     ),
     **dict.fromkeys(_COPIES, _Reader.move),
-    **dict.fromkeys((*_IN_COLUMNS, "mul"), _Reader.compute),
+    **dict.fromkeys((*_COMPUTED, "mul"), _Reader.compute),
     "not": _Reader.negate,
     "setp": _Reader.compare,
     "selp": _Reader.select,
@@ -873,20 +848,3 @@ def _as_number(value: int, width: int, is_signed: bool) -> int:
         return value
     value &= mask
     return value - mask - 1 if is_signed and value > mask >> 1 else value
-
-
-def joined(columns: Iterable[Column]) -> tuple[dict[str, int], set[str]]:
-    """The shared locations of all threads with their work-groups, and which are mbarriers."""
-    locations: dict[str, int] = {}
-    mbarriers: set[str] = set()
-    for each in columns:
-        locations |= each.locations
-        mbarriers |= each.mbarriers
-    return locations, mbarriers
-
-
-def table(heads: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
-    """The rows of a test in columns."""
-    cells = [[head, *column.cells] for head, column in zip(heads, columns, strict=True)]
-    for n in range(max(map(len, cells))):
-        yield " | ".join(each[n] if n < len(each) else "" for each in cells)

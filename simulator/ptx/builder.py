@@ -6,6 +6,7 @@ number, the name of a register or location, a list of locations, or a tensor map
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -834,7 +835,23 @@ _READERS: Mapping[str, _Reader] = dict(
 # Programs
 
 
-def complete(program: ptx.PtxProgram) -> ptx.PtxProgram:
+def complete(program: ptx.PtxProgram, condition: Condition) -> ptx.PtxProgram:
+    """A program whose products know their operands, and whose names all stand for something.
+
+    Raises ``ModelError`` for a name that is declared twice, and for one of the condition that stands
+    for nothing.
+    """
+    declared = [each.name for each in program.locations]
+    for name, count in Counter((*declared, *program.mbarriers, *program.aliases)).items():
+        if count > 1:
+            raise ModelError(f"{name} is declared twice")
+    program = with_tensor_operands(program)
+    for _, problem in unknown_names(condition, program):
+        raise ModelError(problem)
+    return program
+
+
+def with_tensor_operands(program: ptx.PtxProgram) -> ptx.PtxProgram:
     """The program where each product knows whether its first operand is in tensor memory."""
     if not program.tensor:
         return program

@@ -19,7 +19,6 @@ _NAMES = {"opcode", "mnemonic", "mnemonics"}
 _SPLITS = {"split", "partition", "rpartition", "rsplit"}
 
 REMAINING = {
-    "checker/execute/nvidia.py": "writes cells of text for the reader of columns",
     "lowering/ptx/performance/costs.py": "its rows are prefixes of names",
     "lowering/ptx/select.py": "looks at the words of what it has written itself",
     "lowering/ptx/text.py": "words_of, for those named here",

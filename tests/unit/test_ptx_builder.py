@@ -1,11 +1,22 @@
 """Instructions of the PTX model from decoded names and operands."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.simulator.core.condition import Condition, SourceText, parse_condition
+from fencewright.simulator.core.program import Location, Placement, Thread
 from fencewright.simulator.ptx import instructions as ptx
-from fencewright.simulator.ptx.builder import Given, ModelError, build, hint
+from fencewright.simulator.ptx.builder import Given, ModelError, build, complete, hint
+
+
+def condition(text: str) -> Condition:
+    return parse_condition(SourceText(text, "c"), 0)
+
+
+ANY = condition("exists true")
 
 
 def made(name: str, *operands: Given) -> ptx.PtxInstruction:
@@ -107,3 +118,18 @@ def test_hints_keep_their_text() -> None:
     assert hint(read_opcode("ld.weak"), "ld.weak r0, x") is None
     with pytest.raises(ModelError, match="unknown qualifier"):
         hint(read_opcode("prefetch.global.py"), "prefetch.global.py [x]")
+
+
+def test_programs_name_what_they_have() -> None:
+    code = (ptx.TensorProduct("t", "t", "b"), ptx.St("x", 1))
+    program = ptx.PtxProgram(
+        (Location("x", 0),), (Thread(Placement(0), code),), tensor=frozenset({"t"})
+    )
+    completed = complete(program, ANY)
+    assert completed.threads[0].instructions == (replace(code[0], a_is_tensor=True), code[1])
+    with pytest.raises(ModelError, match="x is declared twice"):
+        complete(replace(program, mbarriers={"x": 0}), ANY)
+    with pytest.raises(ModelError, match="the condition names y, which nothing in the test acc"):
+        complete(program, condition("exists (y == 1)"))
+    with pytest.raises(ModelError, match="the condition names P0:r0, which nothing in the test s"):
+        complete(program, condition("exists (P0:r0 == 1)"))

@@ -31,8 +31,10 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_tests
 from fencewright.passes.print.ptx import PTXTarget
-from fencewright.simulator.core.program import Placement
+from fencewright.simulator.core.program import Branch, Label, Placement
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
+from fencewright.simulator.ptx.formats.columns import parse_litmus
+from fencewright.simulator.ptx.instructions import PtxInstruction
 from fencewright.tools import fence_sim
 from fencewright.tools.diagnostics import ToolError
 from fencewright.tools.fuzz.checks import program_of
@@ -122,10 +124,16 @@ def column(body: str, situation: LaunchIndex = ALONE) -> Column:
     return read_column(module, module.functions["k"], arguments, situation)
 
 
-def cells(body: str, situation: LaunchIndex = ALONE) -> list[str]:
-    found = column(body, situation).cells
-    assert found[-2:] == ["goto done", "done:"]
-    return found[:-2]
+def instructions(body: str, situation: LaunchIndex = ALONE) -> tuple[PtxInstruction, ...]:
+    found = column(body, situation).instructions
+    assert found[-2:] == [Branch("done"), Label("done")]
+    return tuple(found[:-2])
+
+
+def written(*cells: str) -> tuple[PtxInstruction, ...]:
+    """The instructions of the cells of a column."""
+    rows = "\n".join(f"{cell} ;" for cell in ("P0@cta 0,gpu 0", *cells))
+    return parse_litmus(f"PTX t\n{{ }}\n{rows}\nexists true").program.threads[0].instructions
 
 
 BODY = "st.u32 [%rd1], %r1; ld.u32 %r2, [%rd1]; st.u32 [%rd2], %r2;"
@@ -205,8 +213,8 @@ LOOK = "mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; @%p1 bra D; fence.sc.gpu
             ["mov r1, 0", "bne r2, 0, B2", "mov r1, 1", "B2:", "mov r0, r1"]),
     ],
 )  # fmt: skip
-def test_cells(body: str, expected: list[str]) -> None:
-    assert cells(body) == expected
+def test_instructions(body: str, expected: list[str]) -> None:
+    assert instructions(body) == written(*expected)
 
 
 def test_a_thread_knows_its_place() -> None:
@@ -221,12 +229,12 @@ def test_a_thread_knows_its_place() -> None:
         ("%tid.y", 0),
         ("%ntid.z", 1),
     ):
-        assert cells(text.format(name), situation) == [f"st.weak x, {value}"]
+        assert instructions(text.format(name), situation) == written(f"st.weak x, {value}")
     mapped = (
         "mov.u32 %r2, sm; mapa.shared::cluster.u32 %r3, %r2, 0; st.shared::cluster.u32 [%r3], 7;"
     )
-    assert cells(mapped, situation) == ["st.weak sm_cta2, 7"]
-    assert cells("st.shared.u32 [sm], 7;", situation) == ["st.weak sm_cta3, 7"]
+    assert instructions(mapped, situation) == written("st.weak sm_cta2, 7")
+    assert instructions("st.shared.u32 [sm], 7;", situation) == written("st.weak sm_cta3, 7")
 
 
 BYTES = """.version 8.6
@@ -300,6 +308,11 @@ def test_an_asynchronous_store_completes_the_bytes_of_its_type(
             "'mbarrier.arrive.noComplete.release.cta.shared::cta.b64' is not executed: an arrival that must"),
         ("st.async.mmio.release.sys.global.u32 [%rd1], 1;",
             "'st.async.mmio.release.sys.global.u32' is not executed: memory-mapped devices"),
+        ("mbarrier.init.shared::cta.b64 [bar], 0;",
+            "in the PTX model, an mbarrier expects 1 to 2^20 - 1 arrivals"),
+        ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [sm], 16, %rs1;",
+            "in the PTX model, unknown qualifier '.cp_mask' in cp.async.bulk"),
+        ("ld.u32 %r2, [%rd1]; bar.sync 0, %r2;", "a barrier counts whole warps, not r1 threads"),
         ("elect.sync %r2|%p1, -1;", "'elect.sync' is not executed: the elected lane's number"),
         ("multimem.st.relaxed.sys.global.u32 [%rd1], 1;",
             "'x' is no multicast address (litmus.multicast)"),

@@ -5,7 +5,6 @@ kernel that the PTX file has.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from fencewright.simulator.litmus_run import PtxTest
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.mlir_dialects.litmus import TestOp
     from fencewright.passes.litmus.programs import TestCode
+    from fencewright.simulator.core.program import Placement
 
 
 def read_with_harness(
@@ -54,10 +54,14 @@ def _raise(problem: Exception, file: str) -> NoReturn:
 
 
 def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest:
-    from fencewright.checker.execute.nvidia import joined, read_column, table
+    from fencewright.checker.execute.nvidia import read_column
     from fencewright.lowering.code.source_location import SourceLocation
+    from fencewright.lowering.ptx.code.text import PtxError
     from fencewright.passes.litmus.programs import Language, TestCode, ThreadCode
-    from fencewright.simulator.core.program import signed
+    from fencewright.simulator.core.program import Location, Thread, signed
+    from fencewright.simulator.ptx.builder import ModelError, complete
+    from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
+    from fencewright.simulator.ptx.instructions import Alias, PtxProgram
     from fencewright.simulator.ptx.model import PtxModel, Version
 
     threads = tuple(
@@ -81,52 +85,42 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
         arguments = _arguments(thread)
         columns.append(read_column(kernels, kernel, arguments, situation, code.multicasts))
     _check_widths(columns, kernels)
-    locations, mbarriers = joined(columns)
-    heads = [f"P{each.number}{_place(code, each.number)}" for each in threads]
-    places = {code.threads[n].thread.placement.resolve(n).workgroup: n for n in range(len(threads))}
-    initial = [
-        *(f"{each.name}={signed(each.initial)};" for each in code.locations),
-        *(f"{name}={'mbarrier' if name in mbarriers else 0};" for name in locations),
-        *(f"{name} @ generic aliases {of};" for name, of in code.aliases),
-        *(
-            f"{name}{_place(code, places[group])};"
-            for name, group in locations.items()
-            if group in places
+    variables = {name: group for each in columns for name, group in each.locations.items()}
+    mbarriers = {name for each in columns for name in each.mbarriers}
+    placements = [_place(code, each.number) for each in threads]
+    homes = {each.workgroup: each for each in placements}
+    program = PtxProgram(
+        (
+            *(Location(each.name, signed(each.initial)) for each in code.locations),
+            *(Location(name, 0) for name in variables if name not in mbarriers),
         ),
-    ]
-    rows = table(heads, columns)
-    head = [f"PTX {code.name}", f"{{ {' '.join(initial)} }}"]
-    text = "\n".join([*head, *(f" {row} ;" for row in rows), str(code.condition)])
-    test = _parsed(f"{text}\n", columns, kernels)
-    lines = [tuple(SourceLocation(kernels.file, line) for line in each.lines) for each in columns]
-    placed = zip(test.program.threads, lines, strict=True)
-    program = replace(
-        test.program, threads=tuple(replace(each, places=where) for each, where in placed)
+        tuple(
+            Thread(
+                place,
+                tuple(each.instructions),
+                tuple(SourceLocation(kernels.file, line) for line in each.lines),
+            )
+            for place, each in zip(placements, columns, strict=True)
+        ),
+        name=code.name,
+        aliases={name: Alias(of) for name, of in code.aliases},
+        mbarriers={name: 0 for name in variables if name in mbarriers},
+        shared={name: homes[group] for name, group in variables.items() if group in homes},
     )
-    shared = frozenset(locations)
-    return PtxTest(replace(test, program=program), PtxModel(Version(model)), code.observed, shared)
-
-
-def _parsed(text: str, columns: "Sequence[Column]", kernels: "PtxFile"):
-    from fencewright.lowering.ptx.code.text import PtxError
-    from fencewright.simulator.core.condition import LitmusError
-    from fencewright.simulator.ptx.formats.columns import parse_litmus
-
     try:
-        return parse_litmus(text)
-    except LitmusError as problem:
-        row = text.splitlines()[problem.line - 1]
-        column, at = row[: problem.column - 1].count("|"), problem.line - 4
-        lines = columns[column].lines if column < len(columns) else []
-        line = lines[at] if 0 <= at < len(lines) else 1
+        test = PtxLitmusTest(complete(program, code.condition), code.condition)
+    except ModelError as problem:
         message = f"in the PTX model, {problem.message}"
-        raise PtxError(f"{kernels.file}:{line}: error: {message}") from problem
+        raise PtxError(f"{kernels.file}:1: error: {message}") from problem
+    return PtxTest(test, PtxModel(Version(model)), code.observed, frozenset(variables))
 
 
-def _place(code: "TestCode", number: int) -> str:
+def _place(code: "TestCode", number: int) -> "Placement":
+    from fencewright.simulator.core.program import Placement
+
     place = code.threads[number].thread.placement.resolve(number)
-    cluster = f"cluster {place.cluster}," if code.test.is_placed_in_clusters else ""
-    return f"@cta {place.workgroup},{cluster}gpu {place.agent}"
+    cluster = place.cluster if code.test.is_placed_in_clusters else None
+    return Placement(place.workgroup, agent=place.agent, cluster=cluster)
 
 
 def _situations(code: "TestCode") -> "Iterator[LaunchIndex]":

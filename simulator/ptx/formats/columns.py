@@ -67,12 +67,12 @@ from fencewright.simulator.ptx.builder import (
     build,
     check_arrivals,
     check_proxies,
-    complete,
     hint,
     is_register,
     listed,
     restriction_word,
     unknown_names,
+    with_tensor_operands,
 )
 from fencewright.simulator.ptx.model import PtxWitness
 
@@ -349,7 +349,7 @@ def parse_litmus(text: str, file: str = "<litmus>") -> PtxLitmusTest:
         registers=initial.registers,
         tensor=frozenset(initial.tensor),
     )
-    program = complete(program)
+    program = with_tensor_operands(program)
     condition = parse_condition(source, condition_at.start())
     written = _Piece(source, source.text[condition_at.start() :], condition_at.start())
     _check_condition(written, condition, program)
