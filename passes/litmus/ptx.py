@@ -1,7 +1,6 @@
 """Litmus tests of PTX instructions as programs of the PTX model.
 
-Instructions are written as the columns of a PTX litmus test, whose reader is the one place that
-knows what they mean. A predicate is kept as the comparison that it is of, and becomes a
+What a PTX instruction means to the model is for ``simulator.ptx.builder`` to say. A predicate is kept as the comparison that it is of, and becomes a
 register of 0 or 1 only where it is used as a value.
 """
 
@@ -10,14 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
-from typing import NoReturn
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from fencewright.lowering.ptx.text import read_line, words_of
-from fencewright.lowering.sequence import Line, Operand, Placeholder
-from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.lowering.ptx.code.statements import read_opcode
+from fencewright.lowering.ptx.text import read_line
+from fencewright.lowering.sequence import Line, Placeholder
+from fencewright.lowering.sequence import Operand as Pieces
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects import litmus, ptx
 from fencewright.passes.analysis.control_flow import reachable_blocks
 from fencewright.passes.litmus.programs import (
@@ -32,142 +33,164 @@ from fencewright.passes.litmus.programs import (
     register_of,
     unreadable,
 )
-from fencewright.simulator.core.condition import LitmusError
-from fencewright.simulator.core.program import SIGN, Placement, Places, signed
-from fencewright.simulator.core.words import WORD_MASK
+from fencewright.simulator.core.condition import Comparison
+from fencewright.simulator.core.program import (
+    SIGN,
+    Arithmetic,
+    ArithmeticKind,
+    Branch,
+    Label,
+    Location,
+    Move,
+    Operand,
+    Placement,
+    Places,
+    Thread,
+    signed,
+)
+from fencewright.simulator.core.words import TOO_WIDE, WORD_MASK, fits_word
 from fencewright.simulator.litmus_run import PtxTest
-from fencewright.simulator.ptx.builder import ATOMICS, ORDERINGS, OTHER_INSTRUCTIONS
-from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, parse_litmus
-from fencewright.simulator.ptx.instructions import SCOPES
+from fencewright.simulator.ptx.builder import (
+    OTHER_INSTRUCTIONS,
+    Given,
+    ModelError,
+    build,
+    check_arrivals,
+    complete,
+    hint,
+)
+from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
+from fencewright.simulator.ptx.instructions import (
+    Alias,
+    Bar,
+    BarrierRole,
+    CompareBranch,
+    PtxInstruction,
+    PtxProgram,
+    TensorMap,
+)
 from fencewright.simulator.ptx.model import MODELS
 
 _END = "done"
+_ROLES = (BarrierRole.SYNC, BarrierRole.ARRIVE)
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 
 
 def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
     """The test; raises ``DiagnosticException`` at what the PTX model does not have."""
-    test, readers = _written(code)
-    threads = zip(test.program.threads, readers, strict=True)
-    placed = tuple(replace(thread, places=reader.places()) for thread, reader in threads)
-    test = replace(test, program=replace(test.program, threads=placed))
+    readers = [_PtxReader(code, each) for each in code.threads]
+    instructions = [reader.read() for reader in readers]
+    placements = [_placement(code, number) for number in range(len(readers))]
+    if code.test.mbarriers:
+        instructions = _counted(placements, instructions)
+    threads = zip(placements, instructions, readers, strict=True)
+    program = PtxProgram(
+        tuple(Location(each.name, signed(each.initial)) for each in code.locations),
+        tuple(Thread(place, each, reader.places()) for place, each, reader in threads),
+        name=code.name,
+        aliases={name: Alias(of) for name, of in code.aliases},
+        mbarriers={each.sym_name.data: _count(each) for each in code.test.mbarriers},
+        shared=dict(_homes(code, placements)),
+        tensor=frozenset(op.sym_name.data for op in code.test.locations if op.tensor is not None),
+    )
+    try:
+        test = PtxLitmusTest(complete(program, code.condition), code.condition)
+    except ModelError as problem:
+        unreadable(code.test, f"in the PTX model, {problem.message}")
     shared = frozenset(each.name for each in code.locations if each.space in _SHARED)
     return PtxTest(test, MODELS[options.ptx_model], code.observed, shared)
 
 
-def _written(code: TestCode) -> tuple[PtxLitmusTest, list["_PtxReader"]]:
-    """The test that the columns written for it are, and who wrote them."""
-    readers = [_PtxReader(code, each) for each in code.threads]
-    cells = [reader.read() for reader in readers]
-    if code.test.mbarriers:
-        cells = _counted(code, cells)
-    columns = [[_head(code, n), *each] for n, each in enumerate(cells)]
-    height = max(map(len, columns))
-    rows = [
-        " | ".join(column[n] if n < len(column) else "" for column in columns)
-        for n in range(height)
-    ]
-    initial = " ".join(
-        [f"{each.name}={signed(each.initial)};" for each in code.locations]
-        + [f"{each.sym_name.data} = {_mbarrier(each)};" for each in code.test.mbarriers]
-        + [f"{name} @ generic aliases {of};" for name, of in code.aliases]
-        + [f"{name}{home};" for name, home in _homes(code)]
-    )
-    lines = [f"PTX {code.name}", f"{{ {initial} }}", *(f" {row} ;" for row in rows)]
-    text = "\n".join([*lines, str(code.condition)]) + "\n"
-    try:
-        return parse_litmus(text, code.name), readers
-    except LitmusError as problem:
-        _blame(code, readers, problem, text)
-
-
-_BARRIER = "bar.cta.sync 0, 0"
+_BARRIER = Bar(BarrierRole.SYNC, 0)
 """The barrier of a CTA, of all its threads."""
+_Code = tuple[PtxInstruction, ...]
 
 
-def _counted(code: TestCode, cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _counted(places: list[Placement], threads: list[_Code]) -> list[_Code]:
     """The instructions, with the barrier of a CTA one for so many threads as come to it.
 
     To the model those of a barrier without a count are who comes, and a thread that waits at an
     mbarrier would not be missed.
     """
-    places = [_text_of(code, _place(code, number)) for number in range(len(cells))]
-    count = Counter(place for place, each in zip(places, cells, strict=True) if _BARRIER in each)
+    count = Counter(place for place, each in zip(places, threads, strict=True) if _BARRIER in each)
     return [
-        tuple(f"{_BARRIER}, {count[place]}" if cell == _BARRIER else cell for cell in each)
-        for place, each in zip(places, cells, strict=True)
+        tuple(replace(_BARRIER, count=count[place]) if i == _BARRIER else i for i in each)
+        for place, each in zip(places, threads, strict=True)
     ]
 
 
-def _blame(
-    code: TestCode, readers: list["_PtxReader"], problem: LitmusError, text: str
-) -> NoReturn:
-    """Raise the error of a cell at the operation that it was written for."""
-    row = text.splitlines()[problem.line - 1]
-    column = row[: problem.column - 1].count("|")
-    place = problem.line - 4
-    if place >= 0 and column < len(readers) and place < len(readers[column].origins):
-        unreadable(readers[column].origins[place], f"in the PTX model, {problem.message}")
-    unreadable(code.test, f"in the PTX model, {problem.message}")
-
-
-def _head(code: TestCode, number: int) -> str:
-    return f"P{number}{_text_of(code, _place(code, number))}"
-
-
-def _homes(code: TestCode) -> Iterator[tuple[str, str]]:
+def _homes(code: TestCode, places: list[Placement]) -> Iterator[tuple[str, Placement]]:
     """The locations in shared memory, and where that is; without the CTAs that have no thread."""
-    places = [_place(code, number) for number in range(len(code.threads))]
     for each in code.locations:
         home = next((place for place in places if place.workgroup == each.workgroup), None)
         if each.space in _SHARED and home is not None:
-            yield each.name, _text_of(code, home)
-    for op in code.test.locations:
-        if op.tensor is not None:
-            yield op.sym_name.data, " @ tmem"
+            yield each.name, home
 
 
-def _mbarrier(op: litmus.MbarrierOp) -> str:
-    return "mbarrier" if op.count is None else f"mbarrier({op.count.value.data})"
+def _count(op: litmus.MbarrierOp) -> int:
+    """The arrivals of an mbarrier; 0 of one that the program initialises."""
+    if op.count is None:
+        return 0
+    count = op.count.value.data
+    try:
+        check_arrivals(count)
+    except ModelError as problem:
+        unreadable(op.parent_op() or op, f"in the PTX model, {problem.message}")
+    return count
 
 
 def _place(code: TestCode, number: int) -> Placement:
     return code.threads[number].thread.placement.resolve(number)
 
 
-def _text_of(code: TestCode, place: Placement) -> str:
-    cluster = f"cluster {place.cluster}," if code.test.is_placed_in_clusters else ""
-    return f"@cta {place.workgroup},{cluster}gpu {place.agent}"
+def _placement(code: TestCode, number: int) -> Placement:
+    place = _place(code, number)
+    cluster = place.cluster if code.test.is_placed_in_clusters else None
+    return Placement(place.workgroup, agent=place.agent, cluster=cluster)
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What a predicate says: ``left word right``, as a branch would test it."""
+    """What a predicate says: ``left kind right``, as a branch would test it."""
 
-    word: str
-    left: str
-    right: str
+    kind: Comparison
+    left: Operand
+    right: Operand
 
     @property
     def outcome(self) -> bool | None:
-        """Whether it holds, where both sides are constants."""
-        if self.left.startswith("r") or self.right.startswith("r"):
+        """The outcome where both sides are constants."""
+        if isinstance(self.left, str) or isinstance(self.right, str):
             return None
-        return _COMPARE[self.word](int(self.left), int(self.right))
+        return _COMPARE[self.kind](self.left, self.right)
 
 
-_COMPARE: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
+_COMPARE: Mapping[Comparison, Callable[[int, int], bool]] = MappingProxyType(
     {
-        "beq": operator.eq,
-        "bne": operator.ne,
-        "blt": operator.lt,
-        "ble": operator.le,
-        "bgt": operator.gt,
-        "bge": operator.ge,
+        Comparison.EQ: operator.eq,
+        Comparison.NE: operator.ne,
+        Comparison.LT: operator.lt,
+        Comparison.LE: operator.le,
+        Comparison.GT: operator.gt,
+        Comparison.GE: operator.ge,
     }
 )
-_SETS = {"beq": "setp.eq", "bne": "setp.ne", "blt": "setp.lt.u32", "ble": "setp.le.u32"}
-_OPPOSITE = {"beq": "bne", "bne": "beq", "blt": "bge", "bge": "blt", "bgt": "ble", "ble": "bgt"}
+_COMPARISONS = {kind.name.lower(): kind for kind in _COMPARE}
+_SETS = {
+    Comparison.EQ: ArithmeticKind.EQ,
+    Comparison.NE: ArithmeticKind.NE,
+    Comparison.LT: ArithmeticKind.LT,
+    Comparison.LE: ArithmeticKind.LE,
+}
+_SWAPPED = {Comparison.GT: Comparison.LT, Comparison.GE: Comparison.LE}
+_OPPOSITE = {
+    Comparison.EQ: Comparison.NE,
+    Comparison.NE: Comparison.EQ,
+    Comparison.LT: Comparison.GE,
+    Comparison.GE: Comparison.LT,
+    Comparison.GT: Comparison.LE,
+    Comparison.LE: Comparison.GT,
+}
 
 _REGISTER = re.compile(r"r([0-9]+)")
 _ACCUMULATOR = re.compile(r"%acc_(\w+)_\d+")
@@ -182,22 +205,20 @@ _OF_UNITS = frozenset(
 )
 """The first words of the instructions that sequences of asynchronous operations have."""
 _MEMORY = frozenset({"ld", "st", "atom", "red"})
-_WORDS = frozenset({*ORDERINGS, *SCOPES, "volatile", "mmio", "nc", "cas", *ATOMICS})
-"""The words of a memory instruction's name that mean something in the model."""
 
 
 class _PtxReader:
-    """One thread; ``lines`` are its cells, ``origins`` the operation that each is from."""
+    """One thread: its ``instructions``, and the operation that each is from."""
 
     def __init__(self, test: TestCode, code: ThreadCode):
         self.test = test
         self.code = code
         self.blocks = reachable_blocks(code.body)
         self.labels = Labels(self.blocks)
-        self.lines: list[str] = []
+        self.instructions: list[PtxInstruction] = []
         self.origins: list[Operation] = []
         self.origin: Operation = code.thread
-        self.operands: dict[SSAValue, str] = {}
+        self.operands: dict[SSAValue, Operand] = {}
         self.addresses: dict[SSAValue, str] = {}
         self.results: dict[SSAValue, str] = {}
         self.predicates: dict[SSAValue, _Comparison] = {}
@@ -210,7 +231,7 @@ class _PtxReader:
             unreadable(code.thread, f"the PTX model calls registers r0, r1, ..: not '{strange}'")
         self._registers = max((int(each[1]) + 1 for each in named if each), default=0)
 
-    def read(self) -> tuple[str, ...]:
+    def read(self) -> _Code:
         """The thread's instructions."""
         for block in self.blocks:
             for argument in block.args:
@@ -220,25 +241,35 @@ class _PtxReader:
             if block not in self.reached:
                 continue
             if number:
-                self.add(f"{self.labels[block]}:")
+                self.add(Label(self.labels[block]))
             following = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
             self.observed = []
             for op in block.ops:
                 self.origin = op
                 self.operation(op, following)
-        self.add(f"{_END}:")
-        return tuple(self.lines)
+        self.add(Label(_END))
+        return tuple(self.instructions)
 
-    def add(self, line: str) -> None:
-        """Append a cell; who goes to where control comes next anyway need not say so."""
-        if self.lines and f"goto {line}" == f"{self.lines[-1]}:":
-            self.lines.pop()
+    def add(self, instruction: PtxInstruction) -> None:
+        """Append an instruction; who goes to where control comes next anyway need not say so."""
+        last = self.instructions[-1] if self.instructions else None
+        if isinstance(instruction, Label) and last == Branch(instruction.name):
+            self.instructions.pop()
             self.origins.pop()
-        self.lines.append(line)
+        self.instructions.append(instruction)
         self.origins.append(self.origin)
 
+    def build(self, mnemonic: str, *operands: Given) -> None:
+        """Append what the model has for an instruction of PTX."""
+        opcode = read_opcode(mnemonic)
+        text = f"{mnemonic} {', '.join(map(str, operands))}".strip()
+        try:
+            self.add(hint(opcode, text) or build(opcode, operands))
+        except ModelError as problem:
+            unreadable(self.origin, f"in the PTX model, {problem.message}")
+
     def places(self) -> Places:
-        """Where each of the cells was written."""
+        """Where each of the instructions was written."""
         return tuple(map(place_of, self.origins))
 
     def fresh(self) -> str:
@@ -248,36 +279,38 @@ class _PtxReader:
 
     def result(self, value: SSAValue) -> str:
         """A register for a value that an instruction writes."""
-        return self.operands.setdefault(value, self.fresh())
+        return str(self.operands.setdefault(value, self.fresh()))
 
-    def operand(self, value: SSAValue) -> str:
+    def operand(self, value: SSAValue) -> Operand:
         """The register or constant that a value is; a predicate becomes 0 or 1."""
-        if value in self.operands:
-            return self.operands[value]
+        if (known := self.operands.get(value)) is not None:
+            if isinstance(known, int) and not fits_word(known):
+                unreadable(self.origin, f"in the PTX model, '{known}' {TOO_WIDE}")
+            return known
         if value in self.predicates:
             return self.materialise(self.predicates[value])
         unreadable(self.origin, "an address is used as a value")
 
-    def compute(self, word: str, left: str, right: str) -> str:
-        """``word`` of two operands, in a new register."""
+    def compute(self, kind: ArithmeticKind, left: Operand, right: Operand) -> str:
+        """``kind`` of two operands, in a new register."""
         dst = self.fresh()
-        self.add(f"{word} {dst}, {left}, {right}")
+        self.add(Arithmetic(kind, dst, left, right))
         return dst
 
-    def flipped(self, operand: str) -> str:
+    def flipped(self, operand: Operand) -> Operand:
         """A word with its sign changed, by which signed order becomes unsigned order, and back."""
-        if operand.startswith("r"):
-            return self.compute("xor", operand, str(SIGN))
-        return str(signed(int(operand) & WORD_MASK ^ SIGN))
+        if isinstance(operand, str):
+            return self.compute(ArithmeticKind.XOR, operand, SIGN)
+        return signed(operand & WORD_MASK ^ SIGN)
 
     def materialise(self, test: _Comparison) -> str:
         """A comparison as 0 or 1, by arithmetic, so that what depends on it depends on data."""
-        word, left, right = test.word, test.left, test.right
-        if word in ("bgt", "bge"):
-            word, left, right = {"bgt": "blt", "bge": "ble"}[word], right, left
-        if word in ("blt", "ble"):
+        kind, left, right = test.kind, test.left, test.right
+        if kind in _SWAPPED:
+            kind, left, right = _SWAPPED[kind], right, left
+        if kind in (Comparison.LT, Comparison.LE):
             left, right = self.flipped(left), self.flipped(right)
-        return self.compute(_SETS[word], left, right)
+        return self.compute(_SETS[kind], left, right)
 
     # Operations
 
@@ -291,13 +324,13 @@ class _PtxReader:
             case ptx.SpecialOp():
                 self.special(op)
             case ptx.ConstOp():
-                self.operands[op.dst] = str(op.value.value.data)
+                self.operands[op.dst] = op.value.value.data
             case litmus.AddressOp():
                 self.addresses[op.pointer] = op.location_name.string_value()
             case ptx.LoadOp() | ptx.StoreOp() | ptx.AtomicOp():
                 self.access(op)
             case ptx.FenceOp():
-                self.add(op.opcode.data)
+                self.build(op.opcode.data)
             case ptx.BarrierOp():
                 self.barrier(op)
             case ptx.SequenceOp():
@@ -325,7 +358,7 @@ class _PtxReader:
         elif (register := register_of(bound_to)) is not None:
             self.results[op.dst] = register
         elif (value := number_of(bound_to)) is not None:
-            self.operands[op.dst] = str(value)
+            self.operands[op.dst] = value
 
     def variable(self, op: ptx.AddressOfOp) -> None:
         """A variable in shared memory: the location that it is in the thread's CTA."""
@@ -348,13 +381,13 @@ class _PtxReader:
         }
         if register not in known:
             unreadable(op, f"a litmus test does not say what %{register} is")
-        self.operands[op.dst] = str(known[register])
+        self.operands[op.dst] = known[register]
 
     def end(self, following: Block | None) -> None:
         for register, value in self.observed:
-            self.add(f"mov {register}, {self.operand(value)}")
+            self.add(Move(register, self.operand(value)))
         if following is not None:
-            self.add(f"goto {_END}")
+            self.add(Branch(_END))
 
     # Memory
 
@@ -362,19 +395,20 @@ class _PtxReader:
         opcode = op.opcode.data
         if op.addr in self.results:
             register = self.results[op.addr]
-            if not isinstance(op, ptx.StoreOp) or words_of(opcode)[1] != "weak":
+            is_weak = read_opcode(opcode).ordering is Ordering.WEAK
+            if not isinstance(op, ptx.StoreOp) or not is_weak:
                 unreadable(op, f"the argument bound to {register} may only be stored to, weakly")
-            self.add(f"mov {register}, {self.operand(op.data)}")
+            self.add(Move(register, self.operand(op.data)))
             return
         location = self.location(op.addr)
         match op:
             case ptx.LoadOp():
-                operands = [self.result(op.dst), location]
+                operands: list[Operand] = [self.result(op.dst), location]
             case ptx.StoreOp():
                 operands = [location, self.operand(op.data)]
             case ptx.AtomicOp():
                 data = [self.operand(each) for each in op.data]
-                takes_old = words_of(opcode)[0] == "atom"
+                takes_old = read_opcode(opcode).head == "atom"
                 dst = [] if not takes_old else [
                     self.fresh() if op.dst is None else self.result(op.dst)
                 ]  # fmt: skip
@@ -390,40 +424,35 @@ class _PtxReader:
             unreadable(self.origin, f"{_IS_MULTICAST.format(name)}, which only multimem accesses")
         return name
 
-    def memory(self, opcode: str, operands: list[str]) -> None:
-        """A load, store or atomic by its name in PTX; state space and type are dropped."""
-        head, *words = words_of(opcode)
-        type = words[-1]
-        if type[1:] != "32":
-            unreadable(self.origin, f"a location is 32 bits wide; {opcode} is not executed")
-        kept = [word for word in words if word in _WORDS]
-        if type == "u32" and kept[-1] in ("min", "max"):
-            kept.append(type)
-        computed = [word for word in words if word in ("inc", "dec")]
-        if computed:
-            unreadable(self.origin, f"the PTX model does not compute {computed[0]}")
-        self.add(f"{'.'.join([head, *kept])} {', '.join(operands)}")
+    def memory(self, mnemonic: str, operands: list[Operand]) -> None:
+        """A load, store or atomic by its name in PTX."""
+        opcode = read_opcode(mnemonic)
+        if opcode.type[1:] != "32":
+            unreadable(self.origin, f"a location is 32 bits wide; {mnemonic} is not executed")
+        if opcode.update in ("inc", "dec"):
+            unreadable(self.origin, f"the PTX model does not compute {opcode.update}")
+        self.build(mnemonic, *operands)
 
     def barrier(self, op: ptx.BarrierOp) -> None:
         line = read_line(op.opcode.data)
-        words = words_of(line.mnemonic)
+        words = read_opcode(line.mnemonic).words
         if "warp" in words:
             return  # Every thread is a warp of its own.
         if "cluster" in words:
-            self.add(".".join(word for word in words if word != "aligned"))
+            self.build(line.mnemonic)
         elif "sync" in words and line.operands == (("0",),):
-            self.add("bar.cta.sync 0, 0")
+            self.add(_BARRIER)
         else:
             self.named_barrier(op, line)
 
     def named_barrier(self, op: ptx.BarrierOp | ptx.SequenceOp, line: Line) -> None:
         """A barrier of the CTA by its number, at which so many threads meet."""
-        part = next((each for each in words_of(line.mnemonic) if each in ("sync", "arrive")), None)
-        if part is None:
+        role = next((r for r in _ROLES if r.value in read_opcode(line.mnemonic).words), None)
+        if role is None:
             unreadable(op, f"the PTX model does not execute {line.mnemonic}")
-        number, *count = ("".join(map(str, each)) for each in line.operands)
-        threads = [str(_threads_of(op, int(each))) for each in count]
-        self.add(f"barrier.cta.{part} {', '.join((number, *threads))}")
+        number, *count = (int("".join(map(str, each))) for each in line.operands)
+        threads = _threads_of(op, count[0]) if count else None
+        self.add(Bar(role, 0, number, threads))
 
     def sequence(self, op: ptx.SequenceOp) -> None:
         """Instructions with registers and labels of their own, as the loop around a swap."""
@@ -435,11 +464,13 @@ class _PtxReader:
             return
         for line in lines:
             if not _is_executed(line):
-                missing = OTHER_INSTRUCTIONS.get(words_of(line.mnemonic)[0])
+                missing = OTHER_INSTRUCTIONS.get(read_opcode(line.mnemonic).head)
                 why = "" if missing is None else f": {missing}"
                 unreadable(op, f"the PTX model does not execute '{line.mnemonic}'{why}")
         names = {name for line in lines for name in line.names}
-        registers = {name: self.fresh() for name in names - places.keys() - {"dst"}}
+        registers: dict[str, Operand] = {
+            name: self.fresh() for name in names - places.keys() - {"dst"}
+        }
         labels = [line.names[0] for line in lines if not line.mnemonic]
         registers |= {label: self.labels.edge() for label in labels}
         for name, value in places.items():
@@ -459,7 +490,7 @@ class _PtxReader:
             return
         if line.mnemonic.startswith("elect") and op.dst is not None:
             # Each thread is a warp of its own, or the lane that its warp elects.
-            self.operands[op.dst] = "1"
+            self.operands[op.dst] = 1
             return
         if problem := _reduction_problem(line.mnemonic):
             unreadable(op, problem)
@@ -467,30 +498,32 @@ class _PtxReader:
             self.named_barrier(op, line)
             return
         operands = list(self.operands_of(op, line, places))
-        if (tile := places.get("map")) is not None and "tensor" in words_of(line.mnemonic):
+        if (tile := places.get("map")) is not None and "tensor" in read_opcode(line.mnemonic).words:
             self.add_tensor_copy(op, line, self.location(tile), operands)
             return
-        if (size := _ASYNC_STORES.get(line.mnemonic.rpartition(".")[2])) and _is_async_store(line):
-            operands.insert(2, str(size))
-        self.add(f"{_with_token(line)} {', '.join(operands)}".strip())
+        if (size := _ASYNC_STORES.get(read_opcode(line.mnemonic).type)) and _is_async_store(line):
+            operands.insert(2, size)
+        self.build(_with_token(line), *operands)
 
     def operands_of(
         self, op: ptx.SequenceOp, line: Line, places: Mapping[str, SSAValue]
-    ) -> Iterator[str]:
+    ) -> Iterator[Given]:
         """What stands for each operand that the model has a use for."""
         accumulators: set[str] = set()
         for operand in line.operands:
             pieces = [_filled(self, op, line, places, each) for each in operand]
-            text = "".join(pieces).strip("[]")
-            # Only a list of locations keeps its braces.
-            text = text if "," in text else text.strip("{}")
+            given = [each for each in pieces if isinstance(each, tuple)]
+            text = "".join(str(each) for each in pieces if each not in given).strip("[]{}")
             if (match := _ACCUMULATOR.fullmatch(text)) is not None:
                 if match[1] in accumulators:
                     continue
                 accumulators.add(match[1])
                 text = self.accumulator(match[1])
-            if text and not any(isinstance(o, Placeholder) and o.name in _DROPPED for o in operand):
-                yield text
+            if any(isinstance(o, Placeholder) and o.name in _DROPPED for o in operand):
+                continue
+            yield from given
+            if text:
+                yield _given(text)
 
     def accumulator(self, name: str) -> str:
         """The one register that stands for those of an accumulator."""
@@ -499,83 +532,82 @@ class _PtxReader:
         return self.accumulators[name]
 
     def add_tensor_copy(
-        self, op: ptx.SequenceOp, line: Line, map: str, operands: list[str]
+        self, op: ptx.SequenceOp, line: Line, map: str, operands: list[Given]
     ) -> None:
         """A copy through a tensor map, with the memory that the map describes and the tile's size."""
         described = self.test.described(map)
         if described is None:
             unreadable(op, f"location '{map}' does not say what tensor it describes: 'describes'")
-        where = f"[{map}, {', '.join(described)}]"
-        filled = [where if each == map else each for each in operands]
-        if "bulk_group" not in words_of(line.mnemonic):
-            size = self.test.size_of(operands[0])
+        where = TensorMap(map, tuple((each,) for each in described))
+        filled: list[Given] = [where if each == map else each for each in operands]
+        if "bulk_group" not in read_opcode(line.mnemonic).words:
+            size = self.test.size_of(str(operands[0]))
             if size is None:
                 unreadable(op, f"location '{operands[0]}' does not say how large it is: 'bytes'")
-            filled.insert(2, str(size))
-        self.add(f"{line.mnemonic} {', '.join(filled)}")
+            filled.insert(2, size)
+        self.build(line.mnemonic, *filled)
 
-    def place(self, value: SSAValue, line: Line) -> str:
+    def place(self, value: SSAValue, line: Line) -> Given:
         """What stands for an operand: a location's name, several, or a register or number."""
         if value not in self.addresses:
             return self.operand(value)
-        if words_of(line.mnemonic)[0] != "multimem":
+        if read_opcode(line.mnemonic).head != "multimem":
             return self.location(value)
         name = self.addresses[value]
         if not (peers := self.test.peers(name)):
             unreadable(self.origin, f"'{name}' is no multicast address (litmus.multicast)")
-        return f"{{{', '.join(peers)}}}"
+        return peers
 
     def map_shared(self, op: ptx.SequenceOp) -> None:
         """``mapa``: the location that a peer has of the same variable."""
         pointer, rank = op.arguments
         name, number = self.location(pointer), self.operand(rank)
-        if number.startswith("r"):
+        if isinstance(number, str):
             unreadable(op, "the peer must be a number, as an argument of the kernel")
-        peer = self.test.peer(name, int(number))
+        peer = self.test.peer(name, number)
         if peer is None:
             unreadable(op, f"the test has no location that is '{name}' in work-group {number}")
         assert op.dst is not None
         self.addresses[op.dst] = peer
 
-    def line(self, line: Line, registers: Mapping[str, str]) -> None:
+    def line(self, line: Line, registers: Mapping[str, Operand]) -> None:
         """One line of a sequence, of the kinds that ``_is_executed``."""
 
-        def filled(operand: Operand) -> str:
+        def filled(operand: Pieces) -> Operand:
             pieces = (registers[o.name] if isinstance(o, Placeholder) else o for o in operand)
-            text = "".join(pieces).strip("[]")
+            text = "".join(map(str, pieces)).strip("[]")
             match = _ACCUMULATOR.fullmatch(text)
-            return text if match is None else self.accumulator(match[1])
+            return _given(text) if match is None else self.accumulator(match[1])
 
         operands = [filled(each) for each in line.operands]
         if not line.mnemonic:
-            self.add(*operands)
+            self.add(Label(str(operands[0]).removesuffix(":")))
         elif line.guard:
-            self.add(f"bne {filled(line.guard)}, 0, {operands[0]}")
-        elif words_of(line.mnemonic)[0] in _MEMORY:
+            self.add(Branch(str(operands[0]), filled(line.guard)))
+        elif read_opcode(line.mnemonic).head in _MEMORY:
             self.memory(line.mnemonic, operands)
-        else:
-            for step in _STEPS[line.mnemonic]:
-                self.add(step.format(*operands))
+        elif (step := _STEPS[line.mnemonic]) is not None:
+            self.add(step(str(operands[0]), *operands[1:]))
 
     # Arithmetic and control
 
     def alu(self, op: ptx.AluOp) -> None:
-        head, *words = words_of(op.opcode.data)
+        head, *words = read_opcode(op.opcode.data).words
         if head == "setp":
             self.compare(op, *words)
         elif head == "selp" and words == ["b32"]:
             chosen, other, condition = map(self.operand, op.arguments)
-            opposite = self.compute("sub", "1", condition)
-            left = self.compute("mul", condition, chosen)
-            right = self.compute("mul", opposite, other)
-            self.add(f"add {self.result(op.dst)}, {left}, {right}")
+            opposite = self.compute(ArithmeticKind.SUB, 1, condition)
+            left = self.compute(ArithmeticKind.MUL, condition, chosen)
+            right = self.compute(ArithmeticKind.MUL, opposite, other)
+            self.add(Arithmetic(ArithmeticKind.ADD, self.result(op.dst), left, right))
         elif words == ["pred"]:
             self.predicate(op, head)
         elif head == "cvt" and self.widened(op):
             return
-        elif (word := _ARITHMETIC.get(op.opcode.data)) is not None:
+        elif (kind := _ARITHMETIC.get(op.opcode.data)) is not None:
             left, right = map(self.operand, op.arguments)
-            self.add(f"{word} {self.result(op.dst)}, {left}, {right}")
+            self.add(Arithmetic(kind, self.result(op.dst), left, right))
         else:
             unreadable(op, f"the PTX model does not execute {op.opcode.data}")
 
@@ -585,21 +617,21 @@ class _PtxReader:
         if of in self.addresses:
             self.addresses[op.dst] = self.addresses[of]
             return True
-        known = self.operands.get(of, "r")
-        if known.startswith("r") or int(known) < 0:
+        known = self.operands.get(of)
+        if not isinstance(known, int) or known < 0:
             return False
         self.operands[op.dst] = known
         return True
 
     def compare(self, op: ptx.AluOp, comparison: str, type: str) -> None:
         left, right = map(self.operand, op.arguments)
-        test = _Comparison(f"b{comparison}", left, right)
-        is_known = test.word in _OPPOSITE and test.outcome is not None
-        if (type[1:] != "32" and not is_known) or test.word not in _OPPOSITE:
+        kind = _COMPARISONS.get(comparison)
+        is_known = kind is not None and _Comparison(kind, left, right).outcome is not None
+        if kind is None or (type[1:] != "32" and not is_known):
             unreadable(op, f"the PTX model does not execute {op.opcode.data}")
         if type == "u32" and comparison not in ("eq", "ne"):
             left, right = self.flipped(left), self.flipped(right)
-        self.predicates[op.dst] = _Comparison(f"b{comparison}", left, right)
+        self.predicates[op.dst] = _Comparison(kind, left, right)
 
     def predicate(self, op: ptx.AluOp, head: str) -> None:
         """Logic on predicates, which are 0 or 1."""
@@ -607,31 +639,29 @@ class _PtxReader:
             (of,) = op.arguments
             if of in self.predicates:
                 known = self.predicates[of]
-                self.predicates[op.dst] = _Comparison(
-                    _OPPOSITE[known.word], known.left, known.right
-                )
+                self.predicates[op.dst] = replace(known, kind=_OPPOSITE[known.kind])
             else:
-                self.operands[op.dst] = self.compute("sub", "1", self.operand(of))
+                self.operands[op.dst] = self.compute(ArithmeticKind.SUB, 1, self.operand(of))
             return
         left, right = map(self.operand, op.arguments)
-        self.operands[op.dst] = self.compute(head, left, right)
+        self.operands[op.dst] = self.compute(ArithmeticKind(head), left, right)
 
     def jump(self, target: Block, values: tuple[SSAValue, ...], following: Block | None) -> None:
         """Go to ``target``, which need not be said when it comes next."""
         self.reached.add(target)
         pairs = [
-            (self.operands[argument], self.operand(value))
+            (str(self.operands[argument]), self.operand(value))
             for argument, value in zip(target.args, values, strict=True)
         ]
         for dst, value in in_order(pairs, self.fresh):
-            self.add(f"mov {dst}, {value}")
+            self.add(Move(dst, value))
         if target is not following:
-            self.add(f"goto {self.labels[target]}")
+            self.add(Branch(self.labels[target]))
 
     def branch(self, op: ptx.CondBranchOp, following: Block | None) -> None:
         test = self.predicates.get(op.predicate)
         if test is None:
-            test = _Comparison("bne", self.operand(op.predicate), "0")
+            test = _Comparison(Comparison.NE, self.operand(op.predicate), 0)
         if (known := test.outcome) is not None:
             # The other block is another thread's.
             to = (op.true_target, op.true_arguments) if known else None
@@ -641,11 +671,26 @@ class _PtxReader:
         simple = not op.true_arguments
         self.reached.add(op.true_target)
         target = self.labels[op.true_target] if simple else self.labels.edge()
-        self.add(f"{test.word} {test.left}, {test.right}, {target}")
+        self.add(_branch(test, target))
         self.jump(op.false_target, tuple(op.false_arguments), following if simple else None)
         if not simple:
-            self.add(f"{target}:")
+            self.add(Label(target))
             self.jump(op.true_target, tuple(op.true_arguments), following)
+
+
+def _branch(test: _Comparison, target: str) -> PtxInstruction:
+    """To ``target`` if a comparison holds."""
+    if test.right == 0 and test.kind in (Comparison.EQ, Comparison.NE):
+        return Branch(target, test.left, unless=test.kind is Comparison.EQ)
+    return CompareBranch(target, test.kind, test.left, test.right)
+
+
+def _given(text: str) -> Operand:
+    """A piece of a template: a number, or a name."""
+    return int(text, 0) if _NUMBER.fullmatch(text) else text
+
+
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+)")
 
 
 def _filled(
@@ -654,7 +699,7 @@ def _filled(
     line: Line,
     places: Mapping[str, SSAValue],
     piece: Placeholder | str,
-) -> str:
+) -> Given:
     """A piece of an operand; "" for the result of a look that a loop around it waits for."""
     if not isinstance(piece, Placeholder):
         return "" if piece == "_" else piece
@@ -675,7 +720,7 @@ _WARP = 32
 
 def _is_async_store(line: Line) -> bool:
     """Whether it is a store that completes bytes on an mbarrier, which its type says how many."""
-    head, *words = words_of(line.mnemonic)
+    head, *words = read_opcode(line.mnemonic).words
     return head in ("st", "red") and "async" in words and len(line.operands) == 3
 
 
@@ -683,8 +728,8 @@ _ASYNC_STORES = {"b32": 4, "u32": 4, "s32": 4}
 
 
 def _with_token(line: Line) -> str:
-    """The mnemonic, which in columns says whether a wait is for a parity or for a token."""
-    head, *words = words_of(line.mnemonic)
+    """The mnemonic, which to the model says whether a wait is for a parity or for a token."""
+    head, *words = read_opcode(line.mnemonic).words
     if head == "mbarrier" and words[0] in ("try_wait", "test_wait") and "parity" not in words:
         return ".".join((head, words[0], "token", *words[1:]))
     return line.mnemonic
@@ -692,13 +737,13 @@ def _with_token(line: Line) -> str:
 
 def _is_of_a_unit(line: Line) -> bool:
     """Whether a line is of an asynchronous operation."""
-    head, *words = words_of(line.mnemonic)
+    head, *words = read_opcode(line.mnemonic).words
     return head in _OF_UNITS or "async" in words or "bulk" in words
 
 
 def _reduction_problem(mnemonic: str) -> str:
     """Why the model cannot compute a reduction, or copy to peers; "" if it can, or if it is neither."""
-    head, *words = words_of(mnemonic)
+    head, *words = read_opcode(mnemonic).words
     if head == "multimem" and "cp" in words:
         return f"in the PTX model, {mnemonic} is not modelled: write a copy to each peer"
     if not ("reduce" in words or "ld_reduce" in words or head == "red" or "red" in words):
@@ -714,16 +759,16 @@ _OF_A_MAP = "only the tensor map says of which type the elements are, and so whi
 _IS_MULTICAST = "'{}' is a multicast address"
 
 
-_ARITHMETIC: Mapping[str, str] = MappingProxyType(
+_ARITHMETIC: Mapping[str, ArithmeticKind] = MappingProxyType(
     {
-        "add.s32": "add",
-        "sub.s32": "sub",
-        "mul.lo.s32": "mul",
-        "and.b32": "and",
-        "or.b32": "or",
-        "xor.b32": "xor",
-        "min.s32": "min",
-        "max.s32": "max",
+        "add.s32": ArithmeticKind.ADD,
+        "sub.s32": ArithmeticKind.SUB,
+        "mul.lo.s32": ArithmeticKind.MUL,
+        "and.b32": ArithmeticKind.AND,
+        "or.b32": ArithmeticKind.OR,
+        "xor.b32": ArithmeticKind.XOR,
+        "min.s32": ArithmeticKind.MIN,
+        "max.s32": ArithmeticKind.MAX,
     }
 )
 """What the model calls the arithmetic that it has."""
@@ -733,20 +778,29 @@ def _is_executed(line: Line) -> bool:
     """Whether a line of a sequence is of the kinds that sequences on whole words have."""
     if line.guard:
         return line.mnemonic == "bra"
-    head = words_of(line.mnemonic)[0]
+    head = read_opcode(line.mnemonic).words[0]
     return not line.mnemonic or head in _MEMORY or line.mnemonic in _STEPS
 
 
-_STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+def _negated(dst: str, a: Operand) -> PtxInstruction:
+    return Arithmetic(ArithmeticKind.SUB, dst, 0, a)
+
+
+def _inverted(dst: str, a: Operand) -> PtxInstruction:
+    return Arithmetic(ArithmeticKind.SUB, dst, -1, a)
+
+
+_Step = Callable[..., PtxInstruction]
+_STEPS: Mapping[str, _Step | None] = MappingProxyType(
     {
-        ".reg": (),
-        "mov.b32": ("mov {0}, {1}",),
-        "neg.s32": ("sub {0}, 0, {1}",),
-        "not.b32": ("sub {0}, -1, {1}",),
-        "and.b32": ("and {0}, {1}, {2}",),
-        "or.b32": ("or {0}, {1}, {2}",),
-        "xor.b32": ("xor {0}, {1}, {2}",),
-        "setp.ne.b32": ("setp.ne {0}, {1}, {2}",),
+        ".reg": None,
+        "mov.b32": Move,
+        "neg.s32": _negated,
+        "not.b32": _inverted,
+        "and.b32": partial(Arithmetic, ArithmeticKind.AND),
+        "or.b32": partial(Arithmetic, ArithmeticKind.OR),
+        "xor.b32": partial(Arithmetic, ArithmeticKind.XOR),
+        "setp.ne.b32": partial(Arithmetic, ArithmeticKind.NE),
     }
 )
 """What the instructions of a sequence are in the model, operand by operand; a predicate is 0 or 1."""

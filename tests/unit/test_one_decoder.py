@@ -22,7 +22,6 @@ REMAINING = {
     "lowering/ptx/performance/costs.py": "its rows are prefixes of names",
     "lowering/ptx/select.py": "looks at the words of what it has written itself",
     "lowering/ptx/text.py": "words_of, for those named here",
-    "passes/litmus/ptx.py": "writes cells of text for the reader of columns",
     "passes/traffic/ptx.py": "reads names by words",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
     "tools/remarks/remarks.py": "tells accesses of inline text from others",
