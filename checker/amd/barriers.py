@@ -9,11 +9,13 @@ after it, up to the next one; of barriers next to each other one of two.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.amd.accesses import Operation, OperationKind
+from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation, OperationKind
 from fencewright.checker.amd.guarantees import Place
 from fencewright.checker.amd.state import Code
 from fencewright.lowering.code.bits import bits
-from fencewright.lowering.code.dataflow import entries
+from fencewright.lowering.code.dataflow import entries, solve
+from fencewright.lowering.code.graph import graph_of
+from fencewright.lowering.code.meetings import barriers_of
 
 _O = OperationKind
 
@@ -31,6 +33,63 @@ class _At:
         return _At(
             self.last | other.last, self.unordered | other.unordered, self.issued | other.issued
         )
+
+
+def needed_by_peers(code: Code) -> Mapping[int, int]:
+    """By the number of a barrier, the ``Caches`` that must hold nothing stale for waves at another one.
+
+    Waves of a work-group meet at their n-th barriers. What a wave reads after the barrier at which it
+    itself is, its own reads show; a wave at another barrier reads other things, and does not
+    invalidate for what this one has acquired.
+    """
+    blocks = code.flow.blocks
+    barriers = {
+        number: [each for _, each in steps if each is not None and each.kind is _O.BARRIER]
+        for number, steps in enumerate(code.counted)
+    }
+    every = frozenset(each for found in barriers.values() for each in found)
+    if len(every) < 2:
+        return {each.number: 0 for each in every}
+    if any(map(is_numbered, every)) or len(set(map(_number_of, every))) > 1:
+        met = dict.fromkeys(every, every)
+    else:
+        met = barriers_of(graph_of(blocks), 0, barriers).in_step()
+    after = dict.fromkeys((each.number for each in every), 0)
+
+    def of_others(barrier: Operation) -> int:
+        needed = 0
+        for other in met.get(barrier, ()):
+            needed |= after[other.number] if other is not barrier else 0
+        return needed
+
+    def carry(number: int, needed: int) -> int:
+        for _, operation in reversed(code.counted[number]):
+            if operation is None:
+                continue
+            if operation.kind is _O.BARRIER:
+                after[operation.number] |= needed
+                needed |= of_others(operation)
+            needed = needed & ~int(operation.effect.invalidates) | int(operation.effect.reads)
+        return needed
+
+    # Least fixpoint, backward: needs of waves at other barriers grow with those after them.
+    ends = dict.fromkeys(range(len(blocks)), 0)
+    solve(graph_of(blocks).backward, ends, carry, int.__or__, shared=lambda: tuple(after.values()))
+    return {each.number: of_others(each) for each in every}
+
+
+_OF_ALL = frozenset({"-1", CLUSTER_BARRIER})
+"""The barriers that all waves of a work-group come to: its own, and that of the cluster."""
+
+
+def is_numbered(barrier: Operation) -> bool:
+    """Whether it is a signal of a barrier that not all waves of the work-group need come to."""
+    return any(each not in _OF_ALL for each in _number_of(barrier))
+
+
+def _number_of(barrier: Operation) -> tuple[str, ...]:
+    """The number that a signal has; none where a work-group has one barrier."""
+    return () if barrier.step is None else tuple(map(str, barrier.step.instruction.operands))
 
 
 class Barriers:

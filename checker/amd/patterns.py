@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation, OperationKind
-from fencewright.checker.amd.barriers import Barriers
+from fencewright.checker.amd.accesses import Operation, OperationKind
+from fencewright.checker.amd.barriers import Barriers, is_numbered
 from fencewright.checker.amd.guarantees import LiftedFunction, lines, propagated
 from fencewright.checker.amd.spins import (
     Spin,
@@ -124,7 +124,7 @@ class _Patterns:
         after = code.those(self.barriers.met(barrier))
         is_read = any(each.in_lds and each.kind.reads for each in after)
         # Who waits at a barrier with a number may run another function.
-        unseen = _is_numbered(barrier) or any(each.kind in _UNSEEN for each in after)
+        unseen = is_numbered(barrier) or any(each.kind in _UNSEEN for each in after)
         is_written = any(
             (each.in_lds and each.kind.writes) or each.kind is _O.LOAD_TO_LDS for each in after
         )
@@ -352,14 +352,6 @@ _SUMS = re.compile(r"_atomic_(pk_)?((add|min|max)(_num)?_b?f\d+|f(min|max))")
 
 
 _UNSEEN = frozenset({_O.OUTSIDE, _O.RETURN})
-_OF_ALL = frozenset({"-1", CLUSTER_BARRIER})
-"""The barriers of the work-group and of the cluster."""
-
-
-def _is_numbered(barrier: Operation) -> bool:
-    """Whether it is a signal of a barrier that not all waves of the work-group need come to."""
-    operands = barrier.step.instruction.operands if barrier.step else ()
-    return any(str(each) not in _OF_ALL for each in operands)
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind, wave_size_of
+from fencewright.checker.amd.barriers import needed_by_peers
 from fencewright.checker.amd.guarantees import (
     Place,
     Propagated,
@@ -115,12 +116,16 @@ class _Facts:
 
 
 class _Filter:
-    """What counts of a relation, given what waves may propagate to one another."""
+    """What counts of a relation, given what waves may propagate to one another.
 
-    def __init__(self, code: Code, passed: Propagated):
+    ``needed``: as ``needed_by_peers`` finds it of the function as it was.
+    """
+
+    def __init__(self, code: Code, passed: Propagated, needed: Mapping[int, int]):
         self.code = code
         self.passed = passed
         self.scopes = code.mode.scopes
+        self.needed = needed
         own = (1 << code.others) - 1
         every_read = code.reads << code.others
         self.late: list[int] = []
@@ -167,6 +172,8 @@ class _Filter:
                 late, undone = self._late(operation, place, rank)
             if operation.kind.reads:
                 older = stale_bits(self.code, place, operation, scope) & self.older[rank]
+            elif operation.kind is _O.BARRIER:
+                older = self._stale_for_others(operation, place, scope) & self.older[rank]
             found += (late, undone, older)
         if self.code.mode.passes_on_late and (
             operation.kind.writes or operation.kind is _O.BARRIER
@@ -180,6 +187,15 @@ class _Filter:
         # A write-back is queued after other waves' stores even where it has nothing to write back.
         found.append(place.unflushed_since_barrier if publishes or operation.kind in _LEAVES else 0)
         return tuple(found)
+
+    def _stale_for_others(self, barrier: Operation, place: Place, scope: Scope) -> int:
+        """The reads that a wave at another barrier may be older than, once both have met."""
+        caches = self.needed[barrier.number] & int(self.code.mode.caches(scope))
+        older = place.flight & self.code.reads if caches else 0
+        for level, stale in zip(LEVELS, place.stale, strict=True):
+            if level & caches:
+                older |= stale
+        return older
 
     def _late(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
         """What is late, and what of it has not got far enough, whether it is in flight or not.
@@ -236,7 +252,7 @@ class _Search:
         self.kept = kept
         self.beside_unknown = beside_unknown(code.flow)
         self.late = _passed_on_late(code, places)
-        self.filter = _Filter(code, propagated(code, places))
+        self.filter = _Filter(code, propagated(code, places), needed_by_peers(code))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
         self._acquires = _at_agent(code) | code.of_kinds(_O.BARRIER)
@@ -405,7 +421,7 @@ class _Search:
         If so, that is what they may hand from now on.
         """
         places, _ = _observe(self.code, entries)
-        chosen = _Filter(self.code, propagated(self.code, places))
+        chosen = _Filter(self.code, propagated(self.code, places), self.filter.needed)
         facts = self._facts(chosen, places)
         if any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items()):
             return False

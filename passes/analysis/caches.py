@@ -23,10 +23,12 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, maintenance_effect
+from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
 from fencewright.lowering.cdna.generations.common import wait_after
 from fencewright.lowering.cdna.instructions import Counter
 from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.meetings import barriers_of
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects.cdna import PHASES, AsyncWaitOp, BarrierOp, CacheOp, WaitOp
@@ -161,6 +163,15 @@ class CacheCode(ABC):
     def graph(self) -> Graph[Block]:
         """The control-flow graph of the blocks."""
         return self.known(_graph)
+
+    @property
+    def barriers_in_step(self) -> Mapping[Operation, frozenset[Operation]]:
+        """For each barrier those at which other waves of the work-group may be meanwhile.
+
+        All of them where that cannot be counted: in code that several functions begin, that runs
+        what is not seen, or on chips whose barriers have parts and numbers.
+        """
+        return self.known(_barriers_in_step)
 
     @property
     def write_backs(self) -> CacheSteps:
@@ -318,6 +329,23 @@ def _with(steps: CacheSteps, added: Mapping[Operation, CacheOp], chip: str) -> C
         if made is not None and last and (meaning := maintenance(made, chip)) is not None:
             found.append(CacheStep(made, meaning))
     return found
+
+
+def _barriers_in_step(code: CacheCode) -> Mapping[Operation, frozenset[Operation]]:
+    steps = code.steps
+    barriers = {
+        block: [step for step in steps[block] if step.meaning.is_barrier] for block in code.blocks
+    }
+    every = [step for found in barriers.values() for step in found]
+    is_counted = (
+        len(code.entries) == 1
+        and CHIPS[code.chip].named_barriers is None
+        and all(step.meaning == BARRIER for step in every)
+    )
+    if not is_counted:
+        return dict.fromkeys((step.op for step in every), frozenset(step.op for step in every))
+    ops = {block: [step.op for step in found] for block, found in barriers.items()}
+    return barriers_of(code.graph, code.entries[0], ops).in_step()
 
 
 def _graph(code: CacheCode) -> Graph[Block]:

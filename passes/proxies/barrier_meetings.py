@@ -5,18 +5,17 @@ threads different parts to play, each on a path of its own, they meet at differe
 of one thread with the n-th of another. Source: PTX ISA, "bar, barrier".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.code.graph import Graph, postorder
+from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.meetings import barriers_of
 from fencewright.lowering.vocabulary import Scope
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
-from fencewright.passes.analysis.control_flow import block_of, successors
+from fencewright.passes.analysis.control_flow import block_graph, block_of, successors
 from fencewright.passes.proxies.edges import Sync
-from fencewright.passes.proxies.first_operations import first_after, first_from
 
 
 def barriers_met(blocks: Sequence[Block]) -> Mapping[Operation, Sequence[Operation]]:
@@ -26,14 +25,15 @@ def barriers_met(blocks: Sequence[Block]) -> Mapping[Operation, Sequence[Operati
     other than around a loop. Two threads are followed on all pairs of paths.
     ``blocks`` are in reverse postorder, the entry first.
     """
-    barriers = [op for block in blocks for op in block.ops if _is_of_work_group(op)]
-    found: dict[Operation, list[Operation]] = {}
-    if len(barriers) > 1:
-        apart = _Apart(blocks)
-        for one, other in _in_step(blocks):
-            if apart.are(one, other):
-                found.setdefault(one, []).append(other)
-    return found
+    barriers = {block: [op for op in block.ops if _is_of_work_group(op)] for block in blocks}
+    order = [op for found in barriers.values() for op in found]
+    if len(order) < 2:
+        return {}
+    apart = _Apart(blocks)
+    return {
+        one: [other for other in order if other in others and apart.are(one, other)]
+        for one, others in barriers_of(block_graph(blocks), blocks[0], barriers).in_step().items()
+    }
 
 
 def is_named(op: Operation) -> bool:
@@ -57,18 +57,6 @@ def _is_of_work_group(op: Operation) -> bool:
     if not isinstance(op, scoped.BarrierOp) or op.scope is None:
         return False
     return op.scope.data is Scope.WORKGROUP
-
-
-def _in_step(blocks: Sequence[Block]) -> list[tuple[Operation, Operation]]:
-    """The pairs of barriers that two threads may be at together, if they meet at every one."""
-    after = first_after(blocks, _is_of_work_group)
-    begin = first_from(blocks[0].first_op, blocks[0], after, _is_of_work_group)
-
-    def following(both: tuple[Operation, Operation]) -> Iterable[tuple[Operation, Operation]]:
-        one, other = (first_from(op.next_op, block_of(op), after, _is_of_work_group) for op in both)
-        return product(one, other)
-
-    return postorder(product(begin, begin), following)
 
 
 class _Apart:

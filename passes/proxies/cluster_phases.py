@@ -5,15 +5,14 @@ turn: what is the n-th arrival of one thread is complete when the n-th wait of a
 Source: PTX ISA, "barrier.cluster".
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.code.graph import postorder
+from fencewright.lowering.code.meetings import barriers_of
 from fencewright.mlir_dialects.scoped_async import ClusterArriveOp, ClusterWaitOp
-from fencewright.passes.proxies.first_operations import first_after, first_from
+from fencewright.passes.analysis.control_flow import block_graph
 
 _Barriers: TypeAlias = frozenset[Operation]
 
@@ -26,35 +25,21 @@ def waits_for_arrivals(blocks: Sequence[Block]) -> Mapping[Operation, _Barriers]
     elsewhere: then every wait is one for every arrival. A barrier of the cluster, at which all
     threads meet, is a phase of its own and changes nothing. ``blocks`` begin with the entry.
     """
-    at_end = first_after(blocks, _is_barrier)
-    after: dict[Operation, _Barriers] = {
-        op: first_from(op.next_op, block, at_end, _is_barrier)
-        for block in blocks
-        for op in block.ops
-        if _is_barrier(op)
-    }
-    begin = first_from(blocks[0].first_op, blocks[0], at_end, _is_barrier)
+    halves = {block: [op for op in block.ops if _is_barrier(op)] for block in blocks}
+    barriers = barriers_of(block_graph(blocks), blocks[0], halves)
+    begin, after = barriers.first, barriers.after
     if not _alternate(begin, after):
         waits = frozenset(op for op in after if isinstance(op, ClusterWaitOp))
         return {op: waits for op in after if isinstance(op, ClusterArriveOp)}
-    return _in_step(begin, after)
+    return {
+        op: frozenset(wait for other in others for wait in after[other])
+        for op, others in barriers.in_step().items()
+        if isinstance(op, ClusterArriveOp)
+    }
 
 
 def _is_barrier(op: Operation) -> bool:
     return isinstance(op, ClusterArriveOp | ClusterWaitOp)
-
-
-def _in_step(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> dict[Operation, _Barriers]:
-    """The waits at which one thread may be for the phase that another arrives in."""
-
-    def in_next_phase(both: tuple[Operation, Operation]) -> Iterator[tuple[Operation, Operation]]:
-        for one, other in product(*map(after.__getitem__, both)):
-            yield from product(after[one], after[other])
-
-    waits_of: dict[Operation, _Barriers] = {}
-    for one, other in postorder(product(begin, begin), in_next_phase):
-        waits_of[one] = waits_of.get(one, frozenset()) | after[other]
-    return waits_of
 
 
 def _alternate(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> bool:

@@ -138,6 +138,35 @@ def test_what_no_path_has_together_with_an_unknown_instruction_can_go() -> None:
     assert gone(*body) == [1, 2]
 
 
+AT_ANOTHER_BARRIER = (
+    SEE,
+    WAIT,
+    "s_cbranch_scc1 other",
+    INV,
+    "s_barrier",
+    "s_endpgm",
+    "other:",
+    "s_barrier",
+    LOAD,
+    WAIT,
+    USE,
+)
+"""One wave invalidates; another, on a path apart, reads after the barrier at which both meet."""
+
+
+def test_an_invalidate_for_a_wave_at_another_barrier_stays() -> None:
+    assert 3 not in gone(*AT_ANOTHER_BARRIER)
+    read_by_nobody = [each for each in AT_ANOTHER_BARRIER if each not in (LOAD, USE)]
+    assert 3 in gone(*read_by_nobody)
+
+
+@pytest.mark.parametrize(("loops", "goes"), [(False, True), (True, False)])
+def test_an_invalidate_before_the_last_barrier(loops: bool, goes: bool) -> None:
+    """A wave may still be at the barrier of a loop, before its read, where nothing counts its rounds."""
+    first = ("again:", "s_barrier", LOAD, WAIT, USE, "s_cbranch_scc1 again" if loops else "s_nop 0")
+    assert (8 in gone(*first, SEE, WAIT, INV, "s_barrier")) is goes
+
+
 def test_a_write_back_goes_after_the_stores_of_other_waves() -> None:
     """With one L2 nothing is dirty, but what others stored before a barrier may be on its way."""
     one = Mode("gfx942", L2PerAgent.ONE, tgsplit=False)

@@ -21,13 +21,13 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.code.meetings import Barriers
 from fencewright.lowering.ptx.chip import CHIPS, default_version
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.passes.print.ptx import PTXTarget
-from fencewright.passes.proxies import cluster_phases
 from fencewright.passes.proxies.insert_proxy_fences import (
     InsertProxyFencesPass,
     missing_synchronisation,
@@ -928,10 +928,10 @@ def test_a_fence_lost_between_threads_on_different_ways_is_missed(
 ) -> None:
     """Were each arrival for the waits on its own path alone."""
 
-    def own_way(first: Iterable[Operation], after: After) -> After:
-        return {op: after[op] for op in reached(first, after)}
+    def own_way(barriers: Barriers[Operation]) -> dict[Operation, frozenset[Operation]]:
+        return {op: frozenset({op}) for op in reached(barriers)}
 
-    monkeypatch.setattr(cluster_phases, "_in_step", own_way)
+    monkeypatch.setattr(Barriers, "in_step", own_way)
     assert added(*DIVERGING) == []
     arrive, wait = (ClusterBarrier(role, of) for role, of in CLUSTER_ROLES)
     push = (St("tile", 1), arrive, wait)
@@ -942,17 +942,16 @@ def test_a_fence_lost_between_threads_on_different_ways_is_missed(
     assert results_of(model, "fence") == {0, 1}
 
 
-After = Mapping[Operation, frozenset[Operation]]
 CLUSTER_ROLES = (BarrierRole.ARRIVE, _RELEASE), (BarrierRole.WAIT, _ACQUIRE)
 
 
-def reached(first: Iterable[Operation], after: After) -> set[Operation]:
-    found, left = set[Operation](), [*first]
+def reached(barriers: Barriers[Operation]) -> set[Operation]:
+    found, left = set[Operation](), [*barriers.first]
     while left:
         op = left.pop()
         if op not in found:
             found.add(op)
-            left += after[op]
+            left += barriers.after[op]
     return found
 
 

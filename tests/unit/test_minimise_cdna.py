@@ -825,8 +825,8 @@ def need_nothing(patch: pytest.MonkeyPatch) -> None:
     """Loads find nothing stale."""
     real = drop_invalidates.needed_at
 
-    def needed_at(meaning: Meaning, needs: Needs) -> int:
-        return real(meaning, needs) & ~meaning.reads if meaning.publishes else 0
+    def needed_at(step: CacheStep, needs: Needs) -> int:
+        return real(step, needs) & ~step.meaning.reads if step.meaning.publishes else 0
 
     for module in (drop_invalidates, sink_invalidates):
         patch.setattr(module, "needed_at", needed_at)
@@ -835,8 +835,8 @@ def need_nothing(patch: pytest.MonkeyPatch) -> None:
 def need_nothing_for_mates(patch: pytest.MonkeyPatch) -> None:
     """The others of the work-group invalidate for themselves."""
 
-    def of_observers(needs: Needs, meaning: Meaning) -> int:
-        return int(Caches.SYSTEM) if meaning.leaves_workgroup else 0
+    def of_observers(needs: Needs, step: CacheStep) -> int:
+        return int(Caches.SYSTEM) if step.meaning.leaves_workgroup else 0
 
     patch.setattr(Needs, "of_observers", of_observers)
 
@@ -844,8 +844,11 @@ def need_nothing_for_mates(patch: pytest.MonkeyPatch) -> None:
 def need_nothing_for_the_agent(patch: pytest.MonkeyPatch) -> None:
     """Other work-groups invalidate for themselves."""
 
-    def of_observers(needs: Needs, meaning: Meaning) -> int:
-        return needs.barrier if meaning.is_barrier else needs.flag
+    real = Needs.of_observers
+
+    def of_observers(needs: Needs, step: CacheStep) -> int:
+        meaning = step.meaning._replace(leaves_workgroup=False)
+        return real(needs, step._replace(meaning=meaning))
 
     patch.setattr(Needs, "of_observers", of_observers)
 
@@ -853,7 +856,7 @@ def need_nothing_for_the_agent(patch: pytest.MonkeyPatch) -> None:
 def sink_past_loads(patch: pytest.MonkeyPatch) -> None:
     """Invalidates leave their block whatever comes after them."""
 
-    def before(meaning: Meaning, must: int, needs: Needs) -> int:
+    def before(step: CacheStep, must: int, needs: Needs) -> int:
         return must
 
     def at_end(code: CacheCode, _: Needs) -> dict[Block, int]:

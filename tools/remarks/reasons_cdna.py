@@ -239,7 +239,7 @@ def _covering(gone: Set[Operation], caches: int) -> Judge[CacheStep]:
 
 def _looks(needs: drop_invalidates.Needs, caches: int) -> Judge[CacheStep]:
     def judge(each: CacheStep) -> Judgement:
-        if drop_invalidates.needed_at(each.meaning, needs) & caches:
+        if drop_invalidates.needed_at(each, needs) & caches:
             return Judgement.FOUND
         return Judgement.STOP if _covers(each, caches) else Judgement.ON
 

@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Caches
 from fencewright.lowering.code.dataflow import solve
-from fencewright.passes.analysis.caches import CacheCode, Meaning
+from fencewright.passes.analysis.caches import CacheCode, CacheStep
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 
@@ -37,51 +37,56 @@ AT_END = int(Caches.SYSTEM)
 class Needs:
     """The lattice of the analysis: the caches that must hold nothing stale, joined by union.
 
-    ``begin``, ``end``: where each block begins and ends. ``barrier``, ``flag``: what waves of the
-    work-group need after a barrier, and after a read of a flag. All are bits of ``Caches``.
+    ``met``: the barriers at which other waves may be while one is at a barrier. ``begin``,
+    ``end``: where each block begins and ends. ``barriers``, ``flag``: what waves of the work-group
+    need after each barrier, and after a read of a flag. All are bits of ``Caches``.
     """
 
+    met: Mapping[Operation, frozenset[Operation]]
     begin: Mapping[Block, int] = field(default_factory=dict[Block, int])
     end: Mapping[Block, int] = field(default_factory=dict[Block, int])
-    barrier: int = 0
+    barriers: dict[Operation, int] = field(default_factory=dict[Operation, int])
     flag: int = 0
 
-    def of_waves(self) -> tuple[int, int]:
+    def of_waves(self) -> tuple[int, ...]:
         """The needs of waves of the work-group, as they are now."""
-        return self.barrier, self.flag
+        return self.flag, *self.barriers.values()
 
-    def acquired(self, meaning: Meaning, needed: int) -> None:
+    def acquired(self, step: CacheStep, needed: int) -> None:
         """Note what is needed after an acquire."""
-        if meaning.is_barrier:
-            self.barrier |= needed
+        if step.meaning.is_barrier:
+            self.barriers[step.op] = self.barriers.get(step.op, 0) | needed
         else:
             self.flag |= needed
 
-    def of_observers(self, meaning: Meaning) -> int:
+    def of_observers(self, step: CacheStep) -> int:
         """What those need who learn of this wave's past by an operation."""
-        needed = self.barrier if meaning.is_barrier else self.flag
-        return needed | AT_END if meaning.leaves_workgroup else needed
+        needed = 0 if step.meaning.is_barrier else self.flag
+        for barrier in self.met[step.op] if step.meaning.is_barrier else ():
+            needed |= self.barriers.get(barrier, 0)
+        return needed | AT_END if step.meaning.leaves_workgroup else needed
 
 
-def needed_at(meaning: Meaning, needs: Needs) -> int:
+def needed_at(step: CacheStep, needs: Needs) -> int:
     """What an operation itself needs to be free of stale lines when it comes."""
-    return meaning.reads | needs.of_observers(meaning) if meaning.publishes else meaning.reads
+    reads = step.meaning.reads
+    return reads | needs.of_observers(step) if step.meaning.publishes else reads
 
 
-def before(meaning: Meaning, needed: int, needs: Needs) -> int:
+def before(step: CacheStep, needed: int, needs: Needs) -> int:
     """What is needed before an operation, if ``needed`` is needed after it."""
-    return needed & ~meaning.invalidates | needed_at(meaning, needs)
+    return needed & ~step.meaning.invalidates | needed_at(step, needs)
 
 
 def solve_needs(code: CacheCode) -> Needs:
     """The least fixpoint: needs only grow, of a finite lattice."""
-    needs, steps = Needs(), code.steps
+    needs, steps = Needs(code.barriers_in_step), code.steps
 
     def carry(block: Block, needed: int) -> int:
-        for _, meaning in reversed(steps[block]):
-            if meaning.acquires:
-                needs.acquired(meaning, needed)
-            needed = before(meaning, needed, needs)
+        for step in reversed(steps[block]):
+            if step.meaning.acquires:
+                needs.acquired(step, needed)
+            needed = before(step, needed, needs)
         return needed
 
     # From every block, also from those of a loop that is never left.
@@ -99,9 +104,10 @@ def useless_invalidates(code: CacheCode) -> list[Operation]:
     useless: list[Operation] = []
     for block in code.blocks:
         needed = needs.end[block]
-        for op, meaning in reversed(code.steps[block]):
-            if meaning.invalidates and not meaning.invalidates & needed:
-                useless.append(op)
+        for step in reversed(code.steps[block]):
+            invalidates = step.meaning.invalidates
+            if invalidates and not invalidates & needed:
+                useless.append(step.op)
                 continue
-            needed = before(meaning, needed, needs)
+            needed = before(step, needed, needs)
     return useless

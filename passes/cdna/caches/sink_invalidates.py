@@ -11,8 +11,8 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import (
     CacheCode,
+    CacheStep,
     CacheSteps,
-    Meaning,
     counted_on,
     is_release_wait,
 )
@@ -106,7 +106,7 @@ class Sinking:
                 leaving = [*leaving, Pending(cast(CacheOp, step.op), caches)]
                 self.gone.append(step.op)
                 continue
-            must = _before(step.meaning, must, self.needs)
+            must = _before(step, must, self.needs)
         return leaving
 
 
@@ -136,10 +136,10 @@ def _must_at_end(code: CacheCode, needs: Needs) -> Mapping[Block, int]:
 
 
 def _must_before(steps: CacheSteps, must: int, needs: Needs) -> int:
-    for _, meaning in reversed(steps):
-        must = _before(meaning, must, needs)
+    for step in reversed(steps):
+        must = _before(step, must, needs)
     return must
 
 
-def _before(meaning: Meaning, must: int, needs: Needs) -> int:
-    return must & ~meaning.invalidates | needed_at(meaning, needs)
+def _before(step: CacheStep, must: int, needs: Needs) -> int:
+    return must & ~step.meaning.invalidates | needed_at(step, needs)

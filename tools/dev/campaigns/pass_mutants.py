@@ -58,7 +58,7 @@ FILES = (
     "lowering/facts.py",
     "passes/proxies/insert_proxy_fences.py",
     "passes/proxies/edges.py",
-    "passes/proxies/first_operations.py",
+    "lowering/code/meetings.py",
     "passes/proxies/missing.py",
     "passes/proxies/cluster_phases.py",
 )

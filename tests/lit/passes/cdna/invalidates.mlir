@@ -91,6 +91,42 @@ func.func @for_nobody(%d : !llvm.ptr<1>, %f : !llvm.ptr<1>, %o : !llvm.ptr<1>) {
   func.return
 }
 
+// All waves are at the last barrier together: what is loaded after the first one is not older.
+// CHECK-LABEL: cdna.kernel @last_of_two_barriers
+// CHECK:      cdna.barrier s_barrier
+// CHECK-NOT:  buffer_inv
+// CHECK:      cdna.barrier s_barrier
+// CHECK-NEXT: cdna.end
+func.func @last_of_two_barriers(%d : !llvm.ptr<1>, %f : !llvm.ptr<1>, %o : !llvm.ptr<1>) {
+  scoped.barrier workgroup
+  %x = scoped.load weak %d : !llvm.ptr<1> -> i32
+  scoped.store weak %x, %o : i32, !llvm.ptr<1>
+  %v = scoped.load acquire agent %f : !llvm.ptr<1> -> i32
+  scoped.barrier workgroup
+  func.return
+}
+
+// A wave may be in another round of the loop, before the load, when this one is at the last barrier.
+// CHECK-LABEL: cdna.kernel @after_a_loop
+// CHECK:      ^bb2:
+// CHECK:      cdna.cache buffer_inv
+// CHECK:      cdna.barrier s_barrier
+// CHECK-NEXT: cdna.end
+func.func @after_a_loop(%d : !llvm.ptr<1>, %f : !llvm.ptr<1>, %o : !llvm.ptr<1>) {
+  %zero = arith.constant 0 : i32
+  cf.br ^round
+^round:
+  scoped.barrier workgroup
+  %x = scoped.load weak %d : !llvm.ptr<1> -> i32
+  scoped.store weak %x, %o : i32, !llvm.ptr<1>
+  %again = arith.cmpi eq, %x, %zero : i32
+  cf.cond_br %again, ^round, ^last
+^last:
+  %v = scoped.load acquire agent %f : !llvm.ptr<1> -> i32
+  scoped.barrier workgroup
+  func.return
+}
+
 // Nothing cacheable is loaded before the end; at system scope the next kernel may count on it.
 // CHECK-LABEL: cdna.kernel @at_the_end
 // CHECK-NOT:  buffer_inv {modifiers = ["sc1"]
