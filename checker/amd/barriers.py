@@ -35,30 +35,34 @@ class _At:
         )
 
 
-def needed_by_peers(code: Code) -> Mapping[int, int]:
-    """By the number of a barrier, the ``Caches`` that must hold nothing stale for waves at another one.
+def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
+    """For each barrier those at which other waves of the work-group may be meanwhile, itself included.
 
-    Waves of a work-group meet at their n-th barriers. What a wave reads after the barrier at which it
-    itself is, its own reads show; a wave at another barrier reads other things, and does not
-    invalidate for what this one has acquired.
+    Waves meet at their n-th barriers, on any pair of paths. All of them where barriers have numbers.
     """
-    blocks = code.flow.blocks
     barriers = {
         number: [each for _, each in steps if each is not None and each.kind is _O.BARRIER]
         for number, steps in enumerate(code.counted)
     }
     every = frozenset(each for found in barriers.values() for each in found)
-    if len(every) < 2:
-        return {each.number: 0 for each in every}
     if any(map(is_numbered, every)) or len(set(map(_number_of, every))) > 1:
-        met = dict.fromkeys(every, every)
-    else:
-        met = barriers_of(graph_of(blocks), 0, barriers).in_step()
-    after = dict.fromkeys((each.number for each in every), 0)
+        return dict.fromkeys(every, every)
+    met = barriers_of(graph_of(code.flow.blocks), 0, barriers).in_step()
+    return {each: met.get(each, frozenset({each})) for each in every}
+
+
+def needed_by_peers(code: Code) -> Mapping[int, int]:
+    """By the number of a barrier, the ``Caches`` that must hold nothing stale for waves at another one.
+
+    What a wave reads after the barrier at which it itself is, its own reads show; a wave at another
+    barrier reads other things, and does not invalidate for what this one has acquired.
+    """
+    met = met_by_peers(code)
+    after = dict.fromkeys((each.number for each in met), 0)
 
     def of_others(barrier: Operation) -> int:
         needed = 0
-        for other in met.get(barrier, ()):
+        for other in met[barrier]:
             needed |= after[other.number] if other is not barrier else 0
         return needed
 
@@ -72,10 +76,12 @@ def needed_by_peers(code: Code) -> Mapping[int, int]:
             needed = needed & ~int(operation.effect.invalidates) | int(operation.effect.reads)
         return needed
 
-    # Least fixpoint, backward: needs of waves at other barriers grow with those after them.
-    ends = dict.fromkeys(range(len(blocks)), 0)
-    solve(graph_of(blocks).backward, ends, carry, int.__or__, shared=lambda: tuple(after.values()))
-    return {each.number: of_others(each) for each in every}
+    if any(len(others) > 1 for others in met.values()):
+        # Least fixpoint, backward: needs of waves at other barriers grow with those after them.
+        graph = graph_of(code.flow.blocks)
+        ends = dict.fromkeys(graph.nodes, 0)
+        solve(graph.backward, ends, carry, int.__or__, shared=lambda: tuple(after.values()))
+    return {each.number: of_others(each) for each in met}
 
 
 _OF_ALL = frozenset({"-1", CLUSTER_BARRIER})

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind, wave_size_of
-from fencewright.checker.amd.barriers import needed_by_peers
+from fencewright.checker.amd.barriers import met_by_peers, needed_by_peers
 from fencewright.checker.amd.guarantees import (
     Place,
     Propagated,
@@ -133,7 +133,7 @@ class _Filter:
         always = code.of_kinds(_O.BARRIER, _O.OUTSIDE)
         for rank, scope in enumerate(self.scopes):
             reach = code.mode.reach(scope)
-            others = passed.at[reach] << code.others
+            others = _with_met(code, passed.at[reach]) << code.others
             if passed.by_flag[reach]:
                 others |= every_read
             if scope is Scope.SYSTEM:
@@ -214,6 +214,17 @@ def _is_candidate(step: Step, operation: Operation | None) -> bool:
         return step.effects.kind is Kind.WAIT
     effect = operation.effect
     return effect.writes_back is not None or bool(effect.invalidates)
+
+
+def _with_met(code: Code, barriers: int) -> int:
+    """Barriers, and those at which other waves may be meanwhile."""
+    if not barriers:
+        return 0
+    met = met_by_peers(code)
+    for barrier in code.those(barriers):
+        for other in met[barrier]:
+            barriers |= other.bit
+    return barriers
 
 
 def _at_agent(code: Code) -> int:

@@ -60,7 +60,7 @@ from fencewright.mlir_dialects.cdna import (
 )
 from fencewright.mlir_dialects.scoped import CmpxchgOp
 from fencewright.passes.analysis import caches as cdna_caches
-from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning, StoreThrough
+from fencewright.passes.analysis.caches import CacheCode, CacheStep, StoreThrough
 from fencewright.passes.analysis.control_flow import block_graph, reachable_blocks, successors
 from fencewright.passes.analysis.loops import frequencies, loops_of
 from fencewright.passes.cdna.caches import (
@@ -748,8 +748,10 @@ def ignore_narrower_synchronisation(patch: pytest.MonkeyPatch) -> None:
 def ignore_other_kernels(patch: pytest.MonkeyPatch) -> None:
     """A flag releases what this work-group knows, whoever raises it."""
 
-    def acquired(published: Published, meaning: Meaning) -> int:
-        return published.barrier if meaning.is_barrier else published.flag
+    real = Published.acquired
+
+    def acquired(published: Published, step: CacheStep) -> int:
+        return real(published, step) if step.meaning.is_barrier else published.flag
 
     patch.setattr(Published, "acquired", acquired)
 

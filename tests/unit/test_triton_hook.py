@@ -108,13 +108,9 @@ def test_fence_check_is_content(kernels: Any, name: str, chip: str, tmp_path: Pa
 
 
 LEFT: dict[str, dict[Rule, int]] = {
-    "split_k": {
-        Rule.SURPLUS_WRITE_BACK: 1,
-        Rule.SURPLUS_INVALIDATE: 1,
-        Rule.SURPLUS_WAIT: 2,
-    },
+    "split_k": {Rule.SURPLUS_WRITE_BACK: 1, Rule.SURPLUS_WAIT: 1},
     "stream_k": {},
-    "layer_norm_backward": {Rule.SURPLUS_INVALIDATE: 1, Rule.SURPLUS_WAIT: 2},
+    "layer_norm_backward": {Rule.SURPLUS_WAIT: 1},
     "look_back": {},
     "histogram": {},
     "softmax_in_one_grid": {Rule.SURPLUS_WAIT: 1},

@@ -100,9 +100,7 @@ def _dirties(published: drop_write_backs.Published, reach: Visibility) -> Judge[
         written = each.meaning.writes_back
         if written is not None:
             return Judgement.STOP if written >= reach else Judgement.ON
-        level = drop_write_backs.level(
-            drop_write_backs.after(each.meaning, clean, published), reach
-        )
+        level = drop_write_backs.level(drop_write_backs.after(each, clean, published), reach)
         return Judgement.FOUND if level == drop_write_backs.DIRTY else Judgement.ON
 
     return judge

@@ -1,7 +1,7 @@
 """The pass ``drop-write-backs``: no write-back where nothing can be dirty that it would have to write."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from xdsl.ir import Block, Operation
@@ -13,7 +13,6 @@ from fencewright.passes.analysis.caches import (
     CacheCode,
     CacheStep,
     CacheSteps,
-    Meaning,
     StoreThrough,
 )
 from fencewright.passes.analysis.control_flow import block_of
@@ -82,25 +81,34 @@ AT_ENTRY = stores_of(DONE, DIRTY)
 
 @dataclass(slots=True)
 class Published:
-    """What publications of a work-group release, through barriers and through flags."""
+    """What publications of a work-group release, at each barrier and through flags.
 
-    barrier: StoreStates = 0
+    ``met``: the barriers at which other waves may be while one is at a barrier.
+    """
+
+    met: Mapping[Operation, frozenset[Operation]]
+    barriers: dict[Operation, StoreStates] = field(default_factory=dict[Operation, int])
     flag: StoreStates = 0
 
-    def add(self, meaning: Meaning, state: StoreStates) -> None:
+    def add(self, step: CacheStep, state: StoreStates) -> None:
         """One more publication."""
-        if meaning.is_barrier:
-            self.barrier |= arrived(state)
+        if step.meaning.is_barrier:
+            self.barriers[step.op] = self.barriers.get(step.op, 0) | arrived(state)
         else:
             self.flag |= arrived(state)
 
-    def snapshot(self) -> tuple[StoreStates, StoreStates]:
-        """Both, as they are now."""
-        return self.barrier, self.flag
+    def snapshot(self) -> tuple[StoreStates, ...]:
+        """All of it, as it is now."""
+        return self.flag, *self.barriers.values()
 
-    def acquired(self, meaning: Meaning) -> StoreStates:
+    def acquired(self, step: CacheStep) -> StoreStates:
         """What an acquire may receive; by a flag at system scope anything, from other kernels."""
-        return self.barrier if meaning.is_barrier else self.flag | AT_ENTRY
+        if not step.meaning.is_barrier:
+            return self.flag | AT_ENTRY
+        state = 0
+        for barrier in self.met[step.op]:
+            state |= self.barriers.get(barrier, 0)
+        return state
 
 
 def arrived(state: StoreStates) -> StoreStates:
@@ -119,8 +127,8 @@ class Solution(NamedTuple):
         """The states before each of the ``steps`` of a block, and where it ends."""
         state = self.entry[block]
         found = [state]
-        for _, meaning in steps:
-            state = after(meaning, state, self.published)
+        for step in steps:
+            state = after(step, state, self.published)
             found.append(state)
         return found
 
@@ -131,13 +139,13 @@ def solve(code: CacheCode) -> Solution:
 
 
 def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
-    published = Published()
+    published = Published(code.barriers_in_step)
 
     def carry(block: Block, state: StoreStates) -> StoreStates:
-        for _, meaning in steps[block]:
-            if meaning.publishes:
-                published.add(meaning, state)
-            state = after(meaning, state, published)
+        for step in steps[block]:
+            if step.meaning.publishes:
+                published.add(step, state)
+            state = after(step, state, published)
         return state
 
     begin = dict.fromkeys(code.entries, AT_ENTRY)
@@ -174,14 +182,15 @@ def is_redundant(step: CacheStep, state: StoreStates) -> bool:
     return reach is not None and level(state, reach) != DIRTY
 
 
-def after(meaning: Meaning, state: StoreStates, published: Published) -> StoreStates:
+def after(step: CacheStep, state: StoreStates, published: Published) -> StoreStates:
     """The state after an operation."""
+    meaning = step.meaning
     if meaning.waits:
         state = _waited(meaning.waits, state)
     if meaning.writes_back is not None:
         return written_back(meaning.writes_back, state, published)
     if meaning.acquires:
-        state |= published.acquired(meaning) | meaning.counters << _READING
+        state |= published.acquired(step) | meaning.counters << _READING
     if meaning.stores is not None:
         state |= stored(meaning.stores)
     return state

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.code.dataflow import visit
 from fencewright.mlir_dialects.cdna import CacheOp
-from fencewright.passes.analysis.caches import CacheCode, CacheStep, Meaning
+from fencewright.passes.analysis.caches import CacheCode, CacheStep
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 from fencewright.passes.cdna.caches.drop_write_backs import (
     AT_ENTRY,
@@ -180,7 +180,7 @@ class Hoisting:
             return None
         if is_own:
             return cast(CacheOp, step.op)
-        return None if dirties(step.meaning, state, self.published, self.reach) else comes
+        return None if dirties(step, state, self.published, self.reach) else comes
 
     def _is_good(self, state: StoreStates) -> bool:
         """Whether nothing is in flight that a write-back here would not cover."""
@@ -200,6 +200,6 @@ class Hoisting:
                 yield WriteBackPoint(comes, block, None)
 
 
-def dirties(meaning: Meaning, state: StoreStates, published: Published, reach: Visibility) -> bool:
+def dirties(step: CacheStep, state: StoreStates, published: Published, reach: Visibility) -> bool:
     """Whether after an operation something may be dirty that was not before it."""
-    return level(after(meaning, issued(reach, state), published), reach) == DIRTY
+    return level(after(step, issued(reach, state), published), reach) == DIRTY

@@ -58,7 +58,6 @@ FILES = (
     "lowering/facts.py",
     "passes/proxies/insert_proxy_fences.py",
     "passes/proxies/edges.py",
-    "lowering/code/meetings.py",
     "passes/proxies/missing.py",
     "passes/proxies/cluster_phases.py",
 )

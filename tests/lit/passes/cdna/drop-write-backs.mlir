@@ -38,6 +38,24 @@ cdna.kernel @system attributes {chip = "gfx942", arguments = [], group_segment_s
   cdna.end s_endpgm
 }
 
+// All waves are at the second barrier together, and have written back what was dirty at the first.
+// CHECK-LABEL: cdna.kernel @second_barrier
+// CHECK:      cdna.barrier s_barrier
+// CHECK-NEXT: cdna.cache buffer_wbl2
+// CHECK-NEXT: cdna.s_waitcnt
+// CHECK-NEXT: cdna.barrier s_barrier
+// CHECK-NEXT: cdna.end
+cdna.kernel @second_barrier attributes {chip = "gfx942", arguments = [], group_segment_size = 0 : i64, private_segment_size = 0 : i64, workgroup_ids = 1 : i64, workitem_ids = 1 : i64, max_workgroup_size = 1024 : i64} {
+^bb0(%a : !cdna.vgpr<2, 0>, %w : !cdna.vgpr<1, 2>):
+  cdna.store global_store_dword %a, %w : (!cdna.vgpr<2, 0>, !cdna.vgpr<1, 2>) -> ()
+  cdna.barrier s_barrier {phase = #cdna<phase access>}
+  cdna.cache buffer_wbl2 {modifiers = ["sc1"], phase = #cdna<phase release>}
+  cdna.s_waitcnt vmcnt(0) {phase = #cdna<phase release>}
+  cdna.barrier s_barrier {phase = #cdna<phase access>}
+  cdna.cache buffer_wbl2 {modifiers = ["sc1"], phase = #cdna<phase release>}
+  cdna.end s_endpgm
+}
+
 // What the other waves of the work-group hand on by the barrier is dirty.
 // CHECK-LABEL: cdna.kernel @barrier
 // CHECK:      cdna.barrier s_barrier
