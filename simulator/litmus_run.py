@@ -197,13 +197,13 @@ class CdnaTest(LanguageTest):
         return self.configuration.name
 
     def run(self, limits: Limits) -> Run:
-        from fencewright.simulator.cdna.engine import CdnaEngine
         from fencewright.simulator.cdna.machine import CdnaMachine
+        from fencewright.simulator.cdna.symmetry import SymmetricEngine
         from fencewright.simulator.core.exploration import explore, random_walks
 
         program, configuration = self.test.program, self.configuration
         if limits.walks is None:
-            found = explore(CdnaEngine(program, configuration), limits.states, limits.meter)
+            found = explore(SymmetricEngine(program, configuration), limits.states, limits.meter)
         else:
             machine = CdnaMachine(program, configuration)
             found = random_walks(machine, limits.walks, seed=limits.seed)

@@ -30,7 +30,6 @@ from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 from fencewright.lowering.vocabulary import Operation as FastStrEnum
 from fencewright.simulator.cdna import instructions as machine
-from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
 from fencewright.simulator.cdna.rows import (
     DEFAULT_READINGS,
@@ -39,6 +38,7 @@ from fencewright.simulator.cdna.rows import (
     CdnaConfiguration,
     Interpretation,
 )
+from fencewright.simulator.cdna.symmetry import SymmetricEngine
 from fencewright.simulator.core.condition import Condition, parse_condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import (
@@ -183,7 +183,7 @@ class Counterexample:
 
     def shows(self) -> bool:
         """Whether the machine reaches the outcome."""
-        found = explore(CdnaEngine(self.program(), self.configuration), _MOST_STATES)
+        found = explore(SymmetricEngine(self.program(), self.configuration), _MOST_STATES)
         return not self.condition.verdict(found.outcomes)
 
     @property

@@ -48,7 +48,6 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.progress import stuck
 from fencewright.simulator.cdna.rows import (
@@ -60,6 +59,7 @@ from fencewright.simulator.cdna.rows import (
     CdnaConfiguration,
     has_readings,
 )
+from fencewright.simulator.cdna.symmetry import SymmetricEngine
 from fencewright.simulator.cdna.trace import find_execution
 from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
 from fencewright.simulator.certify.assemble_cdna import cdna_program
@@ -169,7 +169,7 @@ def machines_of(mode: Target) -> tuple["Machine", ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _explored(program: CdnaProgram, configuration: CdnaConfiguration) -> Outcomes:
-    found = explore(CdnaEngine(program, configuration), STATE_LIMIT)
+    found = explore(SymmetricEngine(program, configuration), STATE_LIMIT)
     if found.errors or not found.complete:
         raise CertificateError("; ".join(sorted(found.errors)) or found.note)
     return found.outcomes
