@@ -12,7 +12,7 @@ from operator import eq, ge, gt, le, lt, ne
 from types import MappingProxyType
 
 from fencewright.lowering.cdna.code.flow import Block, Flow, Step
-from fencewright.lowering.cdna.code.text import Operand
+from fencewright.lowering.cdna.code.operands.operands import operand_text
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.graph import graph_of
 
@@ -131,7 +131,7 @@ def _test_of(block: Block) -> _Test | None:
 
 def _comparison(steps: Sequence[Step]) -> Step | None:
     last = next((each for each in reversed(steps) if "scc" in each.effects.defines), None)
-    return last if last and last.instruction.mnemonic.startswith("s_cmp") else None
+    return last if last and last.effects.comparison is not None else None
 
 
 def _is_last_change(block: Block, test: _Test) -> bool:
@@ -143,19 +143,16 @@ def _is_last_change(block: Block, test: _Test) -> bool:
 
 
 def _read(step: Step) -> _Test:
-    instruction = step.instruction
-    _, relation, width = instruction.mnemonic.rsplit("_", 2)
+    comparison, operands = step.effects.comparison, step.instruction.operands
+    assert comparison is not None
+    relation, type_ = comparison.relation, comparison.type
     registers = frozenset(step.effects.uses)
-    text = f"{relation} {width} {' '.join(map(_text, instruction.operands))}"
-    number = instruction.operands[-1]
-    is_unsigned = width == "u32" or (width == "i32" and relation in ("eq", "lg"))
+    text = f"{relation} {type_} {' '.join(map(operand_text, operands))}"
+    number = operands[-1]
+    is_unsigned = type_ == "u32" or (type_ == "i32" and relation in ("eq", "lg"))
     if not (is_unsigned and len(registers) == 1 and isinstance(number, int)):
         return _Test(text, registers)
     return _Test(text, registers, relation, number & _HIGHEST)
-
-
-def _text(operand: Operand) -> str:
-    return str(operand) if isinstance(operand, (int, str)) else "+".join(operand.names)
 
 
 def _outcome(test: _Test, facts: _Facts) -> bool | None:

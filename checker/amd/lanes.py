@@ -16,6 +16,7 @@ from fencewright.checker.amd.machine_rows import Copy, Logic, SaveExec
 from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.text import Operand, Registers
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
@@ -162,12 +163,13 @@ class Lanes:
         mnemonic, operands = step.instruction.mnemonic, step.instruction.operands
         first = operands[0] if operands else ""
         active = self._held(self._exec)
-        if mnemonic.startswith("v_cmp"):
+        effects = step.effects
+        if effects.comparison is not None and effects.unit is Unit.VALU:
             # Lanes that are not active get 0.
-            made = self.diagrams.both(self.diagrams.atom(), active)
-            if mnemonic.startswith("v_cmpx"):
-                return {self._exec: made}
-            return {first.names: made} if isinstance(first, Registers) else {}
+            compared = self.diagrams.both(self.diagrams.atom(), active)
+            if not set(self._exec).isdisjoint(effects.defines):
+                return {self._exec: compared}
+            return {first.names: compared} if isinstance(first, Registers) else {}
         row = rows_for(self.chip.name).get(mnemonic)
         if row is None or row.lanes or not isinstance(first, Registers):
             return {}

@@ -5,7 +5,6 @@ of the agent or the system, a wait that nothing but synchronisation needs. Witho
 warning says that what is there cannot have been meant, a note that it may have been.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -23,7 +22,7 @@ from fencewright.checker.amd.state import State, wait_for_stores, walk
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.vocabulary import Scope
+from fencewright.lowering.vocabulary import FLOAT_KINDS, Scope
 
 _O = OperationKind
 
@@ -106,7 +105,8 @@ class _Patterns:
             return False
         if not operation.scope.includes(Scope.AGENT):
             return False
-        if _SUMS.search(operation.text) and operation.step and not operation.step.effects.defines:
+        effects = operation.step.effects if operation.step else None
+        if effects is not None and effects.rmw in FLOAT_KINDS and not effects.defines:
             return False
         by_bits = self.code.mode.chip.scope_bits or operation.kind is _O.ATOMIC
         return by_bits or self._syncs
@@ -346,9 +346,6 @@ class _Patterns:
         known = self.found.get(key)
         if known is None or _order(made) < _order(known):
             self.found[key] = made
-
-
-_SUMS = re.compile(r"_atomic_(pk_)?((add|min|max)(_num)?_b?f\d+|f(min|max))")
 
 
 _UNSEEN = frozenset({_O.OUTSIDE, _O.RETURN})

@@ -11,7 +11,6 @@ What is provided is kept, but addresses that are computed are not, so that a lif
 comparing and lowering, and not for running.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -41,9 +40,11 @@ from fencewright.checker.lifting.writer import (
     reaching_definitions,
 )
 from fencewright.checker.lifting.writer import Operation as Written
+from fencewright.lowering.cdna.access_names import Path, access_name
 from fencewright.lowering.cdna.caches import AccessKind, Caches, Visibility, access_effect
 from fencewright.lowering.cdna.code.flow import Block as MachineBlock
 from fencewright.lowering.cdna.code.flow import Step
+from fencewright.lowering.cdna.code.operands.operands import address_operands
 from fencewright.lowering.cdna.code.text import Operand, Registers
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
@@ -61,56 +62,27 @@ class _Form:
     kind: RmwKind | None = None
 
 
-_INTEGERS: Mapping[str, str] = MappingProxyType(
-    {
-        "byte": "i8", "ubyte": "i8", "sbyte": "i8", "u8": "i8", "i8": "i8", "b8": "i8",
-        "short": "i16", "ushort": "i16", "sshort": "i16", "u16": "i16", "i16": "i16", "b16": "i16",
-        "dword": "i32", "b32": "i32", "u32": "i32", "i32": "i32",
-        "dwordx2": "i64", "b64": "i64", "u64": "i64", "i64": "i64", "x2": "i64",
-        "dwordx3": "vector<3xi32>", "b96": "vector<3xi32>",
-        "dwordx4": "vector<4xi32>", "b128": "vector<4xi32>",
-        "f32": "f32", "f64": "f64",
-    }
-)  # fmt: skip
-"""Types by how a mnemonic ends."""
-
-_KINDS: Mapping[str, RmwKind] = MappingProxyType(
-    {
-        "swap": RmwKind.XCHG, "wrxchg": RmwKind.XCHG, "storexchg": RmwKind.XCHG,
-        "add": RmwKind.ADD, "sub": RmwKind.SUB,
-        "and": RmwKind.AND, "or": RmwKind.OR, "xor": RmwKind.XOR, "inc": RmwKind.UINC_WRAP,
-        "dec": RmwKind.UDEC_WRAP, "smin": RmwKind.MIN, "smax": RmwKind.MAX, "umin": RmwKind.UMIN,
-        "umax": RmwKind.UMAX, "add_f32": RmwKind.FADD, "add_f64": RmwKind.FADD,
-        "min_f64": RmwKind.FMIN, "max_f64": RmwKind.FMAX, "min_i32": RmwKind.MIN,
-        "max_i32": RmwKind.MAX, "min_u32": RmwKind.UMIN, "max_u32": RmwKind.UMAX,
-        "min_i64": RmwKind.MIN, "max_i64": RmwKind.MAX, "min_u64": RmwKind.UMIN,
-        "max_u64": RmwKind.UMAX,
-    }
-)  # fmt: skip
-"""Read-modify-writes by the name in a mnemonic, or by the name with its type where that decides."""
-
-_LOAD_OR_STORE = re.compile(r"(?:global|flat|buffer|ds|s|s_buffer)_(?:load|store|read|write)_(\w+)")
-_ATOMIC = re.compile(r"(?:global|flat|buffer)_atomic_(\w+?)(?:_(x2|[buif]\d+))?")
-_LDS_ATOMIC = re.compile(r"ds_(\w+?)(?:_rtn)?_([buif]\d+)")
-_COMPARES = ("cmpswap", "cmpst", "cmpstore")
+_PATHS = frozenset({Path.GLOBAL, Path.FLAT, Path.BUFFER, Path.LDS, Path.SCALAR})
+"""The paths of accesses that ``scoped`` has."""
+_WIDEST, _WORD = 128, 32
 
 
 def _form(operation: Operation) -> _Form:
     """How ``scoped`` writes an access; raises ``UnliftableError``."""
     assert operation.step is not None
-    mnemonic = operation.step.instruction.mnemonic
-    if operation.kind is not _O.ATOMIC:
-        found = _LOAD_OR_STORE.fullmatch(mnemonic)
-        name = _INTEGERS.get(found[1]) if found else None
-        if name is not None:
-            return _Form(name)
-    elif found := _LDS_ATOMIC.fullmatch(mnemonic) or _ATOMIC.fullmatch(mnemonic):
-        name, width = found[1], found[2] or ""
-        kind = _KINDS.get(f"{name}_{width}") or _KINDS.get(name)
-        kind_type = _INTEGERS.get(width or (name.rpartition("_")[2] if "_f" in name else "b32"))
-        if kind_type is not None and (kind is not None or name in _COMPARES):
-            return _Form(kind_type, kind)
-    raise UnliftableError(operation.line, f"'scoped' has no operation for {operation.text}")
+    name = access_name(operation.step.instruction.mnemonic)
+    is_atomic = operation.kind is _O.ATOMIC
+    if (
+        name is None
+        or name.path not in _PATHS
+        or (name.is_half or name.is_packed or name.is_pair or name.bits > _WIDEST)
+        or is_atomic is not (name.compares or name.rmw is not None)
+    ):
+        raise UnliftableError(operation.line, f"'scoped' has no operation for {operation.text}")
+    if name.is_float:
+        return _Form(f"f{name.bits}", name.rmw)
+    is_vector = name.bits > 2 * _WORD
+    return _Form(f"vector<{name.bits // _WORD}xi32>" if is_vector else f"i{name.bits}", name.rmw)
 
 
 def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
@@ -417,16 +389,10 @@ def _registers(step: Step) -> list[str]:
     return [name for operand in operands for name in operand.names]
 
 
-def _address(step: Step) -> list[Operand]:
-    """The operands that make an address, by the format of the instruction."""
-    operands = list(step.instruction.operands)
-    mnemonic = step.instruction.mnemonic
-    if mnemonic.startswith(("buffer_", "s_")):
-        return operands[1:]
+def _address(step: Step) -> tuple[Operand, ...]:
+    """The operands that make an address."""
     results = 1 if step.effects.defines else 0
-    if mnemonic.startswith("global_"):
-        return [operands[results], operands[-1]]
-    return [operands[results]]
+    return address_operands(step.instruction, step.effects.space, results)
 
 
 _Paths = tuple[int, ...]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 
 from fencewright.lowering.cdna import instructions_gfx1250
+from fencewright.lowering.cdna.access_names import FLOAT_VERBS, INTEGER_VERBS, SIGNED_VERBS
 from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Counter, InstructionSet
 from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
 from fencewright.lowering.table import Table
@@ -49,34 +50,10 @@ _STORE_SUFFIX = _LOAD_SUFFIX | {8: "byte", 16: "short"}
 _DS_LOAD_SUFFIX = {8: "u8", 16: "u16", 32: "b32", 64: "b64", 96: "b96", 128: "b128"}
 _DS_STORE_SUFFIX = _DS_LOAD_SUFFIX | {8: "b8", 16: "b16"}
 
-_ATOMIC_SUFFIX = {
-    RmwKind.XCHG: "swap",
-    RmwKind.ADD: "add",
-    RmwKind.SUB: "sub",
-    RmwKind.AND: "and",
-    RmwKind.OR: "or",
-    RmwKind.XOR: "xor",
-    RmwKind.MAX: "smax",
-    RmwKind.MIN: "smin",
-    RmwKind.UMAX: "umax",
-    RmwKind.UMIN: "umin",
-    RmwKind.UINC_WRAP: "inc",
-    RmwKind.UDEC_WRAP: "dec",
+_ATOMIC_SUFFIX = {RmwKind.XCHG: "swap"} | {
+    kind: {"i": "s", "u": "u"}[letter] + verb if verb in SIGNED_VERBS else verb
+    for kind, (verb, letter) in INTEGER_VERBS.items()
 }
-_DS_ATOMIC_SUFFIX = {
-    RmwKind.ADD: ("add", "u"),
-    RmwKind.SUB: ("sub", "u"),
-    RmwKind.AND: ("and", "b"),
-    RmwKind.OR: ("or", "b"),
-    RmwKind.XOR: ("xor", "b"),
-    RmwKind.MAX: ("max", "i"),
-    RmwKind.MIN: ("min", "i"),
-    RmwKind.UMAX: ("max", "u"),
-    RmwKind.UMIN: ("min", "u"),
-    RmwKind.UINC_WRAP: ("inc", "u"),
-    RmwKind.UDEC_WRAP: ("dec", "u"),
-}
-_FLOAT_SUFFIX = {RmwKind.FADD: "add", RmwKind.FMIN: "min", RmwKind.FMAX: "max"}
 
 # (prefix, text after the operands, counters, address space) of the two vector-memory formats.
 _VECTOR_FORMATS = (
@@ -137,7 +114,7 @@ def _vector_accesses() -> Iterator[_Entry]:
         prefix = "global" if space is AddressSpace.GLOBAL else "flat"
         yield from _vector_atomic(
             Operation.ATOMIC_RMW, space, width, kind,
-            f"{prefix}_atomic_{_FLOAT_SUFFIX[kind]}_f{width}", chips, returning,
+            f"{prefix}_atomic_{FLOAT_VERBS[kind]}_f{width}", chips, returning,
         )  # fmt: skip
 
 
@@ -190,14 +167,14 @@ def _lds_accesses() -> Iterator[_Entry]:
             yield from _lds_atomic(
                 Operation.CMPXCHG, width, None, "cmpst", "b", returns, _ALL, "{compare}, {data}"
             )
-            for kind, (name, type_letter) in _DS_ATOMIC_SUFFIX.items():
+            for kind, (name, type_letter) in INTEGER_VERBS.items():
                 yield from _lds_atomic(
                     Operation.ATOMIC_RMW, width, kind, name, type_letter, returns, _ALL
                 )
     for (kind, width), chips in _DS_FLOAT_ATOMICS.items():
         for returns in (False, True):
             yield from _lds_atomic(
-                Operation.ATOMIC_RMW, width, kind, _FLOAT_SUFFIX[kind], "f", returns, chips
+                Operation.ATOMIC_RMW, width, kind, FLOAT_VERBS[kind], "f", returns, chips
             )
 
 
@@ -240,12 +217,13 @@ def _private_accesses() -> Iterator[_Entry]:
         ):
             for width, suffix in suffixes.items():
                 access = operation, AddressSpace.PRIVATE, width, None, operation is Operation.LOAD
-                mnemonic = f"{prefix}_{operation}_{suffix}"
+                is_wide = bool(resource) and width > _WIDEST_ELEMENT
+                mnemonic = f"{'private' if is_wide else prefix}_{operation}_{suffix}"
                 operands = _private_operands(operation, bool(resource)) + tail
                 row = InstructionRow(
                     mnemonic, operands, kind, _VM, chips, source, AddressSpace.PRIVATE
                 )
-                if resource and width > _WIDEST_ELEMENT:
+                if is_wide:
                     row = _by_elements(row, f"{prefix}_{operation}_dword", width // _WIDEST_ELEMENT)
                 yield access, row
 
@@ -270,7 +248,6 @@ def _by_elements(wide: InstructionRow, mnemonic: str, count: int) -> Instruction
         lines.append(f"{mnemonic} {operands}{offset}")
     return replace(
         wide,
-        mnemonic=wide.mnemonic.replace("buffer_", "private_"),
         operands="",
         expansion=tuple(lines),
         early_clobber=wide.kind is Kind.LOAD,
@@ -577,7 +554,7 @@ _READ_AS: Mapping[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {
 what else.
 """
 
-_FLOATS = frozenset(_FLOAT_SUFFIX)
+_FLOATS = frozenset(FLOAT_VERBS)
 _SHARED_SPACES = (AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.LOCAL)
 
 

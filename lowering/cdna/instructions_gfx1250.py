@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from fencewright.lowering.cdna.access_names import INTEGER_VERBS
 from fencewright.lowering.cdna.chips import CHIPS, Counter, InstructionSet
 from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType
@@ -24,17 +25,7 @@ _MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 _LOADS = {8: "u8", 16: "u16", 32: "b32", 64: "b64", 96: "b96", 128: "b128"}
 _STORES = _LOADS | {8: "b8", 16: "b16"}
 _KINDS = {
-    RmwKind.ADD: ("add", "u"),
-    RmwKind.SUB: ("sub", "u"),
-    RmwKind.AND: ("and", "b"),
-    RmwKind.OR: ("or", "b"),
-    RmwKind.XOR: ("xor", "b"),
-    RmwKind.MAX: ("max", "i"),
-    RmwKind.MIN: ("min", "i"),
-    RmwKind.UMAX: ("max", "u"),
-    RmwKind.UMIN: ("min", "u"),
-    RmwKind.UINC_WRAP: ("inc", "u"),
-    RmwKind.UDEC_WRAP: ("dec", "u"),
+    **INTEGER_VERBS,
     RmwKind.FADD: ("add", "f"),
     RmwKind.FMIN: ("min_num", "f"),
     RmwKind.FMAX: ("max_num", "f"),

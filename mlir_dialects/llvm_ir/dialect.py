@@ -273,7 +273,12 @@ class _TemplateOperation(QuickOperation):
         """Whether the instruction can touch memory: not arithmetic, phis, branches, debug records."""
         if NO_ACCESS in self.attributes:
             return False
-        return not (self.opcode in _NO_ACCESS_OPCODES or self.opcode.startswith("#dbg"))
+        return not (self.opcode in _NO_ACCESS_OPCODES or self.is_debug_record)
+
+    @property
+    def is_debug_record(self) -> bool:
+        """Whether it is a record of debug information, and no instruction."""
+        return self.opcode.startswith("#")
 
     def verify_(self) -> None:
         template = self.template

@@ -75,8 +75,8 @@ def first_in(block: Block) -> Operation:
 
 def _comes_first(op: Operation) -> bool:
     if op.name == "llvm_ir.inst":
-        opcode = cast("InstOp", op).opcode
-        return opcode == "phi" or opcode.startswith("#dbg")
+        instruction = cast("InstOp", op)
+        return instruction.opcode == "phi" or instruction.is_debug_record
     return op.name == "llvm_ir.label"
 
 

@@ -287,7 +287,7 @@ def _place_of(flag: Operation, wait: WaitOp, code: _OperationPlaces) -> _AwaitPo
 
 
 def _is_debug_record(op: Operation) -> bool:
-    return isinstance(op, llvm_ir.InstOp) and op.opcode.startswith("#")
+    return isinstance(op, llvm_ir.InstOp) and op.is_debug_record
 
 
 _CARRIED = frozenset({i16, i32, i64, f16, bf16, f32, f64})

@@ -4,7 +4,6 @@ Counters have the profilers' names where one has them. Every number has an evide
 rule by which one access is counted, and *inferred* where it depends on what a cache holds.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +15,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fencewright.lowering.cdna.instructions import memory_instruction
 from fencewright.lowering.cdna.performance.accesses import (
     LDS_INSTRUCTIONS,
     hierarchy_of,
     lds_phases,
 )
 from fencewright.lowering.evidence import Evidence, Figure
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.performance.accesses import (
     SECTOR,
     SHARED_BANKS,
@@ -29,6 +30,7 @@ from fencewright.lowering.ptx.performance.accesses import (
     FenceCost,
 )
 from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.execution.lanes import Numbers, distinct, firsts
 from fencewright.simulator.execution.private import BASE, interleaved
 from fencewright.simulator.execution.program import (
@@ -507,7 +509,7 @@ class TrafficObserver:
 
     def _known_of_private(self, instruction: MemoryInstruction) -> Evidence:
         """How well it is known what an NVIDIA chip counts: accesses by words were counted on sm_90."""
-        by_words = re.search(r"\.[bsuf]32$", instruction.text)
+        by_words = read_opcode(instruction.text).width == 8 * WORD
         is_counted = by_words and self.machine.target == "sm_90"
         return Evidence.MEASURED if is_counted else Evidence.INFERRED
 
@@ -861,10 +863,10 @@ def _model(instruction: CountedInstruction, target: str) -> Model | None:
 @cache
 def _model_of_word(instruction: MemoryInstruction, target: str) -> Model | None:
     """Of a vector access to private memory that to a word of global memory; None if there is none."""
-    mnemonic, _, _ = instruction.text.partition(" ")
-    as_global = re.sub("^(scratch|buffer)_", "global_", mnemonic)
+    bits = 8 * min(instruction.width, WORD)
+    row = memory_instruction(target, Operation(instruction.kind), AddressSpace.GLOBAL, bits)
     try:
-        return model_of(re.sub("dwordx[234]$", "dword", as_global), target)
+        return None if row is None else model_of(row.mnemonic, target)
     except UnsupportedError:
         return None
 

@@ -63,6 +63,7 @@ BACK, INV, WAIT = "buffer_wbl2 sc1", "buffer_inv sc1", "s_waitcnt vmcnt(0)"
         (("global_atomic_cmpswap v2, v1, v[0:1], s[0:1] sc0",),
             ["%v4, %ok4 = cmpxchg relaxed relaxed agent %p0, %c4, %x4"]),
         (("ds_max_rtn_u32 v0, v1, v2",), ["%v4 = atomic_rmw umax relaxed workgroup %p0, %x4"]),
+        (("ds_min_rtn_f32 v0, v1, v2",), ["%v4 = atomic_rmw fmin relaxed workgroup %p0, %x4"]),
     ],
 )  # fmt: skip
 def test_how_it_is_written(body: tuple[str, ...], expected: list[str]) -> None:

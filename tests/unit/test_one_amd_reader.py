@@ -1,8 +1,6 @@
 """The operands of AMD instructions are read once, in every form, and effects come from them."""
 
-import ast
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,80 +10,6 @@ from fencewright.lowering.cdna.code.operands.operands import effects_of, family_
 from fencewright.lowering.cdna.code.text import read_instruction
 from fencewright.lowering.code import effects as shared
 from fencewright.lowering.code.effects import Kind
-
-ROOT = Path(__file__).parents[2]
-ROOMS = ("lowering", "mlir_dialects", "passes", "checker", "simulator", "tools")
-READERS = ("lowering/cdna/code/", "lowering/ptx/", "simulator/ptx/", "checker/nvidia/")
-"""The readers of AMD code, and what reads PTX (``test_one_decoder`` guards its names)."""
-
-REMAINING = {
-    "checker/amd/feasible.py": "the relation and the width of a scalar comparison: no row has them",
-    "checker/amd/patterns.py": "sums of floating-point numbers: no row has the operation of an atomic",
-    "checker/lifting/amd.py": "the type and the operation of an access: no row has them",
-    "passes/litmus/ptx.py": "names of PTX",
-    "passes/traffic/ptx.py": "names of PTX",
-    "simulator/performance/accesses/access.py": "the path of an access by the prefix of its name",
-    "simulator/performance/traffic.py": "scratch and buffers cost what global memory does",
-    "tools/dev/campaigns/deletions.py": "the counters of a wait by its name",
-}
-
-_SPLITS = {"split", "rsplit", "partition", "rpartition"}
-_MATCHES = {"fullmatch", "match", "search", "findall", "finditer", "sub"}
-_TEXTS = {"instruction", "operation", "step", "read"}
-
-
-def _is_code(node: ast.AST) -> bool:
-    """True of an expression with a mnemonic, or with the text of an instruction or operation."""
-    for each in ast.walk(node):
-        name = each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "")
-        if name in ("mnemonic", "mnemonics"):
-            return True
-        if isinstance(each, ast.Attribute) and name == "text":
-            of = each.value
-            if getattr(of, "attr", getattr(of, "id", "")) in _TEXTS:
-                return True
-    return False
-
-
-def takes_apart(source: str) -> bool:
-    """True of source that splits or matches a mnemonic or the text of an instruction."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        is_split = node.func.attr in _SPLITS and _is_code(node.func.value)
-        if is_split or (node.func.attr in _MATCHES and any(map(_is_code, node.args))):
-            return True
-    return False
-
-
-def test_only_the_reader_takes_instructions_apart() -> None:
-    found = {
-        name
-        for room in ROOMS
-        for path in (ROOT / room).rglob("*.py")
-        if not (name := str(path.relative_to(ROOT))).startswith(READERS)
-        and takes_apart(path.read_text())
-    }
-    assert found == set(REMAINING)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        'operation.text.partition(" ")[0]',
-        "read.step.instruction.text.split()",
-        'instruction.mnemonic.rsplit("_", 2)',
-        "_ATOMIC.fullmatch(mnemonic)",
-        're.sub("_e32", "", step.instruction.mnemonic)',
-    ],
-)
-def test_what_takes_instructions_apart_is_found(source: str) -> None:
-    assert takes_apart(source)
-
-
-def test_what_reads_other_text_is_not_found() -> None:
-    assert not takes_apart("_SYMBOL.fullmatch(operand)")
-    assert not takes_apart("mnemonic in instruction.modifiers")
 
 
 @pytest.mark.parametrize(

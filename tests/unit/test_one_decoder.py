@@ -1,7 +1,6 @@
-"""PTX mnemonics are decoded in one place: nobody else takes the name of an instruction apart."""
+"""Mnemonics are decoded in one place: nobody else takes the name of an instruction apart."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,42 +13,84 @@ from fencewright.mlir_dialects import ptx
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("lowering", "mlir_dialects", "passes", "simulator", "checker", "tools")
-DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/")
-_NAMES = {"opcode", "mnemonic", "mnemonics"}
-_SPLITS = {"split", "partition", "rpartition", "rsplit"}
+DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_names.py")
 
 REMAINING = {
+    "checker/execute/counterexample.py": "scalar instructions by the prefix of their names",
+    "checker/execute/nvidia.py": "the parts of PTX operations",
+    "checker/lifting/nvidia.py": "the parts of PTX operations",
+    "checker/nvidia/findings.py": "writes PTX operations with dots",
+    "checker/nvidia/stale_proxy_reads.py": "the parts of PTX operations",
+    "checker/nvidia/surplus.py": "the parts of PTX operations",
     "lowering/ptx/performance/costs.py": "its rows are prefixes of names",
     "lowering/ptx/select.py": "looks at the words of what it has written itself",
     "lowering/ptx/text.py": "words_of, for those named here",
+    "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
+    "mlir_dialects/llvm_ir/inline_ptx.py": "the parts of PTX operations",
+    "mlir_dialects/ptx.py": "tells declarations from instructions",
+    "passes/litmus/cdna.py": "the width of a copy to LDS by the end of its name",
+    "passes/litmus/ptx.py": "the operations of a sequence by their prefixes",
     "passes/traffic/ptx.py": "reads names by words",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
+    "simulator/gpu/kernels.py": "the kind of a prefetch",
+    "tools/dev/campaigns/patterns.py": "writes PTX with other names",
     "tools/remarks/remarks.py": "tells accesses of inline text from others",
 }
+"""The files outside the decoders that still look into names, and why."""
+
+_NAMES = frozenset({"opcode", "mnemonic", "mnemonics"})
+_TEXTS = frozenset({"instruction", "operation", "step", "read", "statement"})
+_LOOKS = frozenset(
+    {"split", "rsplit", "partition", "rpartition", "startswith", "endswith", "removeprefix",
+     "removesuffix", "replace", "find", "index", "count"}
+)  # fmt: skip
+_MATCHES = frozenset({"fullmatch", "match", "search", "findall", "finditer", "sub", "split"})
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name):
-            yield each.id
-        elif isinstance(each, ast.Attribute):
-            yield each.attr
+def _called(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _is_name(node: ast.AST) -> bool:
+    """True of what is called a mnemonic, of an opcode's text, and of the text of an instruction."""
+    if not isinstance(node, ast.Attribute):
+        return _called(node) in _NAMES
+    of = _called(node.value)
+    if node.attr == "text":
+        return of in _TEXTS
+    if node.attr in ("data", "name"):
+        return of in _NAMES
+    return node.attr in _NAMES or (node.attr == "operation" and of in _TEXTS)
+
+
+def _has_name(node: ast.AST) -> bool:
+    """True of an expression over a name, but not over the facts of a decoded one (``opcode.type``)."""
+    if isinstance(node, ast.Attribute) and _called(node.value) == "opcode":
+        return _is_name(node)
+    return _is_name(node) or any(map(_has_name, ast.iter_child_nodes(node)))
+
+
+def _looks_into(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        is_text = isinstance(node.left, ast.JoinedStr | ast.Constant)
+        return (
+            is_text
+            and isinstance(node.ops[0], ast.In | ast.NotIn)
+            and _is_name(node.comparators[0])
+        )
+    if not isinstance(node, ast.Call):
+        return False
+    if _called(node.func) == "words_of":
+        return any(map(_has_name, node.args))
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    is_look = node.func.attr in _LOOKS and _has_name(node.func.value)
+    return is_look or (node.func.attr in _MATCHES and any(map(_has_name, node.args)))
 
 
 def takes_apart(source: str) -> bool:
-    """True of source that splits what is called an opcode or a mnemonic, at dots or into its words."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call):
-            continue
-        function = node.func
-        if isinstance(function, ast.Name) and function.id == "words_of":
-            if any(_NAMES & {*_names(each)} for each in node.args):
-                return True
-        is_split = isinstance(function, ast.Attribute) and function.attr in _SPLITS
-        at_dot = any(isinstance(each, ast.Constant) and each.value == "." for each in node.args)
-        if is_split and at_dot and _NAMES & {*_names(function)}:
-            return True
-    return False
+    """True of source that splits, searches or matches the name or the text of an instruction."""
+    return any(map(_looks_into, ast.walk(ast.parse(source))))
 
 
 def test_only_decoders_take_names_apart() -> None:
@@ -69,11 +110,34 @@ def test_only_decoders_take_names_apart() -> None:
         'statement.opcode.name.split(".")',
         'mnemonic.partition(".")[0]',
         "words_of(op.opcode.data)",
+        'op.opcode.data.endswith("_b32")',
+        'statement.operation.startswith("tensormap ")',
+        'operation.text.partition(" ")[0]',
+        "read.step.instruction.text.split()",
+        'instruction.mnemonic.rsplit("_", 2)',
+        'instruction.mnemonic.startswith("buffer_")',
+        "_ATOMIC.fullmatch(mnemonic)",
+        're.sub("_e32", "", step.instruction.mnemonic)',
+        '"_rtn_" in mnemonic',
+        '"multimem" in statement.operation',
     ],
 )
 def test_what_takes_names_apart_is_found(source: str) -> None:
     assert takes_apart(source)
-    assert not takes_apart('version.split(".")')
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'version.split(".")',
+        "_SYMBOL.fullmatch(operand)",
+        "mnemonic in instruction.modifiers",
+        'opcode.type.startswith("f")',
+        '"lo" in opcode.words',
+    ],
+)
+def test_what_reads_facts_or_other_text_is_not_found(source: str) -> None:
+    assert not takes_apart(source)
 
 
 def _accepted(name: str) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from fencewright.checker.source.align import CodeAccess
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
-from fencewright.lowering.cdna.code.flow import Block, Flow
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, Registers
+from fencewright.lowering.cdna.code.flow import Block, Flow, Step
+from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -19,7 +19,7 @@ def accesses_of(flow: Flow) -> Iterator[CodeAccess]:
             effects = step.effects
             if effects.kind not in _KINDS or effects.space is AddressSpace.PRIVATE:
                 continue
-            if _is_scratch(step.instruction) or (not effects.events and effects.space is not None):
+            if _is_scratch(step) or (not effects.events and effects.space is not None):
                 continue
             if effects.space is AddressSpace.CONSTANT and _is_constant_load(flow, block, position):
                 continue
@@ -34,11 +34,9 @@ _RESOURCES = frozenset(
 )
 
 
-def _is_scratch(instruction: AssemblyInstruction) -> bool:
+def _is_scratch(step: Step) -> bool:
     """Whether a buffer access is to private memory."""
-    return instruction.mnemonic.startswith("buffer_") and any(
-        each in _RESOURCES for each in instruction.operands
-    )
+    return step.effects.space is None and not _RESOURCES.isdisjoint(step.instruction.operands)
 
 
 def _is_constant_load(flow: Flow, block: Block, position: int) -> bool:
@@ -52,7 +50,7 @@ def _is_constant_load(flow: Flow, block: Block, position: int) -> bool:
         return False
     for step in reversed(block.steps[:position]):
         if not set(base.names).isdisjoint(step.effects.defines):
-            return "gotpcrel" in step.instruction.text
+            return any("gotpcrel" in str(operand) for operand in step.instruction.operands)
     return block is flow.blocks[0] or not any(
         not set(base.names).isdisjoint(step.effects.defines)
         for other in flow.blocks

@@ -58,6 +58,11 @@ class AssemblyInstruction:
     source: SourceLine | None = None
     misplaced: str = ""
 
+    def with_modifiers(self, modifiers: tuple[str, ...]) -> "AssemblyInstruction":
+        """The instruction with ``modifiers`` in place of its own."""
+        words = [word for word in self.text.split() if word not in self.modifiers]
+        return replace(self, modifiers=modifiers, text=" ".join((*words, *modifiers)))
+
 
 @dataclass(frozen=True, slots=True)
 class AssemblyLabel:

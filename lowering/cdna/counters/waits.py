@@ -32,6 +32,11 @@ _ORDER = (
 first that fits first; a counter that an earlier one has waited for is done with.
 """
 
+COUNTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {mnemonic: counters for mnemonic, counters, _ in _ORDER}
+)
+"""The counters that an instruction waits for, by its name."""
+
 FUSED = ("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")
 """The instructions that wait for two counters."""
 

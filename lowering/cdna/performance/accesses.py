@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
+from fencewright.lowering.cdna.access_names import Path, access_name
 from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Generation
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.sequence import UnsupportedError
@@ -182,7 +183,14 @@ class VectorInstruction:
     @property
     def is_buffer(self) -> bool:
         """Whether it has a buffer descriptor: profilers count those apart from flat and global."""
-        return self.mnemonic.startswith("buffer_")
+        return self.path is Path.BUFFER
+
+    @property
+    def path(self) -> Path:
+        """Its path, which its name says."""
+        name = access_name(self.mnemonic)
+        assert name is not None, self.mnemonic
+        return name.path
 
 
 _BITS = MappingProxyType({"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16})

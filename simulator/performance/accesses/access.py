@@ -154,8 +154,7 @@ def _cdna_model(instruction: str, target: str) -> Model:
     if vector is not None:
         _refuse_absent(instruction, target, vector.absent)
         bits = cdna_rows.POLICY_BITS[CHIPS[target].generation]
-        family = mnemonic.partition("_")[0]
-        offsets = _offsets(instruction, target, words, family, bits)
+        offsets = _offsets(instruction, target, words, vector.path, bits)
         shift = offsets.get("offset", 0)
         returns = any(each in words for each in cdna_rows.RETURNING_BITS)
         is_atomic = vector.access is cdna_rows.CdnaMemoryOperation.ATOMIC

@@ -12,15 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fencewright.checker.amd.accesses import OperationKind
+from fencewright.checker.amd.accesses import SCALAR_INVALIDATES, OperationKind
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Level
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import (
     Assembly,
     AssemblyInstruction,
     Function,
     read_assembly,
 )
+from fencewright.lowering.cdna.counters.waits import COUNTERS
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import FastStrEnum, Scope
 from fencewright.tools.diagnostics import run_tool
 from fencewright.tools.reports.markdown import markdown_table
@@ -57,34 +61,35 @@ class Deletion:
 
 
 WRITE_BACKS = ("buffer_wbl2", "global_wb")
-_INVALIDATES = ("buffer_inv", "buffer_wbinvl1", "global_inv")
-_ACCESSES = ("global_", "flat_", "buffer_")
+_ACCESSES = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY})
 _SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
 
 
 def deletions(function: Function) -> Iterator[Deletion]:
     """Every deletion of one thing; waits for translations are left out."""
+    generation = KNOWN_CHIPS[function.chip].generation
     for each in function.instructions:
+        kind = effects_of(each, generation).kind
         if each.mnemonic == "s_waitcnt":
             for field in each.modifiers:
                 rest = tuple(other for other in each.modifiers if other not in (field, "&"))
                 made = _with(function, each, rest) if rest else function.without(each)
                 yield Deletion(Deleted.WAIT, each.line, field, made)
-        elif each.mnemonic.startswith("s_wait_") and each.mnemonic != "s_wait_xcnt":
+        elif each.mnemonic in COUNTERS and each.mnemonic != "s_wait_xcnt":
             yield from _split_waits(function, each)
-        elif each.mnemonic.startswith(WRITE_BACKS):
+        elif each.mnemonic in WRITE_BACKS:
             yield Deletion(Deleted.WRITE_BACK, each.line, each.text, function.without(each))
-        elif each.mnemonic.startswith(_INVALIDATES):
+        elif kind is Kind.CACHE and each.mnemonic not in SCALAR_INVALIDATES:
             yield Deletion(Deleted.INVALIDATE, each.line, each.text, function.without(each))
-        elif each.mnemonic.startswith(_ACCESSES) and "_prefetch" not in each.mnemonic:
-            for bit in scope_bits(each.modifiers, "_atomic" in each.mnemonic):
+        elif kind in _ACCESSES:
+            for bit in scope_bits(each.modifiers, kind is Kind.RMW):
                 rest = tuple(other for other in each.modifiers if other != bit)
                 yield Deletion(Deleted.BIT, each.line, each.text, _with(function, each, rest))
 
 
 def _split_waits(function: Function, wait: AssemblyInstruction) -> Iterator[Deletion]:
     """The function without each of the counters of a wait, of which it may have two."""
-    counters = wait.mnemonic.removeprefix("s_wait_").split("_")
+    counters = COUNTERS[wait.mnemonic]
     for counter in counters:
         left = [f"s_wait_{each}" for each in counters if each != counter]
         made = function.without(wait)
@@ -104,9 +109,7 @@ def _with(
     function: Function, instruction: AssemblyInstruction, modifiers: tuple[str, ...]
 ) -> Function:
     """The function with other modifiers on one instruction."""
-    words = [word for word in instruction.text.split() if word not in instruction.modifiers]
-    text = " ".join((*words, *modifiers))
-    return _replaced(function, instruction, replace(instruction, modifiers=modifiers, text=text))
+    return _replaced(function, instruction, instruction.with_modifiers(modifiers))
 
 
 def _replaced(

@@ -36,7 +36,8 @@ from fencewright.checker.source.program import (
     SourceOperation,
 )
 from fencewright.checker.source.text import read_source
-from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Generation
+from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import (
     Assembly,
     AssemblyInstruction,
@@ -44,6 +45,7 @@ from fencewright.lowering.cdna.code.text import (
     Function,
     read_assembly,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.text import (
     PtxBlock,
     PtxFile,
@@ -353,19 +355,22 @@ _STORES = ("global_store_dword", "global_store_b32")
 def _without_results(function: Function, results: int) -> Function:
     """A kernel without the stores of its registers, which the program does not have."""
     body = list(function.body)
+    generation = KNOWN_CHIPS[function.chip].generation
     for end in reversed([place for place, each in enumerate(body) if _is(each, "s_endpgm")]):
         left, place = results, end - 1
         # One register may be waited for after another one has been stored.
-        while left and (_is_wait(body[place]) or _is(body[place], *_STORES)):
-            if not _is_wait(body[place]):
+        while left and (_is_wait(body[place], generation) or _is(body[place], *_STORES)):
+            if not _is_wait(body[place], generation):
                 del body[place]
                 left -= 1
             place -= 1
     return replace(function, body=tuple(body))
 
 
-def _is_wait(each: AssemblyLabel | AssemblyInstruction) -> bool:
-    return isinstance(each, AssemblyInstruction) and each.mnemonic.startswith("s_wait")
+def _is_wait(item: AssemblyLabel | AssemblyInstruction, generation: Generation) -> bool:
+    if not isinstance(item, AssemblyInstruction):
+        return False
+    return effects_of(item, generation).kind is Kind.WAIT
 
 
 def _is(each: AssemblyLabel | AssemblyInstruction, *mnemonics: str) -> bool:

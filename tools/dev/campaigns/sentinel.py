@@ -29,7 +29,9 @@ import llvmlite.binding as llvm
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Generation, chips_of
+from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import AssemblyLabel, Function
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.read_litmus import ReadOptions, read_only_test
@@ -465,6 +467,7 @@ KNOWN = (
 def shape_of(finding: Finding, function: Function) -> Shape:
     """What a finding is about, in the code that it was found in."""
     by_line = {each.line: each for each in function.instructions}
+    generation = KNOWN_CHIPS[function.chip].generation
     first = next((by_line[line] for line in finding.about if line in by_line), None)
     later = by_line[finding.line]
     between = range(first.line, later.line) if first is not None else ()
@@ -473,7 +476,7 @@ def shape_of(finding: Finding, function: Function) -> Shape:
     in_loop = any(
         labels.get(str(each.operands[0]), each.line) <= later.line <= each.line
         for each in function.instructions
-        if each.mnemonic.startswith(("s_branch", "s_cbranch")) and each.operands
+        if effects_of(each, generation).kind in (Kind.BRANCH, Kind.JUMP) and each.operands
     )
     return Shape(later.mnemonic, "" if first is None else first.mnemonic, bool(backs), in_loop)
 

@@ -1,4 +1,4 @@
-"""What an instruction defines and uses, by the rows of its generation (``cdna_operands_gfx9`` and so on).
+"""The effects of an instruction, by the rows of its generation (``gfx9`` and so on).
 
 All that an instruction prints after its results are operands that it reads. The floating-point
 mode and the constants that look like registers (``src_shared_base``) are left out. Half a register
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 
+from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands import gfx9, gfx10, gfx12
 from fencewright.lowering.cdna.code.operands import gfx1250 as cdna_operands_gfx1250
@@ -30,11 +31,25 @@ from fencewright.lowering.cdna.code.operands.vector_names_gfx10 import (
     VECTOR_NAMES_GFX11,
 )
 from fencewright.lowering.cdna.code.operands.vector_names_gfx12 import VECTOR_NAMES_GFX12
-from fencewright.lowering.cdna.code.text import OPERATORS, AssemblyInstruction, halves
+from fencewright.lowering.cdna.code.text import (
+    OPERATORS,
+    AssemblyInstruction,
+    Operand,
+    Registers,
+    halves,
+)
 from fencewright.lowering.cdna.counters.scoreboard import CACHE_EVENTS, CounterEvent
 from fencewright.lowering.code import effects as shared
-from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.effects import Access, Kind, Proxy
 from fencewright.lowering.vocabulary import AddressSpace
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The comparison of an instruction: its relation, as ``lg``, and the type, as ``u32``."""
+
+    relation: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +58,8 @@ class Effects(shared.Effects):
 
     ``space``: the memory that it accesses; None also for a buffer, which may be in global or in
     private memory. ``registers``: those that it defines or uses. ``kept``: what it uses in no other
-    way than that a half stays as it is. ``unit``: of arithmetic alone. ``is_subroutine``: of a call,
-    to code of its own function, which its graph has.
+    way than that a half stays as it is. ``unit`` and ``comparison``: of arithmetic alone.
+    ``is_subroutine``: of a call, to code of its own function, which its graph has.
     """
 
     space: AddressSpace | None = None
@@ -52,6 +67,7 @@ class Effects(shared.Effects):
     registers: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     unit: Unit | None = None
+    comparison: Comparison | None = None
     is_subroutine: bool = False
 
     @property
@@ -89,7 +105,7 @@ class _InstructionTable:
 
     def _is_vector_name(self, mnemonic: str) -> bool:
         name = _ENCODING.sub("", mnemonic.removeprefix("v_"))
-        return name in self.vector_names or _COMPARISON.fullmatch(name) is not None
+        return name in self.vector_names or _comparison(mnemonic) is not None
 
 
 @cache
@@ -124,8 +140,13 @@ def family_of(mnemonic: str, generation: Generation = Generation.GFX942) -> Fami
 
 _ENCODING = re.compile(r"(?:_(?:e32|e64|dpp|sdwa))+$")
 _COMPARISON = re.compile(
-    r"cmpx?_(class|f|lt|eq|le|gt|lg|ge|ne|o|u|nge|nlg|ngt|nle|neq|nlt|tru|t)_.*"
+    r"[sv]_cmp[xk]?_(class|f|lt|eq|le|gt|lg|ge|ne|o|u|nge|nlg|ngt|nle|neq|nlt|tru|t)_(.*)"
 )
+
+
+def _comparison(mnemonic: str) -> Comparison | None:
+    found = _COMPARISON.fullmatch(mnemonic)
+    return None if found is None else Comparison(found[1], _ENCODING.sub("", found[2]))
 
 
 _MOST_EFFECTS = 1 << 16
@@ -173,8 +194,11 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
         events = row.untold
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
+    name = access_name(mnemonic) if row.kind in _TO_MEMORY else None
     return Effects(
         row.kind,
+        rmw=None if name is None else name.rmw,
+        accesses=_accesses(row, name, instruction, results),
         defines=defines,
         uses=uses,
         space=row.space,
@@ -182,7 +206,39 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
         registers=_unique(defines, uses),
         kept=kept,
         unit=row.unit,
+        comparison=None if row.unit is None else _comparison(mnemonic),
     )
+
+
+def _accesses(
+    row: FamilyRow, name: AccessName | None, instruction: AssemblyInstruction, results: int
+) -> tuple[Access, ...]:
+    """The accesses of an instruction to memory; a load to LDS writes that as well."""
+    if row.kind not in _TO_MEMORY:
+        return ()
+    size = None if name is None or name.path is Path.IMAGE else name.bits // 8
+    address = ", ".join(map(operand_text, address_operands(instruction, row.space, results)))
+    reads, writes = row.kind is not _K.STORE, row.kind in (_K.STORE, _K.RMW)
+    access = Access(address, reads, writes, Proxy.GENERIC, row.space, size)
+    if row.kind is not _K.COPY:
+        return (access,)
+    return access, Access("", False, True, Proxy.GENERIC, AddressSpace.LOCAL, size)
+
+
+def address_operands(
+    instruction: AssemblyInstruction, space: AddressSpace | None, results: int
+) -> tuple[Operand, ...]:
+    """The operands of an access that make its address, by its format; ``results`` come first."""
+    operands = instruction.operands
+    if space is None or space is AddressSpace.CONSTANT:
+        return operands[1:]
+    address = operands[results : results + 1]
+    return (*address, operands[-1]) if space is AddressSpace.GLOBAL else address
+
+
+def operand_text(operand: Operand) -> str:
+    """An operand in words: registers by their names, joined by ``+``."""
+    return "+".join(operand.names) if isinstance(operand, Registers) else str(operand)
 
 
 def results_of(row: FamilyRow, modifiers: Sequence[str]) -> int:
@@ -194,7 +250,8 @@ def _returns(row: FamilyRow, modifiers: Iterable[str]) -> bool:
     return not row.returns or not row.returns.isdisjoint(modifiers)
 
 
-_ACCESSES = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY, _K.CACHE)
+_TO_MEMORY = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY)
+_ACCESSES = (*_TO_MEMORY, _K.CACHE)
 
 _MODIFIER = re.compile(
     r"sc[01]|nt|glc|slc|dlc|scc|gds|lds|tfe|lwe|offen|idxen|addr64|unorm|da|r128|a16|d16|nv|scale_offset"
