@@ -388,11 +388,9 @@ class SequenceOp(InstructionOp):
 
 def _verify_line(text: str) -> None:
     """Raise ``VerifyException`` for an instruction that is not known; declarations have none."""
-    mnemonic = read_line(text).mnemonic
-    if not mnemonic or mnemonic.startswith("."):
-        return
-    if problem := read_opcode(mnemonic).problem:
-        raise VerifyException(f"'{text}': {mnemonic} {problem}")
+    opcode = read_opcode(read_line(text).mnemonic)
+    if opcode.head and opcode.problem:
+        raise VerifyException(f"'{text}': {opcode.name} {opcode.problem}")
 
 
 @irdl_op_definition

@@ -428,7 +428,7 @@ class _Reader:
         """A barrier of the work-group, or of some of its threads."""
         statement = each.statement
         numbers = [number(text) for text in statement.operands]
-        if statement.operation.endswith("red"):
+        if statement.operation_words[-1] == "red":
             if len(numbers) > 3:
                 raise self._unlifted(each, "a reduction over some threads of the work-group")
             numbers = [0]
@@ -437,7 +437,7 @@ class _Reader:
             return
         if numbers[0] is None or numbers[1] is None:
             raise self._unlifted(each, "which barrier, or of how many threads, is not known")
-        part = statement.operation.split()[1]
+        part = statement.operation_words[1]
         yield f"scoped.named_barrier {part} {numbers[0]} threads {numbers[1]}"
 
     def _are_all(self, count: int | None) -> bool:
@@ -462,7 +462,7 @@ class _Reader:
         numbers = [number(text) for text in statement.operands]
         if None in numbers or "read" in statement.opcode.modifiers:
             raise self._unlifted(each)
-        if statement.operation.endswith("wait_all"):
+        if statement.operation_words[-1] == "wait_all":
             numbers = [0]
         yield f"scoped.{' '.join([name, *map(str, numbers)])}"
 
@@ -471,7 +471,7 @@ class _Reader:
     def mbarrier_init(self, each: PtxInstruction) -> Iterator[Operation]:
         """An mbarrier that is made, or ended."""
         where = self._shared(each, OperandRole.MBARRIER)
-        word = each.statement.operation.split()[1]
+        word = each.statement.operation_words[1]
         count = f" count {self._number(each, 1)}" if word == "init" else ""
         yield f"scoped.mbarrier_{word} {where.name}{count} : {where.type}"
 
@@ -495,12 +495,12 @@ class _Reader:
         at = next(n for n, text in enumerate(statement.operands) if text.startswith("["))
         carried = ""
         if len(statement.operands) > at + 1:
-            word = "expect_tx" if "expect_tx" in statement.operation else "count"
+            word = "expect_tx" if "expect_tx" in statement.operation_words else "count"
             carried = f" {word} {self._number(each, at + 1)}"
         token = bool(statement.defines)
         result = f"%v{self.labels[each.number]} = " if token else ""
         kind = " -> i64" if token else ""
-        drop = " drop" if "drop" in statement.operation else ""
+        drop = " drop" if "arrive_drop" in statement.operation_words else ""
         how = self._words(each)
         values = f"{where.name}{carried} : {where.type}{kind}"
         yield f"{result}scoped.mbarrier_arrive{drop} {how} {values}"
@@ -511,7 +511,7 @@ class _Reader:
         label = self.labels[each.number]
         kind = "i32" if "parity" in each.statement.opcode.modifiers else "i64"
         phase = self.arguments.value(f"x{label}", kind).name
-        word = each.statement.operation.split()[1]
+        word = each.statement.operation_words[1]
         how = self._words(each)
         values = f"{where.name}, {phase} : {where.type}, {kind}"
         yield f"%v{label} = scoped.mbarrier_{word} {how} {values}"

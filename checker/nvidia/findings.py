@@ -151,7 +151,7 @@ def _level_of(required: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Leve
 
 
 def _what(required: Sequence[RequiredOrder], sure: bool) -> str:
-    name = required[0].later.statement.operation.replace(" ", ".")
+    name = required[0].later.statement.operation_name
     may = "" if sure else "may "
     match required[0].conflict:
         case Conflict.ACQUIRED:
@@ -198,7 +198,7 @@ def _is_of_others(unwaited: MissingWait) -> bool:
 def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:
     """What comes too early, after which operations."""
     later, left = unwaited.later.statement, unwaited.completion.left
-    name = f"{before[0].statement.operation.replace(' ', '.')}, {lines_of(before)},"
+    name = f"{before[0].statement.operation_name}, {lines_of(before)},"
     if left is Left.REGISTERS:
         return (
             f"{later.opcode.name} uses {unwaited.what}, a register of {name} which may be in flight"

@@ -113,7 +113,7 @@ def _operation_of(statement: Statement) -> str:
     operation = statement.operation
     if statement.kind is Kind.OPAQUE:
         return "anything"
-    name = _ACCESSES.get(operation, operation.replace(" ", "."))
+    name = _ACCESSES.get(operation, statement.operation_name)
     if operation not in ("atom", "red"):
         return name
     kind = statement.opcode.update

@@ -89,7 +89,7 @@ class ViewAnalysis:
     # What there is
 
     def _changed_map(self, each: PtxInstruction) -> Place | None:
-        if not each.statement.operation.startswith("tensormap "):
+        if each.statement.opcode.head != "tensormap":
             return None
         return self._global(each, writes=True)
 

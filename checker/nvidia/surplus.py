@@ -140,7 +140,7 @@ class BarrierAnalysis:
 
 def _is_of_all(statement: Statement) -> bool:
     """Whether all threads of the CTA meet at it, and nothing else happens there."""
-    is_one = statement.operation in MEETS and "red" not in statement.operation.split()
+    is_one = statement.operation in MEETS and "red" not in statement.operation_words
     return is_one and statement.operands == ("0",) and not statement.guard
 
 

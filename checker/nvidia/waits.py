@@ -456,7 +456,7 @@ class WaitAnalysis:
 
     def _changes_map(self, later: Statement, before: _Operation) -> Overlap:
         """Whether the map by which something copies is changed."""
-        if not later.operation.startswith("tensormap "):
+        if later.opcode.head != "tensormap":
             return Overlap.NO
         places = [self.places.of(each) for each in later.accesses if each.writes and each.address]
         same = any(overlap(a, b) is Overlap.SURE for a in places for b in before.places)

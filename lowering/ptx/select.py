@@ -6,8 +6,9 @@ stands for a fresh name in each use (text.py fills them in). ``{dst}`` may be wr
 the operands have been read. Source of the shape: NVIDIA PTX Writer's Guide, Atomics ABI.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from fencewright.lowering.ptx import loops, rows
 from fencewright.lowering.ptx.atomics import (
@@ -36,7 +37,7 @@ from fencewright.lowering.ptx.chip import (
 )
 from fencewright.lowering.ptx.loops import AtomicAccess
 from fencewright.lowering.ptx.rows import AccessHint, ScopeRule, Space, SpaceReach
-from fencewright.lowering.ptx.text import read_line, words_of
+from fencewright.lowering.ptx.text import read_line
 from fencewright.lowering.sequence import Instruction, Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps, merged_ordering
 from fencewright.lowering.table import Illegal, Row
@@ -50,6 +51,9 @@ from fencewright.lowering.vocabulary import (
     Phase,
     Scope,
 )
+
+if TYPE_CHECKING:
+    from fencewright.lowering.ptx.code.statements import Opcode
 
 NO_ACQUIRE_FENCE_AFTER = "no-acquire-fence-after"
 """The caller's word that no acquire fence follows a read-modify-write in program order.
@@ -411,13 +415,22 @@ def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, .
         remarks.append(rows.ALL_SPACES_REMARK)
     if _orders(request) and instructions and asked.availability is Availability.NONE:
         remarks.append(rows.AVAILABILITY_REMARK)
-    names = [words_of(each.mnemonic) for each in instructions]
-    if request.width < WORD and any(words[-2:] == ("cas", f"b{WORD}") for words in names):
+    cas = "cas", WORD
+    if request.width < WORD and any(
+        (each.update, each.width) == cas for each in _decoded(instructions)
+    ):
         remarks.append(rows.SUBWORD_REMARK)
     packed = request.type is not None and request.type.is_packed
-    if packed and any("noftz" in words for words in names):
+    if packed and any("noftz" in each.words for each in _decoded(instructions)):
         remarks.append(rows.ELEMENTWISE_REMARK)
     return tuple(remark for remark in remarks if remark is not None)
+
+
+def _decoded(instructions: list[Instruction]) -> "Iterator[Opcode]":
+    # The decoder is loaded for what is smaller than a word, or packed.
+    from fencewright.lowering.ptx.code.statements import opcode_of
+
+    return (opcode_of(each.mnemonic) for each in instructions)
 
 
 def _orders(request: Request) -> bool:

@@ -302,7 +302,7 @@ def _is_generic(statement: Statement) -> bool:
     return (
         statement.kind in ACCESSES
         and proxies <= {Proxy.GENERIC}
-        and not statement.operation.startswith("multimem")
+        and statement.opcode.head != "multimem"
     )
 
 
@@ -422,12 +422,12 @@ def _barrier(read: _Reader) -> Said | None:
     given = [read.constant(each) for each in read.statement.operands]
     if read.modifiers - {"aligned", "cta"} or None in given or not given:
         return None
-    if given == [0] and read.statement.operation.endswith("sync"):
+    if given == [0] and read.statement.operation_words[-1] == "sync":
         properties = {"ordering": ORDERINGS[Ordering.ACQ_REL], "scope": SCOPES[Scope.WORKGROUP]}
         return Said(scoped.BarrierOp, properties)
     if len(given) != 2:
         return None
-    part = scoped_async.BarrierPart(read.statement.operation.split()[-1])
+    part = scoped_async.BarrierPart(read.statement.operation_words[-1])
     properties = {
         "part": scoped_async.BarrierPartAttr(part),
         "number": _integer(given[0]),
@@ -538,7 +538,7 @@ def _mbarrier_arrive(read: _Reader) -> Said | None:
     given = [_integer(read.constant(each)) for each in operands[1:]]
     if ordering is None or scope is None or None in given or len(given) > 1:
         return None
-    words = read.statement.operation.split()
+    words = read.statement.operation_words
     said = {("expect_tx" if "expect_tx" in words else "count"): each for each in given}
     drop = _UNIT if "arrive_drop" in words else None
     made = _mbarrier(

@@ -39,13 +39,10 @@ from fencewright.passes.analysis.control_flow import block_of, reachable_blocks,
 from fencewright.passes.analysis.llvm_ir_memory import is_kernel
 from fencewright.passes.scoped.merge_fences import is_plain, is_silent
 
-_ATOM = re.compile(r"\b(?:atom|red)\.[\w.:]+")
 _RESULTS = re.compile(r"(?<=\s)(?:\{[^{}]*\}|\$\d+)\s*,\s*(?=\[)")
 """The first operand of an ``atom``, before its address."""
 _SET = re.compile(r"mov\.\w+ \$(\d+), 0x0;")
 _OUTPUT = re.compile(r'", "((?:=[a-z]+,)+)')
-_RED = re.compile(r"\.(?:add|and|or|xor|inc|dec|min|max)\b")
-"""What a ``red`` can do. Source: PTX ISA, red."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +128,17 @@ def _update(op: Operation) -> _Update | None:
     if not isinstance(op, InstOp) or not _is_text(op):
         return None
     # Only who has inline PTX pays for its grammar.
+    from fencewright.lowering.ptx.code.inline import update_in
     from fencewright.mlir_dialects.llvm_ir.inline_ptx import access_of
 
     access = access_of(op)
     if access is None:
         return None
     ordering, scope = access
-    name, place = _ATOM.search(op.text.data), DEBUG_LOCATION.search(op.text.data)
+    place = DEBUG_LOCATION.search(op.text.data)
     assert scope is not None
-    assert name is not None
-    return _Update(op, ordering, scope, name[0], place[0] if place else None)
+    name = update_in(op.text.data).name
+    return _Update(op, ordering, scope, name, place[0] if place else None)
 
 
 def _runs(block: Block) -> Iterator[list[_Update]]:
@@ -207,13 +205,15 @@ def _is_unused(op: Operation) -> bool:
 
 def _as_red(update: _Update) -> str | None:
     """The text with a ``red``; None if there is none, or a result would be left without a value."""
-    text = update.text
+    from fencewright.lowering.ptx.code.statements import REDUCTIONS, read_opcode
+
+    text, opcode = update.text, read_opcode(update.name)
     outputs = _OUTPUT.search(text)
-    if outputs is None or not update.name.startswith("atom.") or not _RED.search(update.name):
+    if outputs is None or opcode.head != "atom" or opcode.update not in REDUCTIONS:
         return None
     given = set(map(int, _SET.findall(text)))
     if given != set(range(outputs[1].count("="))):
         return None
     before, _, after = text.partition(update.name)
     operands = _RESULTS.sub("", after, count=1)
-    return None if operands == after else f"{before}red{update.name[4:]}{operands}"
+    return None if operands == after else f"{before}{opcode.renamed({'atom': 'red'})}{operands}"

@@ -8,7 +8,6 @@ turns final registers and memory into one number for each instance and counts th
 only the histogram leaves the GPU.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +15,14 @@ from itertools import accumulate, pairwise, starmap
 from math import prod
 
 from fencewright.lowering.ptx.chip import CHIPS, PtxChip, PtxForm, default_version, forms_of
-from fencewright.lowering.ptx.code.statements import SCOPE_WORDS
+from fencewright.lowering.ptx.code.statements import (
+    SCOPE_WORDS,
+    names_in,
+    opcode_of,
+    read_statement,
+)
 from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text
-from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Comparison, Memory, Observable, Outcomes, Register
 from fencewright.simulator.core.program import (
     Arithmetic,
@@ -237,10 +241,8 @@ _LAST = Move("end", 1)
 """Appended to a thread to see whether it ends."""
 _GAVE_UP = 0
 """What a thread that gives up writes for its instance; nobody else writes there."""
-_HINT = re.compile(
-    r"(?:prefetch\.global\.L[12]|cp\.async\.bulk\.prefetch\.L2\.global)\s+\[?(?P<name>\w+)"
-)
-"""The hints that are run: prefetches of global memory."""
+_HINTS = frozenset({"prefetch", "cp async bulk prefetch"})
+"""The hints that are run, of global memory."""
 _MINE = 0
 """The barrier that blocks start and end with; the program's own are numbered from 1."""
 
@@ -584,8 +586,12 @@ class _ProgramWriter:
 
     def _hinted(self, hint: Hint) -> str | None:
         """The location in global memory that a prefetch is of; None if it is another hint."""
-        found = _HINT.match(hint.text)
-        name = None if found is None else found["name"]
+        statement = read_statement(hint.text)
+        if statement is None or statement.operation not in _HINTS:
+            return None
+        if statement.opcode.spaces != (AddressSpace.GLOBAL,):
+            return None
+        name = next(names_in(statement.operands[0]), "")
         return name if name in self.locations and name not in self.homes else None
 
     def _arrivals(self, mbarrier: str) -> int:
@@ -897,7 +903,7 @@ class _ProgramWriter:
                 return [self._copy(instruction)]
             case Hint():
                 place = f"[%at_{self._hinted(instruction)}]"
-                if "bulk" in instruction.text:
+                if "bulk" in opcode_of(instruction.text).words:
                     return [f"cp.async.bulk.prefetch.L2.global {place}, {_COPY_BYTES};"]
                 return [f"prefetch.global.L2 {place};"]
             case CommitGroup():

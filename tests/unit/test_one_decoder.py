@@ -18,28 +18,18 @@ DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_n
 REMAINING = {
     "checker/execute/counterexample.py": "scalar instructions by the prefix of their names",
     "checker/execute/nvidia.py": "the parts of PTX operations",
-    "checker/lifting/nvidia.py": "the parts of PTX operations",
-    "checker/nvidia/findings.py": "writes PTX operations with dots",
-    "checker/nvidia/stale_proxy_reads.py": "the parts of PTX operations",
-    "checker/nvidia/surplus.py": "the parts of PTX operations",
-    "lowering/ptx/performance/costs.py": "its rows are prefixes of names",
-    "lowering/ptx/select.py": "looks at the words of what it has written itself",
     "lowering/ptx/text.py": "words_of, for those named here",
     "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
-    "mlir_dialects/llvm_ir/inline_ptx.py": "the parts of PTX operations",
-    "mlir_dialects/ptx.py": "tells declarations from instructions",
     "passes/litmus/cdna.py": "the width of a copy to LDS by the end of its name",
     "passes/litmus/ptx.py": "the operations of a sequence by their prefixes",
     "passes/traffic/ptx.py": "reads names by words",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
-    "simulator/gpu/kernels.py": "the kind of a prefetch",
-    "tools/dev/campaigns/patterns.py": "writes PTX with other names",
-    "tools/remarks/remarks.py": "tells accesses of inline text from others",
 }
 """The files outside the decoders that still look into names, and why."""
 
 _NAMES = frozenset({"opcode", "mnemonic", "mnemonics"})
 _TEXTS = frozenset({"instruction", "operation", "step", "read", "statement"})
+_STATEMENTS = _TEXTS | {"each", "later", "before", "earlier"}
 _LOOKS = frozenset(
     {"split", "rsplit", "partition", "rpartition", "startswith", "endswith", "removeprefix",
      "removesuffix", "replace", "find", "index", "count"}
@@ -60,7 +50,7 @@ def _is_name(node: ast.AST) -> bool:
         return of in _TEXTS
     if node.attr in ("data", "name"):
         return of in _NAMES
-    return node.attr in _NAMES or (node.attr == "operation" and of in _TEXTS)
+    return node.attr in _NAMES or (node.attr == "operation" and of in _STATEMENTS)
 
 
 def _has_name(node: ast.AST) -> bool:

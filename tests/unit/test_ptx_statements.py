@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.code.effects import Kind, Proxy
-from fencewright.lowering.ptx.code.inline import from_gcc, is_volatile_memory, operand_count, read
+from fencewright.lowering.ptx.code.inline import (
+    from_gcc,
+    is_volatile_memory,
+    operand_count,
+    read,
+    update_in,
+)
 from fencewright.lowering.ptx.code.statements import (
     ROWS,
     OperandRole,
@@ -436,3 +442,29 @@ def test_effects() -> None:
 def test_a_name_with_other_words() -> None:
     opcode = read_opcode("atom.acq_rel.gpu.global.add.u32")
     assert opcode.renamed({"acq_rel": "acquire"}) == "atom.acquire.gpu.global.add.u32"
+
+
+def test_the_beginnings_of_a_name_are_its_words_from_all_to_one() -> None:
+    assert [*read_opcode("ld.relaxed.gpu").beginnings] == ["ld.relaxed.gpu", "ld.relaxed", "ld"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "name"),
+    [
+        ("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [a], 8",
+            ("mbarrier", "arrive", "expect_tx"), "mbarrier.arrive.expect_tx"),
+        ("barrier.cta.red.popc.u32 %r1, 0, %p", ("barrier", "red"), "barrier.red"),
+        ("nothing.of.this", ("nothing", "of", "this"), "nothing.of.this"),
+    ],
+)  # fmt: skip
+def test_an_operation_by_its_words(text: str, words: tuple[str, ...], name: str) -> None:
+    assert statement(text).operation_words == words
+    assert statement(text).operation_name == name
+
+
+def test_the_update_in_a_call_of_inline_ptx() -> None:
+    text = (
+        'call i32 asm sideeffect "@$1 atom.global.gpu.acq_rel.add.u32 $0, [$2], $3;", "=r,b,l,r"()'
+    )
+    assert update_in(text).update == "add"
+    assert update_in(text).name == "atom.global.gpu.acq_rel.add.u32"

@@ -18,7 +18,8 @@ from xdsl.passes import ModulePass
 from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
-from fencewright.lowering.ptx.text import read_line, words_of
+from fencewright.lowering.ptx.code.statements import ORDERINGS, read_opcode
+from fencewright.lowering.ptx.text import read_line
 from fencewright.lowering.sequence import Line, Target, UnsupportedError
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
@@ -225,13 +226,12 @@ def _lines(op: Operation) -> list[str]:
 
 
 _ACCESSES = frozenset({"atom", "red", "ld", "st"})
-_ORDERED = frozenset({"weak", "volatile", "relaxed", "acquire", "release", "acq_rel"})
 
 
 def _is_access(line: str) -> bool:
     """Whether a line of PTX is a load, a store or an atomic, and no asynchronous one."""
-    name, *words = words_of(read_line(line).mnemonic)
-    return name in _ACCESSES and bool(words) and words[0] in _ORDERED
+    opcode = read_opcode(read_line(line).mnemonic)
+    return opcode.operation in _ACCESSES and not ORDERINGS.keys().isdisjoint(opcode.words)
 
 
 def at(op: Operation, key: str) -> Parts:

@@ -12,7 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.ptx.code.statements import CONTROL, SILENT, Statement, read_statement
+from fencewright.lowering.ptx.code.statements import (
+    CONTROL,
+    SILENT,
+    Opcode,
+    Statement,
+    read_opcode,
+    read_statement,
+)
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _MODIFIED = re.compile(r"\$\{(\d+)(?::\w+)?\}")
@@ -22,6 +29,7 @@ _LABEL = re.compile(r"([A-Za-z_$%][\w$%{}=]*)\s*:(?!:)\s*")
 _SILENT = SILENT | CONTROL
 _DOLLAR = "\N{SYMBOL FOR SUBSTITUTE}"
 """Stands for a dollar that is one, while places are read."""
+_UPDATE = re.compile(r"\b(?:atom|red)\.[\w.:]+")
 _LIKE_OPERAND = re.compile(rf"{_DOLLAR}\d")
 
 
@@ -47,6 +55,13 @@ def read(template: str, constraints: str) -> tuple[Statement, ...] | None:
             return None
         found.append(statement)
     return _without_control(found)
+
+
+def update_in(text: str) -> Opcode:
+    """The first read-modify-write in a call of inline PTX, which has one."""
+    found = _UPDATE.search(text)
+    assert found is not None, text
+    return read_opcode(found[0])
 
 
 def operand_count(constraints: str) -> int:

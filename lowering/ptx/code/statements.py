@@ -355,6 +355,8 @@ SPACES: Mapping[str, AddressSpace] = MappingProxyType(
 
 UPDATES = frozenset("add and or xor min max exch inc dec cas".split())
 """The words of read-modify-writes and reductions. Source: PTX ISA, atom; red."""
+REDUCTIONS = UPDATES - {"exch", "cas"}
+"""The updates that ``red`` has. Source: PTX ISA, red."""
 RMW_KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
     {(word, letter): kind for word, letters, kind in (
         ("add", "bus", RmwKind.ADD), ("add", "f", RmwKind.FADD), ("and", "bus", RmwKind.AND),
@@ -463,6 +465,11 @@ class Opcode:
             rmw=self.rmw if known else None,
             unread=self.unread,
         )
+
+    @property
+    def beginnings(self) -> Iterator[str]:
+        """The name without none, one and more of its last words: ``atom.relaxed.gpu``, then ``atom.relaxed``."""
+        return (".".join(self.words[:count]) for count in range(len(self.words), 0, -1))
 
     def renamed(self, words: Mapping[str, str]) -> str:
         """The name with others in place of some words, as ``{"acquire": "relaxed"}``."""
@@ -613,6 +620,16 @@ class Statement:
     def operation(self) -> str:
         """The words of its row, as ``mbarrier try_wait``; without one its name, which is no row's."""
         return self.opcode.operation
+
+    @property
+    def operation_words(self) -> tuple[str, ...]:
+        """The words of its row, ``("mbarrier", "try_wait")``; without one those of its name."""
+        return self.opcode.words if self.opcode.known is None else self.opcode.known.words
+
+    @property
+    def operation_name(self) -> str:
+        """Its operation as a name is written: ``mbarrier.try_wait``."""
+        return self.operation.replace(" ", ".")
 
     @property
     def kind(self) -> Kind:

@@ -11,11 +11,11 @@ from itertools import product
 
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.evidence import Figure, inferred, measured
+from fencewright.lowering.ptx.code.statements import opcode_of
 from fencewright.lowering.ptx.instructions import ROWS as INSTRUCTIONS
 from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
 from fencewright.lowering.ptx.select import chip_named
 from fencewright.lowering.ptx.text import read_line as read_line
-from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Line, UnsupportedError
 from fencewright.lowering.table import TableError
 from fencewright.lowering.vocabulary import FastStrEnum
@@ -352,11 +352,11 @@ def time_after_stores(target: str, line: Line, stores: int, sectors: int) -> Fig
 
     Measured of acq_rel fences with one warp on one SM of an H200; all else is inferred from that.
     """
-    words = words_of(line.mnemonic)
-    found = next((each for each in FENCE_COSTS if each.scope in words), None)
-    if words[0] not in ("fence", "membar") or found is None:
+    opcode = opcode_of(line.mnemonic)
+    found = next((each for each in FENCE_COSTS if each.scope in opcode.words), None)
+    if opcode.head not in ("fence", "membar") or found is None:
         return None
-    was_measured = chip_named(target).number == _H200 and "acq_rel" in words
+    was_measured = chip_named(target).number == _H200 and "acq_rel" in opcode.words
     of = measured if was_measured else inferred
     return of(found.idle.source, *found.cycles(stores, sectors))
 
@@ -371,11 +371,10 @@ def _cost(target: str, row: CostRow) -> Cost:
 
 @cache
 def _row_of(mnemonic: str) -> CostRow:
-    words = words_of(mnemonic)
-    if not words[0]:
-        words = ("bra",)  # A label or a directive does nothing, as a branch.
-    for count in range(len(words), 0, -1):
-        found = _SINGLE.get((".".join(words[:count]),))
+    opcode = opcode_of(mnemonic)
+    # A label or a directive does nothing, as a branch.
+    for beginning in opcode.beginnings if opcode.head else ("bra",):
+        found = _SINGLE.get((beginning,))
         if found is not None:
             return found
     raise UnsupportedError(f"cost of {mnemonic}", "there is no row for it")

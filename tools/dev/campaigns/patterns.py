@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fencewright.lowering.ptx.code.statements import opcode_of
 from fencewright.lowering.vocabulary import FastStrEnum
 from fencewright.passes.options import OptLevel
 from fencewright.simulator.core.condition import Outcomes, Quantifier
@@ -144,11 +145,11 @@ _ORDERS = (
 )  # fmt: skip
 """How the instructions begin that only order others."""
 
-_RELAXED: Mapping[str, str] = {
-    ".acquire.": ".relaxed.",
-    ".release.": ".relaxed.",
-    "barrier.cluster.arrive.release": "barrier.cluster.arrive.relaxed",
-}
+_RELAXED: Mapping[str, str] = {"acquire": "relaxed", "release": "relaxed"}
+_ORDERED = frozenset(
+    {"barrier cluster wait", "st async", "st async release", "red async", "red async release"}
+)
+"""The operations, besides fences and those on tensor maps, that have no relaxed form."""
 
 
 def weakenings(pattern: Pattern) -> Iterator[Weakened]:
@@ -234,10 +235,8 @@ def _instead(text: str) -> Iterator[tuple[Change, str]]:
 
 def _relaxed(text: str) -> str | None:
     """The instruction with no ordering; None if it has none, or there is no such form."""
-    if text.startswith(("fence", "barrier.cluster.wait", "tensormap", "st.async", "red.async")):
+    opcode = opcode_of(text)
+    if opcode.head in ("fence", "tensormap") or opcode.operation in _ORDERED:
         return None
-    for word, instead in _RELAXED.items():
-        if word in f"{text.partition(' ')[0]}.":
-            mnemonic, _, rest = text.partition(" ")
-            return f"{f'{mnemonic}.'.replace(word, instead).rstrip('.')} {rest}".rstrip()
-    return None
+    relaxed = opcode.renamed(_RELAXED)
+    return None if relaxed == opcode.name else relaxed + text[len(opcode.name) :]
