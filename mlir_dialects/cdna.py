@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import ClassVar, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     I64,
@@ -83,6 +83,9 @@ from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, op
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
+
+if TYPE_CHECKING:
+    from fencewright.lowering.cdna.code.operands.operands import Effects
 
 # Attributes
 
@@ -328,6 +331,24 @@ class OpcodeOp(InstructionOp, ABC):
         return row
 
     @property
+    def effects(self) -> "Effects":
+        """Its effects, by the decoder of AMD code; addresses and registers are its operands.
+
+        A pseudo instruction does what the first of its instructions does.
+        """
+        # Only who asks pays for the decoder's tables.
+        from fencewright.lowering.cdna.code.operands.operands import effects_of_name
+
+        row = self.row
+        generation = KNOWN_CHIPS[min(row.chips)].generation
+        return effects_of_name(row.code[0].mnemonic, generation, self.words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words after its operands: none but for what synchronises."""
+        return ()
+
+    @property
     def _returns(self) -> bool:
         return False
 
@@ -402,10 +423,13 @@ class SynchronisingOp(OpcodeOp, ABC):
     source = opt_prop_def(StringAttr)
 
     @property
+    def words(self) -> tuple[str, ...]:
+        return () if self.modifiers is None else tuple([each.data for each in self.modifiers])
+
+    @property
     def line(self) -> Line:
         """The instruction without its operands: ``buffer_inv sc1``."""
-        bits = () if self.modifiers is None else tuple([each.data for each in self.modifiers])
-        return Line(self.opcode.data, modifiers=bits)
+        return Line(self.opcode.data, modifiers=self.words)
 
     @property
     def lines(self) -> tuple[Line, ...]:

@@ -180,7 +180,7 @@ class OpcodeOp(InstructionOp, ABC):
 
     @property
     def effects(self) -> Effects:
-        """Its effects; accesses and registers are its operands."""
+        """Its effects, by the decoder of PTX; accesses and registers are its operands."""
         return self.decoded.effects
 
     def _verify_results(self, found: Registers) -> None:
@@ -210,6 +210,15 @@ class SynchronisingOp(OpcodeOp, ABC):
     @abstractmethod
     def line(self, name: Namer) -> str:
         """The statement in PTX."""
+
+    @property
+    def effects(self) -> Effects:
+        """Its effects; registers are called ``%0``, ``%1`` as its operands, then its result."""
+        values = (*self.operands, *self.results)
+        names = {value: f"%{number}" for number, value in reversed([*enumerate(values)])}
+        statement = read_statement(self.line(names.__getitem__).removesuffix(";"))
+        assert statement is not None, "verified"
+        return statement.effects
 
 
 @irdl_op_definition

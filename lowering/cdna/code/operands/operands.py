@@ -187,37 +187,52 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
     kept = tuple(name for name in kept if name not in used)
     if row.accumulates or "dst_unused:UNUSED_PRESERVE" in modifiers:
         used += defined
+    defines = tuple(dict.fromkeys((*defined, *row.defines)))
+    uses = tuple(dict.fromkeys((*used, *row.uses)))
+    address = ", ".join(map(operand_text, address_operands(instruction, row.space, results)))
+    return replace(
+        _named(row, mnemonic, address, returns=_returns(row, modifiers)),
+        defines=defines,
+        uses=uses,
+        registers=_unique(defines, uses),
+        kept=kept,
+    )
+
+
+def effects_of_name(
+    mnemonic: str, generation: Generation, modifiers: Iterable[str] = ()
+) -> Effects:
+    """The effects of an instruction, but for what operands say: its registers, and its address."""
+    row = family_of(mnemonic, generation)
+    if row is None:
+        return Effects(_K.OPAQUE)
+    words = frozenset(modifiers)
+    return _named(_with_modifiers(row, words), mnemonic, "", returns=_returns(row, words))
+
+
+def _named(row: FamilyRow, mnemonic: str, address: str, *, returns: bool) -> Effects:
     events = CACHE_EVENTS.get(mnemonic.removesuffix("_vol"), row.events)
     if mnemonic.startswith("buffer_wbinvl1"):
         events = CACHE_EVENTS["buffer_wbinvl1_vol"]
-    elif not _returns(row, modifiers) and row.untold is not None:
+    elif not returns and row.untold is not None:
         events = row.untold
-    defines = tuple(dict.fromkeys((*defined, *row.defines)))
-    uses = tuple(dict.fromkeys((*used, *row.uses)))
     name = access_name(mnemonic) if row.kind in _TO_MEMORY else None
     return Effects(
         row.kind,
         rmw=None if name is None else name.rmw,
-        accesses=_accesses(row, name, instruction, results),
-        defines=defines,
-        uses=uses,
+        accesses=_accesses(row, name, address),
         space=row.space,
         events=events,
-        registers=_unique(defines, uses),
-        kept=kept,
         unit=row.unit,
         comparison=None if row.unit is None else _comparison(mnemonic),
     )
 
 
-def _accesses(
-    row: FamilyRow, name: AccessName | None, instruction: AssemblyInstruction, results: int
-) -> tuple[Access, ...]:
+def _accesses(row: FamilyRow, name: AccessName | None, address: str) -> tuple[Access, ...]:
     """The accesses of an instruction to memory; a load to LDS writes that as well."""
     if row.kind not in _TO_MEMORY:
         return ()
     size = None if name is None or name.path is Path.IMAGE else name.bits // 8
-    address = ", ".join(map(operand_text, address_operands(instruction, row.space, results)))
     reads, writes = row.kind is not _K.STORE, row.kind in (_K.STORE, _K.RMW)
     access = Access(address, reads, writes, Proxy.GENERIC, row.space, size)
     if row.kind is not _K.COPY:

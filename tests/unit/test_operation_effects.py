@@ -1,0 +1,100 @@
+"""Operations of ``cdna`` and ``ptx`` answer their effects through the decoders of code."""
+
+from collections.abc import Sequence
+
+import pytest
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute
+
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Counter
+from fencewright.lowering.cdna.code.operands.operands import effects_of_name
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS
+from fencewright.lowering.cdna.instructions import Kind as RowKind
+from fencewright.lowering.code.effects import Access, Kind, Proxy
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.mlir_dialects import cdna, ptx
+
+KINDS = {
+    RowKind.LOAD: {Kind.LOAD},
+    RowKind.SCALAR_LOAD: {Kind.LOAD},
+    RowKind.STORE: {Kind.STORE},
+    RowKind.ATOMIC: {Kind.RMW},
+    RowKind.ATOMIC_RETURN: {Kind.RMW},
+    RowKind.ASYNC_LOAD: {Kind.COPY},
+    RowKind.TENSOR_LOAD: {Kind.COPY},
+    RowKind.ASYNC_STORE: {Kind.STORE},
+    RowKind.TENSOR_STORE: {Kind.STORE},
+    RowKind.CACHE: {Kind.CACHE},
+    RowKind.WAIT: {Kind.WAIT},
+    RowKind.BARRIER: {Kind.BARRIER, Kind.BRANCH, Kind.COMPUTE},
+    RowKind.END: {Kind.END},
+    RowKind.BRANCH: {Kind.BRANCH, Kind.JUMP},
+    RowKind.VALU: {Kind.COMPUTE},
+    RowKind.SALU: {Kind.COMPUTE},
+}
+"""What the decoder calls each kind of row; a barrier is also initialised, and left."""
+
+
+@pytest.mark.parametrize("kind", RowKind)
+def test_the_decoder_knows_every_row_of_the_lowering(kind: RowKind) -> None:
+    for row in INSTRUCTIONS.values():
+        if row.kind is not kind:
+            continue
+        for chip in row.chips:
+            name = row.code[0].mnemonic
+            effects = effects_of_name(name, KNOWN_CHIPS[chip].generation)
+            assert effects.kind in KINDS[kind], (chip, name)
+            is_buffer = "{resource}" in row.operands or row.expansion
+            assert is_buffer or row.space is None or effects.space is row.space, (chip, name)
+
+
+def _created(
+    op_type: type[cdna.OpcodeOp], opcode: str, modifiers: Sequence[str] = ()
+) -> cdna.OpcodeOp:
+    properties: dict[str, Attribute] = {"opcode": StringAttr(opcode)}
+    if modifiers:
+        properties["modifiers"] = ArrayAttr([StringAttr(each) for each in modifiers])
+    types = [cdna.VGPR] if op_type is cdna.LoadOp else []
+    return op_type.create(properties=properties, result_types=types)
+
+
+def test_cdna_operations() -> None:
+    load = _created(cdna.LoadOp, "global_load_dwordx2", ["sc1"]).effects
+    assert load.accesses == (Access("", True, False, Proxy.GENERIC, AddressSpace.GLOBAL, 8),)
+    assert [each.counter for each in load.events] == [Counter.VMCNT]
+    atomic = _created(cdna.AtomicOp, "global_atomic_smax_x2", ["sc1"]).effects
+    assert (atomic.kind, atomic.rmw, atomic.accesses[0].size) == ("rmw", "max", 8)
+    cache = _created(cdna.CacheOp, "buffer_wbl2", ["sc1"]).effects
+    assert (cache.kind, cache.accesses) == ("cache", ())
+    copy = _created(cdna.AsyncOp, "global_load_async_to_lds_b32").effects
+    assert [each.space for each in copy.accesses] == ["global", "local"]
+
+
+def test_an_atomic_of_gfx12_counts_by_its_result() -> None:
+    events = {
+        returns: effects_of_name("global_atomic_add_u32", KNOWN_CHIPS["gfx1250"].generation, words)
+        for returns, words in ((False, ()), (True, ("th:TH_ATOMIC_RETURN",)))
+    }
+    assert [each.counter for each in events[False].events] == [Counter.STORECNT]
+    assert [each.counter for each in events[True].events] == [Counter.LOADCNT]
+
+
+def test_a_pseudo_instruction_does_what_its_instructions_do() -> None:
+    effects = _created(cdna.AluOp, "v_add_u64").effects
+    assert (effects.kind, effects.unit) == ("compute", "valu")
+
+
+def test_ptx_operations_name_registers_by_their_places() -> None:
+    address, value = (ptx.ConstOp.create(result_types=[each]) for each in (ptx.B64, ptx.B32))
+    atomic = ptx.AtomicOp.create(
+        operands=[address.dst, value.dst],
+        result_types=[ptx.B32],
+        properties={"opcode": StringAttr("atom.acquire.gpu.global.add.u32")},
+    ).effects
+    assert (atomic.kind, atomic.ordering, atomic.scope, atomic.rmw) == (
+        "rmw", "acquire", "agent", "add",
+    )  # fmt: skip
+    assert atomic.accesses == (Access("%0", True, True, Proxy.GENERIC, AddressSpace.GLOBAL, 4),)
+    assert (atomic.defines, atomic.uses) == (("%2",), ("%0", "%1"))
+    fence = ptx.FenceOp.create(properties={"opcode": StringAttr("fence.proxy.async")}).effects
+    assert (fence.kind, fence.accesses) == ("fence", ())
