@@ -132,7 +132,7 @@ def may_be_outstanding(program: list[Emitted], counter: Counter) -> bool:
             }
         elif isinstance(step, Issue):
             states = {(*s, *((at, e) for e in step.events)) for s in states}
-    return any(e.counter is counter and e.owed for s in states for _, e in s)
+    return any(e.counter is counter and e.awaited for s in states for _, e in s)
 
 
 # What is under test: waits from the scoreboard.
@@ -220,7 +220,7 @@ class _OffByOne(CounterState):
 class _IgnoresFlat(CounterState):
     def issue(self, event: CounterEvent, results: Iterable[Token] = ()) -> None:
         kind = CounterEventKind.VECTOR if event.counter is Counter.VMCNT else CounterEventKind.LDS
-        super().issue(CounterEvent(event.counter, kind, event.certain, event.owed), results)
+        super().issue(CounterEvent(event.counter, kind, event.certain, event.awaited), results)
 
 
 class _CountsInvalidates(CounterState):
@@ -328,7 +328,7 @@ def _states() -> st.SearchStrategy[CounterState]:
 
 
 def _facts(state: CounterState) -> tuple[dict[Token, int], int, int, int]:
-    return dict(state.stamps), state.owed, state.extra, state.kinds
+    return dict(state.stamps), state.outstanding, state.extra, state.kinds
 
 
 def _joined(a: CounterState, b: CounterState) -> CounterState:

@@ -93,7 +93,7 @@ class OutstandingTokens:
 
     def hold(self, kinds: int, tokens: int) -> None:
         """Let any number of events be outstanding; ``tokens`` end with the last of them."""
-        self.bounds.owed = self.bounds.limit
+        self.bounds.outstanding = self.bounds.limit
         self.bounds.kinds |= kinds
         self._put(tokens)
 

@@ -64,14 +64,14 @@ ORDERED: dict[CounterEventKind, bool] = {
 class CounterEvent:
     """What an instruction adds to one counter.
 
-    ``certain``: it surely counts. ``owed``: a wait for everything has to see its end;
+    ``certain``: it surely counts. ``awaited``: a wait for everything has to see its end;
     an invalidate is not, because nothing later in the wave passes it.
     """
 
     counter: Counter
     kind: CounterEventKind
     certain: bool = True
-    owed: bool = True
+    awaited: bool = True
 
 
 _VECTOR = CounterEvent(Counter.VMCNT, CounterEventKind.VECTOR)
@@ -81,7 +81,7 @@ _FLAT = (
     CounterEvent(Counter.VMCNT, CounterEventKind.FLAT),
     CounterEvent(Counter.LGKMCNT, CounterEventKind.FLAT),
 )
-_INVALIDATE = CounterEvent(Counter.VMCNT, CounterEventKind.INVALIDATE, certain=False, owed=False)
+_INVALIDATE = CounterEvent(Counter.VMCNT, CounterEventKind.INVALIDATE, certain=False, awaited=False)
 
 _CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: ()}
 
@@ -117,18 +117,18 @@ class CounterState:
     """What may be outstanding on one counter at one place of the program.
 
     ``stamps``: result -> the clock after its issue, oldest first; ``clock`` minus that is
-    the number of certain younger events. ``owed`` and ``extra`` bound from above how many
+    the number of certain younger events. ``outstanding`` and ``extra`` bound from above how many
     outstanding events a wait for everything has to cover, and how many it need not.
     ``kinds`` are those that may be outstanding.
     """
 
-    __slots__ = ("clock", "extra", "kinds", "limit", "owed", "stamps")
+    __slots__ = ("clock", "extra", "kinds", "limit", "outstanding", "stamps")
 
     def __init__(self, limit: int):
         self.limit = limit
         self.clock = 0
         self.stamps: dict[Token, int] = {}
-        self.owed = 0
+        self.outstanding = 0
         self.extra = 0
         self.kinds = 0
 
@@ -137,7 +137,7 @@ class CounterState:
         made = CounterState(self.limit)
         shift, oldest = self.clock, 1 - self.limit
         made.stamps = {t: max(stamp - shift, oldest) for t, stamp in self.stamps.items()}
-        made.owed, made.extra, made.kinds = self.owed, self.extra, self.kinds
+        made.outstanding, made.extra, made.kinds = self.outstanding, self.extra, self.kinds
         return made
 
     @property
@@ -152,8 +152,8 @@ class CounterState:
             self.kinds |= event.kind
             return
         self.clock += 1
-        if self.owed < self.limit:
-            self.owed += 1
+        if self.outstanding < self.limit:
+            self.outstanding += 1
         self.kinds |= event.kind
         for result in results:
             self.stamps.pop(result, None)
@@ -174,18 +174,20 @@ class CounterState:
 
     def satisfied(self, count: int) -> bool:
         """Whether everything that a wait for ``count`` has to cover is surely done."""
-        return self.owed == 0 or self.owed + self.extra <= count or count >= self.limit
+        return (
+            self.outstanding == 0 or self.outstanding + self.extra <= count or count >= self.limit
+        )
 
     def wait(self, count: int) -> list[Token]:
         """At most ``count`` are outstanding from here on; which results that delivers."""
         if count == 0:
             delivered = list(self.stamps)
             self.stamps.clear()
-            self.owed = self.extra = self.kinds = 0
+            self.outstanding = self.extra = self.kinds = 0
             return delivered
         if count >= self.limit:
             return []
-        self.owed = min(self.owed, count)
+        self.outstanding = min(self.outstanding, count)
         self.extra = min(self.extra, count)
         return self._issued_until(self.clock - count)
 
@@ -214,14 +216,14 @@ class CounterState:
         """Become what holds on either path, both with the clock at zero; whether that is news."""
         mine = self.stamps
         newer = {t: s for t, s in other.stamps.items() if t not in mine or mine[t] < s}
-        bounds = (self.owed, self.extra, self.kinds)
-        self.owed = max(self.owed, other.owed)
+        bounds = (self.outstanding, self.extra, self.kinds)
+        self.outstanding = max(self.outstanding, other.outstanding)
         self.extra = max(self.extra, other.extra)
         self.kinds |= other.kinds
         if newer:
             merged = {**mine, **newer}
             self.stamps = dict(sorted(merged.items(), key=itemgetter(1)))
-        return bool(newer) or bounds != (self.owed, self.extra, self.kinds)
+        return bool(newer) or bounds != (self.outstanding, self.extra, self.kinds)
 
 
 def _all_in_order(kinds: int) -> bool:

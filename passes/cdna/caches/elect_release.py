@@ -140,10 +140,10 @@ def tried(code: CacheCode, reach: Visibility, only: Operation | None = None) -> 
 # What has to be written back where
 # ---------------------------------------------------------------------------------------
 
-OWED, FLYING, ISSUED, UNPAID = 1, 2, 4, 8
+PENDING, FLYING, ISSUED, UNPAID = 1, 2, 4, 8
 """What the write-backs that go leave open, as bits, so that two states join by ``|``.
 
-OWED: a wave of the work-group has not written back what one that goes would have. FLYING: a store
+PENDING: a wave of the work-group has not written back what one that goes would have. FLYING: a store
 that it would have written back may not be in the L2 yet. ISSUED: a write-back in its place has begun.
 UNPAID: on some path the wave itself had none that goes since it last wrote back, so that a
 write-back here would be one more.
@@ -259,7 +259,7 @@ class Paths:
                 ahead = self._needed_before(step, ahead, self.needs)
                 at_once = self._before(step, at_once, past_barriers=False)
 
-    # Forward: what is owed where write-backs go
+    # Forward: what is pending where write-backs go
 
     def without(self, gone: Sequence[CacheOp]) -> Moved:
         """The places where one wave has to write back once those of ``gone`` are no more."""
@@ -314,12 +314,12 @@ class Paths:
 
 
 class Debts:
-    """What is owed where each block begins, with a write-back at each of ``places``.
+    """What is pending where each block begins, with a write-back at each of ``places``.
 
-    ``published``: the debt that waves leave at a barrier. The invariant: a wave at a place is OWED
+    ``published``: the debt that waves leave at a barrier. The invariant: a wave at a place is PENDING
     whenever, without the write-backs that go, something that it or a mate stored may not have been
     written back; and it is UNPAID unless on every path to there a write-back that goes was its own,
-    with none since. So where each publication finds nothing owed and each new write-back is paid for,
+    with none since. So where each publication finds nothing pending and each new write-back is paid for,
     the code releases as much as before and no path has more write-backs.
     """
 
@@ -350,25 +350,25 @@ class Debts:
 
     def _is_place(self, step: CacheStep, must: bool, debt: Debt) -> bool:
         is_barrier = step.meaning.is_barrier and not step.meaning.leaves_workgroup
-        return is_barrier and must and bool(debt & OWED)
+        return is_barrier and must and bool(debt & PENDING)
 
     def _is_edge(self, block: Block, target: Block, debt: Debt) -> bool:
-        if not debt & OWED or self.paths.must[block]:
+        if not debt & PENDING or self.paths.must[block]:
             return False
         return self.paths.must_at_begin[target]
 
     def after(self, step: CacheStep, debt: Debt) -> Debt:
-        """What is owed after a step; after a barrier all that any wave owed before it."""
+        """What is pending after a step; after a barrier all that was for any wave before it."""
         meaning = step.meaning
         if step.op in self.paths.gone:
-            return debt & ~UNPAID | OWED | FLYING
+            return debt & ~UNPAID | PENDING | FLYING
         if self.paths.covers(step):
-            return written(debt) | (ISSUED if debt & OWED else 0)
+            return written(debt) | (ISSUED if debt & PENDING else 0)
         if is_release_wait(step):
             return debt & ~(FLYING | ISSUED)
         if meaning.is_barrier:
-            if debt & (OWED | ISSUED):
-                self.published |= OWED
+            if debt & (PENDING | ISSUED):
+                self.published |= PENDING
             return debt | self.published
         return debt
 
@@ -395,7 +395,7 @@ class Debts:
     def _check(self, step: CacheStep, debt: Debt) -> None:
         if step.meaning.is_barrier and debt & FLYING:
             self._refuse(Refusal.NOT_STORED, step.op)
-        if self.paths.publishes(step.meaning) and debt & (OWED | ISSUED):
+        if self.paths.publishes(step.meaning) and debt & (PENDING | ISSUED):
             self._refuse(Refusal.NOT_COMPLETE, step.op)
 
     def _check_paid(self, debt: Debt, needed_by: Operation) -> None:
@@ -409,4 +409,4 @@ class Debts:
 
 def written(debt: Debt) -> Debt:
     """What is left once everything is written back; one more write-back would be one too many."""
-    return debt & ~OWED | UNPAID
+    return debt & ~PENDING | UNPAID

@@ -39,25 +39,25 @@ class SplitDuty(NamedTuple):
 
     events: tuple[CounterEvent, ...] = ()
     acquired: bool = False
-    owed: bool = False
+    released: bool = False
 
 
 class CounterAge(NamedTuple):
     """How many operations on a counter are surely younger than the youngest that a wait covers.
 
-    ``acquired``: of what the wait of an acquire covers; ``owed``: of a release; None: nothing is
+    ``acquired``: of what the wait of an acquire covers; ``released``: of a release; None: nothing is
     outstanding. ``unordered``: whether a flat access may be.
     """
 
     acquired: int | None = None
-    owed: int | None = None
+    released: int | None = None
     unordered: bool = False
 
     def join(self, other: "CounterAge") -> "CounterAge":
         """What holds on either path: the fewer younger ones."""
         return CounterAge(
             _fewer(self.acquired, other.acquired),
-            _fewer(self.owed, other.owed),
+            _fewer(self.released, other.released),
             self.unordered or other.unordered,
         )
 
@@ -65,7 +65,7 @@ class CounterAge(NamedTuple):
         """One more operation; ages stop growing at ``limit``."""
         return CounterAge(
             0 if duty.acquired else _older(self.acquired, limit),
-            0 if duty.owed else _older(self.owed, limit),
+            0 if duty.released else _older(self.released, limit),
             self.unordered or event.kind is CounterEventKind.FLAT,
         )
 
@@ -75,7 +75,7 @@ class CounterAge(NamedTuple):
             return CounterAge()
         if self.unordered:
             return self
-        return CounterAge(_left(self.acquired, count), _left(self.owed, count))
+        return CounterAge(_left(self.acquired, count), _left(self.released, count))
 
 
 def _fewer(one: int | None, other: int | None) -> int | None:
@@ -137,7 +137,7 @@ def _duty_of(op: Operation) -> Duty:
 
 
 def _split_duty_of(op: Operation) -> SplitDuty:
-    """Cache maintenance is owed: others may count on its being over."""
+    """The duties of an operation; a release covers cache maintenance, whose end others may count on."""
     events = split_events_at(op) if type(op) in COUNTED else ()
     ordered = takes_part(op)
     return SplitDuty(events, ordered and must_be_acquired(op), ordered)
@@ -191,7 +191,7 @@ def _loosened(op: WaitOp, ages: SplitAges, wait: OrderingWait | None) -> WaitCou
             left[name] = count
             continue
         age = ages[name]
-        covered = age.owed if wait.releases else age.acquired
+        covered = age.released if wait.releases else age.acquired
         if covered is None or _is_only_in_lds(name, age, wait):
             continue
         left[name] = count if age.unordered else max(count, covered)

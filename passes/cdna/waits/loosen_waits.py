@@ -141,7 +141,7 @@ class Ages(NamedTuple):
 class Duty(NamedTuple):
     """What an operation has to do with ordering waits.
 
-    ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``owed``: whether
+    ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``released``: whether
     the wait of an acquire, or of a release, has to cover it. ``signals``: whether others may know
     by it that earlier operations on LDS are done. ``counts``: what a wait waits for; ``orders``:
     whether it is that of an acquire or a release; ``releases``: which.
@@ -149,7 +149,7 @@ class Duty(NamedTuple):
 
     event: CounterEvent | None = None
     acquired: bool = False
-    owed: bool = False
+    released: bool = False
     signals: bool = False
     counts: WaitCounts | None = None
     orders: bool = False
@@ -171,7 +171,7 @@ def after(duty: Duty, ages: Ages) -> Ages:
         return ages
     return Ages(
         ages.atomics.issue(duty.event, covered=duty.acquired),
-        ages.everything.issue(duty.event, covered=duty.owed),
+        ages.everything.issue(duty.event, covered=duty.released),
     )
 
 
@@ -184,8 +184,8 @@ def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
     if not events:
         return Duty(signals=signals)
     ordered = takes_part(op)
-    owed = ordered and (events[0].owed or _is_counted_on(op, kernel))
-    return Duty(events[0], ordered and must_be_acquired(op), owed, signals)
+    released = ordered and (events[0].awaited or _is_counted_on(op, kernel))
+    return Duty(events[0], ordered and must_be_acquired(op), released, signals)
 
 
 def must_be_acquired(op: Operation) -> bool:

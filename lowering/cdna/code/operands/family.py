@@ -26,7 +26,7 @@ class FamilyRow:
 
     ``results``: how many operands, from the first on, are defined. ``accumulates``: they are used
     too. ``defines`` and ``uses``: registers that are not printed. ``returns``: the modifiers with
-    one of which alone there are results; none: always. ``untold``: what it counts as where it has
+    one of which alone there are results; none: always. ``without_result``: what it counts as where it has
     none, if not as ``events``.
     ``unit``: of arithmetic alone.
     """
@@ -41,7 +41,7 @@ class FamilyRow:
     space: AddressSpace | None = None
     events: tuple[CounterEvent, ...] = ()
     returns: frozenset[str] = frozenset()
-    untold: tuple[CounterEvent, ...] | None = None
+    without_result: tuple[CounterEvent, ...] | None = None
     unit: Unit | None = None
 
 
@@ -92,9 +92,9 @@ class FamilyRows:
         results: int,
         events: tuple[CounterEvent, ...],
         returns: frozenset[str] = frozenset(),
-        untold: tuple[CounterEvent, ...] | None = None,
+        without_result: tuple[CounterEvent, ...] | None = None,
     ) -> FamilyRow:
-        """Accesses to images; of atomics, ``returns`` and ``untold`` as ``FamilyRow`` has them."""
+        """Accesses to images; of atomics, ``returns`` and ``without_result`` as ``FamilyRow`` has them."""
         is_atomic = kind is Kind.RMW
         return FamilyRow(
             pattern,
@@ -106,5 +106,5 @@ class FamilyRows:
             space=AddressSpace.GLOBAL,
             events=events,
             returns=returns,
-            untold=untold,
+            without_result=without_result,
         )

@@ -169,7 +169,7 @@ def vector_memory(
         FamilyRow(f"{prefix}_store_\\w+", _K.STORE, 0, _COUNTERS, uses=every, space=space,
             events=stores),
         FamilyRow(f"{prefix}_atomic_\\w+", _K.RMW, 1, _COUNTERS, together, uses=every,
-            space=space, events=loads, returns=returns, untold=stores),
+            space=space, events=loads, returns=returns, without_result=stores),
     )  # fmt: skip
 
 

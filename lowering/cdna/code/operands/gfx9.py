@@ -206,7 +206,7 @@ def memory_rows(
             space=space,
             events=stores if is_store and stores is not None else events,
             returns=_RETURNS if is_atomic else frozenset(),
-            untold=stores if is_atomic else None,
+            without_result=stores if is_atomic else None,
         )
 
     # The data of a returning buffer atomic are in the register of its result.

@@ -214,8 +214,8 @@ def _named(row: FamilyRow, mnemonic: str, address: str, *, returns: bool) -> Eff
     events = CACHE_EVENTS.get(mnemonic.removesuffix("_vol"), row.events)
     if mnemonic.startswith("buffer_wbinvl1"):
         events = CACHE_EVENTS["buffer_wbinvl1_vol"]
-    elif not returns and row.untold is not None:
-        events = row.untold
+    elif not returns and row.without_result is not None:
+        events = row.without_result
     name = access_name(mnemonic) if row.kind in _TO_MEMORY else None
     return Effects(
         row.kind,
