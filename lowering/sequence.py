@@ -24,12 +24,12 @@ from fencewright.lowering.vocabulary import (
 class UnsupportedError(ValueError):
     """A request that has no lowering: what was asked, why not, and what would be accepted."""
 
-    def __init__(self, asked: str, reason: str, accepted: tuple[str, ...] = ()):
-        self.asked = asked
+    def __init__(self, requested: str, reason: str, accepted: tuple[str, ...] = ()):
+        self.requested = requested
         self.reason = reason
         self.accepted = accepted
         hint = f"; accepted: {', '.join(accepted)}" if accepted else ""
-        super().__init__(f"{asked}: {reason}{hint}")
+        super().__init__(f"{requested}: {reason}{hint}")
 
 
 def is_ptx(chip: str) -> bool:

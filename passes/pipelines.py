@@ -192,7 +192,7 @@ def _splits_counters(mcpu: str) -> bool:
     return mcpu in CHIPS and CHIPS[mcpu].splits_counters
 
 
-def _as_asked(stores: StorePolicy | None) -> "tuple[CachePass, ...]":
+def _as_requested(stores: StorePolicy | None) -> "tuple[CachePass, ...]":
     """At level 0, which compares no costs: stores go through if that was asked for."""
     return _storing("through" if stores == "through" else "back")
 
@@ -213,9 +213,9 @@ def _check_facts(mcpu: str, opt_level: OptLevel, facts: tuple[str, ...]) -> None
 
 def _check_stores(mcpu: str, stores: StorePolicy | None) -> None:
     """Raise ``UnsupportedError`` for a policy that is not that of the chip, whose passes ask for none."""
-    is_asked = mcpu in CHIPS and not _splits_counters(mcpu)
+    is_requested = mcpu in CHIPS and not _splits_counters(mcpu)
     is_its_own = stores is None or (stores == "back" and mcpu in CHIPS)
-    if not (is_asked or is_its_own):
+    if not (is_requested or is_its_own):
         accepted = tuple(chip for chip in CHIPS if not _splits_counters(chip))
         raise UnsupportedError(f"stores={stores} on {mcpu}", "it has no effect there", accepted)
 
@@ -275,7 +275,7 @@ class CDNAPipeline(Pipeline):
             return (*_on_split_counters(), *moved) if self.opt_level else ()
         if self.opt_level:
             return _on_cdna(self.facts, self.stores)
-        return _as_asked(self.stores)
+        return _as_requested(self.stores)
 
 
 @dataclass(frozen=True)
@@ -394,7 +394,7 @@ class LLVMIRPipeline(Pipeline):
             caches = MinimiseCachesPipeline(self.facts, self.stores)
             releases = LoosenReleasesPass(self.mcpu, self.facts)
             return (caches, releases, AwaitValuesPass(), ShowWaitsPass())
-        return _as_asked(self.stores)
+        return _as_requested(self.stores)
 
     def _on_scoped(self) -> tuple[ModulePass, ...]:
         passes = _on_scoped(self.mcpu, self.facts)
@@ -469,7 +469,7 @@ def lower_module(
     backend = backend_of(target)
     pipeline = _PIPELINE_OF[backend.architecture]
     switches = several("features", features)
-    asked: dict[str, Any] = dict.fromkeys(switches, True) | {
+    requested: dict[str, Any] = dict.fromkeys(switches, True) | {
         name: value
         for name, value in (
             ("l2_per_agent", None if l2_per_agent == "many" else l2_per_agent),
@@ -480,13 +480,15 @@ def lower_module(
         if value is not None
     }
     known = {field.name for field in fields(pipeline)} - {"mcpu", "opt_level", "facts"}
-    unknown = sorted((asked.keys() - known) | ({*switches} - _FEATURES))
+    unknown = sorted((requested.keys() - known) | ({*switches} - _FEATURES))
     if unknown:
         reason = f"{target} has no option {', '.join(unknown)}"
         raise UnsupportedError(f"lowering a module for {target}", reason, tuple(sorted(known)))
     verify(module)
     promised = several("facts", facts)
-    pipeline(backend.chip, opt_level=opt_level, facts=promised, **asked).apply(Context(), module)
+    pipeline(backend.chip, opt_level=opt_level, facts=promised, **requested).apply(
+        Context(), module
+    )
     verify(module)
 
 

@@ -108,7 +108,7 @@ class Mode:
             return Visibility.WORKGROUP
         return _REACHES[scope]
 
-    def asked(self, scope: Scope) -> Visibility:
+    def required(self, scope: Scope) -> Visibility:
         """How far a store must get for an error: less than ``reach`` for a cluster.
 
         A store that is done has reached the cluster on the machine by default, whose WGP$ acknowledges

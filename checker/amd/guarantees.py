@@ -296,7 +296,7 @@ def pending_bits(
     if scope is Scope.WORKGROUP and code.mode.keeps_order:
         # The L1 keeps the order of all waves of the work-group.
         flight &= ~(code.in_memory | place.only_in_memory)
-    return flight | place.undone[code.mode.reach(scope) if hardest else code.mode.asked(scope)]
+    return flight | place.undone[code.mode.reach(scope) if hardest else code.mode.required(scope)]
 
 
 def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:

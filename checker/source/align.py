@@ -174,11 +174,11 @@ class _Places:
 
     def align(self) -> Alignment:
         """The alignment, which has a problem where an atomic or a barrier cannot be told."""
-        asked: dict[int, tuple[int, ...]] = {}
+        numbers_by_key: dict[int, tuple[int, ...]] = {}
         together: defaultdict[tuple[int, ...], list[CodeAccess]] = defaultdict(list)
         known: dict[tuple[_Key, Kind, AddressSpace | None], list[SourceOperation]] = {}
         unplaced = 0
-        untold: list[int] = []
+        unlocated: list[int] = []
         for position, each in enumerate(self.found):
             key = self._key_of(each.instruction.source)
             # Many instructions of one place are alike.
@@ -193,7 +193,7 @@ class _Places:
                 if each.kind in (Kind.RMW, Kind.BARRIER):
                     return self._failed(each, "comes from no operation of the source that is known")
                 if each.instruction.source is None:
-                    untold.append(position)
+                    unlocated.append(position)
                 else:
                     unplaced += 1
                 continue
@@ -202,30 +202,30 @@ class _Places:
             chosen = _without_scalar(instructions)
             if len(numbers) == len(chosen):
                 for number, each in zip(numbers, chosen, strict=True):
-                    asked[each.key] = (number,)
+                    numbers_by_key[each.key] = (number,)
                 continue
             for each in chosen:
-                asked[each.key] = numbers
-        without_place = self._in_their_place(untold, asked)
-        unplaced += len(untold) - len(without_place)
-        asked.update(without_place)
-        return Alignment(Method.PLACES, asked, self._problem(asked), unplaced)
+                numbers_by_key[each.key] = numbers
+        without_place = self._in_their_place(unlocated, numbers_by_key)
+        unplaced += len(unlocated) - len(without_place)
+        numbers_by_key.update(without_place)
+        return Alignment(Method.PLACES, numbers_by_key, self._problem(numbers_by_key), unplaced)
 
     def _in_their_place(
-        self, untold: Sequence[int], asked: Mapping[int, tuple[int, ...]]
+        self, unlocated: Sequence[int], numbers_by_key: Mapping[int, tuple[int, ...]]
     ) -> dict[int, tuple[int, ...]]:
         """Accesses without a place, each with the one operation that is left between its neighbours.
 
         LLVM says where the first of a clause comes from, and of the others nothing.
         """
-        if not untold:
+        if not unlocated:
             return {}
-        aligned = {number for numbers in asked.values() for number in numbers}
+        aligned = {number for numbers in numbers_by_key.values() for number in numbers}
         left = [op for op in self.source.operations if op.number not in aligned]
         numbers = [op.number for op in left]
-        lowest, highest = self._last_before(asked), self._first_after(asked)
+        lowest, highest = self._last_before(numbers_by_key), self._first_after(numbers_by_key)
         may_be: dict[int, list[int]] = {}
-        for position in untold:
+        for position in unlocated:
             first = bisect_right(numbers, lowest[position])
             end = bisect_left(numbers, highest[position])
             found = self.found[position]
@@ -237,22 +237,22 @@ class _Places:
             if len(each) == 1 and often[each[0]] == 1
         }
 
-    def _last_before(self, asked: Mapping[int, tuple[int, ...]]) -> list[int]:
+    def _last_before(self, numbers_by_key: Mapping[int, tuple[int, ...]]) -> list[int]:
         """For each instruction, the last operation of those before it in its block."""
         last: defaultdict[int, int] = defaultdict(lambda: -1)
         bounds: list[int] = []
         for each in self.found:
             bounds.append(last[each.block])
-            last[each.block] = max((last[each.block], *asked.get(each.key, ())))
+            last[each.block] = max((last[each.block], *numbers_by_key.get(each.key, ())))
         return bounds
 
-    def _first_after(self, asked: Mapping[int, tuple[int, ...]]) -> list[int]:
+    def _first_after(self, numbers_by_key: Mapping[int, tuple[int, ...]]) -> list[int]:
         """For each instruction, the first operation of those after it in its block."""
         first: defaultdict[int, int] = defaultdict(lambda: len(self.source.operations))
         bounds: list[int] = []
         for each in reversed(self.found):
             bounds.append(first[each.block])
-            first[each.block] = min((first[each.block], *asked.get(each.key, ())))
+            first[each.block] = min((first[each.block], *numbers_by_key.get(each.key, ())))
         return bounds[::-1]
 
     def _key_of(self, place: SourceLine | None) -> _Key:
@@ -265,15 +265,15 @@ class _Places:
         text = f"'{instruction.text}' of line {instruction.line} {problem}"
         return Alignment(Method.PLACES, problem=text)
 
-    def _problem(self, asked: Mapping[int, tuple[int, ...]]) -> str:
+    def _problem(self, numbers_by_key: Mapping[int, tuple[int, ...]]) -> str:
         """Which operation that orders others is not found, or not told from others."""
-        aligned = {number for numbers in asked.values() for number in numbers}
+        aligned = {number for numbers in numbers_by_key.values() for number in numbers}
         synchronising = list(_synchronising(self.source, self.width))
         for each in synchronising:
             if each.number not in aligned:
                 return f"the {each} of source line {each.line} is not found in the code"
         orders = {each.number for each in synchronising}
-        for numbers in asked.values():
+        for numbers in numbers_by_key.values():
             if len(numbers) > 1 and not orders.isdisjoint(numbers):
                 first = self.source.operations[numbers[0]]
                 return (

@@ -238,11 +238,11 @@ class Comparer(ABC, Generic[Code]):
 
     def _coherence(self, access: Aligned[Code]) -> None:
         """Judge whether an atomic access is one at its scope."""
-        scope = min(map(self.asked, access.source), key=lambda scope: scope.rank)
+        scope = min(map(self.source_scope, access.source), key=lambda scope: scope.rank)
         if scope.rank >= Scope.WORKGROUP.rank and (lack := self.incoherent(access, scope)):
             self._add(Rule.COHERENCE, access, access, scope, lack)
 
-    def asked(self, operation: SourceOperation) -> Scope:
+    def source_scope(self, operation: SourceOperation) -> Scope:
         """The scope at which an operation has to be coherent by itself."""
         return self.atomic_scope(operation.scope) if operation.is_atomic else Scope.SINGLETHREAD
 

@@ -56,21 +56,21 @@ def _with_operations(
     return replace(function, blocks=tuple(blocks))
 
 
-def with_orders(code: SourceModule, asked: SourceModule) -> SourceModule:
-    """``asked`` with the places of the same accesses in ``code``, a copy with other synchronisation.
+def with_orders(code: SourceModule, original: SourceModule) -> SourceModule:
+    """``original`` with the places of the same accesses in ``code``, a copy with other synchronisation.
 
     Raises ``SourceError`` where a function has other accesses.
     """
     functions: dict[str, SourceFunction] = {}
-    for name, function in asked.functions.items():
+    for name, function in original.functions.items():
         ours = [each for each in code.functions[name].operations if _stays(each)]
         wanted = [each for each in function.operations if _stays(each)]
         if [each.kind for each in ours] != [each.kind for each in wanted]:
-            raise SourceError(f"{asked.file}:{function.line}: error: {name} has other accesses")
+            raise SourceError(f"{original.file}:{function.line}: error: {name} has other accesses")
         places = {a.number: b.place for a, b in zip(wanted, ours, strict=True)}
         placed = [replace(e, place=places.get(e.number)) for e in function.operations]
         functions[name] = _with_operations(function, placed)
-    return replace(asked, functions=MappingProxyType(functions))
+    return replace(original, functions=MappingProxyType(functions))
 
 
 def _stays(operation: SourceOperation) -> bool:

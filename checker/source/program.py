@@ -160,8 +160,8 @@ def with_cuda_atomics(module: SourceModule) -> SourceModule:
 
 
 def _as_cuda_atomic(operation: SourceOperation) -> SourceOperation:
-    asked = (operation.ordering, operation.scope, operation.volatile)
-    if operation.kind not in _UPDATES or asked != (Ordering.SEQ_CST, Scope.SYSTEM, False):
+    attributes = (operation.ordering, operation.scope, operation.volatile)
+    if operation.kind not in _UPDATES or attributes != (Ordering.SEQ_CST, Scope.SYSTEM, False):
         return operation
     failure = None if operation.failure is None else Ordering.RELAXED
     return replace(operation, ordering=Ordering.RELAXED, scope=Scope.AGENT, failure=failure)

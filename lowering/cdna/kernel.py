@@ -90,8 +90,8 @@ def entry_registers(chip: str, workgroup_ids: int, uses_scratch: bool) -> EntryR
     row = CHIPS[chip]
     resource_size = row.scratch.resource_registers if uses_scratch else 0
     user = resource_size + 2
-    asked_for = 0 if row.ready_workgroup_ids else workgroup_ids
-    ids = tuple(user + dimension for dimension in range(asked_for))
+    requested = 0 if row.ready_workgroup_ids else workgroup_ids
+    ids = tuple(user + dimension for dimension in range(requested))
     return EntryRegisters(
         resource=0 if resource_size else None,
         kernarg=resource_size,

@@ -49,10 +49,10 @@ _IN_MEMORY = frozenset({AddressSpace.GLOBAL})
 _THROUGH_CACHES = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
 
 
-def lower(chip: Chip, asked: Request) -> Sequence:
+def lower(chip: Chip, requested: Request) -> Sequence:
     """The instructions for one request on one chip. Raises ``UnsupportedError``."""
-    _check(chip, asked)
-    request = _normalise(asked)
+    _check(chip, requested)
+    request = _normalise(requested)
     instructions: list[Instruction] = []
     for step in _steps(chip, request):
         for each in _EMIT[step](chip, request):

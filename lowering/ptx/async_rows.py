@@ -647,16 +647,16 @@ def select(chip: PtxChip, version: Version, key: Key) -> AsyncRow:
     Raises ``UnsupportedError`` that names the lowest chip and version which would do.
     """
     rows = ROWS.get(key)
-    asked = " ".join(key)
+    requested = " ".join(key)
     if rows is None:
         like = tuple(" ".join(each) for each in ROWS if each[:-2] == key[:-2] and len(key) > 2)
-        raise UnsupportedError(asked, "PTX has no such instruction", like)
+        raise UnsupportedError(requested, "PTX has no such instruction", like)
     for row in rows:
         lowest = row.since.lowest(chip)
         if lowest is not None and lowest <= version:
             return row
     reason = f"{with_version(chip, version)} does not have it"
-    raise UnsupportedError(asked, reason, (_lowest(chip, rows),))
+    raise UnsupportedError(requested, reason, (_lowest(chip, rows),))
 
 
 def _lowest(chip: PtxChip, rows: Iterable[AsyncRow]) -> str:

@@ -82,7 +82,7 @@ class _Context:
     """A normalised request with what the rows say of its chip, scope and space."""
 
     chip: PtxChip
-    asked: Request
+    requested: Request
     request: Request
     forms: frozenset[PtxForm]
     scope: Row[ScopeRule]
@@ -93,30 +93,30 @@ class _Context:
         if form is None or form in self.forms:
             return
         reason = f"{self.chip.name} has no {form} in this PTX version"
-        raise UnsupportedError(str(self.asked), reason, (lowest_with(form, self.chip),))
+        raise UnsupportedError(str(self.requested), reason, (lowest_with(form, self.chip),))
 
 
-def lower(chip: PtxChip, asked: Request) -> Sequence:
+def lower(chip: PtxChip, requested: Request) -> Sequence:
     """The instructions for one request on one chip.
 
     A PTX version of None stands for ``default_version(chip)``, which has every form that
     the newest version has. Raises ``UnsupportedError``, naming the lowest that would do.
     """
-    _check_features(chip, asked)
-    shown = _without_promises(asked)
+    _check_features(chip, requested)
+    shown = _without_promises(requested)
     _check(chip, shown)
-    context = _normalise(chip, shown, asked.target)
+    context = _normalise(chip, shown, requested.target)
     instructions: list[Instruction] = []
     for step in _steps(context):
         instructions += _EMIT[step](context) if step in _EMIT else _fence(context, step)
     return Sequence(tuple(instructions), _remarks(context, instructions))
 
 
-def _without_promises(asked: Request) -> Request:
+def _without_promises(requested: Request) -> Request:
     """What messages show: promises make nothing unsupported."""
-    if not asked.target.features:
-        return asked
-    return replace(asked, target=replace(asked.target, features=frozenset()))
+    if not requested.target.features:
+        return requested
+    return replace(requested, target=replace(requested.target, features=frozenset()))
 
 
 def chip_named(name: str) -> PtxChip:
@@ -167,24 +167,24 @@ def _version(chip: PtxChip, request: Request) -> Version:
     raise UnsupportedError(str(request), reason, accepted)
 
 
-def _normalise(chip: PtxChip, asked: Request, target: Target) -> _Context:
+def _normalise(chip: PtxChip, requested: Request, target: Target) -> _Context:
     """Both outcomes of a compare-exchange in one ordering; no ordering where nobody else is."""
-    forms = forms_of(chip, _version(chip, asked))
+    forms = forms_of(chip, _version(chip, requested))
     clusters = PtxForm.CLUSTER in forms
-    space = rows.SPACE[asked.space or AddressSpace.GENERIC,]
-    reach = SpaceReach.SHARED if _orders_shared_memory_alone(asked) else space.value.reach
-    scope = rows.SCOPE[asked.scope, reach, clusters]
-    ordering = asked.ordering
-    if asked.failure_ordering is not None:
-        ordering = merged_ordering(ordering, asked.failure_ordering)
+    space = rows.SPACE[requested.space or AddressSpace.GENERIC,]
+    reach = SpaceReach.SHARED if _orders_shared_memory_alone(requested) else space.value.reach
+    scope = rows.SCOPE[requested.scope, reach, clusters]
+    ordering = requested.ordering
+    if requested.failure_ordering is not None:
+        ordering = merged_ordering(ordering, requested.failure_ordering)
     if space.value.reach is SpaceReach.OWN:
         ordering = Ordering.WEAK
-    elif asked.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
+    elif requested.op.is_access and ordering is not Ordering.WEAK and not scope.value.synchronises:
         ordering = Ordering.RELAXED
-    request = asked.put(ordering=ordering, target=target)
-    context = _Context(chip, asked, request, forms, scope, space)
+    request = requested.put(ordering=ordering, target=target)
+    context = _Context(chip, requested, request, forms, scope, space)
     context.need(space.value.form)
-    for each in asked.spaces or ():
+    for each in requested.spaces or ():
         context.need(rows.SPACE[each,].value.form)
     return context
 
@@ -278,7 +278,7 @@ def _load_or_store(context: _Context) -> list[Instruction]:
 def _rmw(context: _Context) -> list[Instruction]:
     request = context.request
     found = _rmw_row(context)
-    _raise_illegal(context.asked, found.value)
+    _raise_illegal(context.requested, found.value)
     if context.space.value.reach is SpaceReach.OWN:
         _reject_128(context)
         compute = _computed(context)
@@ -357,7 +357,7 @@ def _reject_128(context: _Context) -> None:
     if context.request.width <= 64:
         return
     reason = "private memory has no atom, and PTX computes and compares nothing on 128 bits"
-    raise UnsupportedError(str(context.asked), reason, ("i64", "a load and a store"))
+    raise UnsupportedError(str(context.requested), reason, ("i64", "a load and a store"))
 
 
 def _need_native(context: _Context, native: Native) -> None:
@@ -383,7 +383,7 @@ def _strong_access(context: _Context, source: str) -> AtomicAccess:
 
 def _barrier(context: _Context) -> list[Instruction]:
     found = _barrier_row(context)
-    _raise_illegal(context.asked, found.value)
+    _raise_illegal(context.requested, found.value)
     assert isinstance(found.value, rows.BarrierRow)
     return [
         Instruction(each.mnemonic, each.operands, phase=Phase.ACCESS, source=found.source)
@@ -401,7 +401,7 @@ def _barrier_row(context: _Context) -> Row[rows.BarrierRow | Illegal]:
 
 def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, ...]:
     """Where the sequence does more than was asked."""
-    request, asked = context.request, context.asked
+    request, requested = context.request, context.requested
     remarks: list[str | None] = []
     if request.op is Operation.BARRIER:
         barrier = _barrier_row(context).value
@@ -410,10 +410,10 @@ def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, .
         remarks.append(context.scope.value.remark)
     if request.volatile and request.op in (Operation.LOAD, Operation.STORE):
         remarks.append(rows.VOLATILE_REMARK)
-    limited = asked.one_as or (asked.spaces is not None and _restricted(context) is None)
+    limited = requested.one_as or (requested.spaces is not None and _restricted(context) is None)
     if _orders(request) and instructions and limited:
         remarks.append(rows.ALL_SPACES_REMARK)
-    if _orders(request) and instructions and asked.availability is Availability.NONE:
+    if _orders(request) and instructions and requested.availability is Availability.NONE:
         remarks.append(rows.AVAILABILITY_REMARK)
     cas = "cas", WORD
     if request.width < WORD and any(

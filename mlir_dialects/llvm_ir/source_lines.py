@@ -19,7 +19,7 @@ _LABEL = re.compile(rf"[ \t]*({NAME}):")
 _RESULT = re.compile(rf"({NAME})[ \t]*=[ \t]*")
 _OPCODE = re.compile(r"(?:(?:tail|musttail|notail)[ \t]+)?([a-z_]+)")
 _USE_LIST_ORDER = "uselistorder"
-_GOES_ON = ("to label ", "unwind label ", "catch ", "cleanup", "filter ")
+_CONTINUES = ("to label ", "unwind label ", "catch ", "cleanup", "filter ")
 """What a line begins with that goes on with the instruction before it."""
 _CUT_OFF = (",", "(", "=")
 """What a line ends with that goes on with the next one."""
@@ -118,16 +118,16 @@ def blocks_of(body: str) -> tuple[list[SourceBlock], str]:
     """The blocks of a function's body, and the comments after the last instruction."""
     blocks = [SourceBlock("", "", None, [])]
     before: list[str] = []
-    open_brackets, goes_on = 0, False
+    open_brackets, continues = 0, False
     for line in body.splitlines(keepends=True):
         said = line.strip()
         instructions = blocks[-1].instructions
-        if said[:1] == "%" and not goes_on:
+        if said[:1] == "%" and not continues:
             instructions.append(SourceInstruction("".join(before), line, said))
             before.clear()
         elif not said or said[0] == ";":
             before.append(line)
-        elif instructions and (goes_on or said.startswith(_GOES_ON)):
+        elif instructions and (continues or said.startswith(_CONTINUES)):
             instructions[-1].lines += "".join([*before, line])
             before.clear()
         elif label := _LABEL.match(line):
@@ -146,11 +146,11 @@ def blocks_of(body: str) -> tuple[list[SourceBlock], str]:
             before.clear()
         ends = said[-1:] not in _ENDS_SELDOM and ";" not in said and not open_brackets
         if ends and not said.startswith(_WITH_LISTS):
-            goes_on = False
+            continues = False
             continue
         code = _STRING_OR_COMMENT.sub("", said).rstrip()
         open_brackets += code.count("[") - code.count("]")
-        goes_on = open_brackets > 0 or code.endswith(_CUT_OFF)
+        continues = open_brackets > 0 or code.endswith(_CUT_OFF)
     return blocks, "".join(before)
 
 

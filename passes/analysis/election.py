@@ -50,22 +50,22 @@ class Election:
             return None
         condition = branch.operands[0]
         for index, truth in enumerate((True, False)):
-            if self.dimensions <= _told_apart(condition, truth):
+            if self.dimensions <= _distinguished(condition, truth):
                 return index
         return None
 
 
-def _told_apart(condition: SSAValue, truth: bool) -> Dimensions:
+def _distinguished(condition: SSAValue, truth: bool) -> Dimensions:
     """The dimensions in which threads are of one wave if ``condition`` has that truth for them."""
     made_by = condition.owner
     if not isinstance(made_by, Operation):
         return _NONE
     opposite = _negation(made_by)
     if opposite is not None:
-        return _told_apart(opposite, not truth)
+        return _distinguished(opposite, not truth)
     both = _conjunction(made_by) if truth else None
     if both is not None:
-        return _told_apart(both[0], True) | _told_apart(both[1], True)
+        return _distinguished(both[0], True) | _distinguished(both[1], True)
     compared = _comparison(made_by)
     if compared is None:
         return _NONE

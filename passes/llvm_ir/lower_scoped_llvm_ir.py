@@ -158,19 +158,21 @@ class LowerScopedLLVMIRPass(ModulePass):
             _keep_fresh(function, calls)
 
     def _check_options(self, architecture: Architecture) -> None:
-        asked = f"LLVM IR for {self.mcpu}"
+        requested = f"LLVM IR for {self.mcpu}"
         if self.tgsplit and "tgsplit" not in architecture.features:
             reason = "unknown feature 'tgsplit'"
-            raise UnsupportedError(asked, reason, tuple(architecture.features))
+            raise UnsupportedError(requested, reason, tuple(architecture.features))
         if self.ptx_version is not None and architecture.version is None:
-            raise UnsupportedError(asked, f"there is no PTX {self.ptx_version} of it")
+            raise UnsupportedError(requested, f"there is no PTX {self.ptx_version} of it")
 
 
 class _Lowering:
     """Lowers the functions of one module."""
 
-    def __init__(self, asked: LowerScopedLLVMIRPass, architecture: Architecture, lines: list[str]):
-        self.asked = asked
+    def __init__(
+        self, requested: LowerScopedLLVMIRPass, architecture: Architecture, lines: list[str]
+    ):
+        self.requested = requested
         self.architecture = architecture
         self.groups = {group[1]: line for line in lines if (group := _GROUP.match(line))}
         self.pointer_widths = pointer_widths(lines)
@@ -188,9 +190,9 @@ class _Lowering:
         named = groups_in(header)
         attributes = " ".join([header, *(self.groups.get(name, "") for name in named)])
         for cpu in _CPU.findall(attributes):
-            if cpu != self.asked.mcpu:
+            if cpu != self.requested.mcpu:
                 name = function.sym_name.data
-                reason = f"@{name} is for '{cpu}', but {self.asked.mcpu} was asked for"
+                reason = f"@{name} is for '{cpu}', but {self.requested.mcpu} was asked for"
                 _refuse(function, reason)
         options = self._options(attributes)
         self._switch_on(function, attributes, options["features"])
@@ -239,7 +241,7 @@ class _Lowering:
 
     def _options(self, attributes: str) -> dict[str, Any]:
         """The words of the target, as ``parse_target`` takes them, in a function of ``attributes``."""
-        asked, architecture = self.asked, self.architecture
+        requested, architecture = self.requested, self.architecture
         switches = [
             each for found in _FEATURES.findall(attributes) for each in found.split(",") if each
         ]
@@ -251,17 +253,17 @@ class _Lowering:
         for each in switches:
             if each[1:] in architecture.features:
                 (on.add if each[0] == "+" else on.discard)(each[1:])
-        if asked.tgsplit:
+        if requested.tgsplit:
             on.add("tgsplit")
-        version = asked.ptx_version
+        version = requested.ptx_version
         if version is None and architecture.version is not None:
             named = filter(None, map(architecture.version.fullmatch, switches))
             version = next((f"{each[1]}.{each[2]}" for each in named), None)
         return {
-            "target": asked.mcpu,
+            "target": requested.mcpu,
             "features": tuple(sorted(on)),
-            "l2_per_agent": asked.l2_per_agent,
-            "compat": asked.compat,
+            "l2_per_agent": requested.l2_per_agent,
+            "compat": requested.compat,
             "ptx_version": version,
         }
 

@@ -40,7 +40,7 @@ class Conversion(Protocol):
 Handler = Callable[[Conversion, Operation], None]
 
 
-class Asked(NamedTuple):
+class RowRequest(NamedTuple):
     """What an operation asks of the rows.
 
     ``key`` is of ``async_rows.ROWS``; ``places`` are the row's names for the operands,
@@ -55,9 +55,9 @@ class Asked(NamedTuple):
 
 def convert_async(conversion: Conversion, op: Operation) -> None:
     """Append the instructions of ``op``; an error at ``op`` if the target has no such ones."""
-    asked = _ASKED[type(op)](op)
-    row = _row(conversion, op, asked.key)
-    result = _append(conversion, op, row, asked)
+    requested = _ROW_REQUESTS[type(op)](op)
+    row = _row(conversion, op, requested.key)
+    result = _append(conversion, op, row, requested)
     if op.results and result is not None:
         conversion.values[op.results[0]] = result
 
@@ -69,22 +69,24 @@ def _row(conversion: Conversion, op: Operation, key: Key) -> AsyncRow:
         op.emit_error(str(error), DiagnosticException(str(error)))
 
 
-def _append(conversion: Conversion, op: Operation, row: AsyncRow, asked: Asked) -> SSAValue | None:
-    lines = [Template(line).substitute(asked.words) for line in row.lines]
+def _append(
+    conversion: Conversion, op: Operation, row: AsyncRow, requested: RowRequest
+) -> SSAValue | None:
+    lines = [Template(line).substitute(requested.words) for line in row.lines]
     results: tuple[Attribute, ...] = ()
     if any("dst" in read_line(line).names for line in row.lines):
         type_ = register_type(op.results[0].type)
         if type_ is None:
             unsupported(op, f"a value of {op.results[0].type} is not supported on the PTX path")
         results = (type_,)
-    places = tuple(asked.places)
+    places = tuple(requested.places)
     built = SequenceOp.create(
         operands=[_register(conversion, value) for _, value in places],
         result_types=results,
         properties={
             "places": ArrayAttr([StringAttr(name) for name, _ in places]),
             "lines": ArrayAttr([StringAttr(line) for line in lines]),
-            "phase": PHASES[asked.phase],
+            "phase": PHASES[requested.phase],
             "source": StringAttr(row.source),
         },
         location=op.location,
@@ -134,29 +136,29 @@ def _operands(op: Operation) -> list[tuple[str, SSAValue]]:
     ]
 
 
-def _plain(*properties: str, phase: Phase = Phase.ACCESS) -> Callable[[Operation], Asked]:
+def _plain(*properties: str, phase: Phase = Phase.ACCESS) -> Callable[[Operation], RowRequest]:
     """An operation whose key is its name and the words of ``properties`` that it has."""
 
-    def asked(op: Operation) -> Asked:
+    def requested(op: Operation) -> RowRequest:
         words = [_word(op, name) for name in properties if name in op.properties]
         numbers = _numbers(op, "count", "bytes", "pending", "size")
-        return Asked((_name(op), *words), _operands(op), numbers, phase)
+        return RowRequest((_name(op), *words), _operands(op), numbers, phase)
 
-    return asked
+    return requested
 
 
-def _named_barrier(op: Operation) -> Asked:
+def _named_barrier(op: Operation) -> RowRequest:
     key = ("named_barrier", _word(op, "part"))
-    return Asked(key, (), _numbers(op, "number", "threads"), Phase.RELEASE)
+    return RowRequest(key, (), _numbers(op, "number", "threads"), Phase.RELEASE)
 
 
-def _transactions(op: Operation) -> Asked:
+def _transactions(op: Operation) -> RowRequest:
     transactions = cast(ops.MbarrierExpectTxOp | ops.MbarrierCompleteTxOp, op)
     key = (_name(op), str(transactions.scope.data), _space(transactions.mbarrier))
-    return Asked(key, _operands(op), _numbers(op, "bytes"))
+    return RowRequest(key, _operands(op), _numbers(op, "bytes"))
 
 
-def _arrive(op: Operation) -> Asked:
+def _arrive(op: Operation) -> RowRequest:
     arrive = cast(ops.MbarrierArriveOp, op)
     name = "mbarrier_arrive" if arrive.drop is None else "mbarrier_arrive_drop"
     token = "sink" if arrive.token is None or arrive.token.first_use is None else "token"
@@ -164,106 +166,106 @@ def _arrive(op: Operation) -> Asked:
     ordering = "relaxed" if arrive.space is not None else str(arrive.ordering.data)
     scope, space = str(arrive.scope.data), _space(arrive.mbarrier)
     key = (name, ordering, scope, space, token, *carried)
-    return Asked(key, _operands(op), _numbers(op, *carried), Phase.RELEASE)
+    return RowRequest(key, _operands(op), _numbers(op, *carried), Phase.RELEASE)
 
 
-def _wait(op: Operation) -> Asked:
+def _wait(op: Operation) -> RowRequest:
     wait = cast(ops.MbarrierTestOperation, op)
     by = "parity" if wait.phase.type == ops.i32 else "token"
     ordering = "relaxed" if "space" in op.properties else str(wait.ordering.data)
     key = (_name(op), ordering, str(wait.scope.data), by)
-    return Asked(key, _operands(op), phase=Phase.ACQUIRE)
+    return RowRequest(key, _operands(op), phase=Phase.ACQUIRE)
 
 
-def _bulk_copy(op: Operation) -> Asked:
+def _bulk_copy(op: Operation) -> RowRequest:
     copy = cast(ops.BulkCopyOp, op)
     key = ("bulk_copy", _space(copy.destination), _space(copy.source))
-    return Asked(key, _operands(op), _numbers(op, "size"))
+    return RowRequest(key, _operands(op), _numbers(op, "size"))
 
 
-def _tensor_copy(op: Operation) -> Asked:
+def _tensor_copy(op: Operation) -> RowRequest:
     copy = cast(ops.TensorLoadOp | ops.TensorStoreOp, op)
     coordinates = [(f"c{n}", value) for n, value in enumerate(copy.coordinates)]
     kinds = [_word(op, name) for name in ("kind",) if name in op.properties]
-    return Asked((_name(op), str(len(coordinates)), *kinds), [*_operands(op), *coordinates])
+    return RowRequest((_name(op), str(len(coordinates)), *kinds), [*_operands(op), *coordinates])
 
 
-def _store_async(op: Operation) -> Asked:
+def _store_async(op: Operation) -> RowRequest:
     store = cast(ops.StoreAsyncOp, op)
-    return Asked(("store_async", "32" if store.value.type == ops.i32 else "64"), _operands(op))
+    return RowRequest(("store_async", "32" if store.value.type == ops.i32 else "64"), _operands(op))
 
 
-def _bulk_reduce(op: Operation) -> Asked:
+def _bulk_reduce(op: Operation) -> RowRequest:
     reduce = cast(ops.BulkReduceOp, op)
     key = (_name(op), _space(reduce.destination), _word(op, "kind"), str(reduce.element))
-    return Asked(key, _operands(op), _numbers(op, "size"))
+    return RowRequest(key, _operands(op), _numbers(op, "size"))
 
 
-def _reduce_async(op: Operation) -> Asked:
+def _reduce_async(op: Operation) -> RowRequest:
     value = cast(ops.ReduceAsyncOp, op).value
-    return Asked((_name(op), _word(op, "kind"), str(value.type)), _operands(op))
+    return RowRequest((_name(op), _word(op, "kind"), str(value.type)), _operands(op))
 
 
-def _prefetch(op: Operation) -> Asked:
+def _prefetch(op: Operation) -> RowRequest:
     key = (_name(op), *["bulk"] * ("size" in op.properties))
-    return Asked(key, _operands(op), _numbers(op, "size"))
+    return RowRequest(key, _operands(op), _numbers(op, "size"))
 
 
-def _multicast(op: Operation) -> Asked:
+def _multicast(op: Operation) -> RowRequest:
     access = cast(ops.MulticastOperation, op)
     words = (_word(op, name) for name in ("ordering", "scope", "kind") if name in op.properties)
-    return Asked((_name(op), *words, str(access.value_type)), _operands(op))
+    return RowRequest((_name(op), *words, str(access.value_type)), _operands(op))
 
 
-def _async_copy(op: Operation) -> Asked:
+def _async_copy(op: Operation) -> RowRequest:
     reads = ["read"] * (cast(ops.AsyncCopyOp, op).source_size is not None)
-    return Asked(("async_copy", _numbers(op, "size")["size"], *reads), _operands(op))
+    return RowRequest(("async_copy", _numbers(op, "size")["size"], *reads), _operands(op))
 
 
-def _flagged(property_name: str) -> Callable[[Operation], Asked]:
+def _flagged(property_name: str) -> Callable[[Operation], RowRequest]:
     """An operation whose key is its name, and a unit property's name if it is set."""
 
-    def asked(op: Operation) -> Asked:
+    def requested(op: Operation) -> RowRequest:
         flags = [property_name] if property_name in op.properties else []
-        return Asked((_name(op), *flags), _operands(op), _numbers(op, "pending"), Phase.WAIT)
+        return RowRequest((_name(op), *flags), _operands(op), _numbers(op, "pending"), Phase.WAIT)
 
-    return asked
+    return requested
 
 
-def _tensormap_replace(op: Operation) -> Asked:
+def _tensormap_replace(op: Operation) -> RowRequest:
     replace = cast(ops.TensormapReplaceOp, op)
-    return Asked(("tensormap_replace", _space(replace.map)), _operands(op))
+    return RowRequest(("tensormap_replace", _space(replace.map)), _operands(op))
 
 
-def _mma(op: Operation) -> Asked:
+def _mma(op: Operation) -> RowRequest:
     kind = cast(ops.Tcgen05MmaOp, op).kind.data
-    return Asked(("tcgen05_mma",), _operands(op), {"kind": kind})
+    return RowRequest(("tcgen05_mma",), _operands(op), {"kind": kind})
 
 
-def _tcgen05_copy(op: Operation) -> Asked:
+def _tcgen05_copy(op: Operation) -> RowRequest:
     shape = cast(ops.Tcgen05CopyOp, op).shape.data
-    return Asked(("tcgen05_copy",), _operands(op), {"shape": shape})
+    return RowRequest(("tcgen05_copy",), _operands(op), {"shape": shape})
 
 
 def _register_name(accumulator: str) -> str:
     return f"%acc_{accumulator}_"
 
 
-def _wgmma(op: Operation) -> Asked:
+def _wgmma(op: Operation) -> RowRequest:
     wgmma = cast(ops.WgmmaOp, op)
     prefix = _register_name(wgmma.accumulator.data)
     registers = ", ".join(f"{prefix}{n}" for n in range(wgmma.registers.value.data))
     words = {"shape": wgmma.shape.data, "accumulators": registers}
-    return Asked(("wgmma",), _operands(op), words)
+    return RowRequest(("wgmma",), _operands(op), words)
 
 
-def _wgmma_read(op: Operation) -> Asked:
+def _wgmma_read(op: Operation) -> RowRequest:
     read = cast(ops.WgmmaReadOp, op)
     register = f"{_register_name(read.accumulator.data)}{read.index.value.data}"
-    return Asked(("wgmma_read",), (), {"accumulator": register})
+    return RowRequest(("wgmma_read",), (), {"accumulator": register})
 
 
-_ASKED: Mapping[type[Operation], Callable[[Operation], Asked]] = MappingProxyType(
+_ROW_REQUESTS: Mapping[type[Operation], Callable[[Operation], RowRequest]] = MappingProxyType(
     {
         ops.MbarrierInitOp: _plain(),
         ops.MbarrierInvalOp: _plain(),
@@ -337,8 +339,8 @@ def _restricted_wait(conversion: Conversion, op: Operation) -> None:
 
 def _restricted_fence(conversion: Conversion, op: Operation, ordering: str) -> None:
     phase = Phase.RELEASE if ordering == "release" else Phase.ACQUIRE
-    asked = Asked(("cluster_fence", ordering, "generic"), (), phase=phase)
-    _append(conversion, op, _row(conversion, op, asked.key), asked)
+    requested = RowRequest(("cluster_fence", ordering, "generic"), (), phase=phase)
+    _append(conversion, op, _row(conversion, op, requested.key), requested)
 
 
 def _multiplication(conversion: Conversion, op: Operation) -> None:
@@ -346,9 +348,9 @@ def _multiplication(conversion: Conversion, op: Operation) -> None:
     wgmma = cast(ops.WgmmaOp, op)
     count = wgmma.registers.value.data
     declared = f"{_register_name(wgmma.accumulator.data)}<{count}>"
-    asked = Asked(("wgmma_accumulator",), (), {"accumulators": declared})
-    row = _row(conversion, op, asked.key)
-    line = Template(row.lines[0]).substitute(asked.words)
+    requested = RowRequest(("wgmma_accumulator",), (), {"accumulators": declared})
+    row = _row(conversion, op, requested.key)
+    line = Template(row.lines[0]).substitute(requested.words)
     if not _is_declared(conversion.entry, line):
         declaration = SequenceOp.create(
             properties={
@@ -374,7 +376,7 @@ def _insert_first(entry: Block, op: Operation) -> None:
 
 ASYNC_HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
-        **dict.fromkeys((each.name for each in _ASKED), convert_async),
+        **dict.fromkeys((each.name for each in _ROW_REQUESTS), convert_async),
         ops.MbarrierArriveOp.name: _restricted_arrive,
         ops.MbarrierWaitOp.name: _restricted_wait,
         ops.WgmmaOp.name: _multiplication,

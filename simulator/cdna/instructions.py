@@ -207,8 +207,8 @@ class Wait:
         }
 
     def __str__(self) -> str:
-        asked = {"vmcnt": self.vmcnt, "lgkmcnt": self.lgkmcnt}
-        counts = [f"{name}({n})" for name, n in asked.items() if n is not None]
+        requested = {"vmcnt": self.vmcnt, "lgkmcnt": self.lgkmcnt}
+        counts = [f"{name}({n})" for name, n in requested.items() if n is not None]
         parts = [_text("s_waitcnt", *counts)] if counts or self.vscnt is None else []
         if self.vscnt is not None:
             parts.append(f"s_waitcnt_vscnt null, {self.vscnt:#x}")
@@ -234,8 +234,8 @@ class SplitWait:
         }
 
     def __str__(self) -> str:
-        asked = {name: n for name, n in self.counts().items() if n is not None}
-        return "; ".join(f"s_wait_{name} {n:#x}" for name, n in asked.items()) or "s_nop 0"
+        requested = {name: n for name, n in self.counts().items() if n is not None}
+        return "; ".join(f"s_wait_{name} {n:#x}" for name, n in requested.items()) or "s_nop 0"
 
 
 _JOINT_COUNTERS = frozenset(each.name for each in fields(Wait))

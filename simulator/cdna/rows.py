@@ -763,9 +763,9 @@ class CdnaConfiguration:
     def _legal(self, table: Table[Effect | Illegal], key: tuple[Hashable, ...]) -> Effect:
         value = table[key].value
         if isinstance(value, Illegal):
-            asked = " ".join(str(part) for part in key[1:3] if part)
+            requested = " ".join(str(part) for part in key[1:3] if part)
             accepted = f"; accepted: {', '.join(value.accepted)}" if value.accepted else ""
-            raise ProgramError(f"{self.chip}: {asked}: {value.reason}{accepted}")
+            raise ProgramError(f"{self.chip}: {requested}: {value.reason}{accepted}")
         return value
 
 

@@ -436,14 +436,14 @@ class CompiledProgram:
 
     def _counts(self, wait: Wait | SplitWait) -> tuple[int | None, ...]:
         """What a wait asks of each counter of the chip."""
-        asked = {name: count for name, count in wait.counts().items() if count is not None}
-        missing = asked.keys() - set(self.counters)
+        requested = {name: count for name, count in wait.counts().items() if count is not None}
+        missing = requested.keys() - set(self.counters)
         if missing:
             raise ProgramError(
                 f"{self.configuration.chip} has no {min(missing)}; "
                 f"it has {', '.join(self.counters)}"
             )
-        return tuple(map(asked.get, self.counters))
+        return tuple(map(requested.get, self.counters))
 
     def _access(self, op: Op, instruction: VectorAccess | LdsAccess | ScalarLoad) -> None:
         """Note the location, operands and arithmetic of an access."""

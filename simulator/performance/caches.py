@@ -509,17 +509,17 @@ class Caches:
         self, requests: Requests, kind: MemoryAccessKind, policy: CachePolicy, is_scalar: bool
     ) -> Moved:
         """A batch of one instruction: requests for lines of ``LINE`` bytes, by core."""
-        first, asked = self._first, requests
+        first, requested = self._first, requests
         if is_scalar:
             # A cache is called as the first of its cores, so that its die is theirs.
             first, shared = self._scalar, self.chip.scalar_cores
-            asked = Requests(requests.caches // shared * shared, requests.lines, requests.words)
-        asked = resized(asked, LINE, first.shape.line)
+            requested = Requests(requests.caches // shared * shared, requests.lines, requests.words)
+        requested = resized(requested, LINE, first.shape.line)
         if kind is MemoryAccessKind.LOAD:
-            one = first.load(asked, policy.l1)
+            one = first.load(requested, policy.l1)
             two = self._second.load(self._from(one.reads, first), policy.l2)
         else:
-            one = first.store(asked, policy.l1)
+            one = first.store(requested, policy.l1)
             is_store = kind is MemoryAccessKind.STORE
             done = self._second.store if is_store else self._second.update
             two = done(self._from(one.writes, first), policy.l2)

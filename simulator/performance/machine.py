@@ -116,14 +116,14 @@ def machine_of(
 
 
 def _ptx_machine(target: str, partition: str | None, groups: int, shared: int) -> Machine:
-    asked = f"traffic on {target}"
+    requested = f"traffic on {target}"
     if partition is not None:
         raise UnsupportedError(f"partition {partition} of {target}", "only AMD devices have modes")
-    chip = ptx_hierarchy_of(target, asked)
+    chip = ptx_hierarchy_of(target, requested)
     name = USUAL_PTX_DEVICES.get(chip.number)
     if name is None or chip.l1 is None or chip.l2 is None:
         known = tuple(f"sm_{each}" for each in USUAL_PTX_DEVICES)
-        raise UnsupportedError(asked, "caches and SMs of its devices are not described", known)
+        raise UnsupportedError(requested, "caches and SMs of its devices are not described", known)
     device = next(each for each in PTX_DEVICES if each.name == name)
     lacks = groups * (shared + int(chip.shared_reserved.low))
     l1 = max(int(chip.l1.low) - lacks, LINE)

@@ -156,11 +156,11 @@ def _up(value: int, granule: int) -> int:
 
 
 def _of_sm(resources: KernelResources, target: str, threads: int, dynamic_shared: int) -> Occupancy:
-    asked = f"occupancy of {target}"
-    chip = ptx_rows.hierarchy_of(target, asked)
+    requested = f"occupancy of {target}"
+    chip = ptx_rows.hierarchy_of(target, requested)
     rules = allocation_of(chip.number)
     if rules is None:
-        raise UnsupportedError(asked, "how its SMs give out registers is not described")
+        raise UnsupportedError(requested, "how its SMs give out registers is not described")
     where = f"an SM of {target}"
     shared = resources.shared_bytes + dynamic_shared
     _check(threads, MAX_THREADS, "threads", where)

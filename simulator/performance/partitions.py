@@ -47,15 +47,19 @@ def partition_of(name: str, mode: str | None = None, memories: int = 1) -> Parti
     ``memories``: into how many its memory is divided, as NPS1, NPS4. Raises ``UnsupportedError``
     for a device or a mode that there is not, and for memory that the mode cannot have.
     """
-    asked = f"partition {mode or 'of'} {name}"
+    requested = f"partition {mode or 'of'} {name}"
     device = next((each for each in DEVICES if each.name == USUAL.get(name, name)), None)
     if device is None:
-        raise UnsupportedError(asked, "unknown device", (*(each.name for each in DEVICES), *USUAL))
+        raise UnsupportedError(
+            requested, "unknown device", (*(each.name for each in DEVICES), *USUAL)
+        )
     if not device.modes:
         if mode not in (None, PartitionMode.SPX) or memories != 1:
-            raise UnsupportedError(asked, "the device has no partition modes: each die is an agent")
+            raise UnsupportedError(
+                requested, "the device has no partition modes: each die is an agent"
+            )
         return Partition(device, None, device.dies, 1, device.memory // device.dies, 1)
-    row = _row(asked, device, mode or PartitionMode.SPX)
+    row = _row(requested, device, mode or PartitionMode.SPX)
     agents = row.agents or device.dies
     accepted = [
         each
@@ -64,7 +68,7 @@ def partition_of(name: str, mode: str | None = None, memories: int = 1) -> Parti
     ]
     if memories not in accepted:
         raise UnsupportedError(
-            asked,
+            requested,
             f"its memory cannot be divided by {memories}",
             tuple(f"NPS{each}" for each in accepted),
         )
@@ -78,8 +82,8 @@ def partition_of(name: str, mode: str | None = None, memories: int = 1) -> Parti
     )
 
 
-def _row(asked: str, device: CdnaDevice, mode: str) -> Partitioning:
+def _row(requested: str, device: CdnaDevice, mode: str) -> Partitioning:
     for each in PARTITIONINGS:
         if each.mode == mode and each.mode in device.modes:
             return each
-    raise UnsupportedError(asked, "the device has no such mode", tuple(device.modes))
+    raise UnsupportedError(requested, "the device has no such mode", tuple(device.modes))

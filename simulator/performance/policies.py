@@ -75,19 +75,19 @@ def _cdna_control(
     l2_per_agent: L2PerAgent | None,
     tgsplit: bool,
 ) -> CacheControl:
-    asked = f"{access} with '{' '.join(sorted(bits))}' on {chip}"
+    requested = f"{access} with '{' '.join(sorted(bits))}' on {chip}"
     row = CHIPS.get(chip)
     if row is None:
-        raise UnsupportedError(asked, "unknown chip", tuple(CHIPS))
+        raise UnsupportedError(requested, "unknown chip", tuple(CHIPS))
     scope = " ".join(sorted(bits - NO_REUSE))
     foreign = bits & ({"slc"} if row.scope_bits else {"nt"})
     if foreign or scope not in CONTROL.columns["bits"]:
         accepted = ("sc0", "sc1", "nt") if row.scope_bits else ("glc", "slc")
-        raise UnsupportedError(asked, "the chip has no such bits", accepted)
+        raise UnsupportedError(requested, "the chip has no such bits", accepted)
     l2s = l2_per_agent or row.l2_per_agent
     found = CONTROL[row.generation, access, scope, not bits & NO_REUSE, l2s, tgsplit].value
     if isinstance(found, Illegal):
-        raise UnsupportedError(asked, found.reason, found.accepted)
+        raise UnsupportedError(requested, found.reason, found.accepted)
     return found
 
 

@@ -530,10 +530,10 @@ class TrafficObserver:
         looked_up = [each.looked_up for each in moved]
         if packets is not None:
             looked_up[1] = packets
-        for level, asked, outcome in zip(levels, looked_up, moved, strict=True):
+        for level, requested, outcome in zip(levels, looked_up, moved, strict=True):
             if level is CacheLevel.L1 and instruction.kind is not _LOAD:
                 continue
-            found.looked_up[level] += asked
+            found.looked_up[level] += requested
             found.missed[level] += outcome.missed
         if self.machine.is_nvidia:
             self._look_up_nvidia(found, instruction, moved, looked_up[1])
@@ -541,7 +541,7 @@ class TrafficObserver:
             self._look_up_amd(found, instruction.kind, moved, looked_up[1], is_scalar)
 
     def _look_up_nvidia(
-        self, found: _Instruction, instruction: MemoryInstruction, moved: Moved, asked: int
+        self, found: _Instruction, instruction: MemoryInstruction, moved: Moved, requested: int
     ) -> None:
         first, second = moved[:2]
         kind, known = instruction.kind, self.machine.known
@@ -552,20 +552,20 @@ class TrafficObserver:
         joined = Evidence.INFERRED
         fetched = count_units(second.reads.words, SECTOR)
         unit = "lts__t_sectors_srcunit_tex"
-        self._both(found, f"{unit}_op_{_L2_NAMES[kind]}.sum", asked, joined)
-        self._both(found, f"{unit}_lookup_hit.sum", asked - second.missed, joined)
+        self._both(found, f"{unit}_op_{_L2_NAMES[kind]}.sum", requested, joined)
+        self._both(found, f"{unit}_lookup_hit.sum", requested - second.missed, joined)
         self._both(found, f"{unit}_lookup_miss.sum", fetched, joined)
         crossings = self.machine.crossings
         if crossings is not None and kind in (_LOAD, _STORE):
-            crossing = fetched if kind is _LOAD else asked
+            crossing = fetched if kind is _LOAD else requested
             name = f"lts__t_sectors_op_{_L2_NAMES[kind]}.sum"
-            self._both(found, name, asked + round(crossing * crossings.low), joined)
+            self._both(found, name, requested + round(crossing * crossings.low), joined)
         if kind is _LOAD:
             space = _NAMES_OF_SPACES[instruction.space]
             sectors = f"l1tex__t_sectors_pipe_lsu_mem_{space}_op_ld"
             self._both(found, f"{sectors}_lookup_hit.sum", first.hit, known)
             self._both(found, f"{sectors}_lookup_miss.sum", first.missed, known)
-        returned = {_LOAD: first.missed, MemoryAccessKind.ATOMIC: asked}.get(kind, 0)
+        returned = {_LOAD: first.missed, MemoryAccessKind.ATOMIC: requested}.get(kind, 0)
         self._both(found, ptx.READ_SECTORS, returned, known)
 
     def _look_up_amd(
@@ -573,14 +573,14 @@ class TrafficObserver:
         found: _Instruction,
         kind: MemoryAccessKind,
         moved: Moved,
-        asked: int,
+        requested: int,
         is_scalar: bool,
     ) -> None:
         first, second = moved[:2]
         known = self.machine.known
-        self._both(found, _TCC_NAMES[kind], asked, known)
-        self._both(found, "TCC_REQ", asked, known)
-        self._both(found, "TCC_HIT", asked - second.missed, known)
+        self._both(found, _TCC_NAMES[kind], requested, known)
+        self._both(found, "TCC_REQ", requested, known)
+        self._both(found, "TCC_HIT", requested - second.missed, known)
         self._both(found, "TCC_MISS", second.missed, known)
         if kind is _LOAD and not is_scalar:
             self._both(found, cdna.READ_REQUESTS, first.missed, known)
@@ -842,10 +842,10 @@ def fence_cycles(
 
     ``is_crowded``: other warps store and fence too, so that it may wait for theirs.
     """
-    asked, places = np.unique(np.stack([stores, sectors]), axis=1, return_inverse=True)
-    ranges = np.array([cost.cycles(*map(int, each)) for each in asked.T]).reshape(-1, 2)
+    requested, places = np.unique(np.stack([stores, sectors]), axis=1, return_inverse=True)
+    ranges = np.array([cost.cycles(*map(int, each)) for each in requested.T]).reshape(-1, 2)
     if is_crowded:
-        worst = np.array([cost.crowded.cycles(*map(int, each)) for each in asked.T])
+        worst = np.array([cost.crowded.cycles(*map(int, each)) for each in requested.T])
         ranges[:, 1] = np.maximum(ranges[:, 1], worst)
     found = ranges[places.reshape(-1)]
     return found[:, 0], found[:, 1]

@@ -47,7 +47,7 @@ from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 _IF_EARLY = ", should a cache of the work-group report stores done (which LLVM takes it not to do)"
-"""The reading of the manual by which alone something is missing (``Mode.asked``)."""
+"""The reading of the manual by which alone something is missing (``Mode.required``)."""
 _IF_READ = ", should other code of the work-group read what is old (this kernel does not)"
 _O = OperationKind
 
@@ -183,7 +183,7 @@ class AmdComparer(Comparer[Operation]):
         if is_hard:
             lacks = self._release_lacks(earlier.code, later.code, scope, mode.reach(scope))
             return Lack(f"{said}{_IF_EARLY}: {lacks}", Level.NOTE)
-        lacks = self._release_lacks(earlier.code, later.code, scope, mode.asked(scope))
+        lacks = self._release_lacks(earlier.code, later.code, scope, mode.required(scope))
         return Lack(f"{said}: {lacks}")
 
     def _is_seen(self, aligned: _Aligned, scope: Scope) -> bool:
@@ -192,8 +192,8 @@ class AmdComparer(Comparer[Operation]):
         Of an atomic of that scope they do, where memory is of a kind that lets them: on chips
         without scope bits nothing in the code says so.
         """
-        asked = all(self.asked(each).includes(scope) for each in aligned.source)
-        return asked and aligned.code.scope.includes(scope)
+        is_required = all(self.source_scope(each).includes(scope) for each in aligned.source)
+        return is_required and aligned.code.scope.includes(scope)
 
     def _stale(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
         """What keeps ``later`` from reading what is older than ``earlier`` read."""

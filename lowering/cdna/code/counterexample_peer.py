@@ -211,9 +211,9 @@ def _bits(
 ) -> tuple[str, ...]:
     if space is AddressSpace.LOCAL:
         return ()
-    told = RETURN_BITS[generation,].value if operation is Operation.ATOMIC_RMW else ()
+    returned = RETURN_BITS[generation,].value if operation is Operation.ATOMIC_RMW else ()
     if ordering == "weak":
-        return told
+        return returned
     if operation is Operation.LOAD:
         return LOAD_BITS[generation, scope, split].value
-    return (*SCOPE_BITS[generation, scope, split].value, *told)
+    return (*SCOPE_BITS[generation, scope, split].value, *returned)

@@ -18,7 +18,7 @@ from fencewright.lowering.cdna.code.text import (
     Function,
     Operand,
     Registers,
-    goes_on,
+    falls_through,
     read_instruction,
     without_comment,
 )
@@ -70,7 +70,7 @@ def read_disassembly(
             body = None  # In a section of code, where nothing runs it.
         else:
             name = each.name
-            leads = _LISTED.fullmatch(name) or name in targets or goes_on(body)
+            leads = _LISTED.fullmatch(name) or name in targets or falls_through(body)
             if symbols:
                 leads = leads or after.get(each.line) in computed
                 leads = leads or (has_jumps and name not in untyped)

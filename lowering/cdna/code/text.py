@@ -364,7 +364,7 @@ _GLOBAL = re.compile(r"\.(?:globl|global|weak)\s+(.*)")
 _PADDING = ("s_nop", "s_code_end")
 
 
-def goes_on(body: Sequence[_Item] | None) -> bool:
+def falls_through(body: Sequence[_Item] | None) -> bool:
     """True where control runs out of the end of the code so far."""
     code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
     last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
@@ -412,7 +412,7 @@ class _Bodies:
         self.pushed: list[tuple[str, bool]] = []
         self.labels: dict[str, int] = {}
         self.source: SourceLine | None = None
-        self.clause = self.untold = 0
+        self.clause = self.unlocated = 0
 
     def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
         """Name, body, and whether the text says where it ends."""
@@ -453,7 +453,7 @@ class _Bodies:
 
     def _begins_function(self, name: str, before: Sequence[_Item]) -> bool:
         """True where nothing leads to a label: no line before it, no name, and no jump to an address."""
-        if goes_on(before) or name in self._named or name in self._beside_named:
+        if falls_through(before) or name in self._named or name in self._beside_named:
             return False
         return name in self._seen or not self._has_jumps
 
@@ -506,7 +506,7 @@ class _Bodies:
     def _begin(self, name: str, number: int, *, is_known: bool) -> None:
         known = self.open.pop(self.section, None)
         self.source = None
-        if known is not None and not known.is_known and not goes_on(known.body):
+        if known is not None and not known.is_known and not falls_through(known.body):
             known.is_whole = True
         made = _Open(name, number, [], is_known)
         self.open[self.section] = made
@@ -515,7 +515,7 @@ class _Bodies:
     def _directive(self, line: str, number: int) -> None:
         if found := _LOCATION.match(line):
             self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
-            self.clause = self.untold
+            self.clause = self.unlocated
             return
         word = line.split(maxsplit=1)[0]
         if word == ".popsection" and self.pushed:
@@ -547,14 +547,14 @@ class _Bodies:
         if self.section not in self.open:
             self._begin(self.section, number, is_known=False)
         # LLVM says where the first of a clause comes from, and of the others nothing.
-        source = None if 0 < self.untold < self.clause else self.source
+        source = None if 0 < self.unlocated < self.clause else self.source
         made = read_instruction(text, number, source)
         self._add(made)
         if made.mnemonic == "s_clause":
             count = made.operands[0] if made.operands else 0
-            self.clause = self.untold = count + 1 if isinstance(count, int) else 0
-        elif self.untold:
-            self.untold -= 1
+            self.clause = self.unlocated = count + 1 if isinstance(count, int) else 0
+        elif self.unlocated:
+            self.unlocated -= 1
 
     def _add(self, made: AssemblyInstruction) -> None:
         known = self.open[self.section]

@@ -454,13 +454,13 @@ UNDESCRIBED: Mapping[Generation, str] = MappingProxyType(
 _OF_CHIP = MappingProxyType({each.chip: each for each in HIERARCHIES})
 
 
-def hierarchy_of(chip: str, asked: str) -> CdnaHierarchy:
-    """The memories of ``chip``. Raises ``UnsupportedError`` for ``asked`` where there is no row."""
+def hierarchy_of(chip: str, requested: str) -> CdnaHierarchy:
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
     row = CHIPS.get(chip)
     reason = "unknown chip" if row is None else UNDESCRIBED.get(row.generation)
-    raise UnsupportedError(asked, reason or "code for several chips", tuple(_OF_CHIP))
+    raise UnsupportedError(requested, reason or "code for several chips", tuple(_OF_CHIP))
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,12 +262,12 @@ _OF_CHIP: Mapping[str, PtxHierarchy] = MappingProxyType(
 )
 
 
-def hierarchy_of(chip: str, asked: str) -> PtxHierarchy:
-    """The memories of ``chip``. Raises ``UnsupportedError`` for ``asked`` where there is no row."""
+def hierarchy_of(chip: str, requested: str) -> PtxHierarchy:
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
     known = tuple(f"sm_{each.number}" for each in HIERARCHIES)
-    raise UnsupportedError(asked, "unknown chip", known)
+    raise UnsupportedError(requested, "unknown chip", known)
 
 
 @dataclass(frozen=True, slots=True)
