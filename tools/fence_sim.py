@@ -242,12 +242,12 @@ def run_tests(arguments: Namespace) -> int:
 
 
 def _run_tests(arguments: Namespace) -> int:
-    told: set[Diagnostic] = set()
+    reported: set[Diagnostic] = set()
 
     def tell(diagnostics: Sequence[Diagnostic]) -> None:
         # What is wrong with the command line is the same for every input.
-        _tell([each for each in diagnostics if each not in told], arguments.json)
-        told.update(diagnostics)
+        _tell([each for each in diagnostics if each not in reported], arguments.json)
+        reported.update(diagnostics)
 
     if arguments.jobs > 1 or arguments.cluster is not None:
         return worst(_run_side_by_side(arguments, tell))
@@ -288,17 +288,17 @@ def _run_side_by_side(
 def run_file(path: str, text: str, arguments: Namespace) -> dict[str, Any]:
     """The tests of a file, as a task of a campaign; the data of a ``FileResult``."""
     done: list[tuple[str, int]] = []
-    told: tuple[Diagnostic, ...] = ()
+    reported: tuple[Diagnostic, ...] = ()
     try:
         with limited_to(arguments.memory_limit):
             for each in _tests(path, text, arguments):
                 done.append(each)  # noqa: PERF402  (those before a failure are kept)
     except Exception as problem:
         failure = _failure(problem, name_of(path))
-        told = failure.diagnostics
+        reported = failure.diagnostics
         done.append(("", failure.status))
     shown = tuple(text for text, _ in done if text)
-    return FileResult(shown, tuple(status for _, status in done), told).data()
+    return FileResult(shown, tuple(status for _, status in done), reported).data()
 
 
 def _tests(

@@ -73,11 +73,11 @@ class FileResult:
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "FileResult":
         """The result that ``data`` gave."""
-        told = (
+        reported = (
             Diagnostic(*(each[name] for name in _PLACE), severity=Severity(each["severity"]))
             for each in data["diagnostics"]
         )
-        return cls(tuple(data["shown"]), tuple(data["statuses"]), tuple(told))
+        return cls(tuple(data["shown"]), tuple(data["statuses"]), tuple(reported))
 
 
 _PLACE = ("message", "file", "line", "column")

@@ -84,7 +84,7 @@ class Mode:
         return not self.tgsplit and self.chip.orders_requests
 
     @property
-    def passes_on_late(self) -> bool:
+    def peers_await_invalidates(self) -> bool:
         """Whether what a wave invalidates holds for others of its work-group only once that is done.
 
         Those on its CU come after it in the same queues. Where requests are not ordered, it holds for

@@ -45,8 +45,8 @@ def purposes_of(lifted: LiftedFunction, entries: Mapping[int, State]) -> list[Pu
             is_back = operation.kind is _O.WRITE_BACK
             found[line] = (_write_back if is_back else _invalidate)(code, operation, state)
         elif operation is not None and _synchronises(operation):
-            late = lifted.late(operation, operation.scope)
-            found[line] = Purpose(line, describe(lifted, operation), _lines_of(late))
+            pending = lifted.pending(operation, operation.scope)
+            found[line] = Purpose(line, describe(lifted, operation), _lines_of(pending))
     return sorted(_with_surplus(code, found, find_surplus(code, entries)), key=lambda p: p.line)
 
 

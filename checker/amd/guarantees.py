@@ -1,8 +1,8 @@
 """What each operation of a function provides: which earlier ones are done when it issues, and where.
 
-The relation has two sides. *Late*: an earlier access is late for an operation at a scope if it may
+The relation has two sides. *Pending*: an earlier access is pending for an operation at a scope if it may
 not be done for all of that scope when the operation issues; a store, atomic or barrier for which
-nothing is late at a scope provides a release of it. *Older*: a later read may be older than an
+nothing is pending at a scope provides a release of it. *Older*: a later read may be older than an
 earlier one if it may see what was there before the earlier one's value was written; a load or
 atomic that no later read may be older than provides an acquire.
 """
@@ -105,7 +105,7 @@ class LiftedFunction:
             found[each.line] = (*found.get(each.line, ()), each)
         return found
 
-    def late(
+    def pending(
         self, operation: Operation, scope: Scope, *, hardest: bool = False
     ) -> tuple[Operation, ...]:
         """The accesses before ``operation`` that may not be done at ``scope`` when it issues.
@@ -117,13 +117,13 @@ class LiftedFunction:
         return self.code.those(self.pending_bits(operation, scope, hardest=hardest))
 
     def pending_bits(self, operation: Operation, scope: Scope, *, hardest: bool = False) -> int:
-        """``late`` as a set of numbers, a bit each."""
+        """``pending`` as a set of numbers, a bit each."""
         place = self.places.get(operation.number)
         if place is None:
             return 0
         return pending_bits(self.code, place, operation, scope, hardest=hardest) & self._own
 
-    def is_late(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
+    def is_pending(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
         """Whether ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
         return bool(self.pending_bits(operation, scope) & earlier.bit)
 
@@ -286,9 +286,9 @@ def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
 def pending_bits(
     code: Code, place: Place, operation: Operation, scope: Scope, *, hardest: bool = False
 ) -> int:
-    """The accesses that are late at ``scope`` for ``operation`` where it issues.
+    """The accesses that are pending at ``scope`` for ``operation`` where it issues.
 
-    ``hardest`` as ``LiftedFunction.late`` has it.
+    ``hardest`` as ``LiftedFunction.pending`` has it.
     """
     flight = place.flight & code.accesses
     if operation.in_lds:
@@ -364,8 +364,8 @@ def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
     known: str = ""
     if operation.kind.writes or operation.kind is _O.BARRIER:
         for scope in lifted.mode.scopes:
-            late = [each for each in lifted.late(operation, scope) if each is not operation]
-            said = lines(late)
+            pending = [each for each in lifted.pending(operation, scope) if each is not operation]
+            said = lines(pending)
             if said and said != known:
                 yield f"late at {scope}: {said}"
             known = said

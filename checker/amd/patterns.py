@@ -62,7 +62,7 @@ class _Patterns:
         self._syncs = False
 
     def findings(self) -> Iterable[Finding]:
-        """All findings, one for each rule, operation and what is late for it."""
+        """All findings, one for each rule, operation and what is pending for it."""
         for block, step, operation, state in walk(self.code, self.entries):
             if block != self._block:
                 self._block, self._syncs = block, False
@@ -141,9 +141,9 @@ class _Patterns:
             "load{s} of {lines} to LDS",
             " if they read what it writes before the next barrier",
         )
-        told = [each for each in loads if is_read and self.unwaited & each.bit]
-        self._in_flight(barrier, state, Rule.LDS_DMA_BARRIER, said, told, harm)
-        rest = [each for each in loads if each not in told]
+        signalled = [each for each in loads if is_read and self.unwaited & each.bit]
+        self._in_flight(barrier, state, Rule.LDS_DMA_BARRIER, said, signalled, harm)
+        rest = [each for each in loads if each not in signalled]
         self._in_flight(barrier, state, Rule.LDS_DMA_BARRIER, said, rest, harm, Level.NOTE)
 
     def _in_flight(
@@ -152,18 +152,18 @@ class _Patterns:
         state: State,
         rule: Rule,
         said: str,
-        late: Sequence[Operation],
+        pending: Sequence[Operation],
         harm: str = "",
         level: Level | None = None,
     ) -> None:
-        """One finding of a barrier, of all accesses of a kind that are ``late`` there."""
-        if not late:
+        """One finding of a barrier, of all accesses of a kind that are ``pending`` there."""
+        if not pending:
             return
-        first, *more = late
-        what = said.format(s="s" if more else "", lines=lines(late))
+        first, *more = pending
+        what = said.format(s="s" if more else "", lines=lines(pending))
         text = (
             f"s_barrier lets other waves go on while the {what} {'are' if more else 'is'} in flight: "
-            f"{state.needed(each.number for each in late)} is missing{harm}"
+            f"{state.needed(each.number for each in pending)} is missing{harm}"
         )
         self._add(rule, barrier, first, text, level, also=[each.line for each in more])
 
@@ -283,7 +283,7 @@ class _Patterns:
                 self._unordered_wait(read, inside)
             self._unordered_signals(read, inside)
 
-    def _told(self, operation: Operation) -> Scope:
+    def _flag_scope(self, operation: Operation) -> Scope:
         """The scope that a flag is for: its own, where its bits say one."""
         return operation.scope if self.code.mode.chip.scope_bits else Scope.AGENT
 
@@ -291,7 +291,7 @@ class _Patterns:
         for load in self.code.operations:
             if load.kind is not _O.LOAD or not load.in_memory or load.number in inside:
                 continue
-            scope = self._told(read)
+            scope = self._flag_scope(read)
             if self.lifted.may_be_older(load, read, scope):
                 wait = f"an invalidate for the {scope}, waited for after this,"
                 text = (
@@ -312,36 +312,36 @@ class _Patterns:
                 continue
             if not write.scope.includes(Scope.AGENT):
                 continue
-            scope = self._told(write)
-            late = [
+            scope = self._flag_scope(write)
+            pending = [
                 each
-                for each in self.lifted.late(write, scope)
+                for each in self.lifted.pending(write, scope)
                 if each.kind is _O.STORE and each.in_memory and each is not write
             ]
-            if late:
+            if pending:
                 text = (
-                    f"this may be seen before what {lines(late)} stored is there for the {scope}: "
+                    f"this may be seen before what {lines(pending)} stored is there for the {scope}: "
                     "a write-back, or a wait for it, is missing before"
                 )
-                self._add(Rule.UNORDERED_SIGNAL, write, late[0], text)
+                self._add(Rule.UNORDERED_SIGNAL, write, pending[0], text)
 
     def _add(
         self,
         rule: Rule,
         operation: Operation,
-        late: Operation,
+        pending: Operation,
         text: str,
         level: Level | None = None,
         *,
         once: bool = False,
         also: Sequence[int] = (),
     ) -> None:
-        """One finding for an operation and what is late; ``once``: for what is late alone.
+        """One finding for an operation and what is pending; ``once``: for what is pending alone.
 
-        ``also``: the lines of what else is late.
+        ``also``: the lines of what else is pending.
         """
-        key = (rule, 0 if once else operation.number, late.number)
-        about = () if late is operation else (late.line, *also)
+        key = (rule, 0 if once else operation.number, pending.number)
+        about = () if pending is operation else (pending.line, *also)
         made = Finding(operation.line, rule, text, level, about)
         known = self.found.get(key)
         if known is None or _order(made) < _order(known):

@@ -273,7 +273,7 @@ class State:
     ``pending_invalidates``: by the number of an invalidate in flight what it leaves nothing stale
     of once it is done, by cache.
 
-    Where ``has_peers`` (``Mode.passes_on_late``), ``stale_for_peers`` has for the others of a
+    Where ``has_peers`` (``Mode.peers_await_invalidates``), ``stale_for_peers`` has for the others of a
     work-group, by cache, the reads since whose end no invalidate has ended, and
     ``pending_peer_invalidates`` which of these each invalidate in flight is about.
     ``stores_at_barrier``: the barriers that other waves may have reached with stores in flight;
@@ -303,7 +303,7 @@ class State:
     def __init__(self, code: Code, is_called: bool = False) -> None:
         """The state of a wave that has nothing in flight, or that calls a function."""
         self.chip = chip = code.flow.chip
-        self.has_peers = code.mode.passes_on_late
+        self.has_peers = code.mode.peers_await_invalidates
         self._tokens = code.tokens
         self.pending_peer_invalidates: dict[int, tuple[int, ...]] = {}
         self.stale_for_peers = [0] * len(LEVELS)

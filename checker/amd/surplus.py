@@ -1,8 +1,8 @@
 """Synchronisation that can go: write-backs, invalidates and waits, each with what it costs.
 
 Greedy, from the end of the text: one instruction is left out, and if the analysis of what is left
-finds nothing in flight that was not before, nothing late and no read that may be older, it stays
-out. What counts of that relation is what somebody could depend on: for a write what is late at
+finds nothing in flight that was not before, nothing pending and no read that may be older, it stays
+out. What counts of that relation is what somebody could depend on: for a write what is pending at
 the scopes of which it may be an atomic, for a read what it may be older than at those of which
 that may be one. Any wave of a work-group may propagate to any other what it has done and seen, by
 any access of both (``Propagated``); a source that asks for less would let more go. Nothing that an
@@ -102,7 +102,7 @@ def _waves(code: Code) -> int | None:
 
 
 _Fact = tuple[int, ...]
-"""What counts for one operation: late and older by scope, and what other waves have in flight."""
+"""What counts for one operation: pending and older by scope, and what other waves have in flight."""
 
 _Hazards = frozenset[tuple[Rule, str]]
 
@@ -128,7 +128,7 @@ class _Filter:
         self.needed = needed
         own = (1 << code.others) - 1
         every_read = code.reads << code.others
-        self.late: list[int] = []
+        self.pending: list[int] = []
         self.older: list[int] = []
         always = code.of_kinds(_O.BARRIER, _O.OUTSIDE)
         for rank, scope in enumerate(self.scopes):
@@ -139,7 +139,7 @@ class _Filter:
             if scope is Scope.SYSTEM:
                 # Others of this agent may have released to the agent alone.
                 others |= _at_agent(code) << code.others
-            self.late.append(own | others)
+            self.pending.append(own | others)
             self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
 
     def is_handed_more(self, operation: Operation, place: Place) -> bool:
@@ -163,19 +163,19 @@ class _Filter:
         """What counts where ``operation`` issues."""
         found: list[int] = []
         for rank, scope in enumerate(self.scopes):
-            late = older = undone = 0
+            pending = older = undone = 0
             if operation.kind in _LEAVES:
                 # What is called, or called this, may publish anything, and read it.
-                late, undone = self._late(operation, place, rank)
+                pending, undone = self._pending(operation, place, rank)
                 older = unseen(self.code, place, scope) & self.older[rank]
             elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
-                late, undone = self._late(operation, place, rank)
+                pending, undone = self._pending(operation, place, rank)
             if operation.kind.reads:
                 older = stale_bits(self.code, place, operation, scope) & self.older[rank]
             elif operation.kind is _O.BARRIER:
                 older = self._stale_for_others(operation, place, scope) & self.older[rank]
-            found += (late, undone, older)
-        if self.code.mode.passes_on_late and (
+            found += (pending, undone, older)
+        if self.code.mode.peers_await_invalidates and (
             operation.kind.writes or operation.kind is _O.BARRIER
         ):
             found += (
@@ -197,15 +197,15 @@ class _Filter:
                 older |= stale
         return older
 
-    def _late(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
-        """What is late, and what of it has not got far enough, whether it is in flight or not.
+    def _pending(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
+        """What is pending, and what of it has not got far enough, whether it is in flight or not.
 
         A flat access is in flight for LDS where it may be done in memory.
         """
         scope = self.scopes[rank]
-        late = pending_bits(self.code, place, operation, scope, hardest=True)
+        pending = pending_bits(self.code, place, operation, scope, hardest=True)
         undone = place.undone[self.code.mode.reach(scope)]
-        return late & self.late[rank], undone & self.late[rank]
+        return pending & self.pending[rank], undone & self.pending[rank]
 
 
 def _is_candidate(step: Step, operation: Operation | None) -> bool:
@@ -262,7 +262,7 @@ class _Search:
         places, hazards = _observe(code, entries)
         self.kept = kept
         self.beside_unknown = beside_unknown(code.flow)
-        self.late = _passed_on_late(code, places)
+        self.pending = _passed_on_pending(code, places)
         self.filter = _Filter(code, propagated(code, places), needed_by_peers(code))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
@@ -300,7 +300,7 @@ class _Search:
                 continue
             if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
                 continue
-            if operation.bit & self.late:
+            if operation.bit & self.pending:
                 continue
             state = self._state_at(number, step)
             del counted[index], self._changing[id(step)]
@@ -501,16 +501,16 @@ _BARRIER_REASON = (
 )
 
 
-def _passed_on_late(code: Code, places: Mapping[int, Place]) -> int:
+def _passed_on_pending(code: Code, places: Mapping[int, Place]) -> int:
     """The invalidates that others of the work-group rely on and that nothing waits for.
 
     They do nothing for those as it is, but what is wrong then is the wait.
     """
-    late = 0
+    pending = 0
     for number, place in places.items():
         kind = code.operations[number].kind
-        late |= place.awaited if kind.writes or kind is _O.BARRIER else 0
-    return late
+        pending |= place.awaited if kind.writes or kind is _O.BARRIER else 0
+    return pending
 
 
 _WAIT_REASON = "nothing uses, overwrites or publishes what it waits for, or not until the next one"

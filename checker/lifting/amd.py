@@ -308,8 +308,8 @@ class _Reader:
             return False
         before = self.code.those(self.unfenced.before.get(operation.number, 0) & self.code.writes)
         stores = [each for each in before if each.scope.includes(operation.scope)]
-        late = self.lifted.pending_bits(operation, operation.scope)
-        return bool(stores) and not any(late & each.bit for each in stores)
+        pending = self.lifted.pending_bits(operation, operation.scope)
+        return bool(stores) and not any(pending & each.bit for each in stores)
 
     # Control flow
 

@@ -409,8 +409,8 @@ def _mbarrier_scopes(function: PtxFunction, lift: Guarantees, places: Places) ->
     for each in remote:
         if _releases_to_cluster(each.statement):
             continue
-        late = lift.pending_at(each, Scope.CLUSTER)
-        pushed = tuple(other for other in late if other in pushes)
+        pending = lift.pending_at(each, Scope.CLUSTER)
+        pushed = tuple(other for other in pending if other in pushes)
         if not pushed:
             continue
         message = (
@@ -461,9 +461,9 @@ def _cluster_barriers(
             or statement.ordering is not Ordering.RELAXED
         ):
             continue
-        late = lift.pending_at(each, Scope.CLUSTER)
-        pushed = tuple(other for other in late if other in pushes)
-        written = tuple(other for other in late if _writes_shared(other) and other not in pushes)
+        pending = lift.pending_at(each, Scope.CLUSTER)
+        pushed = tuple(other for other in pending if other in pushes)
+        written = tuple(other for other in pending if _writes_shared(other) and other not in pushes)
         after = any(other.number > each.number for other in pulls)
         if not pushed and not (written and after):
             continue

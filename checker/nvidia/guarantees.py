@@ -3,7 +3,7 @@
 PTX says ordering and scope in the instruction; what fences add is a forward dataflow: for each
 scope the accesses that no releasing fence of that scope has followed, and the strong reads that
 no acquiring fence has. A strong write after a fence releases what came before the fence; what
-came after it is *late*. Source: PTX ISA, "Release and Acquire Patterns".
+came after it is *pending*. Source: PTX ISA, "Release and Acquire Patterns".
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,21 +37,21 @@ _SHOWN = 4
 class Lifted:
     """What one instruction provides.
 
-    ``late``: for each scope that its instruction or a fence before it names, the accesses before
+    ``pending``: for each scope that its instruction or a fence before it names, the accesses before
     it that it does not release there. ``acquired_by``: the fences that make it an acquire.
     """
 
     instruction: PtxInstruction
     provides: str
     fence: PtxInstruction | None = None
-    late: Mapping[Scope, tuple[PtxInstruction, ...]] = field(
+    pending: Mapping[Scope, tuple[PtxInstruction, ...]] = field(
         default_factory=dict[Scope, tuple[PtxInstruction, ...]]
     )
     acquired_by: tuple[PtxInstruction, ...] = ()
 
     @property
     def text(self) -> str:
-        """One line: the instruction, what it provides, by what, and what is late."""
+        """One line: the instruction, what it provides, by what, and what is pending."""
         said = [f"{self.instruction} -> {self.provides}"]
         if self.fence is not None:
             said.append(f"release {_scope_of(self.fence)} by the fence of line {self.fence.line}")
@@ -59,7 +59,11 @@ class Lifted:
             f"acquire {_scope_of(each)} by the fence of line {each.line}"
             for each in self.acquired_by
         ]
-        said += [f"late at {scope}: {_lines(late)}" for scope, late in self.late.items() if late]
+        said += [
+            f"late at {scope}: {_lines(pending)}"
+            for scope, pending in self.pending.items()
+            if pending
+        ]
         return "; ".join(said)
 
 
@@ -192,8 +196,8 @@ class Guarantees:
             if statement.kind in _SILENT or not _is_shared(statement):
                 continue
             state = self._before.get(each.number)
-            fence, late = self._release(each, state)
-            yield Lifted(each, provided(statement), fence, late, acquired.get(each.number, ()))
+            fence, pending = self._release(each, state)
+            yield Lifted(each, provided(statement), fence, pending, acquired.get(each.number, ()))
 
     def pending_at(self, each: PtxInstruction, scope: Scope) -> tuple[PtxInstruction, ...]:
         """The accesses before an instruction that no fence of ``scope`` or wider has followed."""
@@ -203,7 +207,7 @@ class Guarantees:
     def _release(
         self, each: PtxInstruction, state: _State | None
     ) -> tuple[PtxInstruction | None, dict[Scope, tuple[PtxInstruction, ...]]]:
-        """The fence that makes a relaxed write a release, and what is late nevertheless."""
+        """The fence that makes a relaxed write a release, and what is pending nevertheless."""
         statement = each.statement
         writes = any(access.writes for access in statement.accesses)
         scope = statement.scope
@@ -218,8 +222,8 @@ class Guarantees:
         reach = fence.statement.scope
         assert reach is not None
         at = reach if scope.includes(reach) else scope
-        late = self._of_mask(state.pending[SCOPES.index(at)])
-        return fence, {at: tuple(e for e in late if e is not each)}
+        pending = self._of_mask(state.pending[SCOPES.index(at)])
+        return fence, {at: tuple(e for e in pending if e is not each)}
 
     def _fence_before(self, state: _State) -> PtxInstruction | None:
         """The widest releasing fence, and of those the last, that every path has passed."""

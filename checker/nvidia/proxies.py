@@ -312,9 +312,9 @@ class ProxyAnalysis:
             for each in self._heard[number_]:
                 mine = each.statement.guard if each.statement.guard in guards else None
                 if mine == guard:
-                    required += self._owed(each, state)
+                    required += self._required(each, state)
                     if anything and _may_do_anything(each):
-                        required += self._owed_to_anything(each, state)
+                        required += self._required_by_anything(each, state)
                 state, _ = self._step(each, state, counted, mail)
         return required
 
@@ -411,7 +411,7 @@ class ProxyAnalysis:
 
     # What is owed
 
-    def _owed(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
+    def _required(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
         for async_ in self.code.asyncs.get(each.number, ()):
             if async_.place.may_be_shared:
                 yield from self._conflicts(async_, state.shared, AddressSpace.LOCAL, False)
@@ -455,7 +455,7 @@ class ProxyAnalysis:
             if each.place.may_be_shared
         )
 
-    def _owed_to_anything(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
+    def _required_by_anything(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
         for mask, space in (
             (state.shared | state.foreign, AddressSpace.LOCAL),
             (state.global_, AddressSpace.GLOBAL),

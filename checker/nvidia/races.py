@@ -132,8 +132,8 @@ class RaceAnalysis:
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement = each.statement
         if _is_barrier(statement):
-            is_told = statement.operation in MBARRIER_WAITS or statement.kind is Kind.OPAQUE
-            return _State(0, 0 if is_told else state.copies)
+            completes = statement.operation in MBARRIER_WAITS or statement.kind is Kind.OPAQUE
+            return _State(0, 0 if completes else state.copies)
         if statement.operation in _COPIES_DONE:
             return _State(state.since | state.copies)
         number = self._of.get(each.number)

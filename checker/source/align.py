@@ -129,7 +129,7 @@ def align(
     ``width``: the most threads that run as one, which need no barrier.
     """
     if not any(each.kind is Kind.BARRIER for each in found):
-        lost = next(_owed_barriers(source, width), None)
+        lost = next(_required_barriers(source, width), None)
         if lost is not None:
             problem = f"the barrier of source line {lost.line} is not in the code"
             return Alignment(Method.ORDER, problem=problem, lost=lost)
@@ -289,7 +289,7 @@ def _without_scalar(instructions: Sequence[CodeAccess]) -> Sequence[CodeAccess]:
     return vector or instructions
 
 
-def _owed_barriers(source: SourceFunction, width: int) -> Iterator[SourceOperation]:
+def _required_barriers(source: SourceFunction, width: int) -> Iterator[SourceOperation]:
     """The barriers that every path of the source passes."""
     barriers = {each.number for each in _synchronising(source, width) if not each.is_access}
     ends = {number for number, block in enumerate(source.blocks) if not block.successors}

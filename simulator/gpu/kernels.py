@@ -426,7 +426,7 @@ class _ProgramWriter:
             for each in thread.instructions
             if isinstance(each, AsyncCopy)
         ]
-        self.has_loops = any(_goes_back(thread) for thread in program.threads)
+        self.has_loops = any(_branches_back(thread) for thread in program.threads)
         self.homes = self._homes(shared)
         self.uses_scratch = bool(self.homes or self.mbarriers)
         self._check()
@@ -580,9 +580,9 @@ class _ProgramWriter:
         """How many bytes an mbarrier is told of that no thread says are there."""
         code = [each for thread in self.program.threads for each in thread.instructions]
         arrivals = (each for each in code if isinstance(each, MbarrierArrive))
-        told = sum(each.expect_tx for each in arrivals if each.mbarrier == mbarrier)
+        expected = sum(each.expect_tx for each in arrivals if each.mbarrier == mbarrier)
         counts = (each for each in code if isinstance(each, MbarrierTx))
-        return told + sum(each.bytes for each in counts if each.mbarrier == mbarrier)
+        return expected + sum(each.bytes for each in counts if each.mbarrier == mbarrier)
 
     def _hinted(self, hint: Hint) -> str | None:
         """The location in global memory that a prefetch is of; None if it is another hint."""
@@ -834,7 +834,7 @@ class _ProgramWriter:
         lines += ["mul.lo.u32 %i, %i, %stride;"] * m + ["and.b32 %i, %i, %mask;"] * bool(m)
         lines += self._addresses(number, thread)
         lines += [f"mov.b32 {_value(name)}, {start.get(name, 0)};" for name in names]
-        loops = _goes_back(thread)
+        loops = _branches_back(thread)
         if loops:
             lines += [".reg .b32 %passes;", f"mov.b32 %passes, {MOST_PASSES};"]
         passed: set[str] = set()
@@ -1112,7 +1112,7 @@ def _is_simple(instruction: MbarrierArrive | MbarrierWait | MbarrierTx) -> bool:
     return (instruction.count, instruction.drops, instruction.token) == (1, False, None)
 
 
-def _goes_back(thread: Thread[PtxInstruction]) -> bool:
+def _branches_back(thread: Thread[PtxInstruction]) -> bool:
     """Whether a thread has a loop."""
     passed: set[str] = set()
     for each in thread.instructions:

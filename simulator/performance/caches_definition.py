@@ -46,7 +46,7 @@ class Level:
         self.shape = shape
         self.lines: defaultdict[Place, Line] = defaultdict(Line)
         self.counts = Counts()
-        self._goes: set[Place] = set()
+        self._leaving: set[Place] = set()
         self._now = 0
 
     def load(self, place: Place, words: set[int], lookup: Lookup) -> None:
@@ -66,7 +66,7 @@ class Level:
             fetched = self._whole(missing, self.shape.fill) if is_whole else missing
         self._go_on(self.counts.reads, place, fetched)
         if lookup in (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS):
-            self._goes.add(place)
+            self._leaving.add(place)
         elif lookup not in _KEPT:
             self._bring(line, fetched, lookup)
 
@@ -76,7 +76,7 @@ class Level:
         self.counts.looked_up += len(self._units(words, self.shape.store_unit))
         self.counts.missed += self.shape.store_misses and not line.valid
         if lookup in (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS):
-            self._goes.add(place)
+            self._leaving.add(place)
             line.dirty -= words
             self._go_on(self.counts.writes, place, words)
         elif lookup in _KEPT:
@@ -94,9 +94,9 @@ class Level:
 
     def end(self) -> None:
         """A batch is over: lines go that are not wanted any more, and then the oldest."""
-        for place in self._goes:
+        for place in self._leaving:
             self._evict(place)
-        self._goes.clear()
+        self._leaving.clear()
         for place in [place for place, line in self.lines.items() if not line.valid | {*line.lost}]:
             del self.lines[place]
         for cache in {each for each, _ in self.lines}:

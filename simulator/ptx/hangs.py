@@ -86,15 +86,15 @@ class _Hangs(PtxGraphs[Hang | None]):
     def _details(self, graph: Graph[PtxPath], part: Part, x: PtxExecution) -> Iterator[str]:
         """For each location that is waited for, why what could wake somebody does not."""
         _, number, _ = self.execution(part.frame, graph)
-        told: set[str] = set()
+        reported: set[str] = set()
         for thread in graph.waiting:
             for order in last_reads(graph.runs[thread]):
                 read = Name(thread, graph.runs[thread].reads[order].event)
                 reader = number(read)
                 unseen = [*self._unseen(part, x, reader)]
                 for line in unseen or [why_not_written(self.threads, graph, thread, order)]:
-                    if line not in told:
-                        told.add(line)
+                    if line not in reported:
+                        reported.add(line)
                         yield line
 
     def _unseen(self, part: Part, x: PtxExecution, reader: int) -> Iterator[str]:

@@ -261,8 +261,8 @@ class _Order:
             for each in meeting.threads:
                 self.known[each] = set(together)
             return
-        teller, told = meeting.threads
-        self.known[told] |= self.known[teller]
+        sender, receiver = meeting.threads
+        self.known[receiver] |= self.known[sender]
 
 
 def accesses(step: Action) -> Iterator[tuple[str, bool]]:
@@ -503,14 +503,14 @@ class _Drawing:
         """Synchronisation after which ``thread`` knows of what it lacks."""
         while lacking:
             number = min(lacking)
-            tellers = [n for n, known in enumerate(order.known) if number in known]
-            teller = self.random.choice(tellers)
-            meeting = self._meeting(teller, thread)
+            senders = [n for n, known in enumerate(order.known) if number in known]
+            sender = self.random.choice(senders)
+            meeting = self._meeting(sender, thread)
             yield meeting
-            lacking -= order.known[thread] | order.known[teller]
+            lacking -= order.known[thread] | order.known[sender]
 
-    def _meeting(self, teller: int, told: int) -> Meeting:
-        here, there = self.places[teller], self.places[told]
+    def _meeting(self, sender: int, receiver: int) -> Meeting:
+        here, there = self.places[sender], self.places[receiver]
         choices = [Link.FLAG]
         if here == there:
             choices = [Link.BARRIER, Link.BARRIER, Link.MBARRIER, Link.TRANSACTION, Link.FLAG]
@@ -524,7 +524,7 @@ class _Drawing:
             return Meeting(link, tuple(range(len(self.places))))
         prefixes = {Link.FLAG: "f", Link.NAMED_BARRIER: ""}
         prefix = prefixes.get(link, "m")
-        return Meeting(link, (teller, told), self._name(prefix))
+        return Meeting(link, (sender, receiver), self._name(prefix))
 
     def _guarded(self, program: AsyncProgram, step: Step) -> Step:
         if not isinstance(step, Action) or step.kind not in (Kind.STORE, Kind.BULK_STORE):

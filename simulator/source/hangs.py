@@ -87,14 +87,14 @@ class _Hangs(SourceGraphs[Hang | None]):
     def _details(self, graph: Graph[ThreadPath], x: Execution) -> Iterator[str]:
         """For each location that is waited for, why what could wake somebody does not."""
         _, number, _ = self.sources(x.frame, graph)
-        told: set[str] = set()
+        reported: set[str] = set()
         for thread in graph.waiting:
             for order in last_reads(graph.runs[thread]):
                 read = Name(thread, graph.runs[thread].reads[order].event)
                 unseen = [*self._unseen(x, number(read))]
                 for line in unseen or [why_not_written(self.threads, graph, thread, order)]:
-                    if line not in told:
-                        told.add(line)
+                    if line not in reported:
+                        reported.add(line)
                         yield line
 
     def _unseen(self, x: Execution, reader: int) -> Iterator[str]:

@@ -144,7 +144,7 @@ def test_clusters_are_a_scope_of_gfx1250() -> None:
         found = lifted(store, *body, flag, mode=GFX1250)
         first, *_, last = found.operations[1:]
         place = found.places[last.number]
-        assert not found.is_late(first, last, Scope.CLUSTER) or body == ()
+        assert not found.is_pending(first, last, Scope.CLUSTER) or body == ()
         bits = pending_bits(found.code, place, last, Scope.CLUSTER, hardest=True)
         assert bool(bits & first.bit) is hardest, body
     see, loaded = load.replace("[0:1], off", "[4:5], off scope:SCOPE_SE"), "s_wait_loadcnt 0x0"
@@ -164,7 +164,7 @@ def test_calls_and_callers() -> None:
     assert said(call, BACK, WAIT, FLAG) == "store release agent; late at system: line 0"
     called = lift(function(FLAG, "s_setpc_b64 s[30:31]"), GFX942)
     (flag,) = called.at(HEAD)
-    assert [each.kind for each in called.late(flag, Scope.AGENT)] == [OperationKind.OUTSIDE]
+    assert [each.kind for each in called.pending(flag, Scope.AGENT)] == [OperationKind.OUTSIDE]
 
 
 # A plain definition, of one path.
@@ -263,7 +263,7 @@ def lifted_relation(found: LiftedFunction) -> Iterator[tuple[str, int, int, Scop
     for operation in found.operations[1:]:
         for scope in GFX942.scopes:
             if operation.kind.is_access:
-                for each in found.late(operation, scope):
+                for each in found.pending(operation, scope):
                     yield "late", each.line, operation.line, scope
             if operation.kind.reads:
                 for each in found.older(operation, scope):
@@ -309,7 +309,7 @@ def test_functions_of_gfx1250_leave_stores_to_their_callers() -> None:
     def found_at_end(*body: str) -> Sequence[Operation]:
         of = lift(function(*SPLIT_ENTRY, *body, "s_set_pc_i64 s[30:31]", chip="gfx1250"), GFX1250)
         (operation,) = of.at(HEAD + len(SPLIT_ENTRY) + len(body) - 1)
-        return of.late(operation, Scope.WORKGROUP)
+        return of.pending(operation, Scope.WORKGROUP)
 
     call = "s_swap_pc_i64 s[30:31], s[0:1]"
     assert late(SPLIT_STORE) == "0"

@@ -172,7 +172,7 @@ def missing(found: Checked) -> Iterator[Pair]:
         if each.scope is Scope.WORKGROUP and not each.in_lds:
             continue
         for scope in (scope for scope in lifted.mode.scopes if each.scope.includes(scope)):
-            for late in lifted.late(each, scope) if each.kind.writes else ():
+            for late in lifted.pending(each, scope) if each.kind.writes else ():
                 yield "late", place[late.number], place[each.number], scope
             for later in lifted.older(each, scope) if each.kind.reads else ():
                 yield "older", place[each.number], place[later.number], scope

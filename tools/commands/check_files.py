@@ -100,8 +100,8 @@ def report_or_problem(
             return unreadable(path, problem)
         except Exception as bug:
             file = STDIN if path == "-" else path
-            told = (diagnostics.internal_error(bug, file),)
-            return FileReport(path, file, problem=told, problem_status=INCOMPLETE)
+            reported = (diagnostics.internal_error(bug, file),)
+            return FileReport(path, file, problem=reported, problem_status=INCOMPLETE)
 
 
 def report_on(path: str, arguments: Namespace) -> FileReport:

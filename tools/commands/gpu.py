@@ -251,7 +251,7 @@ def run_file_on_gpu(path: str, text: str, arguments: Namespace) -> dict[str, Any
     The data of a ``FileResult``; what is wrong is in it.
     """
     reports: list[GpuReport] = []
-    told: tuple[Diagnostic, ...] = ()
+    reported: tuple[Diagnostic, ...] = ()
     statuses: list[int] = []
     try:
         devices = _open_devices(arguments.gpus)
@@ -264,10 +264,10 @@ def run_file_on_gpu(path: str, text: str, arguments: Namespace) -> dict[str, Any
             reports.append(_run(job, devices, chip, stress))
             statuses.append(reports[-1].status)
     except ToolError as problem:
-        told = problem.diagnostics
+        reported = problem.diagnostics
         statuses.append(problem.status if problem.status in (INCOMPLETE, NO_GPU) else USAGE)
     shown = (json.dumps(each.data()) if arguments.json else each.text() for each in reports)
-    return FileResult(tuple(shown), tuple(statuses), told).data()
+    return FileResult(tuple(shown), tuple(statuses), reported).data()
 
 
 def _tell(diagnostics: "Sequence[Diagnostic]") -> None:

@@ -306,8 +306,8 @@ def _live_at_labels(
         changed = False
         for n in reversed(range(len(code))):
             each = code[n]
-            goes = isinstance(each, Branch) and each.condition is None
-            after = set[Operand]() if goes else set(live[n + 1])
+            is_jump = isinstance(each, Branch) and each.condition is None
+            after = set[Operand]() if is_jump else set(live[n + 1])
             if isinstance(each, Branch | CompareBranch):
                 after |= live[places.get(each.target, len(code))]
             before = (after - set(assigned(each))) | set(operands(each))

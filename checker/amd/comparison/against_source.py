@@ -172,7 +172,7 @@ class AmdComparer(Comparer[Operation]):
         in_flight = self.lifted.places[later.code.number].flight & earlier.code.bit
         if not in_flight and self._is_seen(earlier, scope):
             return None
-        is_hard = not self.lifted.is_late(earlier.code, later.code, scope)
+        is_hard = not self.lifted.is_pending(earlier.code, later.code, scope)
 
         def pending(at: Place) -> int:
             return pending_bits(code, at, later.code, scope, hardest=is_hard)

@@ -165,14 +165,14 @@ def _repeats(found: Sequence[Statement | str], at: int) -> bool:
             if complete in each.operands:
                 return False
             continue
-        goes = taken.get(each.guard)
+        is_taken = taken.get(each.guard)
         if each.operation != "bra":
-            if goes:
+            if is_taken:
                 return True
             continue
-        if goes is None or (goes and each.operands[0] not in found):
+        if is_taken is None or (is_taken and each.operands[0] not in found):
             return False
-        if goes:
+        if is_taken:
             place = found.index(each.operands[0])
             if place <= at:
                 return True

@@ -130,8 +130,8 @@ def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
     for each in lifted.operations[1:]:
         widest = scopes.get(each.line, each.scope)
         for scope in (scope for scope in lifted.mode.scopes if widest.includes(scope)):
-            late = lifted.late(each, scope, hardest=True)
-            found.update(("late", first.line, each.line, scope) for first in late)
+            pending = lifted.pending(each, scope, hardest=True)
+            found.update(("late", first.line, each.line, scope) for first in pending)
             if each.kind.reads:
                 found.update(
                     ("older", each.line, later.line, scope) for later in lifted.older(each, scope)
@@ -152,7 +152,7 @@ def noticed(assembly: Assembly, before: Checked, deletion: Deletion) -> Noticed:
     after = check(assembly, deletion.function)
     if _errors(after.hazards()) - _errors(before.hazards()):
         return Noticed.HAZARD
-    if _told(after.patterns()) - _told(before.patterns()):
+    if _reported(after.patterns()) - _reported(before.patterns()):
         return Noticed.PATTERN
     scopes = {each.line: each.scope for each in before.lifted.operations[1:]}
     narrower = any(
@@ -167,7 +167,7 @@ def _errors(findings: Iterator[Finding]) -> set[tuple[int, str]]:
     return {(each.line, each.rule) for each in findings if each.level is Level.ERROR}
 
 
-def _told(findings: Iterator[Finding]) -> set[tuple[int, str, tuple[int, ...]]]:
+def _reported(findings: Iterator[Finding]) -> set[tuple[int, str, tuple[int, ...]]]:
     return {(each.line, each.rule, each.about) for each in findings}
 
 
