@@ -75,7 +75,7 @@ def _form(operation: Operation) -> _Form:
     if (
         name is None
         or name.path not in _PATHS
-        or (name.is_half or name.is_packed or name.is_pair or name.bits > _WIDEST)
+        or (name.is_half or name.is_packed or name.stride or name.bits > _WIDEST)
         or is_atomic is not (name.compares or name.rmw is not None)
     ):
         raise UnliftableError(operation.line, f"'scoped' has no operation for {operation.text}")

@@ -36,7 +36,7 @@ class AccessName:
     type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which ``compares``,
     and for what no RmwKind is.
     ``is_half``: it accesses half a register (``d16``). ``is_packed``: two numbers in 32 bits.
-    ``is_pair``: two elements at two offsets.
+    ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
     """
 
     path: Path
@@ -46,7 +46,7 @@ class AccessName:
     compares: bool = False
     is_half: bool = False
     is_packed: bool = False
-    is_pair: bool = False
+    stride: int = 0
 
     @property
     def is_float(self) -> bool:
@@ -107,6 +107,7 @@ _VERB = (
 _ATOMIC = re.compile(f"{_PATH}_atomic_{_VERB}")
 _LDS_ATOMIC = re.compile(f"(?P<path>ds)_{_VERB}")
 _ELEMENT = re.compile(r"(bf|[biuf])(\d+)")
+_STRIDES: Mapping[str, int] = MappingProxyType({"": 0, "2": 1, "2st64": 64})
 _LETTERS: Mapping[str, str] = MappingProxyType({"s": "i", "u": "u", "f": "f"})
 
 
@@ -119,9 +120,8 @@ def access_name(mnemonic: str) -> AccessName | None:
         if element is None:
             return None
         letter, bits = element
-        return AccessName(
-            Path(found["path"]), bits, letter, is_half=bool(halves), is_pair=bool(found["pair"])
-        )
+        stride = _STRIDES[found["pair"] or ""]
+        return AccessName(Path(found["path"]), bits, letter, is_half=bool(halves), stride=stride)
     found = _ATOMIC.fullmatch(mnemonic) or _LDS_ATOMIC.fullmatch(mnemonic)
     return None if found is None else _atomic(found)
 

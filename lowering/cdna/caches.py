@@ -89,6 +89,9 @@ _MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX125x"
 _RDNA_MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11"
 _GFX12_MODEL = "LLVM 24 AMDGPUUsage, Memory Model GFX12"
 
+WRITE_BACKS = frozenset({"buffer_wbl2", "global_wb"})
+"""The instructions that write caches back and invalidate none."""
+
 _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.ALL), _CONTROL, generation=_NEW, access=_L, bits=("", "sc0")),
     row(Effect(reads=Caches.SYSTEM), f"{_CONTROL}: misses the L1; one L2 is the agent's point of "

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.cdna.caches import WRITE_BACKS
 from fencewright.lowering.cdna.chips import CHIPS, GFX90A, GFX908, GFX942, GFX950, GFX1250
 from fencewright.lowering.facts import are_write_backs_cumulative
 from fencewright.lowering.sequence import Target
@@ -484,13 +485,10 @@ def _most_on_a_path(block: Block, before: frozenset[Block]) -> Counter[str]:
     return most + Counter(kind for kind in map(_kind, block.ops) if kind)
 
 
-_WRITE_BACKS = ("buffer_wbl2", "global_wb")
-
-
 def _kind(op: Operation) -> str:
     """What synchronisation an operation is that costs; empty for others."""
     if isinstance(op, CacheOp):
-        return "write-backs" if op.opcode.data in _WRITE_BACKS else "invalidates"
+        return "write-backs" if op.opcode.data in WRITE_BACKS else "invalidates"
     return "fences" if isinstance(op, FenceOp) else ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
-from fencewright.lowering.cdna.access_names import Path, access_name
+from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
 from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Generation
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.sequence import UnsupportedError
@@ -32,6 +32,8 @@ class CdnaMemoryOperation(FastStrEnum):
     STORE = "store"
     ATOMIC = "atomic"
 
+
+_LOAD, _STORE, _ATOMIC = CdnaMemoryOperation
 
 # LDS: which lanes are served together
 
@@ -88,55 +90,25 @@ _ANY_LDS = _NARROW_LDS | _WIDE_LDS
 _M, _D, _I = Evidence.MEASURED, Evidence.DOCUMENTED, Evidence.INFERRED
 
 LDS_PHASES: tuple[LdsPhases, ...] = (
-    LdsPhases(CdnaMemoryOperation.LOAD, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
-    LdsPhases(
-        CdnaMemoryOperation.LOAD,
-        2,
-        _ANY_LDS,
-        32,
-        _in_order(32),
-        _M,
-        f"{_PYHIP}; CK transposes, gfx950",
-    ),
-    LdsPhases(CdnaMemoryOperation.LOAD, 4, _ANY_LDS, 32, _in_order(32), _M, _PYHIP),
-    LdsPhases(CdnaMemoryOperation.STORE, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
-    LdsPhases(
-        CdnaMemoryOperation.STORE, 2, _ANY_LDS, 32, _in_order(32), _M, "CK transposes, gfx950"
-    ),
-    LdsPhases(CdnaMemoryOperation.STORE, 4, _ANY_LDS, 32, _in_order(32), _D, _DH),
-    LdsPhases(
-        CdnaMemoryOperation.ATOMIC, 4, _ANY_LDS, 32, _in_order(32), _I, "as loads of the same width"
-    ),
-    LdsPhases(
-        CdnaMemoryOperation.ATOMIC,
-        8,
-        _NARROW_LDS,
-        32,
-        _in_order(16),
-        _I,
-        "as loads of the same width",
-    ),
-    LdsPhases(
-        CdnaMemoryOperation.ATOMIC,
-        8,
-        _WIDE_LDS,
-        64,
-        _in_order(32),
-        _I,
-        "as loads of the same width",
-    ),
-    LdsPhases(CdnaMemoryOperation.LOAD, 8, _NARROW_LDS, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
-    LdsPhases(CdnaMemoryOperation.LOAD, 8, _WIDE_LDS, 64, _in_order(32), _M, _HK),
-    LdsPhases(CdnaMemoryOperation.LOAD, 12, _NARROW_LDS, 32, _QUARTERS, _I, "as ds_read_b128"),
-    LdsPhases(CdnaMemoryOperation.LOAD, 12, _WIDE_LDS, 32, _QUARTERS, _M, _HK),
-    LdsPhases(
-        CdnaMemoryOperation.LOAD, 16, _NARROW_LDS, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"
-    ),
-    LdsPhases(CdnaMemoryOperation.LOAD, 16, _WIDE_LDS, 64, _SIXTEENS, _M, _HK),
-    LdsPhases(CdnaMemoryOperation.STORE, 8, _NARROW_LDS, 32, _in_order(16), _I, "as gfx950"),
-    LdsPhases(CdnaMemoryOperation.STORE, 8, _WIDE_LDS, 32, _in_order(16), _M, _HK),
-    LdsPhases(CdnaMemoryOperation.STORE, 12, _ANY_LDS, 32, _in_order(8), _I, "as ds_write_b128"),
-    LdsPhases(CdnaMemoryOperation.STORE, 16, _ANY_LDS, 32, _in_order(8), _D, _CK),
+    LdsPhases(_LOAD, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(_LOAD, 2, _ANY_LDS, 32, _in_order(32), _M, f"{_PYHIP}; CK transposes, gfx950"),
+    LdsPhases(_LOAD, 4, _ANY_LDS, 32, _in_order(32), _M, _PYHIP),
+    LdsPhases(_STORE, 1, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(_STORE, 2, _ANY_LDS, 32, _in_order(32), _M, "CK transposes, gfx950"),
+    LdsPhases(_STORE, 4, _ANY_LDS, 32, _in_order(32), _D, _DH),
+    LdsPhases(_ATOMIC, 4, _ANY_LDS, 32, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(_ATOMIC, 8, _NARROW_LDS, 32, _in_order(16), _I, "as loads of the same width"),
+    LdsPhases(_ATOMIC, 8, _WIDE_LDS, 64, _in_order(32), _I, "as loads of the same width"),
+    LdsPhases(_LOAD, 8, _NARROW_LDS, 32, _in_order(16), _M, f"{_PYHIP}; {_DH}"),
+    LdsPhases(_LOAD, 8, _WIDE_LDS, 64, _in_order(32), _M, _HK),
+    LdsPhases(_LOAD, 12, _NARROW_LDS, 32, _QUARTERS, _I, "as ds_read_b128"),
+    LdsPhases(_LOAD, 12, _WIDE_LDS, 32, _QUARTERS, _M, _HK),
+    LdsPhases(_LOAD, 16, _NARROW_LDS, 32, _QUARTERS, _M, f"{_PYHIP}; {_CK}; {_DH}"),
+    LdsPhases(_LOAD, 16, _WIDE_LDS, 64, _SIXTEENS, _M, _HK),
+    LdsPhases(_STORE, 8, _NARROW_LDS, 32, _in_order(16), _I, "as gfx950"),
+    LdsPhases(_STORE, 8, _WIDE_LDS, 32, _in_order(16), _M, _HK),
+    LdsPhases(_STORE, 12, _ANY_LDS, 32, _in_order(8), _I, "as ds_write_b128"),
+    LdsPhases(_STORE, 16, _ANY_LDS, 32, _in_order(8), _D, _CK),
 )
 """One row for each kind of pass: one without a row is not known."""
 
@@ -153,56 +125,65 @@ def lds_phases(access: CdnaMemoryOperation, width: int, lds_banks: int) -> LdsPh
 
 
 @dataclass(frozen=True, slots=True)
-class LdsInstruction:
-    """An LDS instruction: each of its ``passes`` accesses ``width`` bytes a lane.
-
-    ``stride``: bytes of a unit of the offset of each pass; 0: there is one pass, offset in bytes.
-    ``absent``: chips that do not have it.
-    """
+class MemoryRow:
+    """An instruction that accesses memory; ``absent``: chips that do not have it."""
 
     mnemonic: str
     access: CdnaMemoryOperation
-    width: int
-    passes: int = 1
-    stride: int = 0
     absent: frozenset[str] = frozenset()
 
+    @property
+    def name(self) -> AccessName:
+        """Its decoded name."""
+        name = access_name(self.mnemonic)
+        assert name is not None, self.mnemonic
+        return name
 
-@dataclass(frozen=True, slots=True)
-class VectorInstruction:
-    """A vector memory instruction that goes through L1: ``width`` bytes a lane.
+    @property
+    def width(self) -> int:
+        """Bytes that a lane accesses, in each pass."""
+        return self.name.bits // 8
 
-    ``absent``: chips that do not have it.
-    """
 
-    mnemonic: str
-    access: CdnaMemoryOperation
-    width: int
-    absent: frozenset[str] = frozenset()
+class LdsInstruction(MemoryRow):
+    """An LDS instruction."""
+
+    __slots__ = ()
+
+    @property
+    def passes(self) -> int:
+        """How often it accesses LDS: twice with two offsets."""
+        return 2 if self.name.stride else 1
+
+    @property
+    def stride(self) -> int:
+        """Bytes of a unit of the offset of each pass; 0: there is one pass, offset in bytes."""
+        return self.name.stride * self.width
+
+
+class VectorInstruction(MemoryRow):
+    """A vector memory instruction that goes through L1."""
+
+    __slots__ = ()
+
+    @property
+    def path(self) -> Path:
+        """Its path, which its name says."""
+        return self.name.path
 
     @property
     def is_buffer(self) -> bool:
         """Whether it has a buffer descriptor: profilers count those apart from flat and global."""
         return self.path is Path.BUFFER
 
-    @property
-    def path(self) -> Path:
-        """Its path, which its name says."""
-        name = access_name(self.mnemonic)
-        assert name is not None, self.mnemonic
-        return name.path
 
-
-_BITS = MappingProxyType({"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16})
-_NARROW = MappingProxyType({"u8": 1, "i8": 1, "u16": 2, "i16": 2})
-_VECTOR = MappingProxyType(
-    {
-        "ubyte": 1, "sbyte": 1, "byte": 1, "ushort": 2, "sshort": 2, "short": 2,
-        "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16,
-    }
+_BITS = ("b8", "b16", "b32", "b64", "b96", "b128")
+_NARROW = ("u8", "i8", "u16", "i16")
+_VECTOR = (
+    "ubyte", "sbyte", "byte", "ushort", "sshort", "short", "dword", "dwordx2", "dwordx3", "dwordx4",
 )  # fmt: skip
-_D16 = MappingProxyType({"u8_d16": 1, "i8_d16": 1, "u16_d16": 2})
-_VECTOR_D16 = MappingProxyType({"ubyte_d16": 1, "sbyte_d16": 1, "short_d16": 2})
+_D16 = ("u8_d16", "i8_d16", "u16_d16")
+_VECTOR_D16 = ("ubyte_d16", "sbyte_d16", "short_d16")
 """Loads into a half of a register; with ``_hi`` into the upper one."""
 
 _WHOLE = ("u32", "u64")
@@ -222,16 +203,16 @@ _ATOMICS = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "an
             "inc", "dec")  # fmt: skip
 _OLDEST = frozenset({"gfx908"})
 _OLDER = _OLDEST | {"gfx90a"}
-_FLOAT_ATOMICS: tuple[tuple[str, int, str, frozenset[str]], ...] = (
-    ("add_f32", 4, "global buffer", frozenset()),
-    ("add_f32", 4, "flat", _OLDER),
-    ("pk_add_f16", 4, "global buffer", frozenset()),
-    ("pk_add_f16", 4, "flat", _OLDER),
-    ("pk_add_bf16", 4, "global flat", _OLDER),
-    ("pk_add_bf16", 4, "buffer", _OLDER | {"gfx942"}),
-    *((f"{kind}_f64", 8, "global flat buffer", _OLDEST) for kind in ("add", "min", "max")),
+_FLOAT_ATOMICS: tuple[tuple[str, str, frozenset[str]], ...] = (
+    ("add_f32", "global buffer", frozenset()),
+    ("add_f32", "flat", _OLDER),
+    ("pk_add_f16", "global buffer", frozenset()),
+    ("pk_add_f16", "flat", _OLDER),
+    ("pk_add_bf16", "global flat", _OLDER),
+    ("pk_add_bf16", "buffer", _OLDER | {"gfx942"}),
+    *((f"{kind}_f64", "global flat buffer", _OLDEST) for kind in ("add", "min", "max")),
 )
-"""Name, bytes, families, chips without it. Source: LLVM 22, what llvm-mc assembles."""
+"""Name, families, chips without it. Source: LLVM 22, what llvm-mc assembles."""
 _NEW_TO_LDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {"ds_add_f64": _OLDEST, "ds_add_rtn_f64": _OLDEST}
     | {
@@ -244,56 +225,46 @@ _NEW_TO_LDS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def _lds() -> Iterable[LdsInstruction]:
-    for bits, width in (_BITS | _NARROW).items():
+    for bits in (*_BITS, *_NARROW):
         if bits not in ("b8", "b16"):
-            yield LdsInstruction(f"ds_read_{bits}", CdnaMemoryOperation.LOAD, width)
+            yield LdsInstruction(f"ds_read_{bits}", _LOAD)
         if bits in _BITS:
-            yield LdsInstruction(f"ds_write_{bits}", CdnaMemoryOperation.STORE, width)
+            yield LdsInstruction(f"ds_write_{bits}", _STORE)
         if bits in ("b8", "b16"):
-            yield LdsInstruction(f"ds_write_{bits}_d16_hi", CdnaMemoryOperation.STORE, width)
-    for word, width in _D16.items():
+            yield LdsInstruction(f"ds_write_{bits}_d16_hi", _STORE)
+    for word in _D16:
         for half in ("", "_hi"):
-            yield LdsInstruction(f"ds_read_{word}{half}", CdnaMemoryOperation.LOAD, width)
+            yield LdsInstruction(f"ds_read_{word}{half}", _LOAD)
     for bits in _BITWISE:
-        width = _BITS[bits]
-        for verb, access in (
-            ("read", CdnaMemoryOperation.LOAD),
-            ("write", CdnaMemoryOperation.STORE),
-        ):
-            yield LdsInstruction(f"ds_{verb}2_{bits}", access, width, 2, width)
-            yield LdsInstruction(f"ds_{verb}2st64_{bits}", access, width, 2, 64 * width)
-        yield LdsInstruction(f"ds_wrxchg_rtn_{bits}", CdnaMemoryOperation.ATOMIC, width)
+        for verb, access in (("read", _LOAD), ("write", _STORE)):
+            yield LdsInstruction(f"ds_{verb}2_{bits}", access)
+            yield LdsInstruction(f"ds_{verb}2st64_{bits}", access)
+        yield LdsInstruction(f"ds_wrxchg_rtn_{bits}", _ATOMIC)
     for kind, types in _LDS_ATOMICS.items():
         for type_ in types:
-            width = 8 if type_.endswith("64") else 4
             for returning in ("", "_rtn"):
                 mnemonic = f"ds_{kind}{returning}_{type_}"
-                absent = _NEW_TO_LDS.get(mnemonic, frozenset())
-                yield LdsInstruction(mnemonic, CdnaMemoryOperation.ATOMIC, width, absent=absent)
+                yield LdsInstruction(mnemonic, _ATOMIC, _NEW_TO_LDS.get(mnemonic, frozenset()))
 
 
 def _vector() -> Iterable[VectorInstruction]:
     for family in ("global", "flat", "buffer"):
-        for word, width in _VECTOR.items():
+        for word in _VECTOR:
             if word not in ("byte", "short"):
-                yield VectorInstruction(f"{family}_load_{word}", CdnaMemoryOperation.LOAD, width)
+                yield VectorInstruction(f"{family}_load_{word}", _LOAD)
             if word not in ("ubyte", "sbyte", "ushort", "sshort"):
-                yield VectorInstruction(f"{family}_store_{word}", CdnaMemoryOperation.STORE, width)
+                yield VectorInstruction(f"{family}_store_{word}", _STORE)
             if word in ("byte", "short"):
-                mnemonic = f"{family}_store_{word}_d16_hi"
-                yield VectorInstruction(mnemonic, CdnaMemoryOperation.STORE, width)
-        for word, width in _VECTOR_D16.items():
+                yield VectorInstruction(f"{family}_store_{word}_d16_hi", _STORE)
+        for word in _VECTOR_D16:
             for half in ("", "_hi"):
-                mnemonic = f"{family}_load_{word}{half}"
-                yield VectorInstruction(mnemonic, CdnaMemoryOperation.LOAD, width)
+                yield VectorInstruction(f"{family}_load_{word}{half}", _LOAD)
         for kind in _ATOMICS:
-            for suffix, width in (("", 4), ("_x2", 8)):
-                mnemonic = f"{family}_atomic_{kind}{suffix}"
-                yield VectorInstruction(mnemonic, CdnaMemoryOperation.ATOMIC, width)
-    for kind, width, families, absent in _FLOAT_ATOMICS:
+            for suffix in ("", "_x2"):
+                yield VectorInstruction(f"{family}_atomic_{kind}{suffix}", _ATOMIC)
+    for kind, families, absent in _FLOAT_ATOMICS:
         for family in families.split():
-            mnemonic = f"{family}_atomic_{kind}"
-            yield VectorInstruction(mnemonic, CdnaMemoryOperation.ATOMIC, width, absent)
+            yield VectorInstruction(f"{family}_atomic_{kind}", _ATOMIC, absent)
 
 
 LDS_INSTRUCTIONS: Mapping[str, LdsInstruction] = MappingProxyType(
@@ -511,7 +482,6 @@ class CacheControl:
 
 
 _NEW, _OLD = Generation.GFX942, (Generation.GFX908, Generation.GFX90A)
-_LOAD, _STORE, _ATOMIC = CdnaMemoryOperation
 _ONE, _MANY = L2PerAgent.ONE, L2PerAgent.MANY
 _LRU, _STREAM, _EVICT = Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.HIT_EVICT
 _PASS, _DROP, _BYPASS = Lookup.MISS_LRU, Lookup.MISS_EVICT, Lookup.BYPASS

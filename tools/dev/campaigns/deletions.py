@@ -15,6 +15,7 @@ from pathlib import Path
 from fencewright.checker.amd.accesses import SCALAR_INVALIDATES, OperationKind
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Level
+from fencewright.lowering.cdna.caches import WRITE_BACKS
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import (
@@ -60,7 +61,6 @@ class Deletion:
     function: Function
 
 
-WRITE_BACKS = ("buffer_wbl2", "global_wb")
 _ACCESSES = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY})
 _SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
 

@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Finding, Level
 from fencewright.checker.nvidia.findings import find_problems
+from fencewright.lowering.cdna.caches import WRITE_BACKS
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
 from fencewright.lowering.cdna.chips import GFX90A, GFX942, GFX950, GFX1250, Counter
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -28,7 +29,7 @@ from fencewright.mlir_dialects import cdna, ptx
 from fencewright.passes.analysis.caches import modifiers_of
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.random.programs import SmallProgram
-from fencewright.tools.dev.campaigns.deletions import WRITE_BACKS, Deleted, scope_bits
+from fencewright.tools.dev.campaigns.deletions import Deleted, scope_bits
 from fencewright.tools.dev.campaigns.own_code import (
     assembly_of,
     compared_assembly,

@@ -28,6 +28,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.lowering.cdna.caches import WRITE_BACKS
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Generation, chips_of
 from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import AssemblyLabel, Function
@@ -304,7 +305,6 @@ class Shape:
     in_loop: bool = False
 
 
-_WRITE_BACKS = ("buffer_wbl2", "global_wb")
 _MEMORY = r"(global|flat|buffer)_.*"
 _ANY = r".*"
 _GFX9 = r"gfx9.*"
@@ -471,7 +471,7 @@ def shape_of(finding: Finding, function: Function) -> Shape:
     first = next((by_line[line] for line in finding.about if line in by_line), None)
     later = by_line[finding.line]
     between = range(first.line, later.line) if first is not None else ()
-    backs = [n for n in between if n in by_line and by_line[n].mnemonic in _WRITE_BACKS]
+    backs = [n for n in between if n in by_line and by_line[n].mnemonic in WRITE_BACKS]
     labels = {each.name: each.line for each in function.body if isinstance(each, AssemblyLabel)}
     in_loop = any(
         labels.get(str(each.operands[0]), each.line) <= later.line <= each.line
