@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-from fencewright.checker.amd.machine_rows import Copy, Logic, SaveExec
-from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.family import Unit
@@ -22,6 +20,8 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.simulator.core.program import ArithmeticKind
+from fencewright.simulator.programs.amd_rows import Copy, Logic, SaveExec
+from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 
 _NONE, _ALL = 0, 1
 """The functions of no lane, and of every lane."""

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from fencewright.checker.amd import machine_rows as rows
 from fencewright.checker.amd.accesses import Mode, Operation, OperationKind
 from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.guarantees import LiftedFunction
-from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.checker.amd.state import Code
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.compare import Pair
@@ -48,6 +46,8 @@ from fencewright.simulator.core.program import (
     ProgramError,
     Thread,
 )
+from fencewright.simulator.programs import amd_rows as rows
+from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 
 _O = OperationKind
 DATA, FLAG, SEEN, COPIED = "data", "flag", "seen", "copied"

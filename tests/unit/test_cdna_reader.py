@@ -2,8 +2,6 @@
 
 import pytest
 
-from fencewright.checker.amd.machine_rows import ROWS
-from fencewright.checker.execute.amd import HazardError, ThreadLaunch, read_thread
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.listing import read_disassembly
 from fencewright.lowering.cdna.code.text import (
@@ -37,6 +35,8 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
+from fencewright.simulator.programs.amd import HazardError, ThreadLaunch, read_thread
+from fencewright.simulator.programs.amd_rows import ROWS
 
 _ADD, _MAX = RmwKind.ADD, RmwKind.MAX
 

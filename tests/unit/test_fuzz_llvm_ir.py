@@ -14,7 +14,6 @@ from campaigns import first_of
 from llvm_ir_waits import in_assembly
 from xdsl.ir import Operation
 
-from fencewright.checker.execute.amd import HazardError
 from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import Fact, Ordering, RmwKind, Scope
@@ -25,6 +24,7 @@ from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.llvm_ir import caches
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden
+from fencewright.simulator.programs.amd import HazardError
 from fencewright.simulator.random.programs import (
     SmallProgram,
     SmallThread,

@@ -4,9 +4,6 @@ import subprocess
 
 import pytest
 
-from fencewright.checker.amd.machine_rows import AccessRow, Await, Maintain, Meet
-from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
-from fencewright.checker.execute.amd import HazardError, ThreadLaunch, read_thread
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.simulator.cdna.engine import CdnaEngine
@@ -28,6 +25,9 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
+from fencewright.simulator.programs.amd import HazardError, ThreadLaunch, read_thread
+from fencewright.simulator.programs.amd_rows import AccessRow, Await, Maintain, Meet
+from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLVM_MC = find_llvm_tool("llvm-mc")

@@ -25,12 +25,13 @@ PERFORMANCE = ("simulator.execution", "simulator.performance")
 
 MAY_IMPORT = {
     "checker": ("checker", "lowering", *CORE),
-    "checker/amd": ("checker.amd", *JUDGES, "simulator.cdna"),
+    "checker/amd": ("checker.amd", *JUDGES, "simulator.cdna", "simulator.programs"),
     "checker/execute": (
         "checker.amd",
         "checker.execute",
         *JUDGES,
         "simulator.cdna",
+        "simulator.programs",
         "simulator.ptx",
     ),
     "checker/findings": ("checker.findings", "lowering"),
@@ -61,6 +62,7 @@ MAY_IMPORT = {
     "simulator/execution": ("lowering", "simulator.execution"),
     "simulator/performance": ("lowering", *PERFORMANCE),
     "simulator/pictures": ("lowering", "simulator"),
+    "simulator/programs": ("lowering", "simulator.cdna", "simulator.programs", *CORE),
     "simulator/ptx": ("lowering", "simulator.ptx", *CORE),
     "simulator/random": ("lowering", "simulator"),
     "simulator/source": ("lowering", "simulator.source", *CORE),

@@ -11,7 +11,6 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from fencewright.checker.execute.amd import ThreadLaunch, read_thread
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.passes.options import OptLevel
@@ -27,6 +26,7 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.litmus_run import CdnaTest, Limits, Run, SourceTest, run
+from fencewright.simulator.programs.amd import ThreadLaunch, read_thread
 from fencewright.simulator.source import events as source
 from fencewright.tools.fuzz import llvm_ir_writer as writer
 

@@ -23,7 +23,6 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.checker.check_amd import check
-from fencewright.checker.execute.amd import HazardError
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.cdna.chips import CHIPS as CHIP_ROWS
@@ -47,6 +46,7 @@ from fencewright.simulator.litmus_run import (
     run,
     stuck_waves,
 )
+from fencewright.simulator.programs.amd import HazardError
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev.campaigns import needed
 from fencewright.tools.dev.campaigns.deletions import Deleted, Deletion, deletions

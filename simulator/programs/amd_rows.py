@@ -1,7 +1,7 @@
 """What GFX9 instructions compute and touch, as rows by mnemonic: the subset that is executed.
 
 A row has the roles of its operands as they are printed, the registers that it defines and uses
-besides, and its meaning, which ``cdna_program`` gives to the simulator. Memory accesses come
+besides, and its meaning, which ``programs.amd`` gives to the simulator. Memory accesses come
 from ``lowering.cdna.instructions``. Sources: MI300 ISA 5 (SALU), 6 (VALU), 4 (program control),
 7 (scalar memory), 10 (flat), 11 (LDS); MI200 ISA, the same chapters.
 """

@@ -13,8 +13,6 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fencewright.checker.amd import machine_rows as rows
-from fencewright.checker.amd.machine_rows_gfx1250 import rows_for
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
 from fencewright.lowering.cdna.code.text import (
     AssemblyInstruction,
@@ -32,6 +30,8 @@ from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.instructions import CdnaInstruction
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
+from fencewright.simulator.programs import amd_rows as rows
+from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"

@@ -1,14 +1,16 @@
-"""What gfx1250's instructions compute and touch, as ``cdna_rows`` has those of GFX9.
+"""What gfx1250's instructions compute and touch, as ``amd_rows`` has those of GFX9.
 
 A lane mask is one word, arithmetic has other names, comparisons can write exec, and two vector
-instructions can be one (``cdna_text.halves``). Sources: LLVM 24 AMDGPU, SOPInstructions.td,
+instructions can be one (``code.text.halves``). Sources: LLVM 24 AMDGPU, SOPInstructions.td,
 VOPInstructions.td, VOPDInstructions.td, SMInstructions.td: gfx12 and gfx1250.
 """
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from fencewright.checker.amd.machine_rows import (
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.simulator.core.program import ArithmeticKind
+from fencewright.simulator.programs.amd_rows import (
     LOGIC,
     PREDICATES,
     ROWS,
@@ -32,8 +34,6 @@ from fencewright.checker.amd.machine_rows import (
     unique,
     vector,
 )
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS
-from fencewright.simulator.core.program import ArithmeticKind
 
 _ADD, _SUB = ArithmeticKind.ADD, ArithmeticKind.SUB
 _EXEC = ("exec_lo",)

@@ -1,0 +1,1 @@
+"""Code as text, read as programs that the simulator executes."""
