@@ -3,7 +3,7 @@
 ``find_tests`` gives each ``litmus.test`` of a module with the language of its threads: ``scoped``
 (with ``arith`` and ``cf``), CDNA instructions or PTX instructions. A thread is a body of its own
 or a kernel of the module with its arguments bound to locations and registers. What they are in
-the simulator is in ``litmus_source``, ``litmus_cdna`` and ``litmus_ptx``.
+the simulator is in ``source``, ``cdna`` and ``ptx`` beside this file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

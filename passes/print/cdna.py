@@ -1,19 +1,20 @@
 """The output format ``asm``: the kernels of a module as one assembly file."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import IO, ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from fencewright.lowering.cdna.assembly import VCC, Names, Printed, effect_of, insert_wait_states
-from fencewright.lowering.cdna.counters.waits import operand_of, split_counts
+from fencewright.lowering.cdna.chips import ChipRow
+from fencewright.lowering.cdna.counters.waits import wait_lines
 from fencewright.lowering.cdna.instructions import Kind, operand_places
 from fencewright.lowering.cdna.kernel import (
     Argument,
@@ -23,7 +24,7 @@ from fencewright.lowering.cdna.kernel import (
     is_symbol,
     module_text,
 )
-from fencewright.lowering.sequence import Line, Operand, Placeholder, WaitCounts
+from fencewright.lowering.sequence import Line, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
 from fencewright.passes.analysis.control_flow import top_level
@@ -60,30 +61,60 @@ class CDNAAssemblyTarget(Target):
         if not is_symbol(op.sym_name.data):
             message = f"'{op.sym_name.data}' is no name in assembly (letters, digits, _, . and $)"
             op.emit_error(message, DiagnosticException(message))
-        printer = _Printer(op, self.explain, forms)
+        printer = CodePrinter(op.body, op.sym_name.data, cdna.chip_of(op), self.explain, forms)
         blocks = insert_wait_states(list(printer.blocks()), op.chip.data)
-        size = op.cluster_size
-        return CdnaKernel(
-            name=op.sym_name.data,
-            chip=op.chip.data,
-            tgsplit=op.tgsplit is not None,
-            arguments=tuple(
-                Argument(each.argument.data, each.size.data, ArgumentKind(each.kind.data))
-                for each in op.arguments
-            ),
-            group_segment_size=op.group_segment_size.value.data,
-            private_segment_size=op.private_segment_size.value.data,
-            uses_scratch=op.uses_scratch is not None,
-            workgroup_ids=op.workgroup_ids.value.data,
-            workitem_ids=op.workitem_ids.value.data,
-            max_workgroup_size=op.max_workgroup_size.value.data,
-            vgprs=printer.used[cdna.VGPRType],
-            sgprs=printer.used[cdna.SGPRType],
-            blocks=blocks,
-            targets=frozenset(printer.targets),
-            cluster_size=None if size is None else tuple(each.value.data for each in size),
-            named_barriers=0 if op.named_barriers is None else op.named_barriers.value.data,
-        )
+        return _described(op, printer, blocks)
+
+
+def _described(op: cdna.KernelOp, printer: "CodePrinter", blocks: list[list[str]]) -> CdnaKernel:
+    """The kernel with its printed code."""
+    size = op.cluster_size
+    return CdnaKernel(
+        name=op.sym_name.data,
+        chip=op.chip.data,
+        tgsplit=op.tgsplit is not None,
+        arguments=tuple(
+            Argument(each.argument.data, each.size.data, ArgumentKind(each.kind.data))
+            for each in op.arguments
+        ),
+        group_segment_size=op.group_segment_size.value.data,
+        private_segment_size=op.private_segment_size.value.data,
+        uses_scratch=op.uses_scratch is not None,
+        workgroup_ids=op.workgroup_ids.value.data,
+        workitem_ids=op.workitem_ids.value.data,
+        max_workgroup_size=op.max_workgroup_size.value.data,
+        vgprs=printer.used[cdna.VGPRType],
+        sgprs=printer.used[cdna.SGPRType],
+        blocks=blocks,
+        targets=frozenset(printer.targets),
+        cluster_size=None if size is None else tuple(each.value.data for each in size),
+        named_barriers=0 if op.named_barriers is None else op.named_barriers.value.data,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedCode:
+    """Code as an assembly file, and the operation that each of its lines, from 1, is printed for."""
+
+    text: str
+    operations: Mapping[int, Operation]
+
+
+def print_kernel(op: cdna.KernelOp, body: Region | None = None) -> PrintedCode:
+    """One kernel as an assembly file of its own; its registers are allocated.
+
+    ``body``: its instructions, where they are not its own, as in a copy that has registers.
+    """
+    chip = cdna.chip_of(op)
+    name = op.sym_name.data if is_symbol(op.sym_name.data) else "kernel"
+    printer = CodePrinter(op.body if body is None else body, name, chip)
+    printed = list(printer.blocks())
+    blocks = insert_wait_states(printed, op.chip.data)
+    kernel = replace(_described(op, printer, blocks), name=name)
+    text = module_text((op.target_id or op.chip).data, [kernel])
+    before, start, _ = text.partition(f"\n{name}:\n")
+    first = before.count("\n") + start.count("\n") + 1 + len(chip.first_lines)
+    return PrintedCode(text, printer.operations_of(printed, blocks, first))
 
 
 class _LineForm(NamedTuple):
@@ -113,31 +144,68 @@ _Forms = dict[object, list[_LineForm]]
 """The lines of a module's instructions, by what they depend on."""
 
 
-class _Printer:
-    """The lines of one kernel; ``used`` counts the registers of each file."""
+class CodePrinter:
+    """The lines of a body of instructions; ``used`` counts the registers of each file."""
 
-    def __init__(self, kernel: cdna.KernelOp, explain: bool, forms: _Forms):
-        self.kernel = kernel
-        self.wave_size = cdna.chip_of(kernel).wave_size
+    def __init__(
+        self,
+        body: Region,
+        name: str,
+        chip: ChipRow,
+        explain: bool = False,
+        forms: _Forms | None = None,
+    ):
+        self.body = body
+        self.name = name
+        self.chip = chip
         self.explain = explain
-        self.forms = forms
+        self.forms: _Forms = {} if forms is None else forms
         self.counted: set[int] = set()
         self.used: dict[type[cdna.RegisterType], int] = {cdna.VGPRType: 0, cdna.SGPRType: 0}
         self.targets: set[int] = set()
-        self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
+        self.numbers = {block: n for n, block in enumerate(body.blocks)}
+        self.operations: list[list[Operation]] = []
 
     def blocks(self) -> Iterator[list[Printed]]:
-        for block in self.kernel.body.blocks:
+        """The lines of each block; ``operations`` then has the one that each of them is printed for."""
+        for block in self.body.blocks:
             lines: list[Printed] = []
+            operations: list[Operation] = []
             self._count(block.args)
             for op in block.ops:
                 self._count(op.results)
-                printed = _LINES[type(op)](self, op)
+                printed = self.lines(op)
                 if self.explain and printed:
                     last = printed[-1]
                     printed = [*printed[:-1], Printed(last.text + _reason(op), last.effect)]
                 lines += printed
+                operations += [op] * len(printed)
+            self.operations.append(operations)
             yield lines
+
+    def lines(self, op: Operation) -> list[Printed]:
+        """The lines of one operation."""
+        return _LINES[type(op)](self, op)
+
+    def operations_of(
+        self, printed: Iterable[Sequence[Printed]], blocks: Iterable[Sequence[str]], first: int
+    ) -> Mapping[int, Operation]:
+        """The operation of each line of ``blocks``, of which ``first`` is the first's number.
+
+        They are the ``printed`` ones, labels before them, and wait states between them; those are
+        for the line that they stand before.
+        """
+        found: dict[int, Operation] = {}
+        at = first
+        for number, (lines, block) in enumerate(zip(printed, blocks, strict=True)):
+            at += number in self.targets
+            operations = self.operations[number]
+            passed = 0
+            for text in block:
+                found[at] = operations[passed]
+                passed += text == lines[passed].text
+                at += 1
+        return found
 
     def _count(self, values: Iterable[SSAValue]) -> None:
         for value in values:
@@ -148,7 +216,8 @@ class _Printer:
             file = cdna.VGPRType if isinstance(registers, cdna.VGPRType) else cdna.SGPRType
             if not registers.registers:
                 owner = value.owner
-                op = owner if isinstance(owner, Operation) else self.kernel
+                op = owner if isinstance(owner, Operation) else self.body.parent_op()
+                assert op is not None
                 message = "registers are not allocated; run allocate-registers first"
                 op.emit_error(message, DiagnosticException(message))
             self.used[file] = max(self.used[file], registers.registers.stop)
@@ -157,7 +226,7 @@ class _Printer:
     def _target(self, block: Block) -> str:
         number = self.numbers[block]
         self.targets.add(number)
-        return block_label(self.kernel.sym_name.data, number)
+        return block_label(self.name, number)
 
     def instruction(self, op: Operation) -> list[Printed]:
         properties, results = op.properties, op.results
@@ -170,7 +239,8 @@ class _Printer:
         return [line.printed(registers) for line in form]
 
     def wait(self, op: Operation) -> list[Printed]:
-        return _wait_lines(cast(cdna.WaitOp, op).counts)
+        counts = cast(cdna.WaitOp, op).counts
+        return list(map(Printed, wait_lines(counts, self.chip.splits_counters)))
 
     def unresolved(self, op: Operation) -> list[Printed]:
         """Raises ``DiagnosticException``: how many copies a group has is not known here."""
@@ -219,7 +289,7 @@ class _Printer:
     def cond_branch(self, op: Operation) -> list[Printed]:
         branch = cast(cdna.CondBranchOp, op)
         true, false = branch.true_target, branch.false_target
-        test = Printed(f"{_TESTS[self.wave_size]}, {cdna.register_of(branch.mask)}")
+        test = Printed(f"{_TESTS[self.chip.wave_size]}, {cdna.register_of(branch.mask)}")
         if self._is_next(branch, true):
             return [test, Printed(f"s_cbranch_vccz {self._target(false)}")]
         jump = Printed(f"s_cbranch_vccnz {self._target(true)}")
@@ -230,14 +300,6 @@ def instruction_lines(op: cdna.OpcodeOp) -> list[str]:
     """The lines of an instruction that is no branch; its registers are allocated."""
     registers = [cdna.register_of(value) for value in (*op.operands, *op.results)]
     return [line.printed(registers).text for line in _form(op)]
-
-
-@cache
-def _wait_lines(counts: WaitCounts) -> list[Printed]:
-    split = split_counts(counts)
-    if not split:
-        return [Printed(f"s_waitcnt {counts}")]
-    return [Printed(f"{mnemonic} {operand_of(part)}") for mnemonic, part in split]
 
 
 def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
@@ -342,25 +404,27 @@ def _reason(op: Operation) -> str:
     return f" ; {op.phase.data}{source}"
 
 
-_LINES: Mapping[type[Operation], Callable[[_Printer, Operation], list[Printed]]] = MappingProxyType(
-    {
-        cdna.LoadOp: _Printer.instruction,
-        cdna.StoreOp: _Printer.instruction,
-        cdna.AtomicOp: _Printer.instruction,
-        cdna.AsyncOp: _Printer.instruction,
-        cdna.TensorOp: _Printer.instruction,
-        cdna.CacheOp: _Printer.instruction,
-        cdna.BarrierOp: _Printer.instruction,
-        cdna.AluOp: _Printer.instruction,
-        cdna.EndOp: _Printer.instruction,
-        cdna.WaitOp: _Printer.wait,
-        cdna.AsyncMarkOp: _Printer.unresolved,
-        cdna.AsyncWaitOp: _Printer.unresolved,
-        cdna.ConstOp: _Printer.const,
-        cdna.MovOp: _Printer.move,
-        cdna.PackOp: _Printer.pack,
-        cdna.ExtractOp: _Printer.extract,
-        cdna.BranchOp: _Printer.branch,
-        cdna.CondBranchOp: _Printer.cond_branch,
-    }
+_LINES: Mapping[type[Operation], Callable[[CodePrinter, Operation], list[Printed]]] = (
+    MappingProxyType(
+        {
+            cdna.LoadOp: CodePrinter.instruction,
+            cdna.StoreOp: CodePrinter.instruction,
+            cdna.AtomicOp: CodePrinter.instruction,
+            cdna.AsyncOp: CodePrinter.instruction,
+            cdna.TensorOp: CodePrinter.instruction,
+            cdna.CacheOp: CodePrinter.instruction,
+            cdna.BarrierOp: CodePrinter.instruction,
+            cdna.AluOp: CodePrinter.instruction,
+            cdna.EndOp: CodePrinter.instruction,
+            cdna.WaitOp: CodePrinter.wait,
+            cdna.AsyncMarkOp: CodePrinter.unresolved,
+            cdna.AsyncWaitOp: CodePrinter.unresolved,
+            cdna.ConstOp: CodePrinter.const,
+            cdna.MovOp: CodePrinter.move,
+            cdna.PackOp: CodePrinter.pack,
+            cdna.ExtractOp: CodePrinter.extract,
+            cdna.BranchOp: CodePrinter.branch,
+            cdna.CondBranchOp: CodePrinter.cond_branch,
+        }
+    )
 )

@@ -7,27 +7,31 @@ decides; all else is computed by the simulator. Scalar loads of arguments are no
 nobody writes there, but their results have to be waited for all the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Counter, Generation
 from fencewright.lowering.cdna.code.text import (
     AssemblyInstruction,
     AssemblyLabel,
     Function,
+    ModifiedRegisters,
     Operand,
     Registers,
     halves,
 )
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.waits import read_wait
+from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.instructions import CdnaInstruction
+from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
 from fencewright.simulator.programs import amd_rows as rows
@@ -43,20 +47,53 @@ _BITWISE = (_AND, _OR, _XOR)
 _COMPARISONS = (_EQ, _NE, _LT, ArithmeticKind.LE)
 
 
-class HazardError(AssemblyError):
+class UnreadableError(AssemblyError):
+    """Code that is not executed: the ``problem``, and the ``line`` of the text that it is in."""
+
+    def __init__(self, function: Function, line: int, problem: str, text: str = ""):
+        super().__init__(str(function.error(line, f"{problem}: {text}" if text else problem)))
+        self.line = line
+        self.problem = problem
+
+
+class HazardError(UnreadableError):
     """A register that is used before the scalar load that writes it has been waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadLaunch:
-    """What a thread's kernel is started with.
+    """What a thread's kernel is started with, and what of it is looked at when it has ended.
 
-    ``values`` of arguments that are numbers; ``locations`` by their pointer argument and their
-    offset from it in bytes.
+    ``values`` of arguments that are numbers; ``locations`` by their pointer argument, or the symbol
+    that stands for them, and their offset from it in bytes; ``registers``: what the hardware puts
+    in registers. ``results``: the register of the outcome that a pointer argument stands for; what
+    is stored there is its value, and no store is executed. ``observed``: by the line in which the
+    wave ends, registers of the outcome and the registers that they are then taken from.
+    ``configuration``: the machine, where it is not the chip's own in every respect.
     """
 
     values: Mapping[str, int]
     locations: Mapping[tuple[str, int], str]
+    registers: Mapping[str, int] = field(default_factory=dict[str, int])
+    results: Mapping[str, str] = field(default_factory=dict[str, str])
+    observed: Mapping[int, tuple[tuple[str, str], ...]] = field(
+        default_factory=dict[int, tuple[tuple[str, str], ...]]
+    )
+    configuration: CdnaConfiguration | None = None
+
+    @property
+    def outcome(self) -> frozenset[str]:
+        """The registers of the outcome."""
+        observed = (name for pairs in self.observed.values() for name, _ in pairs)
+        return frozenset((*self.results.values(), *observed))
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCode:
+    """The ``instructions`` of a wave, and the line of the text that each is from; 0 for none."""
+
+    instructions: tuple[CdnaInstruction, ...]
+    lines: tuple[int, ...]
 
 
 # What a register is known to hold, besides constants, which are integers
@@ -183,6 +220,7 @@ def _blocks(function: Function) -> list[_Block]:
     blocks: list[_Block] = []
     labels: list[str] = []
     body: list[_Known] = []
+    over, left = "", 0
 
     def close() -> None:
         if body or labels:
@@ -199,10 +237,28 @@ def _blocks(function: Function) -> list[_Block]:
         for half in _in_turn(function, each):
             row = known.get(half.mnemonic)
             if row is None:
-                raise function.error(each.line, f"'{half.mnemonic}' is not known: {each.text}")
+                problem = f"the CDNA machine does not execute {half.mnemonic}"
+                raise UnreadableError(function, each.line, problem, each.text)
+            match row.meaning, half.operands:
+                case rows.Jump(), (int(count),) if count > 0 and not left:
+                    # Over words of code: it gets a label behind the instructions that these are.
+                    over, left = f"over.{each.line}", count + 1
+                    half = replace(half, operands=(over,))
+                case rows.Meet(), _:
+                    pass
+                case _ if left:
+                    problem = "only instructions of a barrier, a word each, are stepped over"
+                    raise UnreadableError(function, each.line, problem, each.text)
+                case _:
+                    pass
             body.append((half, row))
+            left -= left > 0
             if isinstance(row.meaning, rows.Jump | rows.End):
                 close()
+            elif over and not left:
+                close()
+                labels.append(over)
+                over = ""
     close()
     return blocks
 
@@ -215,7 +271,8 @@ def _in_turn(
     for order in (parts, parts[::-1]):
         if len(parts) == 1 or not _written(order[0]) & _read(order[1]):
             return order
-    raise function.error(instruction.line, f"two registers change places: {instruction.text}")
+    problem = "two registers change places"
+    raise UnreadableError(function, instruction.line, problem, instruction.text)
 
 
 def _written(instruction: AssemblyInstruction) -> frozenset[str]:
@@ -256,7 +313,7 @@ _USER_REGISTERS = (
 """What the first scalar registers hold, in their order, and how many each of it takes."""
 
 
-def _initial_state(function: Function) -> _State:
+def _initial_state(function: Function, launch: ThreadLaunch) -> _State:
     first = 0
     for name, count in _USER_REGISTERS:
         if function.descriptor.get(name):
@@ -264,13 +321,13 @@ def _initial_state(function: Function) -> _State:
                 break
             first += count
     state: _State = {f"s{first + half}": _HalfAddress("", 0, half) for half in range(2)}
-    return state | {"exec_lo": 1, "exec_hi": 0}
+    return state | {"exec_lo": 1, "exec_hi": 0} | dict(launch.registers)
 
 
-def read_thread(function: Function, launch: ThreadLaunch) -> tuple[CdnaInstruction, ...]:
+def read_thread(function: Function, launch: ThreadLaunch) -> ThreadCode:
     """The instructions of a wave that runs the kernel ``function``.
 
-    Raises ``AssemblyError`` at what is not known, ``HazardError`` at the use of an argument
+    Raises ``UnreadableError`` at what is not executed, ``HazardError`` at the use of an argument
     that was not waited for.
     """
     return _ThreadReader(function, launch).read()
@@ -289,31 +346,49 @@ class _ThreadReader:
         self.of_label = {
             name: number for number, block in enumerate(self.blocks) for name in block.labels
         }
+        self.counters = () if chip is None else tuple(chip.counters)
         self.state: _State = {}
         self.listing: list[CdnaInstruction] = []
+        self.lines: list[int] = []
         self.instruction: AssemblyInstruction | None = None
+        self.issued: dict[str, list[bool]] = {}
+        self.ends = False
         self.temporaries = 0
         self.skips = 0
         self.reached: list[tuple[_BlockStart, _State]] = []
 
-    def read(self) -> tuple[CdnaInstruction, ...]:
+    def read(self) -> ThreadCode:
         """The thread's instructions."""
         entry = self._solve()
-        self.listing = [common.Move("exec_lo", 1), common.Move("exec_hi", 0)]
+        self.listing, self.lines, self.instruction = [], [], None
+        for name in sorted(self.launch.outcome):
+            # What no path that is taken observes reads 0.
+            self._add(common.Move(name, 0))
+        for name, value in {"exec_lo": 1, "exec_hi": 0, **self.launch.registers}.items():
+            self._add(common.Move(name, value))
         for place in sorted(entry):
-            self.listing.append(common.Label(_label(place)))
+            self.instruction = None
+            self._add(common.Label(_label(place)))
             self._block(place.block, entry[place])
-        self.listing.append(common.Label(_END))
-        return without_dead_code(self.listing)
+        self.instruction = None
+        self._add(common.Label(_END))
+        return without_dead_code(
+            ThreadCode(tuple(self.listing), tuple(self.lines)), self.launch.outcome
+        )
+
+    def _add(self, instruction: CdnaInstruction) -> None:
+        """Append an instruction, which is from the line that is being read."""
+        self.listing.append(instruction)
+        self.lines.append(0 if self.instruction is None else self.instruction.line)
 
     def _solve(self) -> dict["_BlockStart", _State]:
         """What registers hold at the start of each block that is reached."""
-        start = _initial_state(self.function)
+        start = _initial_state(self.function, self.launch)
         entry = {_place(0, start): start}
         work = list(entry)
         while work:
             place = work.pop()
-            self.listing = []
+            self.listing, self.lines = [], []
             self._block(place.block, entry[place])
             for target, state in self.reached:
                 known = entry.get(target)
@@ -326,14 +401,17 @@ class _ThreadReader:
     def _block(self, number: int, state: _State) -> None:
         """Append what a block does; ``reached`` are its successors with the state they start in."""
         self.state, self.reached = dict(state), []
-        for by_lanes, group in groupby(self.blocks[number].instructions, key=_is_by_lanes):
+        self.issued = {str(counter): [] for counter in self.counters}
+        code = self.blocks[number].instructions
+        self.ends = bool(code) and isinstance(code[-1][1].meaning, rows.End)
+        for by_lanes, group in groupby(code, key=_is_by_lanes):
             if by_lanes:
                 self._by_lanes(tuple(group))
                 continue
             for instruction, row in group:
                 self.instruction, self.temporaries = instruction, 0
                 if isinstance(row.meaning, rows.End):
-                    self.listing.append(common.Branch(_END))
+                    self._end(instruction)
                     return
                 if isinstance(row.meaning, rows.Jump):
                     self._jump(row.meaning, number)
@@ -347,10 +425,21 @@ class _ThreadReader:
             raise self._error("the function goes on behind its end")
         self._go(number + 1)
 
-    def _error(self, problem: str) -> AssemblyError:
+    def _end(self, end: AssemblyInstruction) -> None:
+        """Everything that is outstanding arrives before the wave's registers are looked at."""
+        observed = self.launch.observed.get(end.line, ())
+        every = machine.wait_instruction(dict.fromkeys(map(str, self.counters), 0))
+        if observed and every is not None:
+            self._add(every)
+        for name, register in observed:
+            self._add(common.Move(name, self.operand(self.value(register))))
+        self._add(common.Branch(_END))
+
+    def _error(self, problem: str) -> UnreadableError:
         if self.instruction is None:
-            return self.function.error(1, problem)
-        return self.function.error(self.instruction.line, f"{problem}: {self.instruction.text}")
+            return UnreadableError(self.function, 1, problem)
+        at = self.instruction
+        return UnreadableError(self.function, at.line, problem, at.text)
 
     # Registers
 
@@ -362,10 +451,12 @@ class _ThreadReader:
         """What a register holds; it must not be in flight."""
         held = self.state.get(register, _unset(register))
         if isinstance(held, _InFlight):
-            problem = self._error(
+            problem = (
                 f"unwaited register {register}: no s_waitcnt covers the load of line {held.line}"
             )
-            raise HazardError(str(problem))
+            at = self.instruction
+            line, text = (1, "") if at is None else (at.line, at.text)
+            raise HazardError(self.function, line, problem, text)
         return held
 
     def words(self, operand: Operand, count: int) -> tuple[_Value, ...]:
@@ -375,6 +466,10 @@ class _ThreadReader:
                 return tuple(operand >> n * WORD_BITS & WORD_MASK for n in range(count))
             case Registers(names) if len(names) == count:
                 return tuple(self.value(name) for name in names)
+            case ModifiedRegisters((name,), text) if name == text and count == 1:
+                return (self.value(name),)
+            case str() if count == 1 and (symbol := _SYMBOL.fullmatch(operand)) is not None:
+                return (_HalfAddress(symbol[1], 0, int(symbol[2] == "hi")),)
             case _:
                 raise self._error(f"an operand of {count} words is not known")
 
@@ -409,7 +504,7 @@ class _ThreadReader:
             return known
         name = f"{_TEMPORARY}{self.temporaries}"
         self.temporaries += 1
-        self.listing.append(common.Arithmetic(kind, name, self.operand(a), self.operand(b)))
+        self._add(common.Arithmetic(kind, name, self.operand(a), self.operand(b)))
         return _Computed(name, _bits_of(kind, a, b), *_relation(kind, a, b))
 
     def invert(self, value: _Value, wanted: bool = True) -> _Value:
@@ -420,14 +515,14 @@ class _ThreadReader:
         """Set a register; what it then holds."""
         self.value(register)
         if isinstance(value, int):
-            self.listing.append(common.Move(register, value))
+            self._add(common.Move(register, value))
         elif isinstance(value, _Computed):
             last = self.listing[-1] if self.listing else None
             temporary = value.register.startswith(_TEMPORARY)
             if temporary and isinstance(last, common.Arithmetic) and last.dst == value.register:
                 self.listing[-1] = replace(last, dst=register)
             elif value.register != register:
-                self.listing.append(common.Move(register, value.register))
+                self._add(common.Move(register, value.register))
             of = value.like or ("" if temporary else value.register)
             like = "" if of == register else of
             value = _Computed(register, value.may, like, value.opposite and bool(like))
@@ -448,6 +543,13 @@ class _ThreadReader:
             together = self.compute(_OR, together, each)
         return self.compute(_NE, together, 0)
 
+    def _origin(self, value: _Value) -> _Value:
+        """The bit that a bit is a copy of: the copy may then be one that nobody reads."""
+        if not isinstance(value, _Computed) or value.may != 1 or not value.like or value.opposite:
+            return value
+        origin = self.state.get(value.like)
+        return origin if isinstance(origin, _Computed) and origin.may == 1 else value
+
     def lane(self, mask: _Value) -> _Value:
         """Whether the lane is in a mask, as 0 or 1."""
         return self.compute(_AND, mask, 1)
@@ -463,12 +565,12 @@ class _ThreadReader:
         before, name = dict(self.state), f"skip{self.skips}"
         if active != 1:
             self.skips += 1
-            self.listing.append(common.Branch(name, self.operand(active), unless=True))
+            self._add(common.Branch(name, self.operand(active), unless=True))
         for instruction, row in instructions:
             self.instruction, self.temporaries = instruction, 0
             self._perform(row, 1)
         if active != 1:
-            self.listing.append(common.Label(name))
+            self._add(common.Label(name))
             self.state = _join(before, self.state)
 
     def _perform(self, row: rows.MnemonicRow, active: _Value) -> None:
@@ -476,14 +578,21 @@ class _ThreadReader:
         operands = self.instruction.operands
         match row.meaning:
             case rows.AccessRow():
-                self._access(row.meaning, operands)
+                is_executed = self._access(row.meaning, operands)
+                self._issue(row.mnemonic, is_executed)
+                return
+            case rows.CopyRow():
+                self._copy(row.meaning, operands)
+                self._issue(row.mnemonic)
                 return
             case rows.LoadScalar(words):
                 self._load_scalar(words, operands)
+                self._issue(row.mnemonic)
                 return
             case rows.Maintain():
                 bits = self._cache_bits()
-                self.listing.append(machine.CacheInstruction(row.mnemonic, bits))
+                self._add(machine.CacheInstruction(row.mnemonic, bits))
+                self._issue_cache(row.mnemonic, bits)
                 return
             case rows.Await():
                 self._await(self._counts(row.mnemonic, operands))
@@ -529,6 +638,13 @@ class _ThreadReader:
                     self.write("scc", self.is_nonzero(written))
             case rows.Sum():
                 self._sum(row, row.meaning, defined[0], used[0][0], used[1][0])
+            case rows.Extreme(kind, signed):
+                a, b = (self._with_sign(each[0], not signed) for each in used)
+                self.write(defined[0], self._with_sign(self.compute(kind, a, b), not signed))
+            case rows.TakeBits(packed):
+                self._take_bits(packed, defined[0], [each[0] for each in used])
+            case rows.ShiftRight():
+                self._take_bits(False, defined[0], [used[0][0], used[1][0], WORD_BITS])
             case rows.CompareWords():
                 truth = self._compare(row.meaning, used[0][0], used[1][0])
                 if defined:
@@ -595,7 +711,7 @@ class _ThreadReader:
             return value
         name = f"{_TEMPORARY}{self.temporaries}"
         self.temporaries += 1
-        self.listing.append(common.Move(name, value.register))
+        self._add(common.Move(name, value.register))
         return _Computed(name, value.may)
 
     def _sum(
@@ -620,9 +736,28 @@ class _ThreadReader:
     def _compare(self, meaning: rows.CompareWords, a: _Value, b: _Value) -> _Value:
         if meaning.swap:
             a, b = b, a
-        if meaning.signed and meaning.kind not in (_EQ, _NE):
-            a, b = self.compute(_XOR, a, _SIGN), self.compute(_XOR, b, _SIGN)
-        return self.compute(meaning.kind, a, b)
+        flips = meaning.signed and meaning.kind not in (_EQ, _NE)
+        return self.compute(meaning.kind, self._with_sign(a, flips), self._with_sign(b, flips))
+
+    def _with_sign(self, value: _Value, flips: bool) -> _Value:
+        """A word with its highest bit inverted, by which words with a sign are as those without."""
+        return self.compute(_XOR, value, _SIGN) if flips else value
+
+    def _take_bits(self, packed: bool, defined: str, used: Sequence[_Value]) -> None:
+        """Bits of a word by constants; of a word that is not known only its lowest."""
+        word, first, *rest = used
+        if packed and isinstance(first, int):
+            first, rest = first & 0x1F, [first >> 16 & 0x7F]
+        (count,) = rest
+        if not isinstance(first, int) or not isinstance(count, int):
+            raise self._error("only the lowest bits can be taken out")
+        mask = (1 << min(count, WORD_BITS)) - 1
+        if isinstance(word, int):
+            self.write(defined, word >> first & mask)
+            return
+        if first:
+            raise self._error("only the lowest bits can be taken out")
+        self.write(defined, self.compute(_AND, word, mask))
 
     def _select(
         self, row: rows.MnemonicRow, defined: tuple[str, ...], used: Sequence[tuple[_Value, ...]]
@@ -684,7 +819,9 @@ class _ThreadReader:
         """What a wait leaves outstanding, by the names of counters."""
         assert self.instruction is not None
         match operands:
-            case (int(operand),) if (split := read_wait(mnemonic, operand)) is not None:
+            case (int(operand),) | ("null", int(operand)) if (
+                split := read_wait(mnemonic, operand)
+            ) is not None:
                 return split.given
             case _:
                 pass
@@ -701,16 +838,42 @@ class _ThreadReader:
             raise self._error(str(problem)) from None
 
     def _await(self, counts: Mapping[str, int]) -> None:
-        """A wait; one for copies, which nothing here issues, waits for nothing."""
+        """A wait, which scalar loads of arguments may have been for."""
         if 0 in (counts.get("lgkmcnt"), counts.get("kmcnt")):
             for name, held in self.state.items():
                 if isinstance(held, _InFlight):
                     self.state[name] = held.value
                     if isinstance(held.value, int):
-                        self.listing.append(common.Move(name, held.value))
-        made = machine.wait_instruction(counts)
-        if made is not None:
-            self.listing.append(made)
+                        self._add(common.Move(name, held.value))
+        executed = {name: self._executed(name, count) for name, count in counts.items()}
+        for wait in machine.wait_instructions(executed):
+            self._add(wait)
+
+    def _executed(self, counter: str, count: int) -> int:
+        """How many of the last ``count`` operations of a counter are executed."""
+        issued = self.issued.get(counter, ())
+        return count and count - sum(not is_executed for is_executed in issued[-count:])
+
+    def _issue(self, mnemonic: str, is_executed: bool = True) -> None:
+        """An operation is in the counters of its row."""
+        row = either_form(mnemonic)
+        for counter in () if row is None else row.counters:
+            if counter in self.issued:
+                self.issued[counter].append(is_executed)
+
+    def _issue_cache(self, mnemonic: str, bits: tuple[str, ...]) -> None:
+        """Cache maintenance is in the counters that the machine counts it in.
+
+        Only results are not executed, so that without them there is nothing to count.
+        """
+        if not self.launch.results:
+            return
+        known = self.launch.configuration
+        configuration = CdnaConfiguration(self.function.chip) if known is None else known
+        effect = configuration.cache_effect(mnemonic, bits)
+        if effect.counts:
+            for counter in configuration.counted(effect.counted_as, flat=False).counters:
+                self.issued[counter].append(True)
 
     def _meet(self, mnemonic: str, operands: tuple[Operand, ...]) -> None:
         """A barrier, or a part of one."""
@@ -719,8 +882,8 @@ class _ThreadReader:
         known = m0 if isinstance(m0, int) else None
         made = machine.barrier_instruction(mnemonic, words, known)
         if made is None:
-            raise self._error("this barrier is not executed")
-        self.listing.append(made)
+            raise self._error(f"the CDNA machine does not execute '{' '.join((mnemonic, *words))}'")
+        self._add(made)
         if isinstance(made, machine.BarrierSignal) and made.first is not None:
             self._forget(made.first)
             self.state[made.first] = _Computed(made.first, 1)
@@ -745,8 +908,8 @@ class _ThreadReader:
                 self.state[name] = _InFlight(loaded, self.instruction.line)
             return
         if words != 1:
-            raise self._error("a location is one word")
-        self.listing.append(machine.ScalarLoad(names[0], self._location(base.argument, offset)))
+            raise self._too_wide()
+        self._add(machine.ScalarLoad(names[0], self._location(base.argument, offset)))
         self._forget(names[0])
         self.state[names[0]] = _Computed(names[0])
 
@@ -766,21 +929,68 @@ class _ThreadReader:
         if isinstance(low, _Unusable):
             raise self._error(low.reason)
         if not isinstance(low, _HalfAddress) or low.half:
-            raise self._error("the address is not that of a location")
+            raise self._error("the address must be that of one of the test's locations")
         if len(halves) > 1 and halves[1] != replace(low, half=1, offset=0):
             raise self._error("the halves of the address do not belong together")
         return low
 
     def _location(self, argument: str, offset: int) -> str:
         location = self.launch.locations.get((argument, offset))
+        if argument in self.launch.results:
+            name = self.launch.results[argument]
+            raise self._error(f"the argument bound to {name} may only be stored to")
+        if location is None and offset and (argument, 0) in self.launch.locations:
+            raise self._error("a location is one word: the offset must be 0")
         if location is None:
             raise self._error(f"no location is {offset} bytes behind argument '{argument}'")
         return location
 
-    def _access(self, access: rows.AccessRow, operands: tuple[Operand, ...]) -> None:
+    def _too_wide(self) -> UnreadableError:
+        assert self.instruction is not None
+        mnemonic = self.instruction.mnemonic
+        return self._error(f"a location is {WORD_BITS} bits wide; {mnemonic} is not executed")
+
+    def _copy(self, copy: rows.CopyRow, operands: tuple[Operand, ...]) -> None:
+        """A copy between a location in memory and one in LDS, of a word each."""
         bits, offset = self._modifiers()
-        if access.space is AddressSpace.PRIVATE or access.width != WORD_BITS:
-            raise self._error("the CDNA machine has words in global memory and LDS only")
+        lds, memory = self._tile(operands) if copy.is_tile else self._ends(copy, operands)
+        if offset or lds is None or memory is None:
+            raise self._error(_TILE_ENDS if copy.is_tile else _COPY_ENDS)
+        ends = (lds, memory) if copy.to_lds else (memory, lds)
+        counter = Counter.TENSORCNT if copy.is_tile else Counter.ASYNCCNT
+        self._add(machine.AsyncCopy(*ends, bits, counter))
+
+    def _ends(
+        self, copy: rows.CopyRow, operands: tuple[Operand, ...]
+    ) -> tuple[str | None, str | None]:
+        match operands if copy.to_lds else (*operands[1::-1], *operands[2:]):
+            case Registers((lds,)), Registers((low, _)), "off":
+                return self._location_in(lds), self._location_in(low)
+            case _:
+                return None, None
+
+    def _tile(self, operands: tuple[Operand, ...]) -> tuple[str | None, str | None]:
+        match operands:
+            case Registers((_, lds, low, *_)), *_:
+                return self._location_in(lds), self._location_in(low)
+            case _:
+                return None, None
+
+    def _location_in(self, register: str) -> str | None:
+        """The location whose address a register holds, or the lower half of it."""
+        value = self.value(register)
+        if not isinstance(value, _HalfAddress) or value.half:
+            return None
+        return self.launch.locations.get((value.argument, value.offset))
+
+    def _access(self, access: rows.AccessRow, operands: tuple[Operand, ...]) -> bool:
+        """An access; False for the store of a result, which is not executed."""
+        bits, offset = self._modifiers()
+        assert self.instruction is not None
+        if access.space is AddressSpace.PRIVATE:
+            raise self._error(f"the CDNA machine does not execute {self.instruction.mnemonic}")
+        if access.width != WORD_BITS:
+            raise self._too_wide()
         left = list(operands)
         results = len(left) - _operand_count(access)
         dst = None
@@ -792,14 +1002,28 @@ class _ThreadReader:
         if not left or results < 0:
             raise self._error("these operands are not known")
         base, more = self._address(access, left)
+        if access.operation is Operation.STORE and base.argument in self.launch.results:
+            self._store_result(base, left, base.offset + offset + more)
+            return False
         location = self._location(base.argument, base.offset + offset + more)
         data = [self.operand(word) for each in left for word in self._data(each)]
         for each in self._access_instructions(access, location, data, dst, bits):
-            self.listing.append(each)
+            self._add(each)
         if dst is not None:
             self.value(dst)
             self._forget(dst)
             self.state[dst] = _Computed(dst)
+        return True
+
+    def _store_result(self, base: _HalfAddress, left: list[Operand], offset: int) -> None:
+        """The register of the outcome takes the value that is stored."""
+        if offset:
+            raise self._error("a location is one word: the offset must be 0")
+        # Waits count the stores that are not executed, which only its own block can know.
+        if not self.ends:
+            raise self._error("a register is stored to in a block that ends the thread")
+        ((value,),) = (self._data(each) for each in left)
+        self._add(common.Move(self.launch.results[base.argument], self.operand(value)))
 
     def _data(self, operand: Operand) -> tuple[_Value, ...]:
         if not isinstance(operand, Registers):
@@ -816,7 +1040,7 @@ class _ThreadReader:
             return self._base(self.words(vector, 2)), 0
         added = self.words(vector, 1)[0]
         if not isinstance(added, int):
-            raise self._error("the address is not that of a location")
+            raise self._error("the address must be that of one of the test's locations")
         return self._base(self.words(scalar, 2)), added
 
     def _access_instructions(
@@ -880,7 +1104,8 @@ class _ThreadReader:
         self._learn(there, names, not jump.unless)
         place = _place(at, there)
         self.reached.append((place, there))
-        self.listing.append(common.Branch(_label(place), self.operand(condition), jump.unless))
+        origin = self._origin(self.usable(condition))
+        self._add(common.Branch(_label(place), self.operand(origin), jump.unless))
         self._learn(self.state, names, jump.unless)
         self._go_on(number)
 
@@ -903,11 +1128,18 @@ class _ThreadReader:
     def _go(self, target: int) -> None:
         place = _place(target, self.state)
         self.reached.append((place, self.state))
-        self.listing.append(common.Branch(_label(place)))
+        self._add(common.Branch(_label(place)))
 
 
 _M0 = Registers(("m0",))
-_POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc"})
+_SYMBOL = re.compile(r"(.+)@abs32@(lo|hi)")
+"""Half of a symbol's address (LLVM AMDGPUUsage, Relocation Records: R_AMDGPU_ABS32_LO and _HI)."""
+_COPY_ENDS = "a copy of one word is executed, between two of the test's locations"
+_TILE_ENDS = (
+    "a copy between two of the test's locations is executed: the second register of the "
+    "descriptor has the address in LDS, the third and fourth that in memory"
+)
+_POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc", "dlc"})
 _POLICY_FIELDS = frozenset({"scope", "th"})
 
 _OPERANDS = MappingProxyType(
@@ -1007,44 +1239,57 @@ def _bits_of(kind: ArithmeticKind, a: _Value, b: _Value) -> int:
 # What nobody reads
 
 
-def without_dead_code(code: Sequence[CdnaInstruction]) -> tuple[CdnaInstruction, ...]:
+def without_dead_code(code: ThreadCode, outcome: frozenset[str] = frozenset()) -> ThreadCode:
     """The code without register moves and arithmetic whose results nobody reads.
 
-    Every register that it kept would be one more thing in which states differ.
+    Every register that it kept would be one more thing in which states differ. ``outcome`` are
+    registers that are read at the end. A register that a load may be about to write stays written:
+    the machine finds who did not wait for it.
     """
-    code = _without_jumps_to_the_next(code)
+    code = _kept(code, _is_no_jump_to_the_next(code.instructions))
+    loaded = {
+        getattr(each, "dst", None) for each in code.instructions if not isinstance(each, _OWN)
+    }
     while True:
-        live = _live_after(code)
-        kept = tuple(
-            each
-            for each, later in zip(code, live, strict=True)
-            if not isinstance(each, common.Move | common.Arithmetic) or each.dst in later
-        )
-        if len(kept) == len(code):
-            return kept
-        code = kept
+        live = _live_after(code.instructions, outcome)
+        used = [
+            not isinstance(each, _OWN) or each.dst in later or each.dst in loaded
+            for each, later in zip(code.instructions, live, strict=True)
+        ]
+        if all(used):
+            return code
+        code = _kept(code, used)
 
 
-def _without_jumps_to_the_next(code: Sequence[CdnaInstruction]) -> tuple[CdnaInstruction, ...]:
-    return tuple(
-        each
-        for number, each in enumerate(code)
-        if not (
-            isinstance(each, common.Branch)
-            and number + 1 < len(code)
-            and code[number + 1] == common.Label(each.target)
+_OWN = common.Move | common.Arithmetic
+
+
+def _kept(code: ThreadCode, chosen: Iterable[bool]) -> ThreadCode:
+    """The instructions for which it is true, with their lines."""
+    pairs = [
+        pair
+        for pair, is_kept in zip(
+            zip(code.instructions, code.lines, strict=True), chosen, strict=True
         )
-    )
+        if is_kept
+    ]
+    return ThreadCode(tuple(each for each, _ in pairs), tuple(line for _, line in pairs))
+
+
+def _is_no_jump_to_the_next(code: Sequence[CdnaInstruction]) -> Iterator[bool]:
+    for number, each in enumerate(code):
+        following = code[number + 1] if number + 1 < len(code) else None
+        yield not (isinstance(each, common.Branch) and following == common.Label(each.target))
 
 
 _READ = ("value", "a", "b", "condition", "compare", "new")
 """The fields in which instructions name the registers that they read."""
 
 
-def _live_after(code: Sequence[CdnaInstruction]) -> list[frozenset[str]]:
+def _live_after(code: Sequence[CdnaInstruction], outcome: frozenset[str]) -> list[frozenset[str]]:
     """The registers that are read after each instruction before they are written."""
     labels = {each.name: n for n, each in enumerate(code) if isinstance(each, common.Label)}
-    before: list[frozenset[str]] = [frozenset()] * (len(code) + 1)
+    before: list[frozenset[str]] = [*(frozenset[str]() for _ in code), outcome]
     result: list[frozenset[str]] = [frozenset()] * len(code)
     changed = True
     while changed:

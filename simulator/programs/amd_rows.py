@@ -66,6 +66,26 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class Extreme:
+    """``d`` = the smaller (MIN) or the greater (MAX) of two words, with a sign or without one."""
+
+    kind: ArithmeticKind
+    signed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBits:
+    """``d`` = ``c`` bits of ``a`` from bit ``b`` on; ``packed``: ``b`` has ``c`` in its upper half."""
+
+    packed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftRight:
+    """``d = a >> b``, without a sign."""
+
+
+@dataclass(frozen=True, slots=True)
 class CompareWords:
     """``a kind b`` to scc, or to a lane mask that is the first operand; ``swap``: ``b kind a``."""
 
@@ -118,6 +138,18 @@ class AccessRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyRow:
+    """A copy between memory and LDS that the wave does not carry out: of a word, or of a tile.
+
+    The addresses are operands, or registers of the first one: the second that in LDS, the third and
+    fourth that in memory.
+    """
+
+    to_lds: bool
+    is_tile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LoadScalar:
     """``d`` = that many words at ``a`` + ``b`` bytes, through the scalar cache."""
 
@@ -162,6 +194,9 @@ Meaning = (
     | Logic
     | LogicByTable
     | Sum
+    | Extreme
+    | TakeBits
+    | ShiftRight
     | CompareWords
     | CompareWordsToExec
     | Select
@@ -169,6 +204,7 @@ Meaning = (
     | CountBits
     | CountLanesBelow
     | AccessRow
+    | CopyRow
     | LoadScalar
     | Maintain
     | Await
@@ -265,6 +301,8 @@ def _salu() -> Iterator[MnemonicRow]:
             yield scalar(f"s_cmp_{name}_{type}", "u1 u1", meaning, SCC)
     yield scalar("s_addc_u32", "d1 u1 u1", Sum(_ADD, carries=True, takes=True), SCC, SCC)
     yield scalar("s_mul_i32", "d1 u1 u1", Sum(_MUL))
+    yield scalar("s_lshr_b32", "d1 u1 u1", ShiftRight(), SCC)
+    yield scalar("s_bfe_u32", "d1 u1 u1", TakeBits(packed=True), SCC)
     yield scalar("v_readfirstlane_b32", "d1 u1", Copy())
 
 
@@ -277,6 +315,10 @@ def _valu() -> Iterator[MnemonicRow]:
     yield vector("v_sub_u32_e32", "d1 u1 u1", Sum(_SUB))
     yield vector("v_subrev_u32_e32", "d1 u1 u1", Sum(_SUB, reverse=True))
     yield vector("v_mul_lo_u32", "d1 u1 u1", Sum(_MUL))
+    for name, kind in (("min", ArithmeticKind.MIN), ("max", ArithmeticKind.MAX)):
+        for type in ("i32", "u32"):
+            yield vector(f"v_{name}_{type}_e32", "d1 u1 u1", Extreme(kind, type == "i32"))
+    yield vector("v_bfe_u32", "d1 u1 u1 u1", TakeBits())
     for half in ("lo", "hi"):
         yield vector(f"v_mbcnt_{half}_u32_b32", "d1 u1 u1", CountLanesBelow())
     for encoding in ("e32", "e64"):

@@ -20,6 +20,7 @@ from fencewright.simulator.programs.amd_rows import (
     CompareWords,
     CompareWordsToExec,
     Copy,
+    CopyRow,
     LoadScalar,
     LogicByTable,
     Maintain,
@@ -93,6 +94,13 @@ def _valu() -> Iterator[MnemonicRow]:
                 yield scalar(f"v_cmpx_{name}_{encoding}", "u1 u1", to_exec, _EXEC, _EXEC)
 
 
+def _copies() -> Iterator[MnemonicRow]:
+    yield _vector("global_load_async_to_lds_b32", "", CopyRow(to_lds=True))
+    yield _vector("global_store_async_from_lds_b32", "", CopyRow(to_lds=False))
+    yield MnemonicRow("tensor_load_to_lds", CopyRow(to_lds=True, is_tile=True))
+    yield MnemonicRow("tensor_store_from_lds", CopyRow(to_lds=False, is_tile=True))
+
+
 def _control() -> Iterator[MnemonicRow]:
     for words in (1, 2, 3, 4, 8, 16):
         yield scalar(f"s_load_b{32 * words}", f"d{words} u2 u1", LoadScalar(words))
@@ -108,7 +116,7 @@ def _control() -> Iterator[MnemonicRow]:
         yield MnemonicRow(mnemonic, Nothing())
 
 
-_OTHERWISE = unique((*_salu(), *_valu(), *_control()))
+_OTHERWISE = unique((*_salu(), *_valu(), *_copies(), *_control()))
 
 
 def rows_for(chip: str) -> Mapping[str, MnemonicRow]:

@@ -34,8 +34,13 @@ from fencewright.simulator.cdna.instructions import (
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
-from fencewright.simulator.core.program import Location, Placement, Program, Thread
-from fencewright.simulator.programs.amd import HazardError, ThreadLaunch, read_thread
+from fencewright.simulator.core.program import Location, Move, Placement, Program, Thread
+from fencewright.simulator.programs.amd import (
+    HazardError,
+    ThreadLaunch,
+    UnreadableError,
+    read_thread,
+)
 from fencewright.simulator.programs.amd_rows import ROWS
 
 _ADD, _MAX = RmwKind.ADD, RmwKind.MAX
@@ -107,7 +112,7 @@ def assembly(*body: str) -> Assembly:
 
 def thread(*body: str) -> list[CdnaInstruction]:
     """The thread's instructions, labels and the end's branch left out."""
-    code = read_thread(assembly(*body).functions["k"], LAUNCH)
+    code = read_thread(assembly(*body).functions["k"], LAUNCH).instructions
     return [each for each in code if not str(each).endswith(":") and str(each) != "branch end"]
 
 
@@ -251,7 +256,7 @@ def test_accesses() -> None:
 def results(*body: str, values: dict[str, int] | None = None) -> int:
     """What a single wave stores to ``out``, where x is 4."""
     launch = ThreadLaunch({"n": 3, **(values or {})}, LAUNCH.locations)
-    code = read_thread(assembly(ARGUMENTS, *body).functions["k"], launch)
+    code = read_thread(assembly(ARGUMENTS, *body).functions["k"], launch).instructions
     locations = (Location("x", 4), Location("out"), Location("more"))
     program = Program(locations, (Thread(Placement(), code),), (Memory("out"),))
     found = explore(CdnaEngine(program, CdnaConfiguration("gfx942")))
@@ -297,6 +302,14 @@ MASKED = ("v_cmp_eq_u32_e32 vcc, 4, v1", "v_cmp_eq_u32_e64 s[12:13], 5, v1")
         ((*MASKED, "s_mov_b32 s11, 1", "s_cbranch_vccnz .L", "s_mov_b32 s11, 2", ".L:"), 1),
         ((*MASKED, "s_mov_b64 vcc, s[12:13]", "s_mov_b32 s11, 1", "s_cbranch_vccnz .L",
           "s_mov_b32 s11, 2", ".L:"), 2),
+        (("v_mov_b32_e32 v3, -1", "v_min_u32_e32 v3, v3, v1", "v_readfirstlane_b32 s11, v3"), 4),
+        (("v_mov_b32_e32 v3, 5", "v_max_u32_e32 v3, v3, v1", "v_readfirstlane_b32 s11, v3"), 5),
+        (("v_mov_b32_e32 v3, -1", "v_max_i32_e32 v3, v3, v1", "v_readfirstlane_b32 s11, v3"), 4),
+        (("v_mov_b32_e32 v3, 3", "v_min_i32_e32 v3, v3, v1", "v_readfirstlane_b32 s11, v3"), 3),
+        (("v_bfe_u32 v3, v1, 0, 3", "v_readfirstlane_b32 s11, v3"), 4),
+        (("v_bfe_u32 v3, v1, 0, 2", "v_readfirstlane_b32 s11, v3"), 0),
+        (("s_mov_b32 s12, 0x12345", "s_lshr_b32 s11, s12, 16"), 1),
+        (("s_mov_b32 s12, 0x12345", "s_bfe_u32 s11, s12, 0x40008"), 3),
     ],
 )  # fmt: skip
 def test_arithmetic(body: tuple[str, ...], result: int) -> None:
@@ -351,29 +364,31 @@ def test_arguments_decide_branches(n: int, result: int) -> None:
         ".L:",
     )
     assert results(*body, *STORED, values={"n": n}) == result
-    code = read_thread(assembly(ARGUMENTS, *body, *STORED).functions["k"], LAUNCH)
+    code = read_thread(assembly(ARGUMENTS, *body, *STORED).functions["k"], LAUNCH).instructions
     assert not any("if" in str(each) for each in code)
 
 
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ("v_fma_f32 v0, v1, v2, v3", "'v_fma_f32' is not known"),
+        ("v_fma_f32 v0, v1, v2, v3", "the CDNA machine does not execute v_fma_f32"),
         (".L:\ns_cbranch_scc1 .L", "nothing has set scc"),
         ("s_branch .Lnowhere", "the label is not in the function"),
         ("v_mov_b32_e32 v1, v0 clamp", "these operands are not known"),
         ("s_waitcnt vscnt(0)", r"unknown wait 'vscnt\(0\)'"),
         ("global_load_dword v1, v0, s[20:21]", "nothing has set s20"),
-        ("global_load_dword v1, v0, s[4:5] offset:4", "no location is 4 bytes behind argument 'x'"),
-        ("global_load_dword v1, v0, s[4:5] dlc", "'dlc' is not known"),
-        ("global_load_dwordx2 v[2:3], v0, s[4:5]", "words in global memory and LDS only"),
-        ("scratch_load_dword v1, off, s0", "words in global memory and LDS only"),
-        ("s_load_dwordx2 s[12:13], s[4:5], 0x0", "a location is one word"),
+        ("global_load_dword v1, v0, s[4:5] offset:4", "a location is one word: the offset"),
+        ("global_load_dword v1, v0, s[4:5] tfe", "'tfe' is not known"),
+        ("global_load_dwordx2 v[2:3], v0, s[4:5]", "a location is 32 bits wide"),
+        ("scratch_load_dword v1, off, s0", "the CDNA machine does not execute scratch_load_dword"),
+        ("s_load_dwordx2 s[12:13], s[4:5], 0x0", "a location is 32 bits wide"),
         ("global_store_dword v0, v9, s[4:5]", "nothing has set v9"),
         ("v_mov_b32_e32 v1, s4\nglobal_store_dword v0, v1, s[6:7]", "an address is used as a value"),
         ("s_load_dword s12, s[2:3], 0x18\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v1, s12\n"
          "global_store_dword v0, v1, s[6:7]", "nothing is bound to the argument at offset 24"),
         ("v_mov_b32_e32 v1, 0", "the function goes on behind its end"),
+        ("global_load_dword v1, v0, s[4:5]\ns_waitcnt vmcnt(0)\nv_bfe_u32 v1, v1, 1, 2",
+         "only the lowest bits can be taken out"),
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_named(body: str, problem: str) -> None:
@@ -438,3 +453,72 @@ def test_labels_of_hand_written_code_are_symbols_that_are_branched_to_or_run_int
     functions = read_disassembly(listing, "gfx90a").functions
     assert list(functions) == ["k", "other"]
     assert len(functions["k"].instructions) == 5
+
+
+# What litmus tests need
+
+
+SYMBOLS = "v_mov_b32_e32 v2, x@abs32@lo", "v_mov_b32_e32 v3, x@abs32@hi"
+
+
+def test_a_symbol_stands_for_the_address_of_a_location() -> None:
+    store = "v_mov_b32_e32 v1, 7", "global_store_dword v[2:3], v1, off"
+    assert VectorStore("x", 7) in thread(*SYMBOLS, *store, "s_endpgm")
+    with pytest.raises(UnreadableError, match="do not belong together"):
+        thread(SYMBOLS[0], SYMBOLS[1].replace("hi", "lo"), *store, "s_endpgm")
+    with pytest.raises(UnreadableError, match="no location is 0 bytes behind argument 'y'"):
+        thread(*(each.replace("x@", "y@") for each in SYMBOLS), *store, "s_endpgm")
+
+
+LOAD = "global_load_dword v4, v[2:3], off"
+
+
+def test_what_is_observed_has_arrived_at_the_end() -> None:
+    code = assembly(*SYMBOLS, LOAD, "s_endpgm").functions["k"]
+    end = code.instructions[-1].line
+    launch = ThreadLaunch({}, {("x", 0): "x"}, observed={end: (("r0", "v4"),)})
+    read = read_thread(code, launch)
+    assert read.instructions[-4:-1] == (
+        VectorLoad("v4", "x"), Wait(vmcnt=0, lgkmcnt=0), Move("r0", "v4"),
+    )  # fmt: skip
+    assert read.lines[-4:] == (end - 1, end, end, 0)
+
+
+def test_a_register_that_no_path_observes_is_0() -> None:
+    body = ("s_cmp_eq_u32 0, 0", "s_cbranch_scc1 .L", *SYMBOLS, LOAD, "s_endpgm", ".L:", "s_endpgm")
+    code = assembly(*body).functions["k"]
+    launch = ThreadLaunch({}, {}, observed={code.instructions[-2].line: (("r0", "v4"),)})
+    assert Move("r0", 0) in read_thread(code, launch).instructions
+
+
+def test_waits_do_not_count_results() -> None:
+    """The last of two loads is waited for where the store of the first result came after it."""
+    body = (
+        ARGUMENTS,
+        "global_load_dword v1, v0, s[4:5]",
+        "global_load_dword v2, v0, s[4:5]",
+        "s_waitcnt vmcnt(1)",
+        "global_store_dword v0, v1, s[6:7]",
+        "s_waitcnt vmcnt(1)",
+        "global_store_dword v0, v2, s[6:7]",
+        "s_endpgm",
+    )
+    launch = ThreadLaunch({"n": 3}, {("x", 0): "x"}, results={"out": "r0"})
+    code = read_thread(assembly(*body).functions["k"], launch).instructions
+    waits = [each for each in code if isinstance(each, Wait) and each.vmcnt is not None]
+    assert waits == [Wait(vmcnt=1), Wait(vmcnt=0)]
+    assert not any(isinstance(each, VectorStore) for each in code)
+    load = assembly(ARGUMENTS, "global_load_dword v1, v0, s[6:7]", "s_endpgm").functions["k"]
+    with pytest.raises(UnreadableError, match="the argument bound to r0 may only be stored to"):
+        read_thread(load, launch)
+
+
+def test_a_register_that_a_load_writes_stays_written() -> None:
+    """Nobody reads it; the machine finds that the load has not been waited for."""
+    body = (*SYMBOLS, LOAD, "v_mov_b32_e32 v4, 1", "s_endpgm")
+    code = thread(*body)
+    assert Move("v4", 1) in code
+    assert Move("v5", 1) not in thread(*SYMBOLS, LOAD, "v_mov_b32_e32 v5, 1", "s_endpgm")
+    program = Program((Location("x"),), (Thread(Placement(), tuple(code)),), ())
+    found = explore(CdnaEngine(program, CdnaConfiguration("gfx942")))
+    assert any("unwaited register v4" in each for each in found.errors)

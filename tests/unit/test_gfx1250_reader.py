@@ -4,10 +4,13 @@ import subprocess
 
 import pytest
 
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
+    AsyncCopy,
+    AsyncWait,
     BarrierInit,
     BarrierJoin,
     BarrierLeave,
@@ -24,9 +27,9 @@ from fencewright.simulator.cdna.instructions import (
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
-from fencewright.simulator.core.program import Location, Placement, Program, Thread
+from fencewright.simulator.core.program import Branch, Label, Location, Placement, Program, Thread
 from fencewright.simulator.programs.amd import HazardError, ThreadLaunch, read_thread
-from fencewright.simulator.programs.amd_rows import AccessRow, Await, Maintain, Meet
+from fencewright.simulator.programs.amd_rows import AccessRow, Await, CopyRow, Maintain, Meet
 from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 from fencewright.tools.llvm_tools import find_llvm_tool
 
@@ -66,7 +69,7 @@ amdhsa.kernels:
 
 def thread(*body: str, n: int = 3) -> tuple[CdnaInstruction, ...]:
     code = read_assembly(FRAME.format(body="\n".join(body)), "k.s").functions["k"]
-    return read_thread(code, ThreadLaunch({"n": n}, {("x", 0): "x"}))
+    return read_thread(code, ThreadLaunch({"n": n}, {("x", 0): "x"})).instructions
 
 
 def stored(*body: str, n: int = 3) -> int:
@@ -156,8 +159,68 @@ def test_an_exchange_in_lds_has_the_new_value_first() -> None:
     code = read_thread(
         read_assembly(text).functions["k"], ThreadLaunch({"n": 0}, {("x", 0): "tile"})
     )
-    (exchange,) = (each for each in code if isinstance(each, LdsCompareSwap))
+    (exchange,) = (each for each in code.instructions if isinstance(each, LdsCompareSwap))
     assert exchange == LdsCompareSwap("tile", 6, 5, "v4")
+
+
+def test_a_jump_over_a_word_of_code_is_over_an_instruction() -> None:
+    """As the barrier of a cluster: only the first wave of a work-group signals it."""
+    barrier = ("s_barrier_signal_isfirst -1", "s_wait_kmcnt 0x0", "s_barrier_wait -1",
+               "s_cbranch_scc0 1", "s_barrier_signal -3", "s_barrier_wait -3")  # fmt: skip
+    code = thread(*barrier, "v_mov_b32_e32 v1, 1")
+    (branch,) = (each for each in code if isinstance(each, Branch) and each.condition == "scc")
+    at = code.index(branch)
+    assert branch.unless
+    assert BarrierSignal(BarrierUnit.WORKGROUP) in code[at : code.index(Label(branch.target))]
+    assert code[code.index(Label(branch.target)) + 1] == BarrierWait(BarrierUnit.WORKGROUP)
+    with pytest.raises(AssemblyError, match="only instructions of a barrier"):
+        thread("s_cmp_eq_u32 s9, 3", "s_cbranch_scc0 1", "v_mov_b32_e32 v1, 1")
+
+
+LAUNCH = ThreadLaunch({"n": 0}, {("x", 0): "x", ("tile", 0): "tile"})
+
+
+def copies(*body: str) -> list[AsyncCopy | AsyncWait]:
+    text = FRAME.format(body="\n".join(("v_mov_b32_e32 v1, 0", *body)))
+    code = read_thread(read_assembly(text).functions["k"], LAUNCH).instructions
+    return [each for each in code if isinstance(each, AsyncCopy | AsyncWait)]
+
+
+TILE = ("v_mov_b32_e32 v2, tile@abs32@lo", "v_mov_b32_e32 v4, s4", "v_mov_b32_e32 v5, s5")
+
+
+def test_copies_between_memory_and_lds() -> None:
+    assert copies(
+        *TILE,
+        "global_load_async_to_lds_b32 v2, v[4:5], off scope:SCOPE_DEV",
+        "global_store_async_from_lds_b32 v[4:5], v2, off",
+        "s_wait_asynccnt 0x1",
+    ) == [AsyncCopy("tile", "x", ("scope:SCOPE_DEV",)), AsyncCopy("x", "tile"), AsyncWait(1)]
+    tile = ("s_mov_b32 s13, tile@abs32@lo", "s_mov_b32 s14, s4", "s_or_b32 s15, s5, 0x80000000")
+    assert copies(*tile, "tensor_load_to_lds s[12:15], s[16:23]", "s_wait_tensorcnt 0x0") == [
+        AsyncCopy("tile", "x", counter=Counter.TENSORCNT), AsyncWait(0, Counter.TENSORCNT),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("global_load_async_to_lds_b32 v1, v[4:5], off", "a copy of one word is executed"),
+        ("global_load_async_to_lds_b32 v2, v[4:5], off offset:4", "a copy of one word is executed"),
+        ("tensor_store_from_lds s[4:7], s[16:23]", "the second register of the descriptor"),
+    ],
+)
+def test_a_copy_is_between_two_locations(line: str, said: str) -> None:
+    with pytest.raises(AssemblyError, match=said):
+        copies(*TILE, line)
+
+
+def test_ids_that_no_kernel_asks_for() -> None:
+    text = FRAME.format(body="s_mov_b32 s8, ttmp9\nv_mov_b32_e32 v1, s8")
+    launch = ThreadLaunch({"n": 0}, {("x", 0): "x"}, {"ttmp9": 3})
+    assert (
+        VectorStore("x", 3) in read_thread(read_assembly(text).functions["k"], launch).instructions
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,10 +228,10 @@ def test_an_exchange_in_lds_has_the_new_value_first() -> None:
     [
         ("v_dual_mov_b32 v1, v2 :: v_dual_mov_b32 v2, v1", "two registers change places"),
         ("v_dual_mov_b32 v2, 0 :: v_dual_bitop2_b32 v1, s9, v0 bitop3:0x80", "truth table"),
-        ("s_barrier_signal -4", "this barrier is not executed"),
-        ("s_barrier_init m0", "this barrier is not executed"),
+        ("s_barrier_signal -4", "does not execute 's_barrier_signal -4'"),
+        ("s_barrier_init m0", "does not execute 's_barrier_init m0'"),
         ("v_cmp_eq_u32_e32 vcc, 0, v0", "a result of 1 words is not known"),
-        ("v_dual_sin_f32 v1, v0 :: v_dual_mov_b32 v2, 0", "'v_dual_sin_f32' is not known"),
+        ("v_dual_sin_f32 v1, v0 :: v_dual_mov_b32 v2, 0", "does not execute v_dual_sin_f32"),
         ("s_waitcnt loadcnt(0)", "unknown wait"),
     ],
 )
@@ -189,7 +252,7 @@ def test_every_instruction_of_registers_is_one_of_the_chip() -> None:
     lines: list[str] = []
     for mnemonic, row in rows_for("gfx1250").items():
         shared = rows_for("gfx942").get(mnemonic) == row
-        if shared or isinstance(row.meaning, AccessRow | Await | Maintain | Meet):
+        if shared or isinstance(row.meaning, AccessRow | Await | CopyRow | Maintain | Meet):
             continue
         if mnemonic.startswith(("v_dual", "s_load", "s_setreg", "s_clause", "s_delay")):
             continue

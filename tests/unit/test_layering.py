@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "passes/analysis": FINDS_OUT,
     "passes/cdna": (*FINDS_OUT, "passes.cdna", "passes.llvm_ir"),
     "passes/kernels": KERNELS,
-    "passes/litmus": (*FINDS_OUT, "passes.litmus", "simulator"),
+    "passes/litmus": (*KERNELS, "passes.litmus", "passes.print", "simulator"),
     "passes/llvm_ir": (*KERNELS, "passes.llvm_ir", "passes.to_ptx"),
     "passes/print": (*KERNELS, "passes.print"),
     "passes/proxies": (*KERNELS, "passes.proxies", "passes.to_ptx"),

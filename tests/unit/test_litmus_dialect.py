@@ -372,16 +372,23 @@ litmus.test @t {
   litmus.thread @P0 runs @k(@x, "r0")
 }
 func.func @k(%x: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {gpu.kernel} {
+  %zero = arith.constant 0 : i32
   %v = scoped.load weak %x : !llvm.ptr<1> -> i32
+  %raised = arith.cmpi ne, %v, %zero : i32
   scoped.store weak %v, %out : i32, !llvm.ptr<1>
+  BRANCH
+^other:
+  scoped.fence acquire agent
   cf.br ^end
 ^end:
   func.return
 }
 """
-    assert final_state(text) == {"P0:r0": 0, "x": 0}
+    assert final_state(text.replace("BRANCH", "cf.br ^end")) == {"P0:r0": 0, "x": 0}
+    # Printed, the two blocks are one.
+    assert final_state(text.replace("BRANCH", "cf.br ^end"), "gfx942") == {"P0:r0": 0, "x": 0}
     with pytest.raises(DiagnosticException, match="in a block that ends the thread"):
-        one_program(text, "gfx942")
+        one_program(text.replace("BRANCH", "cf.cond_br %raised, ^other, ^end"), "gfx942")
 
 
 def test_waits_count_results_that_are_not_executed() -> None:

@@ -145,7 +145,7 @@ def machine_test(
         [each.placement for each in program.threads], configuration.l2_per_agent or L2PerAgent.MANY
     )
     threads = tuple(
-        Thread(place, read_thread(kernels[number], launch_of(program, number)))
+        Thread(place, read_thread(kernels[number], launch_of(program, number)).instructions)
         for number, place in enumerate(places)
     )
     results = tuple(

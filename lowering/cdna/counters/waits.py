@@ -94,15 +94,19 @@ def operand_of(part: WaitCounts) -> str:
     return f"{counts['dscnt'] << _DS_SHIFT | other << _OTHER_SHIFT:#x}"
 
 
+@cache
+def wait_lines(counts: WaitCounts, splits_counters: bool) -> tuple[str, ...]:
+    """The instructions that wait for ``counts`` on a chip that does or does not have one a counter."""
+    if splits_counters:
+        return tuple(f"{name} {operand_of(part)}" for name, part in split_counts(counts))
+    together = counts.only(("vmcnt", "lgkmcnt"))
+    lines = (f"s_waitcnt {together}",) if together or counts.vscnt is None else ()
+    return lines if counts.vscnt is None else (*lines, f"s_waitcnt_vscnt null, {counts.vscnt:#x}")
+
+
 def wait_text(chip: ChipRow, counts: WaitCounts) -> str:
     """The instructions that wait for ``counts`` on a chip, as assembly has them."""
-    if not chip.splits_counters:
-        together = counts.only(("vmcnt", "lgkmcnt"))
-        parts = [f"s_waitcnt {together}"] if together or counts.vscnt is None else []
-        if counts.vscnt is not None:
-            parts.append(f"s_waitcnt_vscnt null, {counts.vscnt:#x}")
-        return " and ".join(parts)
-    return " and ".join(f"{name} {operand_of(part)}" for name, part in split_counts(counts))
+    return " and ".join(wait_lines(counts, chip.splits_counters))
 
 
 def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
