@@ -47,6 +47,7 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.programs import amd_rows as rows
+from fencewright.simulator.programs.amd import access_instruction
 from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 
 _O = OperationKind
@@ -109,28 +110,17 @@ class Executed:
                 return (machine.CacheInstruction(self.mnemonic, self.modifiers),)
 
     def _access(self, row: rows.AccessRow) -> CdnaInstruction:
-        flat = row.space is AddressSpace.GENERIC
-        dst, bits = self.dst or None, self.modifiers
-        in_lds = row.space is AddressSpace.LOCAL
         value, compare = self.value or 0, self.compare or 0
-        match row.operation:
-            case FastStrEnum.LOAD if in_lds:
-                return machine.LdsLoad(self.dst, self.location)
-            case FastStrEnum.LOAD:
-                return machine.VectorLoad(self.dst, self.location, bits, flat)
-            case FastStrEnum.STORE if in_lds:
-                return machine.LdsStore(self.location, value)
-            case FastStrEnum.STORE:
-                return machine.VectorStore(self.location, value, bits, flat)
-            case FastStrEnum.CMPXCHG if in_lds:
-                return machine.LdsCompareSwap(self.location, compare, value, dst)
-            case FastStrEnum.CMPXCHG:
-                return machine.CompareSwap(self.location, compare, value, dst, bits, flat)
-            case _:
-                kind = row.kind or RmwKind.ADD
-                if in_lds:
-                    return machine.LdsAtomic(kind, self.location, value, dst)
-                return machine.Atomic(kind, self.location, value, dst, bits, flat)
+        is_load = row.operation is FastStrEnum.LOAD
+        data = {
+            FastStrEnum.LOAD: (),
+            FastStrEnum.CMPXCHG: (compare, value) if row.compares_first else (value, compare),
+        }.get(row.operation, (value,))
+        row = replace(row, kind=row.kind or RmwKind.ADD)
+        dst = self.dst if is_load else self.dst or None
+        found = access_instruction(row, self.location, data, dst, self.modifiers)
+        assert found is not None, self
+        return found
 
 
 @dataclass(frozen=True, slots=True)

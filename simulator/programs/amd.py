@@ -1006,9 +1006,11 @@ class _ThreadReader:
             self._store_result(base, left, base.offset + offset + more)
             return False
         location = self._location(base.argument, base.offset + offset + more)
-        data = [self.operand(word) for each in left for word in self._data(each)]
-        for each in self._access_instructions(access, location, data, dst, bits):
-            self._add(each)
+        data = tuple(self.operand(word) for each in left for word in self._data(each))
+        instruction = access_instruction(access, location, data, dst, bits)
+        if instruction is None:
+            raise self._error("these operands are not known")
+        self._add(instruction)
         if dst is not None:
             self.value(dst)
             self._forget(dst)
@@ -1042,44 +1044,6 @@ class _ThreadReader:
         if not isinstance(added, int):
             raise self._error("the address must be that of one of the test's locations")
         return self._base(self.words(scalar, 2)), added
-
-    def _access_instructions(
-        self,
-        access: rows.AccessRow,
-        location: str,
-        data: list[common.Operand],
-        dst: str | None,
-        bits: tuple[str, ...],
-    ) -> Iterable[CdnaInstruction]:
-        local, flat = access.space is AddressSpace.LOCAL, access.space is AddressSpace.GENERIC
-        match access.operation, data:
-            case Operation.LOAD, [] if dst is not None:
-                yield (
-                    machine.LdsLoad(dst, location)
-                    if local
-                    else machine.VectorLoad(dst, location, bits, flat)
-                )
-            case Operation.STORE, [value]:
-                yield (
-                    machine.LdsStore(location, value)
-                    if local
-                    else machine.VectorStore(location, value, bits, flat)
-                )
-            case Operation.ATOMIC_RMW, [value] if access.kind is not None:
-                yield (
-                    machine.LdsAtomic(access.kind, location, value, dst)
-                    if local
-                    else machine.Atomic(access.kind, location, value, dst, bits, flat)
-                )
-            case Operation.CMPXCHG, [a, b]:
-                compare, new = (a, b) if access.compares_first else (b, a)
-                yield (
-                    machine.LdsCompareSwap(location, compare, new, dst)
-                    if local
-                    else machine.CompareSwap(location, compare, new, dst, bits, flat)
-                )
-            case _:
-                raise self._error("these operands are not known")
 
     # Branches
 
@@ -1141,6 +1105,39 @@ _TILE_ENDS = (
 )
 _POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc", "dlc"})
 _POLICY_FIELDS = frozenset({"scope", "th"})
+
+
+def access_instruction(
+    access: rows.AccessRow,
+    location: str,
+    data: tuple[common.Operand, ...],
+    dst: str | None,
+    bits: tuple[str, ...],
+) -> CdnaInstruction | None:
+    """An access with its operands in the order of the assembly; None if these are not its own."""
+    in_lds, flat = access.space is AddressSpace.LOCAL, access.space is AddressSpace.GENERIC
+    match access.operation, data:
+        case Operation.LOAD, () if dst is not None:
+            of_lds, vector = (
+                machine.LdsLoad(dst, location),
+                machine.VectorLoad(dst, location, bits, flat),
+            )
+        case Operation.STORE, (value,):
+            of_lds, vector = (
+                machine.LdsStore(location, value),
+                machine.VectorStore(location, value, bits, flat),
+            )
+        case Operation.ATOMIC_RMW, (value,) if access.kind is not None:
+            of_lds = machine.LdsAtomic(access.kind, location, value, dst)
+            vector = machine.Atomic(access.kind, location, value, dst, bits, flat)
+        case Operation.CMPXCHG, (a, b):
+            compare, new = (a, b) if access.compares_first else (b, a)
+            of_lds = machine.LdsCompareSwap(location, compare, new, dst)
+            vector = machine.CompareSwap(location, compare, new, dst, bits, flat)
+        case _:
+            return None
+    return of_lds if in_lds else vector
+
 
 _OPERANDS = MappingProxyType(
     {Operation.LOAD: 1, Operation.STORE: 2, Operation.ATOMIC_RMW: 2, Operation.CMPXCHG: 2}
