@@ -46,7 +46,7 @@ def read_input(content: bytes, file: str) -> "PtxFile":
                 raise diagnostics.error(f"{name}, not PTX", file)
     module = read_ptx(text, file)
     if not any(block.instructions for f in module.functions.values() for block in f.blocks):
-        raise PtxError(f"{file}:1: error: there is no function with instructions in it")
+        raise PtxError(file, 1, "there is no function with instructions in it")
     return module
 
 

@@ -5,7 +5,7 @@ kernel that the PTX file has.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.tools import ptx_check
@@ -45,12 +45,8 @@ def read_with_harness(
         for op in chosen:
             yield _test(op, kernels, harness, model)
     except PtxError as problem:
-        _raise(problem, file)
-
-
-def _raise(problem: Exception, file: str) -> NoReturn:
-    _, line, _, message = str(problem).removeprefix(file).split(":", 3)
-    raise ToolError((Diagnostic(message.strip(), file, int(line), 1),)) from problem
+        place = Diagnostic(problem.problem, problem.file, problem.line, 1)
+        raise ToolError((place,)) from problem
 
 
 def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest:
@@ -111,7 +107,7 @@ def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest
         test = PtxLitmusTest(complete(program, code.condition), code.condition)
     except ModelError as problem:
         message = f"in the PTX model, {problem.message}"
-        raise PtxError(f"{kernels.file}:1: error: {message}") from problem
+        raise PtxError(kernels.file, 1, message) from problem
     return PtxTest(test, PtxModel(Version(model)), code.observed, frozenset(variables))
 
 
@@ -172,4 +168,4 @@ def _check_widths(columns: "Sequence[Column]", kernels: "PtxFile") -> None:
             known, before = widths.setdefault(name, (width, line))
             if known != width:
                 problem = f"'{name}' has {known} bits in line {before}, and {width} here"
-                raise PtxError(f"{kernels.file}:{line}: error: {problem}")
+                raise PtxError(kernels.file, line, problem)

@@ -16,7 +16,16 @@ from fencewright.lowering.ptx.code.statements import CONTROL, Statement, read_st
 
 
 class PtxError(AssemblyError):
-    """PTX that cannot be read: ``file:line: error: ..``, with what it is about."""
+    """PTX that cannot be read, or is not executed: its file, its line, and what is wrong there."""
+
+    def __init__(self, file: str, line: int, problem: str):
+        super().__init__(file, line, problem)
+        self.file = file
+        self.line = line
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: error: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ class PtxFunction:
 
     def error(self, line: int, problem: str) -> PtxError:
         """An error at a line of the function."""
-        return PtxError(f"{self.file}:{line}: error: {problem}")
+        return PtxError(self.file, line, problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,7 @@ def read_ptx(text: str, file: str = "<string>") -> PtxFile:
     text = text.rstrip("\0")
     if (at := text.find("\0")) >= 0:
         line = text.count("\n", 0, at) + 1
-        raise PtxError(f"{file}:{line}: error: there is a NUL character in it: this is no text")
+        raise PtxError(file, line, "there is a NUL character in it: this is no text")
     return _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
 
 
@@ -251,7 +260,7 @@ class _Reader:
 
     def error(self, problem: str, at: int | None = None) -> PtxError:
         line = self.text.count("\n", 0, self.at if at is None else at) + 1
-        return PtxError(f"{self.file}:{line}: error: {problem}")
+        return PtxError(self.file, line, problem)
 
     def line_at(self, at: int) -> int:
         """The line of a place that is not before the last one asked for."""
@@ -271,7 +280,7 @@ class _Reader:
             raise self.error(f"the file is cut short: {self.body_name()} has no end", len(text))
         if self.version is None or not self.target:
             missing = ".version" if self.version is None else ".target"
-            raise PtxError(f"{self.file}:1: error: no {missing} line: this is no whole PTX file")
+            raise PtxError(self.file, 1, f"no {missing} line: this is no whole PTX file")
         return PtxFile(
             self.version,
             self.target,
