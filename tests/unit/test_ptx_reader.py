@@ -99,6 +99,17 @@ def test_a_whole_file() -> None:
     assert kernel.type_of("%x1") is None
 
 
+def test_a_family_may_have_digits_in_its_name() -> None:
+    text = TEXT.replace(".reg .pred", ".reg .f32 %acc_r3_<4>; .reg .pred", 1)
+    assert text != TEXT
+    kernel = only(text)
+    assert [kernel.type_of(name) for name in ("%acc_r3_0", "%acc_r4_0", "%acc_r3_")] == [
+        "f32",
+        None,
+        None,
+    ]
+
+
 def test_blocks_and_edges() -> None:
     kernel = only(TEXT)
     edges = {

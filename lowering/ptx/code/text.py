@@ -124,7 +124,7 @@ class PtxFile:
     file: str
 
 
-_NUMBERED = re.compile(r"(%?[A-Za-z_$]+?)\d+")
+_NUMBERED = re.compile(r"(%?[\w$]*[A-Za-z_$])\d+")
 _SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _BLANK = re.compile(r"[^\n]")
 _SPACE = re.compile(r"\s+")
