@@ -1,6 +1,6 @@
 """Kernels of PTX files as threads of litmus tests: the printed text against the operations.
 
-``passes/litmus/ptx.py`` reads lowered operations, ``checker/execute/nvidia.py`` the text that is
+``passes/litmus/ptx.py`` reads lowered operations, ``simulator/programs/nvidia.py`` the text that is
 printed of them; the tests hold the two equal on examples and random programs.
 """
 
@@ -14,13 +14,6 @@ from litmus_modules import MESSAGE_PASSING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from fencewright.checker.execute.nvidia import (
-    Column,
-    LaunchIndex,
-    ToLocation,
-    ToRegister,
-    read_column,
-)
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.nvidia.guarantees import Guarantees
 from fencewright.lowering.ptx.code.text import PtxError, read_ptx
@@ -33,6 +26,13 @@ from fencewright.passes.litmus.read_litmus import read_tests
 from fencewright.passes.print.ptx import PTXTarget
 from fencewright.simulator.core.program import Branch, Label, Placement
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
+from fencewright.simulator.programs.nvidia import (
+    Column,
+    LaunchIndex,
+    ToLocation,
+    ToRegister,
+    read_column,
+)
 from fencewright.simulator.ptx.formats.columns import parse_litmus
 from fencewright.simulator.ptx.instructions import PtxInstruction
 from fencewright.tools import fence_sim

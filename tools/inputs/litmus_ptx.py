@@ -13,7 +13,7 @@ from fencewright.tools.diagnostics import Diagnostic, ToolError, error, read_byt
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 
 if TYPE_CHECKING:
-    from fencewright.checker.execute.nvidia import Argument, Column, LaunchIndex
+    from fencewright.simulator.programs.nvidia import Argument, Column, LaunchIndex
     from fencewright.lowering.ptx.code.text import PtxFile
     from fencewright.mlir_dialects.litmus import TestOp
     from fencewright.passes.litmus.programs import TestCode
@@ -50,7 +50,7 @@ def read_with_harness(
 
 
 def _test(op: "TestOp", kernels: "PtxFile", harness: str, model: str) -> PtxTest:
-    from fencewright.checker.execute.nvidia import read_column
+    from fencewright.simulator.programs.nvidia import read_column
     from fencewright.lowering.code.source_location import SourceLocation
     from fencewright.lowering.ptx.code.text import PtxError
     from fencewright.passes.litmus.programs import Language, TestCode, ThreadCode
@@ -120,7 +120,7 @@ def _place(code: "TestCode", number: int) -> "Placement":
 
 
 def _situations(code: "TestCode") -> "Iterator[LaunchIndex]":
-    from fencewright.checker.execute.nvidia import LaunchIndex
+    from fencewright.simulator.programs.nvidia import LaunchIndex
 
     places = [each.thread.placement.resolve(each.number) for each in code.threads]
     groups = sorted({each.workgroup for each in places})
@@ -136,7 +136,7 @@ def _situations(code: "TestCode") -> "Iterator[LaunchIndex]":
 
 
 def _arguments(thread: object) -> "list[Argument]":
-    from fencewright.checker.execute.nvidia import ToLocation, ToRegister
+    from fencewright.simulator.programs.nvidia import ToLocation, ToRegister
     from fencewright.passes.litmus.programs import (
         ThreadCode,
         location_of,
