@@ -250,12 +250,34 @@ class _JointOutlining:
 
 
 def _homes(test: TestOp) -> dict[str, int]:
+    """The rank in its cluster of the work-group of everything that is in LDS."""
+    return {name: cluster_of(test, home).index(home) for name, home in _in_lds(test).items()}
+
+
+def _in_lds(test: TestOp) -> dict[str, int]:
     """The work-group of everything that is in LDS."""
     local = (each for each in test.locations if each.address_space is AddressSpace.LOCAL)
     return {
         each.sym_name.data: 0 if each.workgroup is None else each.workgroup.value.data
         for each in (*local, *test.mbarriers)
     }
+
+
+def cluster_of(test: TestOp, workgroup: int) -> tuple[int, ...]:
+    """The work-groups of the cluster of one, by their rank in it.
+
+    Nobody says of a work-group without threads in which cluster it is: it is in every one.
+    """
+    if not test.is_placed_in_clusters:
+        return (workgroup,)
+    places = [each.placement.resolve(number) for number, each in enumerate(test.threads)]
+    clusters = {each.workgroup: each.cluster for each in places}
+    own = clusters.get(workgroup)
+    return tuple(
+        group
+        for group in sorted({*_in_lds(test).values(), *clusters})
+        if own is None or clusters.get(group) in (None, own)
+    )
 
 
 def _by_several_addresses(test: TestOp) -> frozenset[str]:

@@ -3,7 +3,7 @@
 ``find_tests`` gives each ``litmus.test`` of a module with the language of its threads: ``scoped``
 (with ``arith`` and ``cf``), CDNA instructions or PTX instructions. A thread is a body of its own
 or a kernel of the module with its arguments bound to locations and registers. What they are in
-the simulator is in ``source``, ``cdna`` and ``ptx`` beside this file.
+the simulator is in ``source.py``, ``cdna.py`` and ``ptx.py``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -132,30 +132,14 @@ class TestCode:
             for each in self.test.locations
         )
 
-    def copy_in(self, variable: str, workgroup: int) -> str | None:
-        """The location or mbarrier that a variable in LDS is in a work-group; None if there is none."""
-        objects = (*self.test.locations, *self.test.mbarriers)
-        for each in objects:
+    @property
+    def variables(self) -> Mapping[tuple[str, int], str]:
+        """The locations and mbarriers, by the variable that each is in LDS and its work-group."""
+        found: dict[tuple[str, int], str] = {}
+        for each in (*self.test.locations, *self.test.mbarriers):
             named = each.sym_name.data if each.variable is None else each.variable.string_value()
-            if named == variable and workgroup == _number(each.workgroup):
-                return each.sym_name.data
-        return None
-
-    def peer(self, name: str, workgroup: int) -> str | None:
-        """The location that is to another work-group what ``name`` is to its own."""
-        objects = (*self.test.locations, *self.test.mbarriers)
-        own = next(each for each in objects if each.sym_name.data == name)
-        variable = name if own.variable is None else own.variable.string_value()
-        return self.copy_in(variable, workgroup)
-
-    def described(self, name: str) -> tuple[str, ...] | None:
-        """The locations that a tensor map may describe, by its value; None for no map."""
-        maps = {each.sym_name.data: each.described for each in self.test.locations}
-        return maps.get(name) or None
-
-    def peers(self, name: str) -> tuple[str, ...]:
-        """What a multicast address accesses; nothing if it is no such address."""
-        return self.multicasts.get(name, ())
+            found.setdefault((named, _number(each.workgroup)), each.sym_name.data)
+        return found
 
     @property
     def multicasts(self) -> Mapping[str, tuple[str, ...]]:
@@ -167,21 +151,6 @@ class TestCode:
         """The further names of locations, with the locations."""
         return tuple(
             named for each in self.test.multicasts if each.aliased for named in each.aliases.items()
-        )
-
-    def size_of(self, name: str) -> int | None:
-        """How many bytes a location stands for; None if it does not say."""
-        sizes = {each.sym_name.data: each.bytes for each in self.test.locations}
-        size = sizes.get(name)
-        return None if size is None else size.value.data
-
-    def rank(self, number: int) -> int:
-        """The number of a thread among those of its work-group."""
-        places = [t.thread.placement.resolve(n) for n, t in enumerate(self.threads)]
-        mine = places[number]
-        return sum(
-            (each.workgroup, each.cluster, each.agent) == (mine.workgroup, mine.cluster, mine.agent)
-            for each in places[:number]
         )
 
     @property

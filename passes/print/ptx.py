@@ -11,8 +11,15 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
+from fencewright.lowering.ptx.chip import Version
 from fencewright.lowering.ptx.instructions import RegisterClass
-from fencewright.lowering.ptx.module import PtxKernel, Variable, module_text, parameter_name
+from fencewright.lowering.ptx.module import (
+    PtxKernel,
+    Variable,
+    kernel_text,
+    module_text,
+    parameter_name,
+)
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.kernels.accept import check_printed, no_kernel
@@ -39,31 +46,49 @@ class PTXTarget(Target):
         if len(targets) > 1:
             listed = ", ".join(sorted(f"{name} with PTX {version}" for name, version in targets))
             raise DiagnosticException(f"one PTX file is for one target, not for {listed}")
-        ((target, version),) = targets
-        major, minor = version.split(".")
-        variables = [
-            Variable(op.sym_name.data, op.size.value.data, op.alignment.value.data)
-            for op in top_level(module)
-            if isinstance(op, ptx.VariableOp)
-        ]
-        printed = [self.kernel(op) for op in kernels]
-        output.write(module_text(target, (int(major), int(minor)), variables, printed))
+        variables = [_declared(op) for op in top_level(module) if isinstance(op, ptx.VariableOp)]
+        printed = [_printed(op, self.explain).text for op in kernels]
+        output.write(module_text(*_target(kernels[0]), variables, printed))
 
-    def kernel(self, op: ptx.KernelOp) -> PtxKernel:
-        """The kernel as text."""
-        printer = _Printer(op, self.explain)
-        printer.run()
-        return PtxKernel(
-            name=op.sym_name.data,
-            parameters=op.parameters.get_values(),
-            block_size=None if op.block_size is None else op.block_size.get_values(),
-            registers=printer.counts,
-            lines=printer.lines,
-        )
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A PTX file, with the operation that each of its lines, counted from 1, is printed of."""
+
+    text: str
+    operations: Mapping[int, Operation]
+
+
+def listing(kernels: Iterable[ptx.KernelOp], variables: Iterable[ptx.VariableOp]) -> Listing:
+    """Kernels as a file for whoever reads PTX; those for several chips are for the first one's."""
+    printed = [_printed(op, explain=False) for op in kernels]
+    operations: dict[int, Operation] = {}
+    text = module_text(*_target(printed[0].kernel), map(_declared, variables), ())
+    for each in printed:
+        operations[text.count("\n") + 2] = each.kernel
+        text += kernel_text(each.text)
+        first = text.count("\n") - len(each.lines)
+        operations |= dict(enumerate(each.origins, first))
+    return Listing(text, operations)
+
+
+def _target(kernel: ptx.KernelOp) -> tuple[str, Version]:
+    major, minor = kernel.version.data.split(".")
+    return kernel.target.data, (int(major), int(minor))
+
+
+def _declared(op: ptx.VariableOp) -> Variable:
+    return Variable(op.sym_name.data, op.size.value.data, op.alignment.value.data)
+
+
+def _printed(op: ptx.KernelOp, explain: bool) -> "_Printer":
+    printer = _Printer(op, explain)
+    printer.run()
+    return printer
 
 
 class _Printer:
-    """The lines of one kernel.
+    """The lines of one kernel, and the ``origins`` that they are printed of.
 
     ``names`` has the register of each value, or the number itself of a constant;
     ``counts`` how many registers of each kind there are.
@@ -73,6 +98,7 @@ class _Printer:
         self.kernel = kernel
         self.explain = explain
         self.lines: list[str] = []
+        self.origins: list[Operation] = []
         self.names: dict[SSAValue, str] = {}
         self.counts: dict[RegisterClass, int] = {}
         self.numbers = {block: n for n, block in enumerate(kernel.body.blocks)}
@@ -91,13 +117,29 @@ class _Printer:
                     self.names[op.dst] = str(op.value.value.data)
         for block in blocks:
             lines.append(f"$L_bb{self.numbers[block]}:")
+            self.origins.append(self.kernel)
             for op in block.ops:
                 before = len(lines)
                 _LINES[type(op)](self, op)
                 if self.explain and len(lines) > before:
                     lines[-1] += _reason(op)
+                self.origins += [op] * (len(lines) - before)
         unused = {f"$L_bb{n}:" for n in self.numbers.values()} - self.targets
-        self.lines = [line for line in lines if line not in unused]
+        kept = [number for number, line in enumerate(lines) if line not in unused]
+        self.lines = [lines[number] for number in kept]
+        self.origins = [self.origins[number] for number in kept]
+
+    @property
+    def text(self) -> PtxKernel:
+        """The kernel as text."""
+        op = self.kernel
+        return PtxKernel(
+            name=op.sym_name.data,
+            parameters=op.parameters.get_values(),
+            block_size=None if op.block_size is None else op.block_size.get_values(),
+            registers=self.counts,
+            lines=self.lines,
+        )
 
     # Registers and labels
 
@@ -285,3 +327,5 @@ _LINES: Mapping[type[Operation], Callable[[_Printer, Operation], None]] = Mappin
         ptx.RetOp: _Printer.ret,
     }
 )
+PRINTED = frozenset(_LINES)
+"""The operations that a kernel may have."""

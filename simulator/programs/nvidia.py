@@ -8,20 +8,24 @@ the thread's numbers is computed here. Anything else is refused with its line. E
 is one thread of a work-group, numbered in the test's order.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.statements import (
-    ARRIVALS,
+    ACCESSES,
+    CONTROL,
     MBARRIER_WAITS,
     OperandRole,
     Statement,
     names_in,
     number,
+    split_operands,
 )
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.simulator.core.condition import Comparison
 from fencewright.simulator.core.program import (
     SIGN,
     Arithmetic,
@@ -33,29 +37,30 @@ from fencewright.simulator.core.program import (
     Placement,
     signed,
 )
-from fencewright.simulator.core.words import WORD_MASK
+from fencewright.simulator.core.words import TOO_WIDE, WORD_MASK, fits_word
 from fencewright.simulator.ptx import instructions as ptx
-from fencewright.simulator.ptx.builder import OTHER_INSTRUCTIONS, Given, ModelError, build
+from fencewright.simulator.ptx.builder import (
+    MODELLED,
+    OTHER_INSTRUCTIONS,
+    Given,
+    ModelError,
+    build,
+)
 
 WORD = 4
 """The bytes of a location."""
 _WARP = 32
-_WITH_SIZE = frozenset({"cp async", "cp async bulk", "cp reduce async bulk"})
-_OF_VALUES = frozenset({"st async", "red async", "st async release", "red async release"})
-"""Copies whose source is a register."""
-_COMPUTING = frozenset({"cp reduce async bulk", "red async", "red async release"})
-_TILES = "tiles, which descriptors name"
-_MAPS = "what a tensor map describes"
+_OF_INTEGERS = frozenset(
+    {"multimem ld_reduce", "multimem st", "multimem red", "cp reduce async bulk"}
+    | {"st async", "red async", "st async release", "red async release"}
+)
+_OF_A_MAP = "only the tensor map says of which type the elements are, and so which is less"
 _MISSING: Mapping[str, str] = {
     **OTHER_INSTRUCTIONS,
-    "wgmma": _TILES,
-    "tcgen05": _TILES,
-    "tensormap": _MAPS,
-    "cp async bulk tensor": _MAPS,
-    "cp async bulk tensor bulk_group": _MAPS,
-    "cp reduce async bulk tensor": _MAPS,
-    "fence proxy tensormap::generic": _MAPS,
-    "multimem": "copies to and from multicast addresses",
+    **dict.fromkeys(
+        ("multimem cp async bulk", "multimem cp reduce async bulk"),
+        "copies to and from multicast addresses",
+    ),
     "mbarrier pending_count": "counts as values",
     "bar red": "what a barrier computes of all threads",
     "barrier red": "what a barrier computes of all threads",
@@ -134,15 +139,37 @@ _Value = _Address | int | _Dynamic
 class Column:
     """The instructions of a thread, with the line of the file that each is from.
 
-    ``locations`` of shared memory with their work-groups, ``mbarriers`` those that are no data,
-    ``widths`` of the locations in bits, with the line that says so.
+    ``locations`` of shared memory with their work-groups, ``mbarriers`` those that are no data.
     """
 
     instructions: list[ptx.PtxInstruction] = field(default_factory=list[ptx.PtxInstruction])
     lines: list[int] = field(default_factory=list[int])
     locations: dict[str, int] = field(default_factory=dict[str, int])
     mbarriers: set[str] = field(default_factory=set[str])
-    widths: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemory:
+    """What a test says of the memory that its kernels reach by addresses, and what they say.
+
+    ``variables``: the location or mbarrier that a variable in shared memory is, by its name and
+    its work-group. ``multicasts``: what each multicast address accesses. ``described``: the
+    locations that a tensor map may describe, by its value. ``sizes``: the bytes of a location
+    that stands for a tile. ``widths`` of the locations that kernels have accessed, in bits, with
+    the place of the first access, which ``where`` says in words of its line.
+    """
+
+    variables: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    multicasts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    described: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    widths: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+    where: Callable[[int], str] = "in line {}".format
+
+    def peer(self, name: str, group: int) -> str | None:
+        """What a location in shared memory is to another work-group; None if there is none."""
+        own = next((variable for (variable, _), each in self.variables.items() if each == name), "")
+        return self.variables.get((own, group))
 
 
 def read_column(
@@ -150,19 +177,16 @@ def read_column(
     kernel: PtxFunction,
     arguments: Sequence[Argument],
     situation: LaunchIndex,
-    multicasts: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    memory: KnownMemory,
 ) -> Column:
-    """A kernel as one thread of a test runs it. Raises ``PtxError`` at what is not executed.
-
-    ``multicasts`` are the multicast addresses of the test, with what each accesses.
-    """
+    """A kernel as one thread of a test runs it. Raises ``PtxError`` at what is not executed."""
     if len(arguments) != len(kernel.parameters):
         raise kernel.error(
             kernel.line,
             f"'{kernel.name}' has {len(kernel.parameters)} parameters, "
             f"the thread gives {len(arguments)}",
         )
-    return _Reader(module, kernel, arguments, situation, multicasts).read()
+    return _Reader(module, kernel, arguments, situation, memory).read()
 
 
 _MASKS = {8: 0xFF, 16: 0xFFFF, 32: WORD_MASK, 64: (1 << 64) - 1}
@@ -179,36 +203,49 @@ _FOLDED: Mapping[str, Callable[[int, int], int]] = {
     "max": max,
 }
 _COMPUTED: Mapping[str, ArithmeticKind] = {
-    each: ArithmeticKind(each) for each in ("add", "sub", "and", "or", "xor")
+    each: ArithmeticKind(each) for each in ("add", "sub", "and", "or", "xor", "min", "max")
 }
-_SETS: Mapping[str, ArithmeticKind] = {
-    "eq": ArithmeticKind.EQ,
-    "ne": ArithmeticKind.NE,
-    "lt": ArithmeticKind.LT,
-    "le": ArithmeticKind.LE,
+_SIGNED = frozenset({"min", "max"})
+"""What the model computes of signed words alone."""
+_SETS: Mapping[Comparison, ArithmeticKind] = {
+    Comparison.EQ: ArithmeticKind.EQ,
+    Comparison.NE: ArithmeticKind.NE,
+    Comparison.LT: ArithmeticKind.LT,
+    Comparison.LE: ArithmeticKind.LE,
 }
 _COPIES = frozenset({"mov", "cvta", "cvt"})
-_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "lo": lambda a, b: a < b,
-    "ls": lambda a, b: a <= b,
-    "hi": lambda a, b: a > b,
-    "hs": lambda a, b: a >= b,
+_COMPARISONS: Mapping[str, Comparison] = {
+    **{each.name.lower(): each for each in Comparison},
+    **{"lo": Comparison.LT, "ls": Comparison.LE, "hi": Comparison.GT, "hs": Comparison.GE},
 }
-_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-_SWAPPED = {"gt": "lt", "ge": "le"}
-_SILENT = frozenset(
-    {
-        *("bar warp sync", "pmevent", "nanosleep", "prefetch", "prefetchu", "applypriority"),
-        *("createpolicy", "cp async bulk prefetch", "cp async bulk prefetch tensor"),
-    }
-)
+_UNSIGNED = frozenset({"lo", "ls", "hi", "hs"})
+_SWAPPED = {Comparison.GT: Comparison.LT, Comparison.GE: Comparison.LE}
+_SILENT = frozenset({"bar warp sync", "pmevent", "nanosleep", "createpolicy"})
 """What means nothing to threads of a warp of their own."""
+_OPPOSITE = {
+    Comparison.EQ: Comparison.NE,
+    Comparison.NE: Comparison.EQ,
+    Comparison.LT: Comparison.GE,
+    Comparison.GE: Comparison.LT,
+    Comparison.GT: Comparison.LE,
+    Comparison.LE: Comparison.GT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A comparison that was computed: the instructions, and the register that was free before.
+
+    Branches compare signed words: those of one that ``is_unsigned`` have their signs changed.
+    """
+
+    predicate: str
+    instructions: range
+    next: int
+    kind: Comparison
+    left: Operand
+    right: Operand
+    is_unsigned: bool
 
 
 class _Reader:
@@ -220,10 +257,10 @@ class _Reader:
         kernel: PtxFunction,
         arguments: Sequence[Argument],
         situation: LaunchIndex,
-        multicasts: Mapping[str, tuple[str, ...]],
+        memory: KnownMemory,
     ):
         self.kernel = kernel
-        self.multicasts = multicasts
+        self.test = memory
         self.situation = situation
         self.column = Column()
         self.parameters = {
@@ -231,9 +268,12 @@ class _Reader:
         }
         self.variables = {**module.variables, **kernel.variables}
         self.values = self._solve()
-        self.registers: dict[str, str] = {}
+        self.uses = Counter(name for each in kernel.instructions for name in each.statement.uses)
+        self.compared: _Compared | None = None
+        self.registers = dict[str, str]()
         taken = [a.name for a in arguments if isinstance(a, ToRegister)]
         self.next = max((int(name[1:]) + 1 for name in taken), default=0)
+        self._share_accumulators()
         self.long_copies: dict[str, int] = {}
         self.line = kernel.line
         self.block = kernel.blocks[0]
@@ -289,11 +329,8 @@ class _Reader:
         operation, opcode = statement.operation, statement.opcode
         if operation in _COPIES and len(taken) == 1:
             return taken[0]
-        if operation == "mapa" and isinstance(taken[0], _Address) and isinstance(taken[1], int):
-            ranks = self.situation.ranks
-            if taken[0].group is not None and taken[1] < len(ranks):
-                return _Address(taken[0].name, taken[0].offset, ranks[taken[1]])
-            return _DYNAMIC
+        if operation == "mapa":
+            return self._peer(*taken)
         if len(taken) == 2 and operation in ("add", "sub"):
             moved = _moved(operation, taken[0], taken[1])
             if moved is not None:
@@ -308,13 +345,23 @@ class _Reader:
             return _FOLDED[operation](a, b) & _MASKS[width]
         if operation == "mad" and len(numbers) == 3 and width in _MASKS:
             return (numbers[0] * numbers[1] + numbers[2]) & _MASKS[width]
-        if operation == "setp" and len(numbers) == 2 and opcode.comparison in _COMPARED:
+        if operation == "setp" and len(numbers) == 2 and opcode.comparison in _COMPARISONS:
             signed_ = opcode.type.startswith("s")
             a, b = (_as_number(each, opcode.width, signed_) for each in numbers)
-            return int(_COMPARED[opcode.comparison](a, b))
+            return int(_COMPARISONS[opcode.comparison].holds(a, b))
         if operation == "selp" and len(numbers) == 3:
             return numbers[0] if numbers[2] else numbers[1]
         return _DYNAMIC
+
+    def _peer(self, address: _Value, rank: _Value) -> _Value:
+        """The address of the same variable in another work-group of the cluster."""
+        ranks = self.situation.ranks
+        if not isinstance(address, _Address) or not isinstance(rank, int) or rank >= len(ranks):
+            return _DYNAMIC
+        if address.group is not None:
+            return replace(address, group=ranks[rank])
+        peer = self.test.peer(address.name, ranks[rank])
+        return _DYNAMIC if peer is None else replace(address, name=peer)
 
     def _known(self, operand: str, values: Mapping[str, _Value]) -> _Value | None:
         """What an operand is, before the run."""
@@ -334,13 +381,45 @@ class _Reader:
 
     def read(self) -> Column:
         """The instructions of the thread."""
+        reached = self._reached()
         for block in self.kernel.blocks:
+            if block.number not in reached:
+                continue
             if block.labels:
                 self.add(Label(_label(block.number)))
             self._block(block)
         self.add(Label(_END))
         self._check_copies()
         return self.column
+
+    def _reached(self) -> frozenset[int]:
+        """The blocks that this thread may come to: not those of other threads of its kernel."""
+        reached, pending = {0}, [0]
+        while pending:
+            following = set(self._following(self.kernel.blocks[pending.pop()])) - reached
+            reached |= following
+            pending += following
+        return frozenset(reached)
+
+    def _following(self, block: PtxBlock) -> Sequence[int]:
+        end = block.instructions[-1].statement if block.instructions else None
+        if end is None or not end.guard or end.kind not in CONTROL or end.operation == "call":
+            return block.successors
+        # Where a branch is taken comes first; what follows where it is not, last.
+        holds = self._holds(end.guard)
+        if holds is None:
+            return block.successors
+        return block.successors[: end.operation == "bra"] if holds else block.successors[-1:]
+
+    def _share_accumulators(self) -> None:
+        """Give all registers of an accumulator of ``wgmma`` one register: a tile is one word."""
+        for each in self.kernel.instructions:
+            operation = each.statement.operation
+            if operation == "wgmma mma_async":
+                for tile in filter(_is_list, each.statement.operands):
+                    names = tuple(names_in(tile))
+                    known = (self.registers[name] for name in names if name in self.registers)
+                    self.registers |= dict.fromkeys(names, next(known, None) or self.fresh())
 
     def _check_copies(self) -> None:
         """Refuse a copy of more than a word to or from a variable of which more is accessed."""
@@ -396,13 +475,10 @@ class _Reader:
     def _guarded(self, each: PtxInstruction) -> None:
         statement = each.statement
         guard = statement.guard
-        if not guard or statement.operation == "bra":
-            self.instruction(each)
-            return
-        if self._is_never(guard):
-            return
-        if self._is_always(guard):
-            self.instruction(each)
+        holds = not guard or statement.operation == "bra" or self._holds(guard)
+        if holds is not None:
+            if holds:
+                self.instruction(each)
             return
         self.skips += 1
         skip = f"skip{self.skips}"
@@ -411,13 +487,10 @@ class _Reader:
         self.instruction(each)
         self.add(Label(skip))
 
-    def _is_never(self, guard: str) -> bool:
+    def _holds(self, guard: str) -> bool | None:
+        """The outcome of a guard, where it is known before the run."""
         value = self.values.get(guard.lstrip("!"))
-        return isinstance(value, int) and bool(value) is guard.startswith("!")
-
-    def _is_always(self, guard: str) -> bool:
-        value = self.values.get(guard.lstrip("!"))
-        return isinstance(value, int) and bool(value) is not guard.startswith("!")
+        return bool(value) is not guard.startswith("!") if isinstance(value, int) else None
 
     def instruction(self, each: PtxInstruction) -> None:
         """Append what an instruction does, without its guard."""
@@ -432,6 +505,8 @@ class _Reader:
         ):
             return
         handler = _HANDLERS.get(operation)
+        if handler is None and operation in MODELLED and operation not in _MISSING:
+            handler = _Reader.by_roles
         if handler is None:
             missing = _MISSING.get(operation) or _MISSING.get(operation.split()[0])
             why = "" if missing is None else f": {missing}"
@@ -439,7 +514,12 @@ class _Reader:
         handler(self, statement)
 
     def add(self, instruction: ptx.PtxInstruction) -> None:
-        """Append an instruction."""
+        """Append an instruction; who goes to where control comes next anyway need not say so."""
+        if isinstance(instruction, Label) and self.column.instructions[-1:] == [
+            Branch(instruction.name)
+        ]:
+            self.column.instructions.pop()
+            self.column.lines.pop()
         self.column.instructions.append(instruction)
         self.column.lines.append(self.line)
 
@@ -470,6 +550,8 @@ class _Reader:
         """A register or number of the test."""
         value = self._known(text, self.values)
         if isinstance(value, int):
+            if not fits_word(_as_number(value, 64, True)):
+                raise self.error(f"in the PTX model, '{value}' {TOO_WIDE}")
             return signed(value & WORD_MASK)
         if isinstance(value, _Address):
             raise self.error(f"the address {text} is used as a value")
@@ -492,7 +574,7 @@ class _Reader:
         address = self.address(text)
         if address.is_register:
             raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
-        if address.name in self.multicasts:
+        if address.name in self.test.multicasts:
             raise self.error(f"'{address.name}' is a multicast address: only multimem accesses it")
         if address.group is None:
             if address.offset:
@@ -500,65 +582,132 @@ class _Reader:
                     f"{address.offset} bytes into '{address.name}': a location is one word"
                 )
             name = address.name
+        elif (known := self._variable(address)) is not None:
+            name = known
         else:
             name = _shared_name(address, len(self.situation.ranks) + self.situation.groups > 2)
             self.column.locations[name] = address.group
         if width is not None:
-            known, line = self.column.widths.setdefault(name, (width, self.line))
+            here = width, self.test.where(self.line)
+            known, before = self.test.widths.setdefault(name, here)
             if known != width:
-                raise self.error(f"'{name}' has {known} bits in line {line}, and {width} here")
+                raise self.error(f"'{name}' has {known} bits {before}, and {width} here")
+        return name
+
+    def _variable(self, address: _Address) -> str | None:
+        """What the test calls a variable in shared memory, if it does."""
+        if address.offset or address.group is None:
+            return None
+        return self.test.variables.get((address.name, address.group))
+
+    # Memory
+
+    def by_roles(self, statement: Statement) -> None:
+        """An instruction that the model has as it is, by what it does with its operands."""
+        self._check(statement)
+        roles = statement.with_roles()
+        if "L2::cache_hint" in statement.opcode.words:
+            roles = roles[:-1]
+        operands = [self.given(statement, *each) for each in roles]
+        if statement.operation == "cp async bulk tensor":
+            # A tile is one location, which says how many bytes complete.
+            operands.insert(2, self._size(str(operands[0])))
+        self.build(statement, *operands)
+
+    def _check(self, statement: Statement) -> None:
+        """Refuse a space or a type that the model does not have."""
+        opcode, operation = statement.opcode, statement.operation
+        for space in opcode.spaces:
+            if space not in (AddressSpace.GLOBAL, *_SHARED):
+                raise self.error(f"{opcode.name}: memory of {space} is not executed")
+        is_of_words = opcode.width * opcode.vector == 32
+        is_integer = not opcode.type.startswith(("f", "bf", "e"))
+        if operation in _OF_INTEGERS and not (is_of_words and is_integer):
+            raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
+        if _is_of_a_word(statement):
+            self.word(statement)
+        if operation == "cp reduce async bulk tensor" and opcode.update in ("min", "max"):
+            raise self.error(_OF_A_MAP)
+
+    def given(self, statement: Statement, role: OperandRole, operand: str) -> Given:
+        """An operand as the model has it."""
+        is_bracketed = operand.startswith("[")
+        text = operand[1:-1].strip() if is_bracketed else operand
+        match role:
+            case OperandRole.MBARRIER | OperandRole.SIGNAL:
+                return self.mbarrier(text)
+            case OperandRole.READ | OperandRole.WRITE | OperandRole.UPDATE:
+                return self.memory(statement, text)
+            case OperandRole.TENSORMAP:
+                return self.tensor_map(text)
+            case OperandRole.DEFINE if operand == "_" and statement.kind is Kind.SIGNAL:
+                return operand
+            case OperandRole.DEFINE if not _is_list(text):
+                return self.result(text)
+            case OperandRole.DEFINE | OperandRole.DESCRIPTOR | OperandRole.TENSOR_MEMORY:
+                return self.tile(text)
+            case _ if is_bracketed:
+                return self.location(text, None)
+            case _:
+                return self.operand(text.strip("{ }"))
+
+    def memory(self, statement: Statement, text: str) -> Given:
+        """What is accessed at an address: a location, or those of a multicast address."""
+        if statement.opcode.head == "multimem":
+            return self.peers(text)
+        if _is_of_a_word(statement):
+            return self.location(text, self.word(statement))
+        name = self.location(text, WORD * 8)
+        if next(iter(statement.accesses)).size != WORD:
+            self.long_copies[name] = self.line
         return name
 
     def word(self, statement: Statement) -> int:
         """The width of an access in bits; a number is refused that the model does not have."""
-        opcode = statement.opcode
-        if opcode.vector > 1 or opcode.width not in (8, 16, 32):
+        opcode, is_rmw = statement.opcode, statement.kind is Kind.RMW
+        widths = (32,) if is_rmw else (8, 16, 32)
+        if opcode.vector > 1 or opcode.width not in widths or (is_rmw and opcode.is_float):
             raise self.error(f"a location is 32 bits wide; {opcode.name} is not executed")
         return opcode.width
 
-    # Memory
+    def peers(self, text: str) -> tuple[str, ...]:
+        """The locations that a multicast address stands for."""
+        address = self.address(text)
+        peers = self.test.multicasts.get(address.name)
+        if peers is None or address.offset:
+            raise self.error(f"'{address.name}' is no multicast address (litmus.multicast)")
+        return peers
 
-    def load(self, statement: Statement) -> None:
-        self.space(statement)
-        width = self.word(statement)
-        target = self.result(statement.operands[0])
-        location = self.location(statement.operand(OperandRole.READ), width)
-        self.build(statement, target, location)
+    def tensor_map(self, text: str) -> ptx.TensorMap:
+        """The map of ``map, {coordinates}``: a tile is one location, wherever in its tensor."""
+        name = self.location(split_operands(text)[0], None)
+        described = self.test.described.get(name)
+        if not described:
+            problem = "does not say what tensor it describes: 'describes'"
+            raise self.error(f"location '{name}' {problem}")
+        return ptx.TensorMap(name, tuple((each,) for each in described))
+
+    def _size(self, name: str) -> int:
+        if name not in self.test.sizes:
+            raise self.error(f"location '{name}' does not say how large it is: 'bytes'")
+        return self.test.sizes[name]
 
     def store(self, statement: Statement) -> None:
-        self.space(statement)
-        text = statement.operand(OperandRole.WRITE)
-        value = self.operand(statement.operands[1])
-        address = self.address(text)
+        address = self.address(statement.operand(OperandRole.WRITE))
         if address.is_register:
             if statement.is_strong or address.offset:
                 raise self.error(f"the argument of '{address.name}' may only be stored to, weakly")
-            self.add(Move(address.name, value))
+            self.add(Move(address.name, self.operand(statement.operands[1])))
             return
-        location = self.location(text, self.word(statement))
-        self.build(statement, location, value)
+        self.by_roles(statement)
 
-    def multimem(self, statement: Statement) -> None:
-        """An access of each location that a multicast address stands for."""
-        opcode = statement.opcode
-        if opcode.width * opcode.vector != 32 or opcode.type.startswith(("f", "bf", "e")):
-            raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
-        at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
-        address = self.address(statement.operands[at][1:-1].strip())
-        peers = self.multicasts.get(address.name)
-        if peers is None or address.offset:
-            raise self.error(f"'{address.name}' is no multicast address (litmus.multicast)")
-        given = [self.result(each) for each in statement.operands[:at]]
-        values = [self.operand(each) for each in statement.operands[at + 1 :]]
-        self.build(statement, *given, peers, *values)
-
-    def zeros(self, statement: Statement) -> None:
-        """``st.bulk``."""
-        self.space(statement)
-        name = self.location(statement.operand(OperandRole.WRITE), 32)
-        self.long_copies[name] = self.line
-        size, value = map(self.operand, statement.operands[1:])
-        self.build(statement, name, size, value)
+    def hint(self, statement: Statement) -> None:
+        """A hint, which the model keeps where it is of a location by itself."""
+        address = statement.operands[0][1:-1].strip()
+        known = self._known(address, self.values)
+        if isinstance(known, _Address) and known == _Address(known.name):
+            named = f"{statement.opcode.name} {known.name}"
+            self.add(ptx.Hint(", ".join((named, *statement.operands[1:]))))
 
     def elect(self, statement: Statement) -> None:
         """Each thread of the test is a warp of its own, or the lane that its warp elects."""
@@ -569,32 +718,7 @@ class _Reader:
             )
         self.add(Move(self.result(elected.strip()), 1))
 
-    def atomic(self, statement: Statement) -> None:
-        self.space(statement)
-        if statement.opcode.type.startswith("f") or self.word(statement) != 32:
-            raise self.error(f"a location is 32 bits wide; {statement.opcode.name} is not executed")
-        location = self.location(statement.operand(OperandRole.UPDATE), 32)
-        at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
-        data = [self.operand(each) for each in statement.operands[at + 1 :]]
-        dst = [self.result(statement.operands[0])] if statement.operation == "atom" else []
-        self.build(statement, *dst, location, *data)
-
-    def space(self, statement: Statement) -> None:
-        """Refuse a space that the model does not have."""
-        for space in statement.opcode.spaces:
-            if space not in (AddressSpace.GLOBAL, *_SHARED):
-                raise self.error(f"{statement.opcode.name}: memory of {space} is not executed")
-
     # Synchronisation
-
-    def fence(self, statement: Statement) -> None:
-        if statement.scope is None:
-            raise self.error(f"{statement.opcode.name} has no scope")
-        self.build(statement)
-
-    def verbatim(self, statement: Statement) -> None:
-        """A fence between proxies, or of what ``mbarrier.init`` did."""
-        self.build(statement, *(self.operand(each) for each in statement.operands))
 
     def barrier(self, statement: Statement) -> None:
         role = ptx.BarrierRole(statement.operation.split()[1])
@@ -607,71 +731,58 @@ class _Reader:
             count = counts[0] // _WARP
         self.add(ptx.Bar(role, 0, named, count))
 
-    def cluster_barrier(self, statement: Statement) -> None:
-        self.build(statement)
-
-    def mbarrier(self, statement: Statement) -> str:
+    def mbarrier(self, text: str) -> str:
         """The location that is an mbarrier."""
-        name = self.location(statement.operand(OperandRole.MBARRIER), None)
+        name = self.location(text, None)
         self.column.mbarriers.add(name)
         return name
 
-    def on_mbarrier(self, statement: Statement) -> None:
-        """``mbarrier.init``, ``.inval``, ``.expect_tx``, ``.complete_tx`` and arrivals."""
-        if "noComplete" in statement.opcode.modifiers:
-            missing = "an arrival that must not complete a phase"
-            raise self.error(f"'{statement.opcode.name}' is not executed: {missing}")
-        name = self.mbarrier(statement)
-        at = next(n for n, each in enumerate(statement.operands) if each.startswith("["))
-        given = [self.result(each) for each in statement.operands[:at] if each != "_"]
-        counts = [self.operand(each) for each in statement.operands[at + 1 :]]
-        self.build(statement, *given, name, *counts)
-
     def wait(self, statement: Statement, in_loop: bool = False) -> None:
         """A wait until the phase is complete, or one look whether it is."""
-        name = self.mbarrier(statement)
+        name = self.mbarrier(statement.operand(OperandRole.MBARRIER))
         complete = [] if in_loop else [self.result(statement.operands[0])]
         self.build(statement, *complete, name, self.operand(statement.operands[2]))
 
-    def copy(self, statement: Statement) -> None:
-        """Copies of every kind, and stores that complete on an mbarrier."""
-        words = statement.opcode.words
-        if "multicast::cluster" in words:
-            missing = "write a copy for each CTA"
-            raise self.error(f"'{statement.opcode.name}' is not executed: {missing}")
-        if "mmio" in words:
-            raise self.error(f"'{statement.opcode.name}' is not executed: memory-mapped devices")
-        operation, opcode = statement.operation, statement.opcode
-        is_of_words = opcode.width * opcode.vector == 32 and not opcode.type.startswith(("f", "bf"))
-        if operation in _OF_VALUES | _COMPUTING and not is_of_words:
-            raise self.error(f"a location is an integer of 32 bits; {opcode.name} is not executed")
-        operands: list[Operand] = []
-        for role, each in statement.with_roles():
-            text = each[1:-1].strip() if each.startswith("[") else each
-            if role in (OperandRole.READ, OperandRole.WRITE, OperandRole.UPDATE):
-                operands.append(self._copied(text, statement))
-            elif role is OperandRole.SIGNAL:
-                signalled = self.location(text, None)
-                self.column.mbarriers.add(signalled)
-                operands += [WORD] * (operation in _OF_VALUES)
-                operands.append(signalled)
-            elif len(operands) < 2 + (operation in _WITH_SIZE):
-                operands.append(self.operand(each))
-        self.build(statement, *operands)
+    # Tensor cores
 
-    def _copied(self, text: str, statement: Statement) -> str:
-        name = self.location(text, 32)
-        size = next(iter(statement.accesses)).size
-        if size != WORD and statement.operation not in _OF_VALUES:
-            self.long_copies[name] = self.line
-        return name
+    def product(self, statement: Statement) -> None:
+        """``wgmma`` and ``tcgen05.mma``, whose descriptors are the addresses of tiles."""
+        tiles, rest = statement.operands[:3], statement.operands[3:]
+        if statement.opcode.head == "tcgen05":
+            # An instruction descriptor, and for some forms lanes that are not written.
+            rest = tuple(each for each in rest[1:] if not _is_list(each))
+        scale = [self.operand(each) for each in rest[:1]]
+        names = (each[1:-1].strip() if each.startswith("[") else each for each in tiles)
+        self.build(statement, *map(self.tile, names), *scale)
 
-    def group(self, statement: Statement) -> None:
-        """Commits of groups, and waits for them."""
-        self.build(statement, *(self.operand(each) for each in statement.operands))
+    def map_field(self, statement: Statement) -> None:
+        """``tensormap.replace``: an address is its number among what the map may describe."""
+        target, value = statement.operands[0], statement.operands[-1]
+        name = self.location(target[1:-1].strip(), None)
+        address = self._known(value, self.values)
+        described = self.test.described.get(name, ())
+        if isinstance(address, _Address) and address.name in described and not address.offset:
+            self.build(statement, name, described.index(address.name))
+            return
+        self.build(statement, name, self.operand(value))
 
-    def copies_arrive(self, statement: Statement) -> None:
-        self.build(statement, self.mbarrier(statement))
+    def tile(self, text: str) -> Operand:
+        """A tile of one word: the register or registers that it is in, or its location."""
+        if not _is_list(text):
+            return self.location(text, None)
+        registers = {self.result(name) for name in text.strip("{ }").split(", ")}
+        if len(registers) != 1:
+            raise self.error(f"a tile is executed as one word, and {text} are several")
+        return registers.pop()
+
+    def map_shared(self, statement: Statement) -> None:
+        """``mapa`` to what is no address of the test: any other is known before the run."""
+        address, rank = (self._known(each, self.values) for each in statement.operands[1:])
+        if not isinstance(rank, int):
+            raise self.error("the peer must be a number, as an argument of the kernel")
+        if not isinstance(address, _Address):
+            raise self.error(f"'{statement.operands[1]}' must be the address of a location")
+        raise self.error(f"the test has no location that is '{address.name}' in work-group {rank}")
 
     # Values
 
@@ -689,6 +800,7 @@ class _Reader:
         operation, opcode = statement.operation, statement.opcode
         is_word = opcode.width in (1, 32) and not opcode.type.startswith(("f", "bf"))
         is_low = operation == "mul" and "lo" in opcode.words
+        is_word &= operation not in _SIGNED or opcode.type == "s32"
         if not is_word or (operation not in _COMPUTED and not is_low) or "cc" in opcode.words:
             raise self.error(f"'{opcode.name}' is not executed on a value of the run")
         a, b = (self.operand(each) for each in statement.operands[1:])
@@ -696,26 +808,38 @@ class _Reader:
         self.add(Arithmetic(kind, self.result(statement.operands[0]), a, b))
 
     def negate(self, statement: Statement) -> None:
+        if statement.opcode.type != "s32":
+            raise self.error(f"'{statement.opcode.name}' is not executed on a value of the run")
+        value = self.operand(statement.operands[-1])
+        self.add(Arithmetic(ArithmeticKind.SUB, self.result(statement.operands[0]), 0, value))
+
+    def invert(self, statement: Statement) -> None:
         mask = 1 if statement.opcode.width == 1 else -1
-        target, source = statement.operands
-        dst = self.result(target)
-        self.add(Arithmetic(ArithmeticKind.XOR, dst, self.operand(source), mask))
+        dst = self.result(statement.operands[0])
+        self.add(Arithmetic(ArithmeticKind.XOR, dst, self.operand(statement.operands[-1]), mask))
 
     def compare(self, statement: Statement) -> None:
         opcode = statement.opcode
-        word = opcode.comparison
-        if len(statement.operands) != 3 or "|" in statement.operands[0] or word not in _COMPARED:
+        kind = _COMPARISONS.get(opcode.comparison)
+        if len(statement.operands) != 3 or "|" in statement.operands[0] or kind is None:
             raise self.error(f"'{opcode.name}' is not executed")
         if opcode.width != 32 or opcode.type.startswith("f"):
             raise self.error(f"'{opcode.name}' is not executed on a value of the run")
-        is_signed = opcode.type.startswith("s")
-        word = _UNSIGNED.get(word, word)
-        a, b = (self.operand(each) for each in statement.operands[1:])
-        if word in _SWAPPED:
-            a, b, word = b, a, _SWAPPED[word]
-        if is_signed and word in ("lt", "le"):
+        predicate, *operands = statement.operands
+        left, right = map(self.operand, operands)
+        is_ordered = kind not in (Comparison.EQ, Comparison.NE)
+        is_signed = opcode.type.startswith("s") and opcode.comparison not in _UNSIGNED
+        first, following = len(self.column.instructions), self.next
+        a, b = (left, right) if kind in _SETS else (right, left)
+        if is_signed and is_ordered:
             a, b = self.flipped(a), self.flipped(b)
-        self.add(Arithmetic(_SETS[word], self.result(statement.operands[0]), a, b))
+        computed = _SETS[_SWAPPED.get(kind, kind)]
+        self.add(Arithmetic(computed, self.result(predicate), a, b))
+        instructions = range(first, len(self.column.instructions))
+        is_unsigned = is_ordered and not is_signed
+        self.compared = _Compared(
+            predicate, instructions, following, kind, left, right, is_unsigned
+        )
 
     def flipped(self, operand: Operand) -> Operand:
         """A word with its sign changed, by which signed order becomes unsigned order."""
@@ -742,11 +866,35 @@ class _Reader:
         # The target comes first; what follows where the branch is not taken, second.
         label = _label(self.block.successors[0])
         guard = statement.guard
-        if not guard or self._is_always(guard):
+        holds = not guard or self._holds(guard)
+        if holds:
             self.add(Branch(label))
-        elif not self._is_never(guard):
-            condition = self.operand(guard.lstrip("!"))
-            self.add(Branch(label, condition, unless=guard.startswith("!")))
+        elif holds is None:
+            name, is_negated = guard.lstrip("!"), guard.startswith("!")
+            if (test := self.compared) is not None and self._is_of_branch(test, name):
+                self._compare_and_branch(test, label, is_negated)
+            else:
+                self.add(Branch(label, self.operand(name), unless=is_negated))
+
+    def _is_of_branch(self, test: "_Compared", name: str) -> bool:
+        """Whether what was computed last is what a branch asks for, and nothing else does."""
+        is_last = test.instructions.stop == len(self.column.instructions)
+        return is_last and test.predicate == name and self.uses[name] == 1
+
+    def _compare_and_branch(self, test: "_Compared", label: str, is_negated: bool) -> None:
+        """A branch on a comparison, in the place of what computed that."""
+        del self.column.instructions[test.instructions.start :]
+        del self.column.lines[test.instructions.start :]
+        del self.registers[test.predicate]
+        self.next = test.next
+        a, b = test.left, test.right
+        if test.is_unsigned:
+            a, b = self.flipped(a), self.flipped(b)
+        kind = _OPPOSITE[test.kind] if is_negated else test.kind
+        if b == 0 and kind in (Comparison.EQ, Comparison.NE):
+            self.add(Branch(label, a, unless=kind is Comparison.EQ))
+        else:
+            self.add(ptx.CompareBranch(label, kind, a, b))
 
     def end(self, statement: Statement) -> None:
         self.add(Branch(_END))
@@ -755,59 +903,19 @@ class _Reader:
 _Handler = Callable[[_Reader, Statement], None]
 
 _HANDLERS: Mapping[str, _Handler] = {
-    "ld": _Reader.load,
-    "ld nc": _Reader.load,
     "st": _Reader.store,
-    "atom": _Reader.atomic,
-    "red": _Reader.atomic,
-    "fence": _Reader.fence,
-    "membar": _Reader.fence,
-    **dict.fromkeys(
-        (
-            "fence mbarrier_init",
-            "fence proxy alias",
-            "fence proxy async",
-            "fence proxy async::generic",
-            "membar proxy",
-        ),
-        _Reader.verbatim,
-    ),
-    **dict.fromkeys(
-        ("bar sync", "bar arrive", "barrier sync", "barrier arrive"),
-        _Reader.barrier,
-    ),
-    **dict.fromkeys(("barrier cluster arrive", "barrier cluster wait"), _Reader.cluster_barrier),
-    **dict.fromkeys(
-        (
-            "mbarrier init",
-            "mbarrier inval",
-            "mbarrier expect_tx",
-            "mbarrier complete_tx",
-            *ARRIVALS,
-        ),
-        _Reader.on_mbarrier,
-    ),
+    **dict.fromkeys(("prefetch", "prefetchu", "applypriority"), _Reader.hint),
+    **dict.fromkeys(("cp async bulk prefetch", "cp async bulk prefetch tensor"), _Reader.hint),
+    **dict.fromkeys(("bar sync", "bar arrive", "barrier sync", "barrier arrive"), _Reader.barrier),
     **dict.fromkeys(MBARRIER_WAITS, _Reader.wait),
-    **dict.fromkeys(
-        ("cp async", "cp async bulk", "cp reduce async bulk", *_OF_VALUES), _Reader.copy
-    ),
-    **dict.fromkeys(("multimem ld_reduce", "multimem st", "multimem red"), _Reader.multimem),
-    "st bulk": _Reader.zeros,
     "elect": _Reader.elect,
-    "cp async mbarrier arrive": _Reader.copies_arrive,
-    **dict.fromkeys(
-        (
-            "cp async commit_group",
-            "cp async wait_group",
-            "cp async wait_all",
-            "cp async bulk commit_group",
-            "cp async bulk wait_group",
-        ),
-        _Reader.group,
-    ),
+    **dict.fromkeys(("wgmma mma_async", "tcgen05 mma"), _Reader.product),
+    "tensormap replace": _Reader.map_field,
+    "mapa": _Reader.map_shared,
     **dict.fromkeys(_COPIES, _Reader.move),
     **dict.fromkeys((*_COMPUTED, "mul"), _Reader.compute),
-    "not": _Reader.negate,
+    "neg": _Reader.negate,
+    "not": _Reader.invert,
     "setp": _Reader.compare,
     "selp": _Reader.select,
     "bra": _Reader.branch,
@@ -817,8 +925,19 @@ _HANDLERS: Mapping[str, _Handler] = {
 """Who reads an operation."""
 
 
+def _is_of_a_word(statement: Statement) -> bool:
+    """True of an access that has a width, of one location by itself."""
+    opcode = statement.opcode
+    return statement.kind in ACCESSES and opcode.width > 0 and opcode.head != "multimem"
+
+
+def _is_list(operand: str) -> bool:
+    """True of registers in braces."""
+    return operand.startswith("{")
+
+
 def _label(block: int) -> str:
-    return f"B{block}"
+    return f"bb{block}"
 
 
 def _shared_name(address: _Address, several: bool) -> str:

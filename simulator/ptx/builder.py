@@ -830,6 +830,8 @@ _READERS: Mapping[str, _Reader] = dict(
     )
 )
 """The reader of an operation, by the name of its row."""
+MODELLED = frozenset(_READERS)
+"""The operations of the rows that ``build`` knows."""
 
 
 # Programs

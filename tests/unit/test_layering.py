@@ -211,6 +211,35 @@ MOST_FILES = 15
 """The files that a room may have before it gets rooms of its own."""
 
 
+def files_needed(path: str) -> frozenset[str]:
+    """A file, and all that it imports, at any distance."""
+    needed, pending = {path}, [path]
+    while pending:
+        names = (each.removeprefix("fencewright.") for each in imports_of(pending.pop()))
+        modules = {str(PurePosixPath(name.replace(".", "/")).parent) for name in names}
+        found = {f"{each}.py" for each in modules if (ROOT / f"{each}.py").exists()} - needed
+        needed |= found
+        pending += found
+    return frozenset(needed)
+
+
+READER = ("lowering/ptx/code/text.py", "simulator/programs/nvidia.py")
+"""What reads the text of PTX, ours and everybody's."""
+TWIN = (
+    "simulator/certify/assemble.py",
+    "simulator/certify/assemble_ptx.py",
+    "lowering/ptx/text.py",
+)
+"""What makes programs of sequences, without their text (docs/architecture.md)."""
+
+
+@pytest.mark.parametrize(("path", "twin"), [*((e, TWIN) for e in READER), (TWIN[1], READER)])
+def test_twins_share_no_reader(path: str, twin: tuple[str, ...]) -> None:
+    needed = files_needed(path)
+    assert len(needed) > 5
+    assert needed.isdisjoint(twin)
+
+
 def test_no_room_has_too_many_files() -> None:
     sizes = Counter(
         str(PurePosixPath(path).parent) for path in FILES if not path.endswith("__init__.py")

@@ -326,7 +326,7 @@ litmus.test @t {{
         (
             '%v = ptx.const 1 : !ptx.reg<b64>\n'
             '%w = ptx.load "ld.weak.global.b32" %v : !ptx.reg<b64> -> !ptx.reg<b32>\nptx.ret',
-            "the address must be that of one of the test's locations",
+            "must be the address of a location of the test",
         ),
         (
             "%p = litmus.address @x : !ptx.reg<b64>\n"

@@ -1,7 +1,7 @@
-"""Kernels of PTX files as threads of litmus tests: the printed text against the operations.
+"""Kernels of PTX files as threads of litmus tests.
 
-``passes/litmus/ptx.py`` reads lowered operations, ``simulator/programs/nvidia.py`` the text that is
-printed of them; the tests hold the two equal on examples and random programs.
+A test on the file that a module is printed as is the test of the module; what each instruction is
+to the model, and what is refused, stands here by itself.
 """
 
 import io
@@ -24,10 +24,11 @@ from fencewright.passes.litmus.build_litmus import build
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_tests
 from fencewright.passes.print.ptx import PTXTarget
-from fencewright.simulator.core.program import Branch, Label, Placement
+from fencewright.simulator.core.program import Label, Placement
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.programs.nvidia import (
     Column,
+    KnownMemory,
     LaunchIndex,
     ToLocation,
     ToRegister,
@@ -50,7 +51,7 @@ SEEDS = range(40)
 
 
 def both_ways(folder: Path, module: ModuleOp, chip: str) -> Iterator[tuple[PtxTest, PtxTest]]:
-    """The tests of a module after its lowering: of its operations, and of what is printed."""
+    """The tests of a module after its lowering: of the module, and of its file with a harness."""
     lower_tests(module, Lowering(chip=chip))
     by_operations = {code.name: test for code, test in read_tests(module, ReadOptions())}
     output = io.StringIO()
@@ -121,13 +122,13 @@ ALONE = LaunchIndex(Placement(0), 0, 1, 1)
 def column(body: str, situation: LaunchIndex = ALONE) -> Column:
     module = read_ptx(f"{HEAD}{DECLARED}{body}\nret;\n}}\n", "k.ptx")
     arguments = (ToLocation("x"), ToRegister("r0"), 5)
-    return read_column(module, module.functions["k"], arguments, situation)
+    return read_column(module, module.functions["k"], arguments, situation, KnownMemory())
 
 
 def instructions(body: str, situation: LaunchIndex = ALONE) -> tuple[PtxInstruction, ...]:
     found = column(body, situation).instructions
-    assert found[-2:] == [Branch("done"), Label("done")]
-    return tuple(found[:-2])
+    assert found[-1] == Label("done")
+    return tuple(found[:-1])
 
 
 def written(*cells: str) -> tuple[PtxInstruction, ...]:
@@ -169,10 +170,10 @@ LOOK = "mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; @%p1 bra D; fence.sc.gpu
             ["mbarrier.init bar, 2", "fence.mbarrier_init.release.cluster",
              "mbarrier.arrive.release.cta bar", "mbarrier.arrive.relaxed.cluster r1, bar, 2",
              "mbarrier.inval bar"]),
-        (LOOP, ["B1:", "mbarrier.try_wait.parity.acquire.cta bar, 0"]),
-        (OUT, ["B1:", "mbarrier.try_wait.parity.acquire.cta bar, 0", "goto B3", "goto B1", "B3:",
+        (LOOP, ["bb1:", "mbarrier.try_wait.parity.acquire.cta bar, 0"]),
+        (OUT, ["bb1:", "mbarrier.try_wait.parity.acquire.cta bar, 0", "goto bb3", "goto bb1", "bb3:",
              "fence.sc.gpu"]),
-        (LOOK, ["mbarrier.test_wait.acquire.cta r1, bar, r2", "bne r1, 0, B2", "fence.sc.gpu", "B2:"]),
+        (LOOK, ["mbarrier.test_wait.acquire.cta r1, bar, r2", "bne r1, 0, bb2", "fence.sc.gpu", "bb2:"]),
         ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128; mbarrier.expect_tx.relaxed.cta."
          "shared::cta.b64 [bar], 4;"
          "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sm], [%rd1], 128, [bar];",
@@ -201,16 +202,38 @@ LOOK = "mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; @%p1 bra D; fence.sc.gpu
         ("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [bar], 16;",
             ["mbarrier.complete_tx.relaxed.cluster bar, 16"]),
         ("prefetch.global.L2 [%rd1]; applypriority.global.L2::evict_normal [%rd1], 128; "
-         "cp.async.bulk.prefetch.L2.global [%rd1], 16;", []),
+         "cp.async.bulk.prefetch.L2.global [%rd1], 16;",
+            ["prefetch.global.L2 x", "applypriority.global.L2::evict_normal x, 128",
+             "cp.async.bulk.prefetch.L2.global x, 16"]),
+        ("prefetch.global.L2 [%rd5]; prefetch.global.L2 [%rd1+128];", []),
         ("st.shared.u32 [sm+4], 1; ld.shared.u32 %r2, [sm];", ["st.weak sm_4, 1", "ld.weak r1, sm"]),
         ("ld.u32 %r2, [%rd1]; setp.lt.s32 %p1, %r2, 3; @%p1 st.u32 [%rd1], 1;",
             ["ld.weak r1, x", "xor r2, r1, 2147483648", "setp.lt.u32 r3, r2, -2147483645",
              "beq r3, 0, skip1", "st.weak x, 1", "skip1:"]),
+        ("ld.u32 %r2, [%rd1]; neg.s32 %r3, %r2; not.b32 %r4, %r3; min.s32 %r5, %r4, -1;"
+         "st.u32 [%rd2], %r5;",
+            ["ld.weak r1, x", "sub r2, 0, r1", "xor r3, r2, -1", "min r4, r3, -1", "mov r0, r4"]),
+        ("st.global.L2::cache_hint.u32 [%rd1], %r1, %rd3;"
+         "cp.async.ca.shared.global.L2::cache_hint [sm], [%rd1], 4, %rd3;",
+            ["st.weak x, 5", "cp.async sm, x, 4"]),
+        ("setp.eq.s32 %p1, %r1, 5; @%p1 bra L; call f, (); L: st.u32 [%rd1], 1;",
+            ["bb2:", "st.weak x, 1"]),
+        ("setp.ne.s32 %p1, %r1, 5; @!%p1 exit; call f, ();", []),
+        ("tcgen05.fence::after_thread_sync; wgmma.fence.sync.aligned; "
+         "fence.proxy.tensormap::generic.release.gpu;",
+            ["tcgen05.fence::after_thread_sync", "wgmma.fence",
+             "fence.proxy.tensormap::generic.release.gpu"]),
         ("setp.eq.s32 %p1, %r1, 5; @!%p1 st.u32 [%rd1], 1; @%p1 st.u32 [%rd1], 2;", ["st.weak x, 2"]),
         ("L: ld.u32 %r2, [%rd1]; setp.eq.s32 %p1, %r2, 0; @%p1 bra L;",
-            ["B1:", "ld.weak r1, x", "setp.eq r2, r1, 0", "bne r2, 0, B1"]),
+            ["bb1:", "ld.weak r1, x", "beq r1, 0, bb1"]),
+        ("L: ld.u32 %r2, [%rd1]; setp.eq.s32 %p1, %r2, 0; @%p1 bra L; @%p1 bra L;",
+            ["bb1:", "ld.weak r1, x", "setp.eq r2, r1, 0", "bne r2, 0, bb1", "bne r2, 0, bb1"]),
+        ("L: ld.u32 %r2, [%rd1]; setp.lt.s32 %p1, %r2, 7; @!%p1 bra L;",
+            ["bb1:", "ld.weak r1, x", "bge r1, 7, bb1"]),
+        ("L: ld.u32 %r2, [%rd1]; setp.hi.u32 %p1, %r2, 7; @%p1 bra L;",
+            ["bb1:", "ld.weak r1, x", "xor r2, r1, 2147483648", "bgt r2, -2147483641, bb1"]),
         ("mov.u32 %r2, 0; @%p1 bra L; mov.u32 %r2, 1; L: st.u32 [%rd2], %r2;",
-            ["mov r1, 0", "bne r2, 0, B2", "mov r1, 1", "B2:", "mov r0, r1"]),
+            ["mov r1, 0", "bne r2, 0, bb2", "mov r1, 1", "bb2:", "mov r0, r1"]),
     ],
 )  # fmt: skip
 def test_instructions(body: str, expected: list[str]) -> None:
@@ -296,18 +319,28 @@ def test_an_asynchronous_store_completes_the_bytes_of_its_type(
         ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 16; st.shared.u32 [sm+4], 1;",
             "a copy is executed as one of a word, but more of 'sm' is accessed"),
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [sm], "
-         "[%rd1], 16, [bar], %rs1;", "'cp.async.bulk.shared::cluster.global.mbarrier::complete_tx"),
-        ("wgmma.fence.sync.aligned;",
-            "'wgmma.fence.sync.aligned' is not executed: tiles, which descriptors name"),
-        ("tcgen05.wait::ld.sync.aligned;",
-            "'tcgen05.wait::ld.sync.aligned' is not executed: tiles, which descriptors name"),
-        ("fence.proxy.tensormap::generic.release.gpu;",
-            "'fence.proxy.tensormap::generic.release.gpu' is not executed: what a tensor map describes"),
+         "[%rd1], 16, [bar], %rs1;",
+            "in the PTX model, .multicast::cluster is not modelled: write a copy for each CTA"),
+        ("cp.async.ca.shared.global [sm], [%rd1], 4, %r1;",
+            "in the PTX model, zeros for bytes that cp.async does not read are not simulated"),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2}, %rd3, %rd4, 1, 1, 1, 0, 0;",
+            "'%rd3' must be the address of a location of the test"),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r2, %r3}, [%rd1];",
+            "a tile is executed as one word, and {%r2, %r3} are several"),
+        ("cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd1, {0}], [sm];",
+            "location 'x' does not say what tensor it describes: 'describes'"),
+        ("mapa.shared::cluster.u64 %rd3, %rd1, 1; st.u32 [%rd3], 1;",
+            "the test has no location that is 'x' in work-group 1"),
+        ("mapa.shared::cluster.u64 %rd3, %rd1, %r4; st.u32 [%rd3], 1;",
+            "the peer must be a number, as an argument of the kernel"),
+        ("min.u32 %r2, %r3, 1;", "'min.u32' is not executed on a value of the run"),
+        ("mov.u64 %rd3, 4294967296; st.u32 [%rd1], %rd3;",
+            "in the PTX model, '4294967296' does not fit in 32 bits"),
         ("griddepcontrol.wait;", "'griddepcontrol.wait' is not executed: other kernels"),
         ("mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %rd3, [bar], 1;",
-            "'mbarrier.arrive.noComplete.release.cta.shared::cta.b64' is not executed: an arrival that must"),
+            "in the PTX model, .noComplete is not modelled: an arrival that must not complete a phase"),
         ("st.async.mmio.release.sys.global.u32 [%rd1], 1;",
-            "'st.async.mmio.release.sys.global.u32' is not executed: memory-mapped devices"),
+            "in the PTX model, .mmio is not modelled: memory-mapped devices"),
         ("mbarrier.init.shared::cta.b64 [bar], 0;",
             "in the PTX model, an mbarrier expects 1 to 2^20 - 1 arrivals"),
         ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [sm], 16, %rs1;",
@@ -383,7 +416,7 @@ def test_damaged_texts_are_read_or_refused() -> None:
                 assert all(each.line for each in find_problems(module, function))
                 assert all(each.text for each in Guarantees(function).lines())
                 arguments = [ToLocation("x")] * len(function.parameters)
-                read_column(module, function, arguments, ALONE)
+                read_column(module, function, arguments, ALONE, KnownMemory())
         except PtxError as problem:
             refused += str(problem).startswith("k.ptx:")
     assert 100 < refused < 300
@@ -428,7 +461,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
             "h.mlir: error: P0 of 't' runs j, which k.ptx does not have; its kernels: k"),
         (BODY, HARNESS.replace(", 1 : i32", ""), (),
             "k.ptx:4:1: error: 'k' has 3 parameters, the thread gives 2"),
-        ("exit; call f, ();", HARNESS, (), "k.ptx:8:1: error: 'call' is not executed"),
+        ("@%p1 exit; call f, ();", HARNESS, (), "k.ptx:8:1: error: 'call' is not executed"),
         (BODY, HARNESS, ("--test", "u"), "h.mlir: error: no test 'u' in the module; its tests: t"),
         (BODY, HARNESS, ("--mcpu", "sm_90"), "fence-sim: error: --mcpu has no effect: the kernels are"),
         (BODY, "builtin.module {}", (), "h.mlir: error: no litmus.test"),

@@ -1,8 +1,8 @@
 """Two paths from a scoped program to a target's program, which have to end alike.
 
 The certificates put sequences of ``lower`` together (``assemble_cdna``, ``assemble_ptx``); everything
-else lowers modules and reads what comes out, of CDNA as the assembly that is printed of it. A
-mistake in one of the two would make them differ. The same for programs of the source model.
+else lowers modules and reads what comes out, as the text that is printed of it. A mistake in one of
+the two would make them differ. The same for programs of the source model.
 """
 
 import os

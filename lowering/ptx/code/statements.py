@@ -283,8 +283,9 @@ ROWS: tuple[OperationRow, ...] = (
 
 
 _LEAST = {
-    1: "bra|cp async wait_group|cp async bulk wait_group|mbarrier inval|cp async mbarrier arrive",
-    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|not|mbarrier init|mbarrier expect_tx|elect|"
+    1: "bra|cp async wait_group|cp async bulk wait_group|mbarrier inval|cp async mbarrier arrive|"
+    "prefetch|prefetchu|applypriority",
+    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|neg|not|mbarrier init|mbarrier expect_tx|elect|"
     "mbarrier complete_tx|st async release|red async release",
     3: "st bulk|atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|st async|"
     "red async|cp reduce async bulk|mbarrier try_wait|mbarrier test_wait",
