@@ -17,12 +17,10 @@ DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_n
 
 REMAINING = {
     "checker/execute/counterexample.py": "scalar instructions by the prefix of their names",
-    "checker/execute/nvidia.py": "the parts of PTX operations",
     "lowering/ptx/text.py": "words_of, for those named here",
     "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
-    "passes/litmus/cdna.py": "the width of a copy to LDS by the end of its name",
-    "passes/litmus/ptx.py": "the operations of a sequence by their prefixes",
     "passes/traffic/ptx.py": "reads names by words",
+    "simulator/programs/nvidia.py": "the parts of PTX operations",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
 }
 """The files outside the decoders that still look into names, and why."""
