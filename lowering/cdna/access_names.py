@@ -96,7 +96,7 @@ _NAMED_ELEMENTS: Mapping[str, tuple[str, int]] = MappingProxyType(
 )
 
 _PATH = "(?P<path>global|flat|scratch|t?buffer|image|ds|s_scratch|s)(?:_buffer)?"
-_LOAD_OR_STORE = re.compile(
+_LOAD_OR_STORE = (
     rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64)?(?P<half>_d16(?:_hi)?)?_(?P<element>[a-z]+\d*"
     r"(?:x\d+)?)(?P<upper>_d16(?:_hi)?)?"
 )
@@ -104,9 +104,10 @@ _VERB = (
     r"(?P<packed>pk_)?(?P<sign>[suf](?=min|max))?(?P<verb>[a-z]+?)(?:_num)?(?P<returns>_rtn)?"
     r"(?:_(?P<element>x2|(?:bf|[biuf])\d+))?"
 )
-_ATOMIC = re.compile(f"{_PATH}_atomic_{_VERB}")
-_LDS_ATOMIC = re.compile(f"(?P<path>ds)_{_VERB}")
-_ELEMENT = re.compile(r"(bf|[biuf])(\d+)")
+_ATOMIC = f"{_PATH}_atomic_{_VERB}"
+_LDS_ATOMIC = f"(?P<path>ds)_{_VERB}"
+_ELEMENT = r"(bf|[biuf])(\d+)"
+"""Compiled when the first name is read: starting is to cost nothing."""
 _STRIDES: Mapping[str, int] = MappingProxyType({"": 0, "2": 1, "2st64": 64})
 _LETTERS: Mapping[str, str] = MappingProxyType({"s": "i", "u": "u", "f": "f"})
 
@@ -114,7 +115,7 @@ _LETTERS: Mapping[str, str] = MappingProxyType({"s": "i", "u": "u", "f": "f"})
 @cache
 def access_name(mnemonic: str) -> AccessName | None:
     """The decoded name of a load, store or atomic; None where a part of it is not known."""
-    if (found := _LOAD_OR_STORE.fullmatch(mnemonic)) is not None:
+    if (found := re.fullmatch(_LOAD_OR_STORE, mnemonic)) is not None:
         element = _element(found["element"])
         halves = found["half"] or found["upper"]
         if element is None:
@@ -122,7 +123,7 @@ def access_name(mnemonic: str) -> AccessName | None:
         letter, bits = element
         stride = _STRIDES[found["pair"] or ""]
         return AccessName(Path(found["path"]), bits, letter, is_half=bool(halves), stride=stride)
-    found = _ATOMIC.fullmatch(mnemonic) or _LDS_ATOMIC.fullmatch(mnemonic)
+    found = re.fullmatch(_ATOMIC, mnemonic) or re.fullmatch(_LDS_ATOMIC, mnemonic)
     return None if found is None else _atomic(found)
 
 
@@ -147,5 +148,5 @@ def _atomic(found: re.Match[str]) -> AccessName | None:
 def _element(word: str) -> tuple[str, int] | None:
     if (named := _NAMED_ELEMENTS.get(word)) is not None:
         return named
-    found = _ELEMENT.fullmatch(word)
+    found = re.fullmatch(_ELEMENT, word)
     return None if found is None else (found[1], int(found[2]))
