@@ -277,7 +277,7 @@ class _TemplateOperation(QuickOperation):
 
     @property
     def is_debug_record(self) -> bool:
-        """Whether it is a record of debug information, and no instruction."""
+        """True of a record of debug information, which is no instruction."""
         return self.opcode.startswith("#")
 
     def verify_(self) -> None:

@@ -173,7 +173,7 @@ class VectorInstruction(MemoryRow):
 
     @property
     def is_buffer(self) -> bool:
-        """Whether it has a buffer descriptor: profilers count those apart from flat and global."""
+        """True of one with a buffer descriptor: profilers count those apart from flat and global."""
         return self.path is Path.BUFFER
 
 

@@ -144,6 +144,7 @@ _COMPARISON = re.compile(
 )
 
 
+@cache
 def _comparison(mnemonic: str) -> Comparison | None:
     found = _COMPARISON.fullmatch(mnemonic)
     return None if found is None else Comparison(found[1], _ENCODING.sub("", found[2]))
@@ -189,7 +190,9 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
         used += defined
     defines = tuple(dict.fromkeys((*defined, *row.defines)))
     uses = tuple(dict.fromkeys((*used, *row.uses)))
-    address = ", ".join(map(operand_text, address_operands(instruction, row.space, results)))
+    address = ""
+    if row.kind in _TO_MEMORY:
+        address = ", ".join(map(operand_text, address_operands(instruction, row.space, results)))
     return replace(
         _named(row, mnemonic, address, returns=_returns(row, modifiers)),
         defines=defines,
