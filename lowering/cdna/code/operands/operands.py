@@ -193,13 +193,8 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
     address = ""
     if row.kind in _TO_MEMORY:
         address = ", ".join(map(operand_text, address_operands(instruction, row.space, results)))
-    return replace(
-        _named(row, mnemonic, address, returns=_returns(row, modifiers)),
-        defines=defines,
-        uses=uses,
-        registers=_unique(defines, uses),
-        kept=kept,
-    )
+    returns = _returns(row, modifiers)
+    return _named(row, mnemonic, address, defines, uses, kept, returns=returns)
 
 
 def effects_of_name(
@@ -210,10 +205,19 @@ def effects_of_name(
     if row is None:
         return Effects(_K.OPAQUE)
     words = frozenset(modifiers)
-    return _named(_with_modifiers(row, words), mnemonic, "", returns=_returns(row, words))
+    return _named(_with_modifiers(row, words), mnemonic, returns=_returns(row, words))
 
 
-def _named(row: FamilyRow, mnemonic: str, address: str, *, returns: bool) -> Effects:
+def _named(
+    row: FamilyRow,
+    mnemonic: str,
+    address: str = "",
+    defines: tuple[str, ...] = (),
+    uses: tuple[str, ...] = (),
+    kept: tuple[str, ...] = (),
+    *,
+    returns: bool,
+) -> Effects:
     events = CACHE_EVENTS.get(mnemonic.removesuffix("_vol"), row.events)
     if mnemonic.startswith("buffer_wbinvl1"):
         events = CACHE_EVENTS["buffer_wbinvl1_vol"]
@@ -224,8 +228,12 @@ def _named(row: FamilyRow, mnemonic: str, address: str, *, returns: bool) -> Eff
         row.kind,
         rmw=None if name is None else name.rmw,
         accesses=_accesses(row, name, address),
+        defines=defines,
+        uses=uses,
         space=row.space,
         events=events,
+        registers=_unique(defines, uses),
+        kept=kept,
         unit=row.unit,
         comparison=None if row.unit is None else _comparison(mnemonic),
     )
