@@ -7,7 +7,7 @@ is looked at where it ends.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from xdsl.ir import Operation, Region, SSAValue
@@ -158,6 +158,9 @@ class _TestReader:
             copy = WithRegisters(code.body)
             printed = _BodyPrinter(copy.body, self.configuration, self.symbols).text()
         (function,) = read_assembly(printed.text).functions.values()
+        # By their numbers: an argument for a location and one for a register may have one name.
+        numbered = (replace(each, name=f"{n}") for n, each in enumerate(function.arguments))
+        function = replace(function, arguments=tuple(numbered))
         operations = {line: copy.original(op) for line, op in printed.operations.items()}
         return _ReadCode(function, operations, dict(_observed(printed)))
 
@@ -167,8 +170,7 @@ class _TestReader:
             locations = {(symbol, 0): name for name, symbol in self.symbols.items()}
             return ThreadLaunch({}, locations, observed=read.observed)
         _check_arguments(code, code.kernel)
-        names = [each.name for each in read.function.arguments]
-        bound = dict(zip(names, code.arguments, strict=True))
+        bound = {f"{n}": each for n, each in enumerate(code.arguments)}
         return ThreadLaunch(
             {name: n for name, to in bound.items() if (n := number_of(to)) is not None},
             {(name, 0): at for name, to in bound.items() if (at := location_of(to)) is not None},

@@ -435,11 +435,11 @@ class _ThreadReader:
             self._add(common.Move(name, self.operand(self.value(register))))
         self._add(common.Branch(_END))
 
-    def _error(self, problem: str) -> UnreadableError:
-        if self.instruction is None:
-            return UnreadableError(self.function, 1, problem)
+    def _error(
+        self, problem: str, kind: type[UnreadableError] = UnreadableError
+    ) -> UnreadableError:
         at = self.instruction
-        return UnreadableError(self.function, at.line, problem, at.text)
+        return kind(self.function, 1 if at is None else at.line, problem, at.text if at else "")
 
     # Registers
 
@@ -454,9 +454,7 @@ class _ThreadReader:
             problem = (
                 f"unwaited register {register}: no s_waitcnt covers the load of line {held.line}"
             )
-            at = self.instruction
-            line, text = (1, "") if at is None else (at.line, at.text)
-            raise HazardError(self.function, line, problem, text)
+            raise self._error(problem, HazardError)
         return held
 
     def words(self, operand: Operand, count: int) -> tuple[_Value, ...]:

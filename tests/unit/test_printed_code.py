@@ -148,6 +148,21 @@ func.func @k(%out: !llvm.ptr<1>) attributes {gpu.kernel} {
         one_program(text.replace("STRENGTH", "relaxed agent"), "gfx942")
 
 
+def test_a_location_and_a_register_may_have_one_name() -> None:
+    text = """
+litmus.test @t {
+  litmus.location @r0 = 3 : i32
+  litmus.thread @P0 {
+    %p = litmus.address @r0 : !llvm.ptr<1>
+    %v = scoped.load relaxed agent %p : !llvm.ptr<1> -> i32
+    litmus.observe "r0", %v : i32
+  }
+}
+"""
+    for chip in CHIPS:
+        assert final_state(text, chip) == {"P0:r0": 3, "r0": 3}
+
+
 # The second reading, of the certificates
 
 ASSEMBLE = "fencewright.simulator.certify.assemble_cdna"
