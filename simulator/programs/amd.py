@@ -952,7 +952,7 @@ class _ThreadReader:
         """A copy between a location in memory and one in LDS, of a word each."""
         bits, offset = self._modifiers()
         lds, memory = self._tile(operands) if copy.is_tile else self._ends(copy, operands)
-        if offset or lds is None or memory is None:
+        if offset or copy.width != WORD_BITS or lds is None or memory is None:
             raise self._error(_TILE_ENDS if copy.is_tile else _COPY_ENDS)
         ends = (lds, memory) if copy.to_lds else (memory, lds)
         counter = Counter.TENSORCNT if copy.is_tile else Counter.ASYNCCNT

@@ -139,13 +139,14 @@ class AccessRow:
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """A copy between memory and LDS that the wave does not carry out: of a word, or of a tile.
+    """A copy between memory and LDS that the wave does not carry out: of ``width`` bits, or of a tile.
 
-    The addresses are operands, or registers of the first one: the second that in LDS, the third and
-    fourth that in memory.
+    The addresses are operands; of a tile, registers of the first one: the second that in LDS, the
+    third and fourth that in memory.
     """
 
     to_lds: bool
+    width: int = 32
     is_tile: bool = False
 
 

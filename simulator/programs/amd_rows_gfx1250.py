@@ -95,8 +95,9 @@ def _valu() -> Iterator[MnemonicRow]:
 
 
 def _copies() -> Iterator[MnemonicRow]:
-    yield _vector("global_load_async_to_lds_b32", "", CopyRow(to_lds=True))
-    yield _vector("global_store_async_from_lds_b32", "", CopyRow(to_lds=False))
+    for width in (8, 32, 64, 128):
+        yield _vector(f"global_load_async_to_lds_b{width}", "", CopyRow(True, width))
+        yield _vector(f"global_store_async_from_lds_b{width}", "", CopyRow(False, width))
     yield MnemonicRow("tensor_load_to_lds", CopyRow(to_lds=True, is_tile=True))
     yield MnemonicRow("tensor_store_from_lds", CopyRow(to_lds=False, is_tile=True))
 

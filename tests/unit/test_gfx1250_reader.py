@@ -207,6 +207,7 @@ def test_copies_between_memory_and_lds() -> None:
     [
         ("global_load_async_to_lds_b32 v1, v[4:5], off", "a copy of one word is executed"),
         ("global_load_async_to_lds_b32 v2, v[4:5], off offset:4", "a copy of one word is executed"),
+        ("global_load_async_to_lds_b64 v2, v[4:5], off", "a copy of one word is executed"),
         ("tensor_store_from_lds s[4:7], s[16:23]", "the second register of the descriptor"),
     ],
 )
