@@ -15,6 +15,7 @@ from typing import IO, NoReturn
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 
 from fencewright.extras import how_to_get
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.core.processes.memory_limit import (
     VARIABLE,
@@ -168,6 +169,12 @@ def diagnose(exception: BaseException, file: str, line_offset: int = 0) -> Diagn
             return None if remedy is None else Diagnostic(remedy, file)
         case _:
             return None
+
+
+def of_assembly(problem: AssemblyError, file: str) -> Diagnostic:
+    """The diagnostic of an error in assembly, which says the line of ``file`` that it is in."""
+    _, line, _, message = str(problem).removeprefix(file).split(":", 3)
+    return Diagnostic(message.strip(), file, int(line), 1)
 
 
 def _located(exception: Exception, file: str) -> Diagnostic:

@@ -280,12 +280,12 @@ def predicted(launch: Launch) -> dict[str, int]:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
-    from fencewright.passes.traffic.ptx import programs_of
     from fencewright.simulator.execution.executor import execute
     from fencewright.simulator.execution.launch import Launch as LaneLaunch
     from fencewright.simulator.execution.launch import allocate
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.traffic import TrafficObserver
+    from fencewright.tools.inputs.lane_kernels import programs_of
     from fencewright.tools.inputs.litmus_files import parse_module
 
     module: ModuleOp = parse_module("launch.mlir", in_dialect(launch))

@@ -166,8 +166,7 @@ class _Wave:
         elif isinstance(step, Special):
             own[step.result] = np.array(self._special(lane, step.value, lanes), dtype=np.uint64)
         elif isinstance(step, Argument):
-            value = self.all.initial.values[step.number]
-            own[step.result] = np.array(value, dtype=np.uint64)
+            own[step.result] = step.of(self.all.initial.values)
         elif isinstance(step, CopyStep):
             self._copy(lane, step)
         else:

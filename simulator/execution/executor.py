@@ -361,7 +361,7 @@ def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
             if isinstance(step, Compute) and not step.operands:
                 found[step.result] = step.compute()
             elif isinstance(step, Argument):
-                found[step.result] = np.array(memory.values[step.number], dtype=np.uint64)
+                found[step.result] = step.of(memory.values)
     return found
 
 
@@ -438,8 +438,7 @@ class _Run:
         self.values[step.result] = step.compute(self.active, *operands)
 
     def argument(self, step: Argument) -> None:
-        value = self.execution.memory.values[step.number]
-        self.values[step.result] = np.array(value, dtype=np.uint64)
+        self.values[step.result] = step.of(self.execution.memory.values)
 
     def special(self, step: Special) -> None:
         self.values[step.result] = _SPECIAL[step.value](self).astype(np.uint64)

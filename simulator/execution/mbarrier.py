@@ -5,8 +5,6 @@ bytes that asynchronous copies still bring, in two's complement; 63: the parity 
 Which bits hardware uses is not public. Source: PTX ISA, mbarrier.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from fencewright.simulator.execution.program import Values
@@ -38,37 +36,32 @@ def _parts(word: Values) -> tuple[Values, Values, Values, Values]:
     )
 
 
-def initial(count: int) -> int:
+def initial(count: Values) -> Values:
     """An mbarrier whose phases wait for ``count`` arrivals."""
-    return count | count << int(_NEXT)
+    return count | count << _NEXT
 
 
-def arrive(count: int, expected_bytes: int, drops: bool) -> Callable[[Values], Values]:
-    """``count`` arrivals, after ``expected_bytes`` were added; who ``drops`` never comes again."""
-    arrivals, added = np.uint64(count), np.uint64(expected_bytes)
-    dropped = arrivals if drops else np.uint64(0)
-
-    def update(word: Values) -> Values:
-        left, following, bytes_, parity = _parts(word)
-        return _made(left - arrivals, following - dropped, bytes_ + added, parity)
-
-    return update
+def arrive(word: Values, count: Values, expected: Values) -> Values:
+    """``count`` arrivals, after ``expected`` bytes were added."""
+    left, following, bytes_, parity = _parts(word)
+    return _made(left - count, following, bytes_ + expected, parity)
 
 
-def expect(count: int) -> Callable[[Values], Values]:
-    """``count`` more bytes are to come."""
-    added = np.uint64(count)
-
-    def update(word: Values) -> Values:
-        left, following, bytes_, parity = _parts(word)
-        return _made(left, following, bytes_ + added, parity)
-
-    return update
+def arrive_drop(word: Values, count: Values, expected: Values) -> Values:
+    """As ``arrive``, of those that never come again."""
+    left, following, bytes_, parity = _parts(word)
+    return _made(left - count, following - count, bytes_ + expected, parity)
 
 
-def complete(count: int) -> Callable[[Values], Values]:
-    """``count`` bytes have come."""
-    return expect(-count & (1 << 64) - 1)
+def expect(word: Values, bytes_: Values) -> Values:
+    """So many more bytes are to come."""
+    left, following, expected, parity = _parts(word)
+    return _made(left, following, expected + bytes_, parity)
+
+
+def complete(word: Values, bytes_: Values) -> Values:
+    """So many bytes have come."""
+    return expect(word, np.uint64(0) - bytes_)
 
 
 def is_over(word: Values, parity: Values) -> Values:

@@ -5,7 +5,7 @@ ones of shape (pieces, ..., lanes), 64 bits a piece, the lowest first. What lane
 have length 1 in place of them, or no axis. A predicate is 0 or 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -159,10 +159,19 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Argument ``number`` of the kernel: its value, or the address of its buffer (PTX)."""
+    """Argument ``number`` of the kernel: its value, or the address of its buffer (PTX).
+
+    Of a wide one the ``bits`` from bit ``first``, up to 64.
+    """
 
     result: Register
     number: int
+    first: int = 0
+    bits: int = 64
+
+    def of(self, arguments: Sequence[int]) -> Values:
+        """The value, given those of all arguments."""
+        return np.array(arguments[self.number] >> self.first & (1 << self.bits) - 1, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from xdsl.dialects import arith, builtin, cf, func, gpu, llvm, math, vector
 from fencewright.mlir_dialects.ptx import PTX
 from fencewright.mlir_dialects.scoped import Scoped
 from fencewright.passes.pipelines import PTXPipeline
-from fencewright.passes.traffic.ptx import programs_of
 from fencewright.simulator.execution.executor import LIMIT, execute
 from fencewright.simulator.execution.launch import ArgumentValue, Launch, Memory, allocate
 from fencewright.simulator.execution.program import Executed, LaneProgram
+from fencewright.tools.inputs.lane_kernels import programs_of
 from fencewright.tools.inputs.located_parser import LocatedParser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -35,26 +35,32 @@ class Meaning:
         self.settle()
 
 
+def _lane(value: int) -> Values:
+    """A number in the only lane of a wave."""
+    return np.array([[value]], dtype=np.uint64)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_uses(seed: int) -> None:
     generator = random.Random(seed)
     count = generator.randint(1, 6)
     meaning = Meaning(count, count)
-    word: Values = np.array([[mbarrier.initial(count)]], dtype=np.uint64)
+    word = mbarrier.initial(_lane(count))
     for _ in range(60):
         what = generator.random()
         if what < 0.5 and meaning.pending:
             arrivals = generator.randint(1, meaning.pending)
             more = generator.choice((0, 0, 512))
             drops = arrivals < meaning.expected and generator.random() < 0.1
-            word = mbarrier.arrive(arrivals, more, drops)(word)
+            arrive = mbarrier.arrive_drop if drops else mbarrier.arrive
+            word = arrive(word, _lane(arrivals), _lane(more))
             meaning.arrive(arrivals, more, drops)
         elif what < 0.7 and meaning.pending:
-            word = mbarrier.expect(256)(word)
+            word = mbarrier.expect(word, _lane(256))
             meaning.add(256)
         elif meaning.bytes or meaning.pending:
             # A copy may be complete before anyone expects its bytes.
-            word = mbarrier.complete(128)(word)
+            word = mbarrier.complete(word, _lane(128))
             meaning.add(-128)
         for parity in (0, 1):
             over = mbarrier.is_over(word, np.array(parity, dtype=np.uint64))

@@ -59,6 +59,7 @@ MAY_IMPORT = {
     "simulator/core": ("lowering", *CORE),
     "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
     "simulator/execution": ("lowering", "simulator.execution"),
+    "simulator/kernels": ("lowering", "simulator.kernels", *PERFORMANCE),
     "simulator/performance": ("lowering", *PERFORMANCE),
     "simulator/pictures": ("lowering", "simulator"),
     "simulator/programs": (

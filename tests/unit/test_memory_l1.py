@@ -13,12 +13,13 @@ from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.performance.accesses import (
     ATOMIC_POLICIES,
+    EMPTIES_L1,
     LOAD_POLICIES,
     STORE_POLICIES,
     PolicyRow,
 )
-from fencewright.passes.traffic import ptx as traffic
 from fencewright.simulator.execution.program import MemoryAccessKind
+from fencewright.simulator.kernels import ptx_instructions
 from fencewright.simulator.performance.policies import ptx_policy
 
 sys.path.append(str(GPU_BENCHMARKS))
@@ -127,7 +128,7 @@ def test_every_measured_row_is_needed(
         is_row = verb in said and said.issuperset(row.words) and found.l1 is row.l1
         return replace(found, l1=_OTHER[row.l1]) if is_row else found
 
-    monkeypatch.setattr(traffic, "ptx_policy", changed)
+    monkeypatch.setattr(ptx_instructions, "ptx_policy", changed)
     with_row = [
         each
         for each in OF_EACH
@@ -148,6 +149,6 @@ FENCES = [
 def test_every_scope_of_a_fence_that_empties_l1_is_needed(
     scope: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(traffic, "EMPTIES_L1", traffic.EMPTIES_L1 ^ {scope})
+    monkeypatch.setattr(ptx_instructions, "EMPTIES_L1", EMPTIES_L1 ^ {scope})
     changed = {access for each in FENCES if differs(each) for access in each.accesses[1:2]}
     assert changed == {f"fence.{ordering}.{scope}" for ordering in ("acquire", "acq_rel", "sc")}

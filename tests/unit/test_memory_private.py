@@ -7,7 +7,7 @@ import pytest
 
 from fencewright.lowering.evidence import Evidence
 from fencewright.passes.pipelines import lower_module
-from fencewright.passes.traffic import cdna, ptx
+from fencewright.passes.traffic import cdna
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
 from fencewright.simulator.execution.private import BASE, interleaved
@@ -28,6 +28,7 @@ from fencewright.simulator.performance.traffic import (
     Traffic,
     TrafficObserver,
 )
+from fencewright.tools.inputs import lane_kernels
 from fencewright.tools.inputs.litmus_files import parse_module
 
 
@@ -101,7 +102,9 @@ func.func @kernel(%in: !llvm.ptr<1>) attributes {{gpu.kernel}} {{
 def traffic_of(text: str, chip: str, groups: int = 1) -> tuple[Traffic, list[InstructionTraffic]]:
     module = parse_module("kernel.mlir", text)
     lower_module(module, chip, opt_level=0)
-    (program,) = ptx.programs_of(module) if chip.startswith("sm_") else cdna.programs_of(module)
+    (program,) = (
+        lane_kernels.programs_of(module) if chip.startswith("sm_") else cdna.programs_of(module)
+    )
     launch = Launch((groups, 1, 1), (64, 1, 1), (BufferOfSize(4096),))
     waves = 64 // program.lanes
     observer = TrafficObserver(program, machine_of(chip), groups, waves, groups)

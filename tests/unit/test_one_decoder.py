@@ -19,7 +19,6 @@ REMAINING = {
     "checker/execute/counterexample.py": "scalar instructions by the prefix of their names",
     "lowering/ptx/text.py": "words_of, for those named here",
     "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
-    "passes/traffic/ptx.py": "reads names by words",
     "simulator/programs/nvidia.py": "the parts of PTX operations",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
 }

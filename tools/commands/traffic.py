@@ -3,10 +3,11 @@
 import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.tools.diagnostics import (
     Diagnostic,
@@ -14,11 +15,14 @@ from fencewright.tools.diagnostics import (
     diagnose,
     error,
     is_picture,
+    of_assembly,
     output_file,
     positive,
 )
+from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 from fencewright.tools.inputs.litmus_inputs import NAME
+from fencewright.tools.ptx_check import read_input
 from fencewright.tools.reports.traffic_report import Launched
 from fencewright.tools.statuses import HOLDS
 
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.execution.launch import ArgumentValue, Memory
     from fencewright.simulator.execution.program import LaneProgram
     from fencewright.simulator.performance.machine import Machine
+    from fencewright.tools.inputs.lane_kernels import LaneKernel
 
 Size = tuple[int, int, int]
 
@@ -54,7 +59,9 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     )
     parser.set_defaults(execute=count_traffic)
     parser.add_argument(
-        "input", metavar="FILE", help=".mlir in scoped (lowered at -O2), cdna or ptx; - for stdin"
+        "input",
+        metavar="FILE",
+        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX of any compiler; - for stdin",
     )
     parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
     parser.add_argument(
@@ -283,6 +290,8 @@ def _launched(arguments: Namespace) -> Launched:
         at = problem.place
         place = (file, 0, 0) if at is None else (at.file, at.line, at.column)
         raise ToolError((Diagnostic(problem.reason, *place),)) from problem
+    except AssemblyError as problem:
+        raise ToolError((of_assembly(problem, file),)) from problem
     except UnsupportedError as problem:
         raise error(str(problem), file) from problem
     except DiagnosticException as problem:
@@ -332,34 +341,44 @@ def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]
 
 def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgram":
     """The kernel that is asked for, lowered where it is in ``scoped``."""
+    from fencewright.tools.inputs.lane_kernels import kernels_of_file
+
+    text = read_text(arguments.input)
+    if is_ptx_file(arguments.input, text.encode()):
+        return _chosen([*kernels_of_file(read_input(text.encode(), file))], arguments, file)
+    return _chosen(
+        _kernels(parse_module(arguments.input, text), arguments, machine), arguments, file
+    )
+
+
+def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "list[LaneKernel]":
     from fencewright.mlir_dialects.cdna import KernelOp as CDNAKernelOp
     from fencewright.mlir_dialects.ptx import KernelOp as PTXKernelOp
     from fencewright.passes.pipelines import lower_module
+    from fencewright.passes.traffic import cdna
+    from fencewright.tools.inputs.lane_kernels import LaneKernel, kernels_of_module
 
-    module = parse_module(arguments.input, read_text(arguments.input))
     if not any(isinstance(op, CDNAKernelOp | PTXKernelOp) for op in module.walk()):
         l2 = machine.l2_per_agent
         lower_module(module, arguments.mcpu, l2_per_agent="many" if l2 is None else l2.value)
-    return _chosen(_programs(module, machine), arguments, file)
+    programs = cdna.programs_of(module, machine.l2_per_agent)
+    return [
+        *kernels_of_module(module),
+        *(LaneKernel(each.name, each.target, lambda each=each: each) for each in programs),
+    ]
 
 
-def _programs(module: "ModuleOp", machine: "Machine") -> "tuple[LaneProgram, ...]":
-    from fencewright.passes.traffic import cdna, ptx
-
-    return (*ptx.programs_of(module), *cdna.programs_of(module, machine.l2_per_agent))
-
-
-def _chosen(programs: "tuple[LaneProgram, ...]", arguments: Namespace, file: str) -> "LaneProgram":
-    names = ", ".join(each.name for each in programs)
+def _chosen(kernels: "Sequence[LaneKernel]", arguments: Namespace, file: str) -> "LaneProgram":
+    names = ", ".join(each.name for each in kernels)
     asked: str | None = arguments.kernel
-    found = [each for each in programs if asked in (None, each.name)]
-    if not programs:
+    found = [each for each in kernels if asked in (None, each.name)]
+    if not kernels:
         raise error("has no kernel: a function with the attribute gpu.kernel", file)
     if not found:
         raise error(f"has no kernel '{asked}'; it has {names}", file)
     if len(found) > 1:
         raise error(f"has several kernels: say --kernel NAME, of {names}", file)
-    (program,) = found
-    if program.target != arguments.mcpu:
-        raise error(f"{program.name} is for {program.target}: say --mcpu {program.target}", file)
-    return program
+    (kernel,) = found
+    if kernel.target != arguments.mcpu:
+        raise error(f"{kernel.name} is for {kernel.target}: say --mcpu {kernel.target}", file)
+    return kernel.read()

@@ -8,7 +8,7 @@ inline texts do, are made unique by a number (``p`` to ``p$1``). What an instruc
 import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine
@@ -30,12 +30,16 @@ class PtxError(AssemblyError):
 
 @dataclass(frozen=True, slots=True)
 class PtxInstruction:
-    """One instruction, numbered within its function; ``source``: where it was written, if said."""
+    """One instruction, numbered within its function; ``source``: where it was written, if said.
+
+    ``column`` counts from 1.
+    """
 
     number: int
     statement: Statement
     line: int
     source: SourceLine | None = None
+    column: int = 1
 
     @property
     def text(self) -> str:
@@ -67,12 +71,16 @@ class PtxParameter:
 
 @dataclass(frozen=True, slots=True)
 class PtxVariable:
-    """A variable in a state space, ``shared`` or ``global``; ``size`` in bytes, None if open."""
+    """A variable in a state space, ``shared`` or ``global``; ``size`` in bytes, None if open.
+
+    ``alignment`` in bytes: as it is declared, or that of an element.
+    """
 
     name: str
     space: str
     size: int | None
     line: int
+    alignment: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +151,7 @@ _DECLARED = re.compile(
     r"\.(?P<space>global|shared|const|local|param|tex|surf)(?:::\w+)?(?P<rest>\s.*)", re.DOTALL
 )
 _ELEMENT = re.compile(r"\.(?P<type>[busf]\d+|bf16|[bf]16x2|b128|pred|texref|samplerref|surfref)\b")
+_ALIGNED = re.compile(r"\.align\s+(\d+)")
 _ARRAY = re.compile(r"(?P<name>[\w$%]+)\s*(?P<sizes>(?:\[\s*\d*\s*\])*)\s*(?:=|$|,)")
 _PARAMETER = re.compile(r"\.param\s+(?P<rest>[^,]*)")
 _PARAMETER_NAME = re.compile(r"(?P<name>[\w$%.]+)\s*(?:\[\s*(?P<size>\d*)\s*\])?\s*$")
@@ -428,7 +437,7 @@ class _Reader:
                 self.define_variable(each, start)
             else:
                 name = self.body.names.declare(each.name)
-                self.body.variables[name] = PtxVariable(name, each.space, each.size, line)
+                self.body.variables[name] = replace(each, name=name)
 
     def define_variable(self, variable: PtxVariable, start: int) -> None:
         """Add a variable of the module; a declaration of the same one may come again."""
@@ -487,7 +496,8 @@ class _Reader:
         if body.names.outer is not None:
             statement = read_statement(_renamed(text, body.names)) or statement
         line = self.line_at(start)
-        instruction = PtxInstruction(body.count, statement, line, self.source)
+        column = start - self.text.rfind("\n", 0, start)
+        instruction = PtxInstruction(body.count, statement, line, self.source, column)
         body.items.append(instruction)
         body.seen[body.count] = body.names
         body.count += 1
@@ -545,6 +555,8 @@ def _variables(space: str, text: str, line: int) -> Iterator[PtxVariable]:
         return
     bits = re.search(r"\d+", element["type"])
     size = (int(bits[0]) if bits else 64) // 8
+    aligned = _ALIGNED.search(text)
+    alignment = int(aligned[1]) if aligned else size
     names = re.sub(r"=\s*\{[^;]*|=\s*[^,;]*", "", text[element.end() :])
     for each in names.split(","):
         found = _ARRAY.match(each.strip())
@@ -554,7 +566,7 @@ def _variables(space: str, text: str, line: int) -> Iterator[PtxVariable]:
         total: int | None = size
         for length in sizes:
             total = None if total is None or not length else total * int(length)
-        yield PtxVariable(found["name"], space, total, line)
+        yield PtxVariable(found["name"], space, total, line, alignment)
 
 
 def _parameters(text: str) -> Iterator[PtxParameter]:

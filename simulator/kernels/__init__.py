@@ -1,0 +1,1 @@
+"""Kernels of machine code as their lanes run them."""

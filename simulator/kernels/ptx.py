@@ -1,0 +1,939 @@
+"""Kernels of PTX files, of any compiler, as their lanes run them.
+
+A kernel runs without clusters, so that a barrier of the cluster is one of the CTA. What cannot be
+executed is refused at its line: tensor cores, tensor maps, copies and stores to other CTAs, calls.
+"""
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import prod
+from types import MappingProxyType
+from typing import NoReturn, TypeAlias
+
+from fencewright.lowering.code.graph import postorder
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.ptx.code.statements import (
+    Opcode,
+    Statement,
+    element_of,
+    names_in,
+    number,
+    read_opcode,
+)
+from fencewright.lowering.ptx.code.text import (
+    PtxBlock,
+    PtxFile,
+    PtxFunction,
+    PtxInstruction,
+    PtxParameter,
+    PtxVariable,
+)
+from fencewright.lowering.ptx.performance.accesses import LANES
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.simulator.execution import mbarrier
+from fencewright.simulator.execution.launch import LaunchError
+from fencewright.simulator.execution.program import (
+    Argument,
+    Compute,
+    CopyStep,
+    CountedInstruction,
+    CrossLane,
+    EndLane,
+    FenceInstruction,
+    FenceStep,
+    Jump,
+    KernelParameter,
+    KernelResources,
+    LaneBlock,
+    LaneBranch,
+    LaneProgram,
+    LaneValue,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+    MemoryStep,
+    Register,
+    Special,
+    Step,
+    Values,
+)
+from fencewright.simulator.execution.ptx_arithmetic import (
+    CROSS_LANE,
+    cross_lane_function_of,
+    function_of,
+    joined,
+    split,
+    update_of,
+)
+from fencewright.simulator.execution.values import WORD, constant
+from fencewright.simulator.kernels.ptx_instructions import (
+    ACQUIRES,
+    NO_CLUSTERS,
+    RELEASES,
+    SPACES,
+    async_copy,
+    barrier_of,
+    bulk_copy,
+    fence_of,
+    marker,
+    memory_instruction,
+    ordering_of,
+    wait_for_copies,
+)
+from fencewright.simulator.kernels.ptx_pointers import Pointers
+
+Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
+"""Where an instruction is written, as messages and tables say it."""
+
+
+def program_of(file: PtxFile, function: PtxFunction, places: Places | None = None) -> LaneProgram:
+    """A kernel of a PTX file; without ``places`` instructions are where the file has them.
+
+    Raises ``LaunchError`` at what is not executed.
+    """
+
+    def in_file(at: PtxInstruction) -> SourceLocation:
+        return SourceLocation(file.file, at.line, at.column)
+
+    return _Kernel(file, function, places or in_file).program()
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that is being filled."""
+
+    steps: list[Step] = field(default_factory=list[Step])
+    end: Jump | LaneBranch | EndLane = field(default_factory=EndLane)
+
+
+class _Kernel:
+    """One kernel: its instructions in order append steps to ``block``."""
+
+    def __init__(self, file: PtxFile, function: PtxFunction, places: Places) -> None:
+        self.file, self.function, self.places = file, function, places
+        self.statement = Statement(_RET, ())
+        self.place: SourceLocation | None = None
+        self.count = 0
+        self.registers: dict[str, Register] = {}
+        self.numbers: dict[tuple[int, int], Register] = {}
+        self.instructions: list[CountedInstruction] = []
+        self.blocks = [_Open() for _ in function.blocks]
+        self.block = self.blocks[0]
+        self.first: list[Step] = []
+        self.labels = {name: each.number for each in function.blocks for name in each.labels}
+        self.threads = None if function.threads is None else prod(function.threads)
+        self.written = Counter(
+            name for each in function.instructions for name in each.statement.defines
+        )
+        self.variables = {**file.variables, **function.variables}
+        self.addresses, sizes = _layout(function, self.variables)
+        self.shared, self.private = sizes["shared"], sizes["local"]
+        self.pointers = Pointers(function, self.variables)
+        self.buffers: set[str] = set()
+
+    def program(self) -> LaneProgram:
+        """The kernel's lanes."""
+        blocks = self.function.blocks
+        # Definitions come before uses, and what a guard chooses before what it does not.
+        for n in reversed(postorder([0], lambda n: _chosen_first(blocks[n]))):
+            self.block = self.blocks[n]
+            self.read(blocks[n])
+        self.blocks[0].steps[:0] = self.first
+        return LaneProgram(
+            name=self.function.name,
+            target=self.file.target,
+            lanes=LANES,
+            registers=self.count,
+            parameters=_parameters(self.function.parameters, self.buffers),
+            resources=KernelResources(None, 0, 0, self.shared, self.private),
+            block_size=self.function.threads,
+            instructions=tuple(self.instructions),
+            blocks=_folded(self.blocks),
+        )
+
+    # Blocks
+
+    def read(self, block: PtxBlock) -> None:
+        """Append the instructions of a block, those under one guard in a block of their own."""
+        instructions = block.instructions
+        last = instructions[-1] if instructions else None
+        if last is not None and last.statement.opcode.head in _ENDS:
+            instructions = instructions[:-1]
+        for guard, guarded in groupby(instructions, _Guards()):
+            if guard:
+                self.guarded(guard, guarded)
+                continue
+            for each in guarded:
+                self.instruction(each)
+        if last is None or last.statement.opcode.head not in _ENDS:
+            self.block.end = self.following(block)
+        else:
+            self.at(last)
+            self.end(last.statement, block)
+
+    def guarded(self, guard: str, instructions: Iterable[PtxInstruction]) -> None:
+        """Instructions that only some lanes pass."""
+        inside, after = self.begin(), self.begin()
+        for n, each in enumerate(instructions):
+            self.at(each)
+            if not n:
+                self.block.end = self.branch(guard.rpartition(" ")[2], Jump(inside), Jump(after))
+                self.block = self.blocks[inside]
+            self.instruction(each)
+        self.block.end = Jump(after)
+        self.block = self.blocks[after]
+
+    def begin(self) -> int:
+        """The number of a new block."""
+        self.blocks.append(_Open())
+        return len(self.blocks) - 1
+
+    def following(self, block: PtxBlock) -> Jump | EndLane:
+        """The block below; the end of the text ends a lane."""
+        below = block.number + 1
+        return Jump(below) if below < len(self.function.blocks) else EndLane()
+
+    def branch(self, guard: str, yes: Jump, no: Jump) -> LaneBranch:
+        """To ``yes`` where the guard holds."""
+        if guard.startswith("!"):
+            yes, no = no, yes
+        return LaneBranch(self.register(guard.removeprefix("!")), yes, no)
+
+    def end(self, statement: Statement, block: PtxBlock) -> None:
+        """The last instruction of a block, which goes elsewhere or ends the lane."""
+        if statement.opcode.head not in ("bra", "ret", "exit"):
+            self.refuse(_NOT_EXECUTED[statement.opcode.head])
+        if statement.opcode.head == "bra":
+            target = Jump(self.labels[statement.operands[-1]])
+        elif not statement.guard:
+            self.block.end = EndLane()
+            return
+        else:
+            target = Jump(self.begin())
+        if not statement.guard:
+            self.block.end = target
+            return
+        other = self.following(block)
+        if isinstance(other, EndLane):
+            other = Jump(self.begin())
+        self.block.end = self.branch(statement.guard, target, other)
+
+    def at(self, instruction: PtxInstruction) -> None:
+        """Note the instruction that is being read."""
+        self.statement, self.place = instruction.statement, self.places(instruction)
+
+    # Registers and steps
+
+    def fresh(self) -> Register:
+        """A register that nothing has."""
+        self.count += 1
+        return self.count - 1
+
+    def register(self, name: str) -> Register:
+        """The register of a name."""
+        known = self.registers.get(name)
+        if known is None:
+            if self.function.type_of(name) is None:
+                self.refuse_operand(name)
+            known = self.registers[name] = self.fresh()
+        return known
+
+    def bits(self, name: str) -> int:
+        """The width of a register."""
+        element = element_of(self.function.type_of(name) or "")
+        return 64 if element is None else element[1] * element[2]
+
+    def result(self, operand: str) -> Register | None:
+        """Where a result goes; None for the sink."""
+        return None if operand == "_" else self.register(operand)
+
+    def constant(self, value: int, bits: int) -> Register:
+        """A register with a number, which all lanes have from the beginning."""
+        known = self.numbers.get((value, bits))
+        if known is None:
+            known = self.numbers[value, bits] = self.fresh()
+            self.first.append(Compute(known, (), constant(value, bits), str(value)))
+        return known
+
+    def compute(
+        self,
+        compute: Callable[..., Values],
+        operands: Iterable[Register],
+        result: Register | None = None,
+    ) -> Register:
+        """A step of each lane by itself."""
+        to = self.fresh() if result is None else result
+        text = self.statement.opcode.name
+        self.block.steps.append(Compute(to, tuple(operands), compute, text))
+        return to
+
+    def counted(self, instruction: CountedInstruction) -> int:
+        """The number of a new instruction."""
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
+
+    def fence(self, instruction: FenceInstruction) -> None:
+        """A step that orders."""
+        self.block.steps.append(FenceStep(self.counted(instruction)))
+
+    # Operands
+
+    def value(self, operand: str, bits: int) -> Register:
+        """The register of an operand, or one with the number or the address that it is."""
+        if operand in self.registers or self.function.type_of(operand) is not None:
+            return self.register(operand)
+        if operand.startswith("!"):
+            return self.compute(function_of("not.pred"), (self.register(operand[1:]),))
+        if operand in _SPECIAL:
+            return self.special(operand, self.fresh())
+        known = self.literal(operand, bits)
+        return self.refuse_operand(operand) if known is None else known
+
+    def literal(self, operand: str, bits: int) -> Register | None:
+        """A register with a number or with the address of a variable."""
+        known = _literal(operand, bits)
+        if known is None:
+            parts = _parts(operand)
+            if parts is None or parts[0] not in self.addresses:
+                return None
+            known = self.addresses[parts[0]] + parts[1]
+        return self.constant(known, bits)
+
+    def special(self, name: str, result: Register) -> Register:
+        """A special register in one of the kernel's."""
+        value = _SPECIAL[name]
+        if isinstance(value, LaneValue):
+            self.block.steps.append(Special(result, value))
+            return result
+        return self.compute(_copy, (self.constant(value, 32),), result)
+
+    def address(self, operand: str) -> tuple[Register, int]:
+        """The register of an address, and the bytes that are added to it."""
+        parts = _parts(operand)
+        if parts is None:
+            self.refuse_operand(operand)
+        name, offset = parts
+        if name in self.addresses:
+            return self.constant(self.addresses[name] + offset, 64), 0
+        if not name:
+            return self.constant(offset, 64), 0
+        if self.function.type_of(name) is None:
+            self.refuse_operand(operand)
+        return self.register(name), offset
+
+    def moved(self, operand: str) -> Register:
+        """An address as one register."""
+        register, offset = self.address(operand)
+        if not offset:
+            return register
+        return self.compute(function_of("add.s64"), (register, self.constant(offset, 64)))
+
+    def refuse(self, reason: str) -> NoReturn:
+        raise LaunchError(f"'{self.statement.opcode.name}' is not executed: {reason}", self.place)
+
+    def refuse_operand(self, operand: str) -> NoReturn:
+        raise LaunchError(f"the operand '{operand}' is not executed", self.place)
+
+    def space(self, operand: str, named: Sequence[AddressSpace]) -> MemorySpace:
+        """The memory that an address is in; of a generic one where its variables are."""
+        bases = self.pointers.of(operand)
+        found = {self.variables[name].space for name in bases if name in self.variables}
+        if named:
+            if named[0] not in SPACES:
+                self.refuse(NO_CLUSTERS)
+            space = SPACES[named[0]]
+        elif len(found) > 1 or (found and len(bases) > len(found)):
+            self.refuse("its address may be in several state spaces")
+        else:
+            space = _OF_VARIABLES[next(iter(found), "global")]
+        if space is MemorySpace.GLOBAL:
+            self.buffers |= bases
+        return space
+
+    # Instructions
+
+    def instruction(self, instruction: PtxInstruction) -> None:
+        """Append what an instruction does. Raises ``LaunchError``."""
+        self.at(instruction)
+        opcode = self.statement.opcode
+        reason = _NOT_EXECUTED.get(opcode.head)
+        handler = _HANDLERS.get(opcode.head, _Kernel.arithmetic)
+        if reason is not None:
+            self.refuse(reason)
+        try:
+            handler(self, opcode, self.statement.operands)
+        except UnsupportedError as error:
+            raise LaunchError(str(error), self.place) from None
+
+    def arithmetic(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """What lanes compute, each by itself or with those of its warp."""
+        if ".".join(opcode.words[:-1]) in CROSS_LANE:
+            self.cross_lane(opcode, operands)
+            return
+        compute = function_of(opcode.name)
+        to, *given = operands
+        result, _, inverse = to.partition("|")
+        sources = [self.value(each, opcode.width) for each in given]
+        register = self.compute(compute, sources, self.register(result))
+        if inverse:
+            if opcode.head != "setp" or opcode.boolean:
+                self.refuse("a second result")
+            self.compute(function_of("not.pred"), (register,), self.register(inverse))
+
+    def cross_lane(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        to, *given = operands
+        sources = tuple([self.value(each, 32) for each in given])
+        compute = cross_lane_function_of(opcode.name)
+        self.block.steps.append(CrossLane(self.register(to), sources, compute, opcode.name))
+
+    def move(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """mov: also from several registers to one, and the other way round."""
+        to, source = operands
+        if to.startswith("{"):
+            parts, whole, at = _listed(to), self.value(source, opcode.width), 0
+            size = opcode.width // len(parts)
+            for each in parts:
+                result = self.result(each)
+                if result is not None:
+                    self.compute(split(at, size), (whole,), result)
+                at += size
+        elif source.startswith("{"):
+            parts = _listed(source)
+            size = opcode.width // len(parts)
+            sources = [self.value(each, size) for each in parts]
+            self.compute(joined([size] * len(parts)), sources, self.register(to))
+        elif source in _SPECIAL:
+            self.special(source, self.register(to))
+        else:
+            self.copied(source, opcode.width, to)
+
+    def copied(self, source: str, bits: int, to: str) -> None:
+        """A register as another one; a number is one that all lanes have from the beginning."""
+        value = _literal(source, bits)
+        if value is not None and self.written[to] == 1:
+            self.compute(constant(value, bits), (), self.register(to))
+        else:
+            self.compute(_copy, (self.value(source, bits),), self.register(to))
+
+    def convert_address(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """cvta: each state space has the addresses that it has as generic ones."""
+        to, source = operands
+        self.copied(source, 64, to)
+
+    # Accesses
+
+    def load(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        to, address, *_ = operands
+        results = _listed(to)
+        self.check_vector(opcode, len(results))
+        if opcode.of_parameters:
+            self.parameter(opcode, results, address)
+            return
+        if len(results) == 1 and not self.extends(opcode, to):
+            self.access(opcode, address, (), self.register(to))
+            return
+        whole = self.fresh()
+        self.access(opcode, address, (), whole)
+        for n, each in enumerate(results):
+            if each != "_":
+                self.element(opcode, each, split(n * opcode.width, opcode.width), whole)
+
+    def extends(self, opcode: Opcode, register: str) -> bool:
+        """Whether a load fills the rest of its register with the sign."""
+        return opcode.type.startswith("s") and opcode.width < self.bits(register)
+
+    def element(self, opcode: Opcode, to: str, part: Callable[..., Values], *of: Register) -> None:
+        """A part of what is loaded as a register."""
+        result = self.register(to)
+        if not self.extends(opcode, to):
+            self.compute(part, of, result)
+            return
+        extend = function_of(f"cvt.s{self.bits(to)}.{opcode.type}")
+        self.compute(extend, (self.compute(part, of),), result)
+
+    def parameter(self, opcode: Opcode, results: Sequence[str], address: str) -> None:
+        """ld.param: a parameter of the kernel, or a part of it."""
+        name, offset = _parts(address) or ("", 0)
+        names = [each.name for each in self.function.parameters]
+        if name not in names:
+            self.refuse("no parameter of the kernel is named")
+        for n, each in enumerate(results):
+            first = 8 * offset + n * opcode.width
+            if opcode.width <= WORD and not self.extends(opcode, each):
+                pieces = [self.register(each)]
+            else:
+                pieces = [self.fresh() for _ in range(0, opcode.width, WORD)]
+            for at, register in enumerate(pieces):
+                size = min(WORD, opcode.width)
+                step = Argument(register, names.index(name), first + WORD * at, size)
+                self.block.steps.append(step)
+            if pieces != [self.register(each)]:
+                whole = joined([min(WORD, opcode.width)] * len(pieces))
+                self.element(opcode, each, whole, *pieces)
+
+    def store(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        address, data, *_ = operands
+        given = _listed(data)
+        self.check_vector(opcode, len(given))
+        sources = [self.value(each, opcode.width) for each in given]
+        if len(sources) > 1:
+            sources = [self.compute(joined([opcode.width] * len(sources)), sources)]
+        self.access(opcode, address, sources, None)
+
+    def check_vector(self, opcode: Opcode, registers: int) -> None:
+        if opcode.vector != registers:
+            self.refuse(
+                "a vector has a register for each element, in a ptx.sequence; or is in one "
+                "register, as .b64 or .b128"
+            )
+
+    def atomic(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        to, address, *data = operands
+        self.update(opcode, address, data, self.result(to))
+
+    def reduce(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        address, *data = operands
+        self.update(opcode, address, data, None)
+
+    def update(
+        self, opcode: Opcode, address: str, data: Sequence[str], result: Register | None
+    ) -> None:
+        if "async" in opcode.words:
+            self.refuse(NO_CLUSTERS)
+        if opcode.vector > 1:
+            self.refuse("atomics of vectors are not")
+        given = data[: 2 if opcode.update == "cas" else 1]
+        self.access(opcode, address, [self.value(each, opcode.width) for each in given], result)
+
+    def access(
+        self, opcode: Opcode, address: str, data: Sequence[Register], result: Register | None
+    ) -> None:
+        """A load, store or atomic, with the fences that its ordering is made of."""
+        if "async" in opcode.words:
+            self.refuse(NO_CLUSTERS)
+        space = self.space(address, opcode.spaces)
+        found = memory_instruction(opcode, space, self.place)
+        is_global, ordering, name = space is MemorySpace.GLOBAL, opcode.ordering, opcode.name
+        if is_global and ordering in RELEASES:
+            self.fence(ordering_of(opcode, name, self.place, releases=True, acquires=False))
+        update = None
+        if found.kind in (MemoryAccessKind.ATOMIC, MemoryAccessKind.REDUCTION):
+            update = update_of(f"{opcode.update}.{opcode.type}")
+        register, offset = self.address(address)
+        step = MemoryStep(self.counted(found), register, offset, tuple(data), result, update)
+        self.block.steps.append(step)
+        if is_global and ordering in ACQUIRES:
+            self.fence(ordering_of(opcode, name, self.place, releases=False, acquires=True))
+
+    def order(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        self.fence(fence_of(self.statement, self.place))
+
+    def barrier(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        found = barrier_of(self.statement, self.place, self.threads)
+        if found is None:
+            # As it is written: the barrier and the threads are among the operands.
+            text = str(self.statement).removeprefix(f"@{self.statement.guard} ")
+            reason = f"'{text}' is not executed: only barrier 0 of all threads is"
+            raise LaunchError(reason, self.place)
+        self.fence(found)
+
+    # Copies
+
+    def copy(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """cp.async and what belongs to it."""
+        row = opcode.known
+        handler = _COPIES.get("" if row is None else row.name)
+        if handler is None or "multicast::cluster" in opcode.words:
+            self.refuse("tensor maps and clusters are not modelled")
+        handler(self, opcode, operands)
+
+    def commit(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        self.fence(marker(self.statement, self.place))
+
+    def wait(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        self.fence(wait_for_copies(self.statement, self.place))
+
+    def copy_async(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        target, source, size, *given = operands
+        if len(given) > ("L2::cache_hint" in opcode.words):
+            self.refuse("it copies fewer bytes than it writes")
+        self.copy_bytes(target, source, async_copy(opcode, self.number(size), self.place))
+
+    def copy_bulk(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        target, source, size, *barrier = operands
+        outwards = opcode.spaces == (AddressSpace.GLOBAL, AddressSpace.LOCAL)
+        if not outwards and opcode.spaces not in _INWARDS:
+            self.refuse("tensor maps and clusters are not modelled")
+        bytes_ = self.value(size, 64)
+        self.copy_bytes(target, source, bulk_copy(opcode, self.place, outwards=outwards), bytes_)
+        if not outwards:
+            data = (bytes_,)
+            self.mbarrier_step(barrier[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.complete)
+
+    def copy_bytes(
+        self, target: str, source: str, found: MemoryInstruction, size: Register | None = None
+    ) -> None:
+        """A copy between global and shared memory."""
+        outwards = found.kind is MemoryAccessKind.STORE
+        self.buffers |= self.pointers.of(target if outwards else source)
+        ends = self.moved(target), self.moved(source)
+        self.block.steps.append(CopyStep(self.counted(found), *ends, size))
+
+    def number(self, operand: str) -> int:
+        """A number that is written out."""
+        value = number(operand)
+        return self.refuse_operand(operand) if value is None else value
+
+    # mbarriers
+
+    def arrive_for_copies(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """cp.async.mbarrier.arrive: without .noinc it adds the arrival that it then takes away."""
+        count = self.constant(1 if "noinc" in opcode.words else 0, 64)
+        data = count, self.constant(0, 64)
+        self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.arrive)
+
+    def mbarrier(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        if AddressSpace.SHARED_CLUSTER in opcode.spaces:
+            self.refuse(NO_CLUSTERS)
+        row = opcode.known
+        handler = _MBARRIERS.get("" if row is None else row.words[1])
+        if handler is None:
+            self.refuse("its counts are not modelled")
+        handler(self, opcode, operands)
+
+    def init(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        count = self.value(operands[1], 64)
+        word = self.compute(mbarrier.initial, (count,))
+        self.mbarrier_step(operands[0], MemoryAccessKind.STORE, (word,), None)
+
+    def invalidate(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        word = self.constant(0, 64)
+        self.mbarrier_step(operands[0], MemoryAccessKind.STORE, (word,), None)
+
+    def expect(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        self.transfer(operands, mbarrier.expect)
+
+    def complete(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        self.transfer(operands, mbarrier.complete)
+
+    def transfer(self, operands: Sequence[str], update: Callable[..., Values]) -> None:
+        """Bytes that are to come, or have come."""
+        data = (self.value(operands[1], 64),)
+        self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, update)
+
+    def arrive(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        to, address, *carried = operands
+        given = self.value(carried[0], 64) if carried else self.constant(1, 64)
+        data = (given, self.constant(0, 64))
+        if "expect_tx" in opcode.words:
+            data = (self.constant(1, 64), given)
+        update = mbarrier.arrive_drop if "arrive_drop" in opcode.words else mbarrier.arrive
+        result = self.result(to)
+        word = None if result is None else self.fresh()
+        self.mbarrier_step(address, MemoryAccessKind.ATOMIC, data, word, update)
+        if result is not None and word is not None:
+            self.compute(mbarrier.token, (word,), result)
+
+    def test(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        to, address, phase, *_ = operands
+        word = self.fresh()
+        self.mbarrier_step(address, MemoryAccessKind.LOAD, (), word)
+        self.compute(mbarrier.is_over, (word, self.value(phase, 32)), self.register(to))
+
+    def mbarrier_step(
+        self,
+        address: str,
+        kind: MemoryAccessKind,
+        data: tuple[Register, ...],
+        result: Register | None,
+        update: Callable[..., Values] | None = None,
+    ) -> None:
+        name = self.statement.opcode.name
+        found = MemoryInstruction(name, None, kind, MemorySpace.SHARED, 8, None, self.place)
+        register, offset = self.address(address)
+        step = MemoryStep(self.counted(found), register, offset, data, result, update)
+        self.block.steps.append(step)
+
+
+class _Guards:
+    """The key of a run of instructions under one guard, which none but the last of them changes."""
+
+    def __init__(self) -> None:
+        self.key = ""
+        self.run = 0
+        self.changed = False
+
+    def __call__(self, instruction: PtxInstruction) -> str:
+        statement = instruction.statement
+        if self.changed:
+            self.run += 1
+        name = statement.guard.removeprefix("!")
+        self.changed = bool(name) and name in statement.defines
+        return f"{self.run} {statement.guard}" if statement.guard else ""
+
+
+_RET = read_opcode("ret")
+_ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
+"""The instructions that end a block."""
+
+_NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
+    {
+        "mapa": NO_CLUSTERS,
+        "tcgen05": "tensor cores and their memory are not modelled",
+        "wgmma": "tensor cores are not modelled",
+        "tensormap": "tensor maps are not modelled",
+        "call": "calls are not modelled",
+        "brx": "tables of targets are not modelled",
+        "trap": "a kernel that is given up is not modelled",
+    }
+)
+"""Instructions that are refused, and why."""
+
+_INWARDS = (
+    (AddressSpace.LOCAL, AddressSpace.GLOBAL),
+    (AddressSpace.SHARED_CLUSTER, AddressSpace.GLOBAL),
+)
+_OF_VARIABLES: Mapping[str, MemorySpace] = MappingProxyType(
+    {
+        "global": MemorySpace.GLOBAL,
+        "const": MemorySpace.GLOBAL,
+        "shared": MemorySpace.SHARED,
+        "local": MemorySpace.PRIVATE,
+    }
+)
+
+
+# Operands
+
+_ADDRESS = re.compile(r"([%$A-Za-z_][\w$]*)?\s*(?:\+\s*)?(-?\s*\w+)?")
+_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
+_DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
+
+
+def _parts(operand: str) -> tuple[str, int] | None:
+    """Name and number of ``[%rd1+8]``, the first empty if there is none; None for anything else."""
+    found = _ADDRESS.fullmatch(operand.strip("[] "))
+    if found is None:
+        return None
+    offset = number((found[2] or "0").replace(" ", ""))
+    return None if offset is None else (found[1] or "", offset)
+
+
+def _listed(operand: str) -> list[str]:
+    """The registers of a vector, or the only one."""
+    return [each.strip() for each in operand.strip("{}").split(",")]
+
+
+def _literal(operand: str, bits: int) -> int | None:
+    """A number that is written out, as bits. Source: PTX ISA, Constants."""
+    if _FLOAT.fullmatch(operand):
+        value = int(operand[2:], 16)
+        if operand[1] in "fF" or bits == WORD:
+            return value
+        return _float_bits(struct.unpack("<d", value.to_bytes(8, "little"))[0], bits)
+    if _DECIMAL.fullmatch(operand):
+        return _float_bits(float(operand), bits)
+    return number(operand)
+
+
+def _float_bits(value: float, bits: int) -> int:
+    return int.from_bytes(struct.pack({16: "<e", 32: "<f"}.get(bits, "<d"), value), "little")
+
+
+# Kernels
+
+
+def _aligned(at: int, alignment: int) -> int:
+    return -(-at // max(alignment, 1)) * max(alignment, 1)
+
+
+def _parameters(
+    parameters: Sequence[PtxParameter], buffers: Container[str]
+) -> tuple[KernelParameter, ...]:
+    found: list[KernelParameter] = []
+    at = 0
+    for n, each in enumerate(parameters):
+        element = element_of(each.type)
+        assert element is not None, each.type
+        bits = element[1] * element[2] * (1 if each.size is None else each.size)
+        at = _aligned(at, bits // 8)
+        found.append(
+            KernelParameter(f"argument {n}", bits, each.name in buffers and bits == WORD, at)
+        )
+        at += bits // 8
+    return tuple(found)
+
+
+def _layout(
+    function: PtxFunction, variables: Mapping[str, PtxVariable]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Where the variables lie that a function uses, and the bytes of each state space.
+
+    Those as large as the launch says are last.
+    """
+    used = {
+        name
+        for each in function.instructions
+        for operand in each.statement.operands
+        for name in names_in(operand)
+    }
+    sizes = {"shared": 0, "local": 0}
+    found: dict[str, int] = {}
+    own = [each for each in variables.values() if each.name in used and each.space in sizes]
+    for each in sorted(own, key=lambda each: not each.size):
+        at = found[each.name] = _aligned(sizes[each.space], each.alignment)
+        sizes[each.space] = at + (each.size or 0)
+    return found, sizes
+
+
+def _chosen_first(block: PtxBlock) -> tuple[int, ...]:
+    """The blocks that may follow, that of lanes whose predicate holds first."""
+    if block.instructions and block.instructions[-1].statement.guard.startswith("!"):
+        return block.successors[::-1]
+    return block.successors
+
+
+def _copy(value: Values) -> Values:
+    return value
+
+
+def _folded(blocks: Sequence[_Open]) -> tuple[LaneBlock, ...]:
+    """The blocks that control reaches; one that only copies registers is moves of jumps to it."""
+    folded = [
+        Jump(each.end.block, moves)
+        if isinstance(each.end, Jump) and (moves := _moves(each.steps)) is not None
+        else None
+        for each in blocks
+    ]
+
+    def through(jump: Jump) -> Jump:
+        # A loop of nothing but copies never ends, and stays as it is.
+        passed = {jump.block}
+        while (further := folded[jump.block]) is not None and further.block not in passed:
+            passed.add(further.block)
+            jump = Jump(further.block, _composed(jump.moves, further.moves))
+        return jump
+
+    ends: list[Jump | LaneBranch | EndLane] = []
+    for each in blocks:
+        end = each.end
+        if isinstance(end, LaneBranch):
+            end = LaneBranch(end.condition, through(end.taken), through(end.other))
+        elif isinstance(end, Jump):
+            end = through(end)
+        ends.append(end)
+    following = [_targets(end) for end in ends]
+    kept = sorted(postorder([0], lambda n: following[n]))
+    number_of = {block: n for n, block in enumerate(kept)}
+    return tuple(LaneBlock(tuple(blocks[n].steps), _renumbered(ends[n], number_of)) for n in kept)
+
+
+def _moves(steps: Iterable[Step]) -> tuple[tuple[Register, Register], ...] | None:
+    """Copies of registers one after another as moves all at once; None if there is anything else."""
+    moves: tuple[tuple[Register, Register], ...] = ()
+    for step in steps:
+        if not isinstance(step, Compute) or step.compute is not _copy:
+            return None
+        moves = _composed(moves, ((step.result, step.operands[0]),))
+    return moves
+
+
+def _composed(
+    first: Iterable[tuple[Register, Register]], then: Iterable[tuple[Register, Register]]
+) -> tuple[tuple[Register, Register], ...]:
+    """Moves, and others after them, as moves all at once."""
+    before = dict(first)
+    return tuple({**before, **{to: before.get(of, of) for to, of in then}}.items())
+
+
+def _targets(end: Jump | LaneBranch | EndLane) -> tuple[int, ...]:
+    match end:
+        case Jump(block):
+            return (block,)
+        case LaneBranch(_, taken, other):
+            return (taken.block, other.block)
+        case EndLane():
+            return ()
+
+
+def _renumbered(
+    end: Jump | LaneBranch | EndLane, numbers: Mapping[int, int]
+) -> Jump | LaneBranch | EndLane:
+    match end:
+        case Jump(block, moves):
+            return Jump(numbers[block], moves)
+        case LaneBranch(condition, taken, other):
+            return LaneBranch(
+                condition,
+                Jump(numbers[taken.block], taken.moves),
+                Jump(numbers[other.block], other.moves),
+            )
+        case EndLane():
+            return end
+
+
+_SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
+    {
+        f"%{name}.{axis.value[-1]}": axis
+        for name, axes in (
+            ("tid", (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)),
+            ("ctaid", (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)),
+            ("ntid", (LaneValue.BLOCK_X, LaneValue.BLOCK_Y, LaneValue.BLOCK_Z)),
+            ("nctaid", (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)),
+        )
+        for axis in axes
+    }
+    | {"%laneid": LaneValue.LANE, "WARP_SZ": LANES}
+)
+"""Special registers: what a lane knows, or a number. Source: PTX ISA, Special Registers."""
+
+_Handler: TypeAlias = Callable[[_Kernel, Opcode, Sequence[str]], None]
+
+_HANDLERS: Mapping[str, _Handler] = MappingProxyType(
+    {
+        "mov": _Kernel.move,
+        "cvta": _Kernel.convert_address,
+        "ld": _Kernel.load,
+        "ldu": _Kernel.load,
+        "st": _Kernel.store,
+        "atom": _Kernel.atomic,
+        "red": _Kernel.reduce,
+        "fence": _Kernel.order,
+        "membar": _Kernel.order,
+        "bar": _Kernel.barrier,
+        "barrier": _Kernel.barrier,
+        "cp": _Kernel.copy,
+        "mbarrier": _Kernel.mbarrier,
+    }
+)
+
+_COPIES: Mapping[str, _Handler] = MappingProxyType(
+    {
+        "cp async": _Kernel.copy_async,
+        "cp async commit_group": _Kernel.commit,
+        "cp async wait_group": _Kernel.wait,
+        "cp async wait_all": _Kernel.wait,
+        "cp async mbarrier arrive": _Kernel.arrive_for_copies,
+        "cp async bulk": _Kernel.copy_bulk,
+        "cp async bulk commit_group": _Kernel.commit,
+        "cp async bulk wait_group": _Kernel.wait,
+    }
+)
+
+_MBARRIERS: Mapping[str, _Handler] = MappingProxyType(
+    {
+        "init": _Kernel.init,
+        "inval": _Kernel.invalidate,
+        "expect_tx": _Kernel.expect,
+        "complete_tx": _Kernel.complete,
+        "arrive": _Kernel.arrive,
+        "arrive_drop": _Kernel.arrive,
+        "test_wait": _Kernel.test,
+        "try_wait": _Kernel.test,
+    }
+)

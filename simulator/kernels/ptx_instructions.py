@@ -1,0 +1,190 @@
+"""PTX instructions as the executor counts them: accesses, and what orders them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.ptx.code.statements import (
+    SCOPE_WORDS,
+    Opcode,
+    Statement,
+    number,
+)
+from fencewright.lowering.ptx.performance.accesses import EMPTIES_L1
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
+from fencewright.simulator.execution.program import (
+    CacheLevel,
+    FenceInstruction,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+)
+from fencewright.simulator.performance.accesses.ptx import PtxInstruction, parse
+from fencewright.simulator.performance.policies import ptx_policy
+
+NO_CLUSTERS = "there are no clusters"
+"""A kernel runs without clusters: a barrier of the cluster is one of the CTA."""
+
+SPACES: Mapping[AddressSpace, MemorySpace] = MappingProxyType(
+    {
+        AddressSpace.GLOBAL: MemorySpace.GLOBAL,
+        AddressSpace.CONSTANT: MemorySpace.GLOBAL,
+        AddressSpace.LOCAL: MemorySpace.SHARED,
+        AddressSpace.PRIVATE: MemorySpace.PRIVATE,
+    }
+)
+
+KINDS: Mapping[str, MemoryAccessKind] = MappingProxyType(
+    {
+        "ld": MemoryAccessKind.LOAD,
+        "ldu": MemoryAccessKind.LOAD,
+        "st": MemoryAccessKind.STORE,
+        "atom": MemoryAccessKind.ATOMIC,
+        "red": MemoryAccessKind.REDUCTION,
+    }
+)
+
+
+# Accesses
+
+
+def memory_instruction(
+    opcode: Opcode, space: MemorySpace, place: SourceLocation | None
+) -> MemoryInstruction:
+    """A load, store or atomic on ``space``, which a generic one does not name."""
+    kind = KINDS[opcode.head]
+    name = opcode.name
+    if not opcode.spaces and space is not MemorySpace.GLOBAL:
+        name = f"{opcode.head}.{_SPACE_WORDS[space]}{name.removeprefix(opcode.head)}"
+    parsed = _modelled(name)
+    return MemoryInstruction(
+        opcode.name,
+        None if parsed is None else name,
+        kind,
+        space,
+        opcode.width * opcode.vector // 8,
+        None if space is MemorySpace.SHARED else ptx_policy(kind, opcode.words),
+        place,
+        combines=parsed is None or parsed.combines,
+    )
+
+
+_SPACE_WORDS = MappingProxyType({MemorySpace.SHARED: "shared", MemorySpace.PRIVATE: "local"})
+
+
+def async_copy(opcode: Opcode, width: int, place: SourceLocation | None) -> MemoryInstruction:
+    """cp.async: ``width`` bytes from global to shared memory."""
+    model = f"cp.async.{opcode.cache}.shared.global.b{8 * width}"
+    kind = MemoryAccessKind.LOAD
+    policy = ptx_policy(kind, opcode.words)
+    known = None if _modelled(model) is None else model
+    return MemoryInstruction(opcode.name, known, kind, MemorySpace.GLOBAL, width, policy, place)
+
+
+def bulk_copy(opcode: Opcode, place: SourceLocation | None, *, outwards: bool) -> MemoryInstruction:
+    """cp.async.bulk: aligned to 16 bytes, however long. Source: PTX ISA, cp.async.bulk."""
+    kind = MemoryAccessKind.STORE if outwards else MemoryAccessKind.LOAD
+    policy = ptx_policy(kind, opcode.words)
+    return MemoryInstruction(opcode.name, None, kind, MemorySpace.GLOBAL, 16, policy, place)
+
+
+def _modelled(name: str) -> PtxInstruction | None:
+    """The instruction as the performance model has it; None for one that it does not have."""
+    try:
+        return parse(name, "any chip")
+    except UnsupportedError:
+        return None
+
+
+# Fences and barriers
+
+RELEASES = frozenset({Ordering.RELEASE, Ordering.ACQ_REL})
+ACQUIRES = frozenset({Ordering.ACQUIRE, Ordering.ACQ_REL})
+_EVERYTHING = frozenset(MemoryAccessKind)
+_SHARED_BY_LANES = frozenset({MemorySpace.GLOBAL, MemorySpace.SHARED})
+_NO_SPACES, _NO_LEVELS = frozenset[MemorySpace](), frozenset[CacheLevel]()
+
+
+def fence_of(statement: Statement, place: SourceLocation | None) -> FenceInstruction:
+    """A fence; one of proxies has nothing to do, since copies are complete when they are executed."""
+    opcode = statement.opcode
+    if {"proxy", "mbarrier_init"} & {*opcode.words}:
+        return marker(statement, place)
+    return ordering_of(
+        opcode,
+        _text(statement),
+        place,
+        releases=opcode.ordering is not Ordering.ACQUIRE,
+        acquires=opcode.ordering is not Ordering.RELEASE,
+    )
+
+
+def ordering_of(
+    opcode: Opcode, text: str, place: SourceLocation | None, *, releases: bool, acquires: bool
+) -> FenceInstruction:
+    """What the ordering of a name does, of a fence or an access: its release waits, its acquire empties L1; neither within the CTA.
+
+    Source: ``lowering.ptx.performance.costs`` and ``EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
+    """
+    scope = "sys" if opcode.scope is None else SCOPE_WORDS[opcode.scope]
+    is_of_global = not {AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER} & {*opcode.spaces}
+    is_of_global &= not any("::shared::" in word for word in opcode.modifiers)
+    waits = is_of_global and releases and scope != "cta"
+    empties_l1 = is_of_global and acquires and scope in EMPTIES_L1
+    return FenceInstruction(
+        text=text,
+        scope=scope,
+        waits=_EVERYTHING if waits else frozenset(),
+        spaces=_SHARED_BY_LANES if waits else frozenset(),
+        writes_back=frozenset(),
+        invalidates=frozenset({CacheLevel.L1} if empties_l1 else ()),
+        joins=False,
+        place=place,
+    )
+
+
+def barrier_of(
+    statement: Statement, place: SourceLocation | None, threads: int | None
+) -> FenceInstruction | None:
+    """A barrier of the CTA, of the warp, or of a cluster that is one CTA; None for any other.
+
+    ``threads``: those of a CTA, where they are known.
+    """
+    row = statement.opcode.row
+    name = "" if row is None else row.name
+    is_warp, is_cluster = name == "bar warp sync", name.startswith("barrier cluster")
+    barrier, *counts = map(number, statement.operands or ("0",))
+    of_all = name in ("bar sync", "barrier sync") and barrier == 0 and counts in ([], [threads])
+    if not (is_warp or is_cluster or of_all):
+        return None
+    joins = not is_warp and "arrive" not in statement.opcode.words
+    scope = "cluster" if is_cluster else "" if is_warp else "cta"
+    return _without_effect(_text(statement), place, scope, joins)
+
+
+def marker(statement: Statement, place: SourceLocation | None) -> FenceInstruction:
+    """What has nothing to do."""
+    return _without_effect(_text(statement), place)
+
+
+def wait_for_copies(statement: Statement, place: SourceLocation | None) -> FenceInstruction:
+    """A wait for the copies of a thread."""
+    return FenceInstruction(
+        _text(statement), "",
+        frozenset({MemoryAccessKind.LOAD}), frozenset({MemorySpace.GLOBAL}),
+        _NO_LEVELS, _NO_LEVELS, False, place,
+    )  # fmt: skip
+
+
+def _without_effect(
+    text: str, place: SourceLocation | None, scope: str = "", joins: bool = False
+) -> FenceInstruction:
+    return FenceInstruction(
+        text, scope, frozenset(), _NO_SPACES, _NO_LEVELS, _NO_LEVELS, joins, place
+    )
+
+
+def _text(statement: Statement) -> str:
+    """An instruction without its guard, which says nothing of what it does."""
+    return f"{statement.opcode.name} {', '.join(statement.operands)}".rstrip()
