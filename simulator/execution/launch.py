@@ -5,7 +5,7 @@ Buffers lie at multiples of 1 GiB, the first at 1 GiB; shared memory is a space 
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +19,9 @@ from fencewright.simulator.execution.program import KernelParameter, LaneProgram
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
+
+VARIABLES = 1 << 42
+"""Where the variables of a module begin, each at a multiple of ``BASE``."""
 
 MAX_BYTES = 16 << 30
 """All buffers together: what a machine that runs this can hold."""
@@ -147,11 +150,14 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
         if contents is None:
             values.append(_number(parameter, argument))
             continue
-        found[parameter.name] = contents
+        found[parameter.name] = replace(contents, address=address)
         values.append(address)
         address += max(-(-contents.size // BASE), 1) * BASE
     segment = np.frombuffer(_segment(program.parameters, values), dtype=np.uint8)
-    found["the arguments"] = _Contents(len(segment), segment)
+    found["the arguments"] = _Contents(len(segment), segment, address)
+    for each in program.variables:
+        data = np.frombuffer(each.initial, dtype=np.uint8)
+        found[each.name] = _Contents(len(data), data, each.address)
     return _laid_out(found, tuple(values), address)
 
 
@@ -161,6 +167,7 @@ class _Contents:
 
     size: int
     data: NDArray[np.uint8] | None
+    address: int = 0
 
 
 _PADDING = 256
@@ -177,13 +184,12 @@ def _laid_out(contents: Mapping[str, _Contents], values: tuple[int, ...], last: 
         raise LaunchError(f"buffers of {room} bytes in all: at most {MAX_BYTES} can be executed")
     memory = np.zeros(room, dtype=np.uint8)
     buffers: list[Buffer] = []
-    start, address = 0, BASE
+    start = 0
     for name, each in contents.items():
-        buffers.append(Buffer(name, address, each.size, start, each.data is not None))
+        buffers.append(Buffer(name, each.address, each.size, start, each.data is not None))
         if each.data is not None:
             _fill(memory[start : start + each.size], each.data)
         start += _padded(each.size)
-        address += max(-(-each.size // BASE), 1) * BASE
     return Memory(tuple(buffers), memory, values, last)
 
 

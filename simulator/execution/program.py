@@ -263,6 +263,15 @@ class KernelParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class GlobalVariable:
+    """A variable of the module: where it lies, and the bytes that it has at first."""
+
+    name: str
+    address: int
+    initial: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class KernelResources:
     """What a kernel needs of a compute unit: registers of a lane, bytes of shared memory of a group.
 
@@ -281,7 +290,8 @@ class LaneProgram:
     """A kernel. Block 0 is the entry; ``instructions`` are those that steps name by number.
 
     ``block_size``: threads in x, y and z where the kernel fixes them. ``most_threads``: of a
-    work-group, as it is compiled; None: as many as the target has.
+    work-group, as it is compiled; None: as many as the target has. ``variables``: those of the
+    module that it uses.
     """
 
     name: str
@@ -294,6 +304,7 @@ class LaneProgram:
     instructions: tuple[CountedInstruction, ...]
     blocks: tuple[LaneBlock, ...]
     most_threads: int | None = None
+    variables: tuple[GlobalVariable, ...] = ()
 
 
 # What the executor tells

@@ -113,21 +113,24 @@ def function_of(name: str) -> Function:
         known = ", ".join(sorted(ROWS))
         raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
     computation = _Computation(opcode, types[-1], types[-2] if len(types) > 1 else None)
+    flushes = "ftz" in words and _SINGLE in (computation.type, computation.to)
     for word, type_ in words.items():
         if word in NOT_EXECUTED:
             raise computation.refused(NOT_EXECUTED[word])
-        if type_ is None and word not in row.words:
+        if type_ is None and word not in row.words and not (flushes and word == "ftz"):
             raise computation.refused(f"unknown word .{word}")
-    return row.make(computation)
+    function = row.make(computation)
+    return _without_subnormals(computation, function) if flushes else function
+
+
+_SINGLE = PtxType("f", 32)
 
 
 NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("rz", "rm", "rp"), "numbers are rounded to nearest even only"),
-        "ftz": "subnormal numbers are kept",
         "sat": "results are not clamped",
         "relu": "results are not clamped",
-        "wide": "the result is as wide as the operands",
     }
 )
 """Words of opcodes that are not executed, and why."""
@@ -162,9 +165,18 @@ def _mul(opcode: _Computation) -> Function:
     bits = _integers(opcode)
     if "hi" in opcode.words:
         return _mul_high(opcode.type.letter == "s", bits)
+    if "wide" in opcode.words:
+        return _mul_wide(opcode.type.letter == "s", bits)
     if "lo" not in opcode.words:
-        raise opcode.refused("say .lo or .hi")
+        raise opcode.refused("say .lo, .hi or .wide")
     return binary(lambda a, b: low(a * b, bits))
+
+
+def _mul_wide(is_signed: bool, bits: int) -> Function:
+    """The whole product of two numbers of up to 32 bits."""
+    if not is_signed:
+        return binary(lambda a, b: low(a, bits) * low(b, bits))
+    return binary(lambda a, b: unsigned(signed(a, bits) * signed(b, bits), 2 * bits))
 
 
 def _mul_high(is_signed: bool, bits: int) -> Function:
@@ -188,9 +200,58 @@ def _mul_high(is_signed: bool, bits: int) -> Function:
 
 def _mad(opcode: _Computation) -> Function:
     bits = _integers(opcode)
-    if "lo" not in opcode.words:
-        raise opcode.refused("say .lo")
-    return ternary(lambda a, b, c: low(a * b + c, bits))
+    multiply = _mul(opcode)
+    width = 2 * bits if "wide" in opcode.words else bits
+    return ternary(lambda a, b, c: low(multiply(a, b) + c, width))
+
+
+def _divide(opcode: _Computation) -> Function:
+    """Towards zero; by zero every bit is one, which is unspecified: so an H200 computes."""
+    if opcode.type.is_float:
+        if opcode.name == "rem" or opcode.rounding != "rn":
+            raise opcode.refused("quotients are exact and rounded to nearest: .rn")
+        return _with_nans(opcode, np.divide)
+    bits, is_signed, zero, one = _integers(opcode), opcode.type.letter == "s", *_BITS
+    sign = np.uint64(bits - 1)
+
+    def size(a: Values) -> Values:
+        return low(np.where(a >> sign & one != zero, ~a + one, a), bits) if is_signed else a
+
+    def divide(a: Values, b: Values) -> Values:
+        dividend, divisor = size(a), size(b)
+        quotient = dividend // np.maximum(divisor, one)
+        if opcode.name == "rem":
+            found, of_sign = dividend - quotient * divisor, a
+        else:
+            found, of_sign = quotient, a ^ b
+        if is_signed:
+            found = np.where(of_sign >> sign & one != zero, ~found + one, found)
+        return low(np.where(divisor == zero, mask(bits), found), bits)
+
+    return binary(divide)
+
+
+_BITS = (np.uint64(0), np.uint64(1))
+
+
+def _difference(opcode: _Computation) -> Function:
+    """sad: ``c`` and how far ``a`` is from ``b``."""
+    bits = _integers(opcode)
+    of_value = signed if opcode.type.letter == "s" else low
+    return ternary(
+        lambda a, b, c: low(np.where(of_value(a, bits) < of_value(b, bits), b - a, a - b) + c, bits)
+    )
+
+
+def _absolute(opcode: _Computation) -> Function:
+    type_ = opcode.type
+    if type_.is_float and type_.bits == 64:
+        return unary(lambda a: np.where(np.isnan(floats(a, 64)), a, a & mask(63)))
+    if type_.is_float:
+        return _on_floats(opcode, np.absolute)
+    bits = _integers(opcode)
+    zero = np.uint64(0)
+    return unary(lambda a: low(np.where(signed(a, bits) < 0, zero - a, a), bits))
 
 
 def _neg(opcode: _Computation) -> Function:
@@ -204,7 +265,7 @@ def _neg(opcode: _Computation) -> Function:
 def _negated(opcode: _Computation) -> Function:
     """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200 computes."""
     type_ = PtxType(opcode.type.letter, opcode.type.bits)
-    if type_.bits == 32:
+    if type_.bits == 32 and "ftz" not in opcode.words:
         return unary(lambda a: a ^ np.uint64(1 << 31))
     if type_.bits == 64:
         sign = np.uint64(1 << 63)
@@ -303,6 +364,115 @@ def _insert(opcode: _Computation) -> Function:
     return insert
 
 
+def _population(opcode: _Computation) -> Function:
+    _integers(opcode)
+    return unary(_count_ones)
+
+
+def _count_ones(a: Values) -> Values:
+    """The ones of a value. Source: Warren, Hacker's Delight, 5-1."""
+    a = a - (a >> np.uint64(1) & np.uint64(0x5555555555555555))
+    quarter = np.uint64(0x3333333333333333)
+    a = (a & quarter) + (a >> np.uint64(2) & quarter)
+    a = a + (a >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return a * np.uint64(0x0101010101010101) >> np.uint64(56)
+
+
+def _length(a: Values) -> Values:
+    """The place of the highest one, from 1; 0 if there is none."""
+    for shift in (1, 2, 4, 8, 16, 32):
+        a = a | a >> np.uint64(shift)
+    return _count_ones(a)
+
+
+def _leading_zeros(opcode: _Computation) -> Function:
+    bits = np.uint64(_integers(opcode))
+    return unary(lambda a: bits - _length(a))
+
+
+def _find(opcode: _Computation) -> Function:
+    """bfind: the highest bit that is no copy of the sign, or what a shift has to be; ones if none."""
+    bits = _integers(opcode)
+    one, most, ones = np.uint64(1), np.uint64(bits - 1), mask(32)
+    is_signed, as_shift = opcode.type.letter == "s", "shiftamt" in opcode.words
+
+    def find(a: Values) -> Values:
+        if is_signed:
+            a = np.where(a >> most & one != 0, a ^ mask(bits), a)
+        place = _length(a) - one
+        return np.where(a == 0, ones, most - place if as_shift else place)
+
+    return unary(find)
+
+
+def _reverse(opcode: _Computation) -> Function:
+    bits = _integers(opcode)
+
+    def reverse(a: Values) -> Values:
+        found = np.zeros_like(a)
+        for n in range(bits):
+            found = found | (a >> np.uint64(n) & np.uint64(1)) << np.uint64(bits - 1 - n)
+        return found
+
+    return unary(reverse)
+
+
+def _permute(opcode: _Computation) -> Function:
+    """prmt: four of the eight bytes of ``a`` and ``b``, or eight copies of the sign of one."""
+    one, seven, byte = np.uint64(1), np.uint64(7), np.uint64(8)
+
+    def permute(a: Values, b: Values, selection: Values) -> Values:
+        both = a | b << np.uint64(32)
+        found = np.zeros_like(selection)
+        for n in range(4):
+            chosen = selection >> np.uint64(4 * n)
+            picked = both >> (chosen & seven) * byte & _BYTE
+            copies = (picked >> seven) * _BYTE
+            picked = np.where(chosen & byte != 0, copies, picked)
+            found = found | (picked & (one << byte) - one) << np.uint64(8 * n)
+        return found
+
+    return ternary(permute)
+
+
+def _funnel(opcode: _Computation) -> Function:
+    """shf: 32 bits of ``b`` and ``a`` side by side, moved; .wrap: by up to 31, .clamp: up to 32."""
+    half = np.uint64(32)
+
+    def amount(by: Values) -> Values:
+        return by & np.uint64(31) if "wrap" in opcode.words else np.minimum(by, half)
+
+    def left(a: Values, b: Values, by: Values) -> Values:
+        return (b << half | a) << amount(by) >> half
+
+    def right(a: Values, b: Values, by: Values) -> Values:
+        return low((b << half | a) >> amount(by), 32)
+
+    if not {"wrap", "clamp"} & opcode.words:
+        raise opcode.refused("say .wrap or .clamp")
+    return ternary(left if "l" in opcode.words else right)
+
+
+def _lookup(opcode: _Computation) -> Function:
+    """lop3: of each place the bit of a table that the three bits there say."""
+    bits = _integers(opcode)
+
+    def lookup(a: Values, b: Values, c: Values, table: Values) -> Values:
+        found = np.zeros_like(a)
+        for n in range(8):
+            chosen = [each if n >> at & 1 else ~each for at, each in ((2, a), (1, b), (0, c))]
+            bit = table >> np.uint64(n) & np.uint64(1)
+            found = found | chosen[0] & chosen[1] & chosen[2] & (np.uint64(0) - bit)
+        return low(found, bits)
+
+    return lookup
+
+
+def _is_zero(opcode: _Computation) -> Function:
+    _integers(opcode)
+    return unary(lambda a: flags(a == 0))
+
+
 # Comparison and selection
 
 _SIGNED: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -333,6 +503,29 @@ def _set_predicate(opcode: _Computation) -> Function:
         return compare
     (join,) = joins
     return ternary(lambda a, b, predicate: join(compare(a, b), predicate))
+
+
+def _set(opcode: _Computation) -> Function:
+    """set: a comparison as a number, all ones or 1.0."""
+    if opcode.to is None:
+        raise opcode.refused("it compares one type and gives another")
+    yes = np.uint64(_ONES[opcode.to.letter, opcode.to.bits])
+    compare = _set_predicate(opcode)
+    return lambda *operands: compare(*operands) * yes
+
+
+_ONES: Mapping[tuple[str, int], int] = MappingProxyType(
+    {("f", 32): 0x3F800000, **dict.fromkeys((("u", 32), ("s", 32)), (1 << 32) - 1)}
+)
+
+
+def _choose(opcode: _Computation) -> Function:
+    """slct: ``a`` where ``c`` is not negative, else ``b``, also where it is no number."""
+    if opcode.type.is_float:
+        take = _taken(opcode)
+        return ternary(lambda a, b, c: np.where(take(c) >= 0, a, b))
+    bits = _integers(opcode)
+    return ternary(lambda a, b, c: np.where(signed(c, bits) >= 0, a, b))
 
 
 def _compare(opcode: _Computation, name: str) -> Function:
@@ -520,6 +713,59 @@ def _fused_64(a: Floats, b: Floats, c: Floats) -> Floats:
     return np.where(np.isfinite(found), found, a * b + c)
 
 
+def _root(opcode: _Computation) -> Function:
+    if opcode.rounding != "rn":
+        raise opcode.refused("roots are exact and rounded to nearest: .rn")
+    return _with_nans(opcode, np.sqrt)
+
+
+def _reciprocal(opcode: _Computation) -> Function:
+    if opcode.rounding != "rn":
+        raise opcode.refused("reciprocals are exact and rounded to nearest: .rn")
+    return _with_nans(opcode, np.reciprocal)
+
+
+def _with_nans(opcode: _Computation, compute: Callable[..., Floats]) -> Function:
+    """As ``_on_floats``, but of f64 a NaN stays, quiet. Source: as an H200 computes."""
+    function = _on_floats(opcode, compute)
+    if opcode.type.bits < 64:
+        return function
+
+    def with_nans(*operands: Values) -> Values:
+        found = function(*operands)
+        for each in reversed(operands):
+            found = np.where(np.isnan(floats(each, 64)), each | np.uint64(1 << 51), found)
+        return found
+
+    return with_nans
+
+
+def _copy_sign(opcode: _Computation) -> Function:
+    """copysign: ``b`` with the sign of ``a``."""
+    sign = np.uint64(1 << opcode.type.bits - 1)
+    return binary(lambda a, b: b & ~sign | a & sign)
+
+
+def _without_subnormals(opcode: _Computation, function: Function) -> Function:
+    """.ftz: subnormal numbers of f32 become zeros of their sign, before and after."""
+    is_comparison = opcode.name in ("set", "setp")
+    gives = not is_comparison and (opcode.to or opcode.type) == _SINGLE
+    most = 2 if is_comparison else 3
+
+    def flushed(*operands: Values) -> Values:
+        # The third operand of a comparison is a predicate.
+        if opcode.type == _SINGLE:
+            operands = (*map(_flush, operands[:most]), *operands[most:])
+        return _flush(function(*operands)) if gives else function(*operands)
+
+    return flushed
+
+
+def _flush(value: Values) -> Values:
+    exponent = value & np.uint64(0x7F800000)
+    return np.where(exponent == 0, value & np.uint64(0x80000000), value)
+
+
 # Conversion
 
 
@@ -527,6 +773,8 @@ def _convert(opcode: _Computation) -> Function:
     source, to = opcode.type, opcode.to
     if to is None:
         raise opcode.refused("it converts from one type to another")
+    if to.is_pair and source == _SINGLE:
+        return _convert_pair(opcode, to)
     if source.is_pair or to.is_pair:
         raise opcode.refused("pairs are not converted")
     if not source.is_float and not to.is_float:
@@ -547,6 +795,15 @@ def _convert(opcode: _Computation) -> Function:
         raise opcode.refused("say how to round: .rzi, .rni, .rmi or .rpi")
     nan = 1 << to.bits - 1 if 64 in (source.bits, to.bits) else 0
     return unary(lambda a: _float_to_integer(round_(take(a).astype(np.float64)), to, nan))
+
+
+def _convert_pair(opcode: _Computation, to: PtxType) -> Function:
+    """Two numbers of f32 as a pair, the second one lower."""
+    if opcode.rounding != "rn":
+        raise opcode.refused("numbers are rounded to nearest even only")
+    take, give = _reader(opcode, _SINGLE), _given(PtxType(to.letter, to.bits))
+    half = np.uint64(16)
+    return binary(lambda a, b: give(take(a)) << half | give(take(b)))
 
 
 def _narrowed(value: Values) -> Values:
@@ -639,8 +896,19 @@ ROWS: Mapping[str, ArithmeticRow] = MappingProxyType(
     {
         "add": ArithmeticRow(_add, ("rn",)),
         "sub": ArithmeticRow(_sub, ("rn",)),
-        "mul": ArithmeticRow(_mul, ("rn", "lo", "hi")),
-        "mad": ArithmeticRow(_mad, ("lo",)),
+        "mul": ArithmeticRow(_mul, ("rn", "lo", "hi", "wide")),
+        "mad": ArithmeticRow(_mad, ("lo", "hi", "wide")),
+        "sad": ArithmeticRow(_difference),
+        "div": ArithmeticRow(_divide, ("rn",)),
+        "rem": ArithmeticRow(_divide),
+        "abs": ArithmeticRow(_absolute),
+        "popc": ArithmeticRow(_population),
+        "clz": ArithmeticRow(_leading_zeros),
+        "bfind": ArithmeticRow(_find, ("shiftamt",)),
+        "brev": ArithmeticRow(_reverse),
+        "sqrt": ArithmeticRow(_root, ("rn",)),
+        "rcp": ArithmeticRow(_reciprocal, ("rn",)),
+        "copysign": ArithmeticRow(_copy_sign),
         "fma": ArithmeticRow(_fma, ("rn",)),
         "min": ArithmeticRow(_extreme, ("NaN",)),
         "max": ArithmeticRow(_extreme, ("NaN",)),
@@ -651,10 +919,16 @@ ROWS: Mapping[str, ArithmeticRow] = MappingProxyType(
         "not": ArithmeticRow(_not),
         "shl": ArithmeticRow(_shift_left),
         "shr": ArithmeticRow(_shift_right),
+        "cnot": ArithmeticRow(_is_zero),
+        "lop3": ArithmeticRow(_lookup),
+        "shf": ArithmeticRow(_funnel, ("l", "r", "wrap", "clamp")),
+        "prmt": ArithmeticRow(_permute),
         "bfe": ArithmeticRow(_extract),
         "bfi": ArithmeticRow(_insert),
         "setp": ArithmeticRow(_set_predicate, (*_COMPARISONS, *_JOINS)),
+        "set": ArithmeticRow(_set, (*_COMPARISONS, *_JOINS)),
         "selp": ArithmeticRow(_select),
+        "slct": ArithmeticRow(_choose),
         "cvt": ArithmeticRow(_convert, ("rn", *_ROUNDINGS)),
         "mov": ArithmeticRow(_move),
     }
@@ -666,35 +940,82 @@ ROWS: Mapping[str, ArithmeticRow] = MappingProxyType(
 
 
 @cache
-def cross_lane_function_of(opcode: str) -> Function:
+def cross_lane_function_of(name: str, *, second: bool = False) -> Function:
     """What lanes compute together; it takes the active lanes first. Raises ``UnsupportedError``.
 
-    A lane of the member mask that is not active counts as absent.
+    A lane of the member mask that is not active counts as absent. ``second``: the predicate that
+    an instruction may give beside its result.
     """
-    words = read_opcode(opcode).words
-    found = CROSS_LANE.get(".".join(words[:-1]))
+    words = read_opcode(name).words
+    type_ = _type_of(words[-1])
+    rows = SECOND_RESULTS if second else CROSS_LANE
+    found = rows.get(".".join(words if type_ is None else words[:-1]))
     if found is None:
-        known = ", ".join(sorted(CROSS_LANE))
-        raise UnsupportedError(f"'{opcode}'", f"it is not executed; executed are {known}")
-    return found(_type_of(words[-1]) or PtxType("b", 1))
+        known = ", ".join(sorted(rows))
+        raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
+    return found(type_ or PtxType("b", 1))
+
+
+def _sources(mode: str, a: Values, b: Values, c: Values) -> tuple[Numbers, LaneFlags]:
+    """The lane that each lane of a shuffle reads, and true where that is in its segment."""
+    lane = np.arange(a.shape[-1], dtype=np.int64)
+    by, clamp = (b & np.uint64(31)).view(np.int64), (c & np.uint64(31)).view(np.int64)
+    segment = (c >> np.uint64(8) & np.uint64(31)).view(np.int64)
+    first = lane & segment
+    last = first | clamp & ~segment
+    source = {
+        "up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": first | by & ~segment
+    }[mode]  # fmt: skip
+    inside = source >= last if mode == "up" else source <= last
+    return np.where(inside, source, lane), inside
 
 
 def _shuffle(mode: str) -> Callable[[PtxType], Function]:
     """shfl.sync: ``a`` of another lane, by ``b`` and the clamp and segments of ``c``."""
 
     def shuffle(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
-        lane = np.arange(a.shape[-1], dtype=np.int64)
-        by, clamp = (b & np.uint64(31)).view(np.int64), (c & np.uint64(31)).view(np.int64)
-        segment = (c >> np.uint64(8) & np.uint64(31)).view(np.int64)
-        first = lane & segment
-        last = first | clamp & ~segment
-        source = {
-            "up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": first | by & ~segment
-        }[mode]  # fmt: skip
-        inside = source >= last if mode == "up" else source <= last
-        return np.take_along_axis(a, np.where(inside, source, lane), axis=-1)
+        return np.take_along_axis(a, _sources(mode, a, b, c)[0], axis=-1)
 
     return lambda _: shuffle
+
+
+def _is_inside(mode: str) -> Callable[[PtxType], Function]:
+    def inside(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
+        return flags(_sources(mode, a, b, c)[1])
+
+    return lambda _: inside
+
+
+def _match_any(_: PtxType) -> Function:
+    """match.any.sync: the lanes that have the same value."""
+
+    def match(active: LaneFlags, a: Values, members: Values) -> Values:
+        there = _member(active, members)
+        same = (a[..., :, None] == a[..., None, :]) & there[..., None, :]
+        return _mask_of(same)[..., 0]
+
+    return match
+
+
+def _match_all(active: LaneFlags, a: Values, members: Values) -> LaneFlags:
+    """True where all lanes have the value of the first."""
+    there = _member(active, members)
+    first = np.take_along_axis(a, there.argmax(axis=-1, keepdims=True), axis=-1)
+    return ((a == first) | ~there).all(axis=-1, keepdims=True)
+
+
+def _mask_of(lanes: LaneFlags) -> Values:
+    bits = np.uint64(1) << np.arange(lanes.shape[-1], dtype=np.uint64)
+    return np.where(lanes, bits, np.uint64(0)).sum(axis=-1, dtype=np.uint64, keepdims=True)
+
+
+def _elect(active: LaneFlags, members: Values) -> Values:
+    """elect.sync: the first lane, as it is on every chip so far."""
+    return _member(active, members).argmax(axis=-1, keepdims=True).astype(np.uint64)
+
+
+def _is_elected(active: LaneFlags, members: Values) -> Values:
+    return flags(np.arange(active.shape[-1], dtype=np.uint64) == _elect(active, members))
 
 
 def _member(active: LaneFlags, members: Values) -> LaneFlags:
@@ -707,13 +1028,17 @@ def _vote(mode: str) -> Callable[[PtxType], Function]:
         there = _member(active, members)
         yes = there & (predicate != 0)
         if mode == "ballot":
-            bits = np.where(yes, np.uint64(1) << np.arange(yes.shape[-1], dtype=np.uint64), 0)
-            return bits.sum(axis=-1, dtype=np.uint64, keepdims=True)
+            return _mask_of(yes)
         if mode == "any":
             return flags(yes.any(axis=-1, keepdims=True))
         return flags((yes | ~there).all(axis=-1, keepdims=True))
 
     return lambda _: vote
+
+
+def _vote_uni(active: LaneFlags, predicate: Values, members: Values) -> Values:
+    """True where all lanes have one value of the predicate."""
+    return flags(_match_all(active, flags(predicate != 0), members))
 
 
 _EMPTY_MIN, _EMPTY_MAX = np.iinfo(np.int64).max, np.iinfo(np.int64).min
@@ -737,6 +1062,15 @@ CROSS_LANE: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
     {
         **{f"shfl.sync.{mode}": _shuffle(mode) for mode in ("up", "down", "bfly", "idx")},
         **{f"vote.sync.{mode}": _vote(mode) for mode in ("ballot", "any", "all")},
+        "vote.sync.uni": lambda _: _vote_uni,
+        "match.any.sync": _match_any,
+        "match.all.sync": lambda _: (
+            lambda *given: np.where(
+                _match_all(*given), _mask_of(_member(given[0], given[2])), np.uint64(0)
+            )
+        ),
+        "elect.sync": lambda _: _elect,
+        "activemask": lambda _: _mask_of,
         "redux.sync.add": _redux(np.sum, 0),
         "redux.sync.min": _redux(np.min, _EMPTY_MIN),
         "redux.sync.max": _redux(np.max, _EMPTY_MAX),
@@ -746,6 +1080,15 @@ CROSS_LANE: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
     }
 )
 """Instructions of a warp by their names without the type."""
+
+SECOND_RESULTS: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
+    {
+        **{f"shfl.sync.{mode}": _is_inside(mode) for mode in ("up", "down", "bfly", "idx")},
+        "match.all.sync": lambda _: lambda *given: flags(_match_all(*given)),
+        "elect.sync": lambda _: _is_elected,
+    }
+)
+"""The predicates that they may give beside their results."""
 
 
 # Atomics
@@ -792,12 +1135,7 @@ _UPDATES: Mapping[str, Function] = MappingProxyType(
 
 def _flushed(function: Function) -> Function:
     """f32 sums in global memory have no subnormal numbers. Source: PTX ISA, atom: .add.f32."""
-
-    def flush(value: Values) -> Values:
-        exponent = value & np.uint64(0x7F800000)
-        return np.where(exponent == 0, value & np.uint64(0x80000000), value)
-
-    return binary(lambda old, data: flush(function(flush(old), flush(data))))
+    return binary(lambda old, data: _flush(function(_flush(old), _flush(data))))
 
 
 # Several registers as one

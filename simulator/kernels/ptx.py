@@ -14,6 +14,7 @@ from math import prod
 from types import MappingProxyType
 from typing import NoReturn, TypeAlias
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.code.statements import (
@@ -36,7 +37,7 @@ from fencewright.lowering.ptx.performance.accesses import LANES
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.simulator.execution import mbarrier
-from fencewright.simulator.execution.launch import LaunchError
+from fencewright.simulator.execution.launch import BASE, VARIABLES, LaunchError
 from fencewright.simulator.execution.program import (
     Argument,
     Compute,
@@ -46,6 +47,7 @@ from fencewright.simulator.execution.program import (
     EndLane,
     FenceInstruction,
     FenceStep,
+    GlobalVariable,
     Jump,
     KernelParameter,
     KernelResources,
@@ -63,7 +65,6 @@ from fencewright.simulator.execution.program import (
     Values,
 )
 from fencewright.simulator.execution.ptx_arithmetic import (
-    CROSS_LANE,
     cross_lane_function_of,
     function_of,
     joined,
@@ -133,6 +134,7 @@ class _Kernel:
         self.variables = {**file.variables, **function.variables}
         self.addresses, sizes = _layout(function, self.variables)
         self.shared, self.private = sizes["shared"], sizes["local"]
+        self.globals: list[GlobalVariable] = []
         self.pointers = Pointers(function, self.variables)
         self.buffers: set[str] = set()
 
@@ -154,6 +156,7 @@ class _Kernel:
             block_size=self.function.threads,
             instructions=tuple(self.instructions),
             blocks=_folded(self.blocks),
+            variables=tuple(self.globals),
         )
 
     # Blocks
@@ -298,11 +301,23 @@ class _Kernel:
         """A register with a number or with the address of a variable."""
         known = _literal(operand, bits)
         if known is None:
-            parts = _parts(operand)
-            if parts is None or parts[0] not in self.addresses:
+            name, offset = _parts(operand) or ("", 0)
+            if name not in self.variables:
                 return None
-            known = self.addresses[parts[0]] + parts[1]
+            known = self.address_of(name) + offset
         return self.constant(known, bits)
+
+    def address_of(self, name: str) -> int:
+        """Where a variable lies in its state space."""
+        if name not in self.addresses:
+            variable = self.variables[name]
+            data = _initial(variable) if variable.space in ("global", "const") else None
+            if data is None:
+                self.refuse_operand(name)
+            found = GlobalVariable(name, VARIABLES + len(self.globals) * BASE, data)
+            self.globals.append(found)
+            self.addresses[name] = found.address
+        return self.addresses[name]
 
     def special(self, name: str, result: Register) -> Register:
         """A special register in one of the kernel's."""
@@ -318,8 +333,8 @@ class _Kernel:
         if parts is None:
             self.refuse_operand(operand)
         name, offset = parts
-        if name in self.addresses:
-            return self.constant(self.addresses[name] + offset, 64), 0
+        if name in self.variables:
+            return self.constant(self.address_of(name) + offset, 64), 0
         if not name:
             return self.constant(offset, 64), 0
         if self.function.type_of(name) is None:
@@ -349,6 +364,8 @@ class _Kernel:
             space = SPACES[named[0]]
         elif len(found) > 1 or (found and len(bases) > len(found)):
             self.refuse("its address may be in several state spaces")
+        elif "param" in found:
+            self.refuse("arguments of calls are not modelled")
         else:
             space = _OF_VARIABLES[next(iter(found), "global")]
         if space is MemorySpace.GLOBAL:
@@ -372,13 +389,16 @@ class _Kernel:
 
     def arithmetic(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """What lanes compute, each by itself or with those of its warp."""
-        if ".".join(opcode.words[:-1]) in CROSS_LANE:
+        if opcode.kind is Kind.LANES:
             self.cross_lane(opcode, operands)
             return
         compute = function_of(opcode.name)
         to, *given = operands
         result, _, inverse = to.partition("|")
-        sources = [self.value(each, opcode.width) for each in given]
+        wide = opcode.width * (2 if "wide" in opcode.words else 1)
+        sources = [
+            self.value(each, wide if n == 2 else opcode.width) for n, each in enumerate(given)
+        ]
         register = self.compute(compute, sources, self.register(result))
         if inverse:
             if opcode.head != "setp" or opcode.boolean:
@@ -388,8 +408,11 @@ class _Kernel:
     def cross_lane(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, *given = operands
         sources = tuple([self.value(each, 32) for each in given])
-        compute = cross_lane_function_of(opcode.name)
-        self.block.steps.append(CrossLane(self.register(to), sources, compute, opcode.name))
+        for n, result in enumerate(to.split("|")):
+            compute = cross_lane_function_of(opcode.name, second=bool(n))
+            register = self.result(result.strip())
+            if register is not None:
+                self.block.steps.append(CrossLane(register, sources, compute, opcode.name))
 
     def move(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """mov: also from several registers to one, and the other way round."""
@@ -434,8 +457,8 @@ class _Kernel:
         if opcode.of_parameters:
             self.parameter(opcode, results, address)
             return
-        if len(results) == 1 and not self.extends(opcode, to):
-            self.access(opcode, address, (), self.register(to))
+        if len(results) == 1 and not self.extends(opcode, results[0]):
+            self.access(opcode, address, (), self.result(results[0]))
             return
         whole = self.fresh()
         self.access(opcode, address, (), whole)
@@ -477,6 +500,8 @@ class _Kernel:
                 self.element(opcode, each, whole, *pieces)
 
     def store(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        if not opcode.width:
+            self.refuse("stores without a type are not modelled")
         address, data, *_ = operands
         given = _listed(data)
         self.check_vector(opcode, len(given))
@@ -503,8 +528,6 @@ class _Kernel:
     def update(
         self, opcode: Opcode, address: str, data: Sequence[str], result: Register | None
     ) -> None:
-        if "async" in opcode.words:
-            self.refuse(NO_CLUSTERS)
         if opcode.vector > 1:
             self.refuse("atomics of vectors are not")
         given = data[: 2 if opcode.update == "cas" else 1]
@@ -552,8 +575,11 @@ class _Kernel:
             self.refuse("tensor maps and clusters are not modelled")
         handler(self, opcode, operands)
 
-    def commit(self, opcode: Opcode, operands: Sequence[str]) -> None:
+    def nothing(self, opcode: Opcode, operands: Sequence[str]) -> None:
         self.fence(marker(self.statement, self.place))
+
+    def pause(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """nanosleep: no time passes here."""
 
     def wait(self, opcode: Opcode, operands: Sequence[str]) -> None:
         self.fence(wait_for_copies(self.statement, self.place))
@@ -798,6 +824,21 @@ def _chosen_first(block: PtxBlock) -> tuple[int, ...]:
     return block.successors
 
 
+def _initial(variable: PtxVariable) -> bytes | None:
+    """The bytes of a variable; None if they are not known. Source: PTX ISA, Initializers."""
+    element, size = element_of(variable.type), variable.size
+    if element is None or size is None:
+        return None
+    bits = element[1] * element[2]
+    found = bytearray()
+    for each in _listed(variable.initial) if variable.initial else ():
+        value = _literal(each, bits)
+        if value is None:
+            return None
+        found += (value & (1 << bits) - 1).to_bytes(bits // 8, "little")
+    return bytes(found.ljust(size, b"\0"))
+
+
 def _copy(value: Values) -> Values:
     return value
 
@@ -877,18 +918,26 @@ def _renumbered(
             return end
 
 
+_GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
+_GRIDS = (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)
 _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
     {
         f"%{name}.{axis.value[-1]}": axis
         for name, axes in (
             ("tid", (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)),
-            ("ctaid", (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)),
+            ("ctaid", _GROUPS),
             ("ntid", (LaneValue.BLOCK_X, LaneValue.BLOCK_Y, LaneValue.BLOCK_Z)),
-            ("nctaid", (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)),
+            ("nctaid", _GRIDS),
         )
         for axis in axes
     }
     | {"%laneid": LaneValue.LANE, "WARP_SZ": LANES}
+    # Each CTA is a cluster of its own.
+    | {f"%clusterid.{axis.value[-1]}": axis for axis in _GROUPS}
+    | {f"%nclusterid.{axis.value[-1]}": axis for axis in _GRIDS}
+    | {f"%cluster_ctaid.{axis}": 0 for axis in "xyz"}
+    | {f"%cluster_nctaid.{axis}": 1 for axis in "xyz"}
+    | {"%cluster_ctarank": 0, "%cluster_nctarank": 1}
 )
 """Special registers: what a lane knows, or a number. Source: PTX ISA, Special Registers."""
 
@@ -909,18 +958,21 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "barrier": _Kernel.barrier,
         "cp": _Kernel.copy,
         "mbarrier": _Kernel.mbarrier,
+        # No kernel runs before this one or after it.
+        "griddepcontrol": _Kernel.nothing,
+        "nanosleep": _Kernel.pause,
     }
 )
 
 _COPIES: Mapping[str, _Handler] = MappingProxyType(
     {
         "cp async": _Kernel.copy_async,
-        "cp async commit_group": _Kernel.commit,
+        "cp async commit_group": _Kernel.nothing,
         "cp async wait_group": _Kernel.wait,
         "cp async wait_all": _Kernel.wait,
         "cp async mbarrier arrive": _Kernel.arrive_for_copies,
         "cp async bulk": _Kernel.copy_bulk,
-        "cp async bulk commit_group": _Kernel.commit,
+        "cp async bulk commit_group": _Kernel.nothing,
         "cp async bulk wait_group": _Kernel.wait,
     }
 )

@@ -59,7 +59,41 @@ def opcodes() -> Iterator[str]:
         yield from (f"setp.{name}.{type_}" for name in ("num", "nan"))
     for name in ("add.rn", "sub.rn", "mul.rn", "fma.rn", "min", "max", "neg"):
         yield from (f"{name}.{type_}" for type_ in ("f16x2", "bf16x2"))
+    yield from widened()
+    yield from (
+        f"{name}.{letter}{bits}"
+        for name in ("div", "rem", "sad")
+        for letter in "su"
+        for bits in INTEGERS
+    )
+    yield from (f"abs.s{bits}" for bits in INTEGERS)
+    yield from (f"cnot.b{bits}" for bits in INTEGERS)
+    for bits in (32, 64):
+        yield from (f"{name}.b{bits}" for name in ("popc", "clz", "brev"))
+        yield from (f"bfind{how}.{letter}{bits}" for how in ("", ".shiftamt") for letter in "su")
+    yield from (f"shf.{way}.{how}.b32" for way in "lr" for how in ("wrap", "clamp"))
+    yield from ("prmt.b32", "lop3.b32", "slct.s32.s32", "slct.u64.s32", "slct.f32.f32")
+    yield from ("set.lt.u32.s32", "set.gtu.f32.f32", "set.eq.s32.f64", "set.ne.f32.u64")
+    for type_ in ("f32", "f64"):
+        yield from (f"{name}.rn.{type_}" for name in ("div", "sqrt", "rcp"))
+        yield f"copysign.{type_}"
+    yield from (f"abs.{type_}" for type_ in (*FLOATS, "f16x2", "bf16x2"))
+    yield from (f"{name}.rn.ftz.f32" for name in ("add", "sub", "mul", "fma", "div"))
+    yield from ("min.ftz.f32", "neg.ftz.f32", "setp.lt.ftz.f32", "setp.eq.and.ftz.f32")
+    yield from (
+        "cvt.rzi.ftz.s32.f32",
+        "cvt.rn.ftz.f16.f32",
+        "cvt.rn.f16x2.f32",
+        "cvt.rn.bf16x2.f32",
+    )
     yield from conversions()
+
+
+def widened() -> Iterator[str]:
+    for bits in (16, 32):
+        for letter in "su":
+            yield from (f"{name}.wide.{letter}{bits}" for name in ("mul", "mad"))
+    yield from (f"mad.hi.{letter}{bits}" for letter in "su" for bits in INTEGERS)
 
 
 def conversions() -> Iterator[str]:
@@ -178,11 +212,37 @@ def extreme(a: Fraction | float, b: Fraction | float, name: str, keeps: bool) ->
 def on_floats(name: str, words: Sequence[str], type_: str, operands: Sequence[int]) -> int:
     """Not-a-numbers are as an H200 makes them: negated, and of f64."""
     numbers = [number(each, type_) for each in operands]
+    nans = [bits for bits, each in zip(operands, numbers, strict=True) if math.isnan(each)]
+    if name in ("div", "rcp", "sqrt") and type_ == "f64" and nans:
+        return nans[0] | 1 << 51
+    if name == "abs" and math.isnan(numbers[0]):
+        return operands[0] if type_ == "f64" else NAN[type_]
     if name == "neg" and math.isnan(numbers[0]) and type_ != "f32":
         return operands[0] if type_ == "f64" else NAN[type_]
     found = of_numbers(name, words, type_, operands, numbers)
-    is_made = type_ == "f64" and name != "setp" and not any(map(math.isnan, numbers))
+    is_made = (
+        type_ == "f64" and name not in ("setp", "copysign") and not any(map(math.isnan, numbers))
+    )
     return 0xFFF8 << 48 if is_made and math.isnan(number(found, type_)) else found
+
+
+def quotient(a: Fraction | float, b: Fraction | float) -> Fraction | float:
+    sign = -1 if is_negative(a) != is_negative(b) else 1
+    if is_finite(a) and is_finite(b) and a and b:
+        return Fraction(a) / Fraction(b)
+    if math.isnan(a) or math.isnan(b) or (a == 0 and b == 0) or not (is_finite(a) or is_finite(b)):
+        return math.nan
+    return sign * math.inf if b == 0 or not is_finite(a) else math.copysign(0.0, sign)
+
+
+def root(a: Fraction | float) -> Fraction | float:
+    """Near enough to round to any type: a fraction of 200 bits, a little off if it is not exact."""
+    if not is_finite(a) or a <= 0:
+        return math.nan if a < 0 else a
+    scaled = Fraction(a) * 4**200
+    whole = math.isqrt(int(scaled * 4**600))
+    found = Fraction(whole, 2**800)
+    return found if found**2 == a else found + Fraction(1, 2**801)
 
 
 def of_numbers(
@@ -206,11 +266,22 @@ def of_numbers(
         case "min" | "max":
             a, b = numbers
             return bits_of(extreme(a, b, name, "NaN" in words), type_)
+        case "div":
+            return bits_of(quotient(*numbers), type_)
+        case "rcp":
+            return bits_of(quotient(Fraction(1), *numbers), type_)
+        case "sqrt":
+            return bits_of(root(*numbers), type_)
+        case "copysign":
+            sign = 1 << FORMATS[type_][0] - 1
+            return operands[1] & ~sign | operands[0] & sign
+        case "abs":
+            return operands[0] & (1 << FORMATS[type_][0] - 1) - 1
         case "neg":
             return operands[0] ^ 1 << FORMATS[type_][0] - 1
         case "setp":
-            a, b = numbers
-            return compare_floats(words[0], a, b)
+            a, b, *_ = numbers
+            return compare_floats(words[0], a, b) & (operands[2] if "and" in words else 1)
         case _:
             raise AssertionError(name)
 
@@ -237,8 +308,20 @@ def meaning(opcode: str, operands: Sequence[int]) -> int:
     """What an instruction computes of operands as bits."""
     name, *words = opcode.split(".")
     type_ = words[-1]
+    if "ftz" in words:
+        return flushed(opcode, operands)
+    if name == "cvt" and words[-2].endswith("x2"):
+        upper, lower = (meaning(opcode.replace("x2", ""), [each]) for each in operands)
+        return upper << 16 | lower
     if name == "cvt":
         return converted(words, operands[0])
+    if name == "set":
+        compared = meaning(f"setp.{words[0]}.{type_}", operands)
+        return compared * (0x3F800000 if words[1] == "f32" else 0xFFFFFFFF)
+    if name == "slct":
+        a, b, c = operands
+        chosen = number(c, type_) if type_ in FLOATS else signed(c, 32)
+        return a if chosen >= 0 else b
     if type_.endswith("x2"):
         type_ = type_.removesuffix("x2")
         halves = (
@@ -254,21 +337,96 @@ def meaning(opcode: str, operands: Sequence[int]) -> int:
     def take(value: int) -> int:
         return signed(value, bits) if type_[0] == "s" else value
 
+    if name in ("popc", "clz", "brev", "bfind", "prmt", "lop3", "shf", "cnot"):
+        return placed(name, words, take, bits, operands)
+    if name in ("div", "rem"):
+        return divided(name, take, bits, operands)
     if name in ("shl", "shr", "bfe", "bfi"):
         return shifted(name, take, bits, operands) & (1 << bits) - 1
+    if "wide" in words or name == "mad":
+        a, b, *more = operands
+        whole = take(a) * take(b) >> (bits if "hi" in words else 0)
+        bits *= 2 if "wide" in words else 1
+        return whole + sum(more) & (1 << bits) - 1
     a, *rest = [take(each) for each in operands]
     b, c = (*rest, 0, 0)[:2]
     if name == "setp":
         found = compare(words[0], a, b)
         return found & operands[2] if "and" in words else found
     found = {
-        "add": lambda: a + b, "sub": lambda: a - b, "mad": lambda: a * b + c,
+        "add": lambda: a + b, "sub": lambda: a - b, "abs": lambda: abs(a),
+        "sad": lambda: abs(a - b) + c,
         "mul": lambda: a * b >> bits if "hi" in words else a * b,
         "min": lambda: min(a, b), "max": lambda: max(a, b), "and": lambda: a & b,
         "or": lambda: a | b, "xor": lambda: a ^ b, "not": lambda: ~a, "neg": lambda: -a,
         "selp": lambda: a if operands[2] else b, "mov": lambda: a,
     }[name]()  # fmt: skip
     return found & (1 << bits) - 1
+
+
+def flushed(opcode: str, operands: Sequence[int]) -> int:
+    """PTX ISA, .ftz: subnormal numbers of f32 are zeros of their sign, as operands and results."""
+
+    def flush(value: int) -> int:
+        return value if value >> 23 & 0xFF else value & 1 << 31
+
+    count = 2 if opcode.startswith("setp") else len(operands)
+    given = [*map(flush, operands[:count]), *operands[count:]]
+    if opcode.startswith("neg") and math.isnan(number(given[0], "f32")):
+        return NAN["f32"]
+    found = meaning(opcode.replace(".ftz", ""), given)
+    return flush(found) if opcode.endswith("f32") and opcode[:4] not in ("setp", "cvt.") else found
+
+
+def placed(
+    name: str, words: Sequence[str], take: Callable[[int], int], bits: int, operands: Sequence[int]
+) -> int:
+    """What is done with the places of bits."""
+    a, *rest = operands
+    digits = f"{a:0{bits}b}"
+    match name:
+        case "popc":
+            return digits.count("1")
+        case "clz":
+            return bits - a.bit_length()
+        case "brev":
+            return int(digits[::-1], 2)
+        case "cnot":
+            return int(a == 0)
+        case "bfind":
+            value = take(a)
+            length = (~value if value < 0 else value).bit_length()
+            if not length:
+                return 0xFFFFFFFF
+            return bits - length if "shiftamt" in words else length - 1
+        case "shf":
+            b, by = rest
+            by = by % 32 if "wrap" in words else min(by, 32)
+            both = b << 32 | a
+            return (both << by >> 32 if words[0] == "l" else both >> by) & 0xFFFFFFFF
+        case "lop3":
+            b, c, table = rest
+            chosen = (4 * (a >> n & 1) + 2 * (b >> n & 1) + (c >> n & 1) for n in range(bits))
+            return sum((table >> each & 1) << n for n, each in enumerate(chosen))
+        case _:
+            b, selection = rest
+            every = (b << 32 | a).to_bytes(8, "little")
+            found = bytearray()
+            for n in range(4):
+                chosen = selection >> 4 * n & 15
+                byte = every[chosen & 7]
+                found.append(0xFF * (byte >> 7) if chosen & 8 else byte)
+            return int.from_bytes(found, "little")
+
+
+def divided(name: str, take: Callable[[int], int], bits: int, operands: Sequence[int]) -> int:
+    """Towards zero; by zero as an H200 computes."""
+    a, b = map(take, operands)
+    ones = (1 << bits) - 1
+    if b == 0:
+        return ones
+    whole = abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+    return (whole if name == "div" else a - whole * b) & ones
 
 
 def shifted(name: str, take: Callable[[int], int], bits: int, operands: Sequence[int]) -> int:
@@ -328,14 +486,34 @@ def _stored(value: int, to: str) -> int:
 # Operands
 
 
+_WIDTHS = {
+    **dict.fromkeys(("div", "rem", "copysign"), (0, 0)), "sad": (0, 0, 0),
+    **dict.fromkeys(("abs", "popc", "clz", "brev", "bfind", "cnot", "sqrt", "rcp"), (0,)),
+    "prmt": (32, 32, 16), "lop3": (32, 32, 32, 8), "shf": (32, 32, 6),
+}  # fmt: skip
+"""The bits of operands of what the dialect has not; 0: those of the type."""
+
+
 def widths(opcode: str) -> tuple[int, ...]:
     """The bits of each operand's register."""
     name, *words = opcode.split(".")
-    if name in ("mad", "bfi", "neg", "mov"):
+    if name in ("bfi", "neg", "mov"):
         bits = int(words[-1].removesuffix("x2").lstrip("busf"))
         bits *= 2 if words[-1].endswith("x2") else 1
-        return {"mad": (bits,) * 3, "bfi": (bits, bits, 32, 32)}.get(name, (bits,))
-    found = registers_of(read_opcode(opcode))
+        return (bits, bits, 32, 32) if name == "bfi" else (bits,)
+    if name in _WIDTHS:
+        bits = 1 if words[-1] == "pred" else read_opcode(opcode).width
+        return tuple(bits if each == 0 else each for each in _WIDTHS[name])
+    if name in ("slct", "set"):
+        first = int(words[-2].lstrip("busf"))
+        last = read_opcode(opcode).width
+        return (first, first, last) if name == "slct" else (last, last)
+    if name == "cvt" and words[-2].endswith("x2"):
+        return (32, 32)
+    if "wide" in words or name == "mad":
+        bits = read_opcode(opcode).width
+        return (bits, bits, 2 * bits if "wide" in words else bits)[: 3 if name == "mad" else 2]
+    found = registers_of(read_opcode(opcode.replace(".ftz", "")))
     assert found is not None, opcode
     return tuple(each.bits for each in found.operands)
 
@@ -377,7 +555,7 @@ def cases(opcode: str, count: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     for _ in range(count):
         operands = [operand(generator, bits, is_float) for bits in widths(opcode)]
-        if opcode.startswith(("shl", "shr", "bfe", "bfi")):
+        if opcode.partition(".")[0] in ("shl", "shr", "bfe", "bfi"):
             amounts = 1 if opcode.startswith("sh") else 2
             operands[-amounts:] = [
                 generator.choice((0, 1, 7, 8, 31, 32, 63, 64, 255, 40)) for _ in range(amounts)
@@ -443,15 +621,18 @@ def test_what_is_not_executed_is_refused(word: str) -> None:
 @pytest.mark.parametrize(
     ("opcode", "reason"),
     [
-        ("div.rn.f32", "it is not executed; executed are add"),
+        ("tanh.approx.f32", "it is not executed; executed are abs"),
+        ("div.full.f32", "unknown word .full"),
+        ("div.f32", "quotients are exact"),
+        ("add.ftz.f64", "unknown word .ftz"),
         ("add.cc.u32", "unknown word .cc"),
-        ("mul.s32", "say .lo or .hi"),
+        ("mul.s32", "say .lo, .hi or .wide"),
         ("cvt.s32.f32", "say how to round"),
         ("setp.s32", "one comparison"),
         ("setp.lo.s32", r"\.lo is not for such types"),
         ("add.s128", "no such instruction on s128"),
         ("fma.rn.s32", "fma is for floating-point numbers"),
-        ("cvt.rn.f16x2.f32", "pairs are not converted"),
+        ("cvt.rn.f32.f16x2", "pairs are not converted"),
     ],
 )
 def test_unknown_opcodes_are_refused(opcode: str, reason: str) -> None:
@@ -465,9 +646,11 @@ OPT = find_llvm_tool("opt")
 
 _LLVM = {
     "add": "add", "sub": "sub", "mul.lo": "mul", "and": "and", "or": "or", "xor": "xor",
-    "shl": "shl", "shr.u": "lshr", "shr.s": "ashr",
+    "shl": "shl", "shr.u": "lshr", "shr.s": "ashr", "div.u": "udiv", "div.s": "sdiv",
+    "rem.u": "urem", "rem.s": "srem",
 }  # fmt: skip
-_LLVM_FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
+_LLVM_FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_LLVM_COUNTS = {"popc": "ctpop", "clz": "ctlz", "brev": "bitreverse"}
 _LLVM_TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
 
@@ -475,6 +658,15 @@ def as_llvm(opcode: str, given: Sequence[int]) -> tuple[str, int] | None:
     """Lines that compute %r, and its width; None for what LLVM has not as one instruction."""
     name, *words = opcode.split(".")
     type_ = words[-1]
+    if {"ftz", "wide"} & {*words} or words[-2:-1] in (["f16x2"], ["bf16x2"]) or name == "set":
+        return None
+    if name in _LLVM_COUNTS:
+        more = ", i1 false" if name == "clz" else ""
+        bits = int(type_[1:])
+        return (
+            f"%r = call i{bits} @llvm.{_LLVM_COUNTS[name]}.i{bits}(i{bits} {given[0]}{more})",
+            bits,
+        )
     if type_ in FLOATS:
         llvm, bits = _LLVM_TYPES[type_], FORMATS[type_][0]
         floats = "\n".join(
@@ -496,7 +688,7 @@ def as_llvm(opcode: str, given: Sequence[int]) -> tuple[str, int] | None:
     if (
         type_ == "pred"
         or type_.endswith("x2")
-        or name in ("bfe", "bfi", "selp", "mov", "neg", "not", "mad")
+        or name in ("bfe", "bfi", "selp", "mov", "neg", "not", "mad", "sad", "slct")
     ):
         return None
     bits, letter = int(type_[1:]), type_[0]
@@ -505,6 +697,9 @@ def as_llvm(opcode: str, given: Sequence[int]) -> tuple[str, int] | None:
     )
     if key is not None and "hi" not in words:
         if name in ("shl", "shr") and given[1] >= bits:
+            return None
+        overflows = given == (1 << bits - 1, (1 << bits) - 1)
+        if name in ("div", "rem") and (not given[1] or overflows):
             return None
         return f"%r = {_LLVM[key]} i{bits} {given[0]}, {given[1]}", bits
     if name in ("min", "max"):
@@ -668,7 +863,31 @@ def test_votes_and_reductions() -> None:
             for each in own[1:]:
                 wanted = fold(wanted, each)
             assert of(f"redux.sync.{name}.b32", a) == wanted
-    assert len(CROSS_LANE) == 13
+        same = [n for n in there if values[n] == values[there[0]]]
+        assert of("match.any.sync.b32", a) == sum(1 << n for n in same)
+        everyone = sum(1 << n for n in there)
+        agree = len({*own}) == 1
+        assert of("match.all.sync.b32", a) == agree * everyone
+        assert of("match.all.sync.b32", a * np.uint64(0)) == everyone
+        assert of("vote.sync.uni.pred", flags) == (len({each & 1 for each in own}) == 1)
+        first = cross_lane_function_of("elect.sync")(active, mask)
+        leads = cross_lane_function_of("elect.sync", second=True)(active, mask)
+        assert int(first[0, 0]) == there[0]
+        assert [n for n in range(32) if leads[0, n]] == [there[0]]
+        here = cross_lane_function_of("activemask.b32")(active)
+        assert int(here[0, 0]) == sum(1 << n for n in range(32) if who[n])
+    assert len(CROSS_LANE) == 18
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
+def test_a_shuffle_says_which_lanes_had_a_source(mode: str) -> None:
+    active = np.ones((1, 32), dtype=np.bool_)
+    operands = [np.full((1, 32), each, dtype=np.uint64) for each in (0, 3, 31, 0xFFFFFFFF)]
+    if mode == "up":
+        operands[2] = np.zeros((1, 32), dtype=np.uint64)
+    inside = cross_lane_function_of(f"shfl.sync.{mode}.b32", second=True)(active, *operands)
+    wanted = {"up": range(3, 32), "down": range(29)}.get(mode, range(32))
+    assert [n for n in range(32) if inside[0, n]] == [*wanted]
 
 
 # Atomics, and several registers as one

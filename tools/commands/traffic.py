@@ -22,7 +22,6 @@ from fencewright.tools.diagnostics import (
 from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 from fencewright.tools.inputs.litmus_inputs import NAME
-from fencewright.tools.ptx_check import read_input
 from fencewright.tools.reports.traffic_report import Launched
 from fencewright.tools.statuses import HOLDS
 
@@ -342,6 +341,7 @@ def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]
 def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgram":
     """The kernel that is asked for, lowered where it is in ``scoped``."""
     from fencewright.tools.inputs.lane_kernels import kernels_of_file
+    from fencewright.tools.ptx_check import read_input
 
     text = read_text(arguments.input)
     if is_ptx_file(arguments.input, text.encode()):

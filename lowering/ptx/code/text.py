@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine
-from fencewright.lowering.ptx.code.statements import CONTROL, Statement, read_statement
+from fencewright.lowering.ptx.code.statements import (
+    CONTROL,
+    Statement,
+    read_statement,
+    split_operands,
+)
 
 
 class PtxError(AssemblyError):
@@ -73,7 +78,8 @@ class PtxParameter:
 class PtxVariable:
     """A variable in a state space, ``shared`` or ``global``; ``size`` in bytes, None if open.
 
-    ``alignment`` in bytes: as it is declared, or that of an element.
+    ``alignment`` in bytes: as it is declared, or that of an element. ``type`` of an element;
+    ``initial``: its value as it is written, "" if none is.
     """
 
     name: str
@@ -81,6 +87,8 @@ class PtxVariable:
     size: int | None
     line: int
     alignment: int
+    type: str
+    initial: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,16 +565,20 @@ def _variables(space: str, text: str, line: int) -> Iterator[PtxVariable]:
     size = (int(bits[0]) if bits else 64) // 8
     aligned = _ALIGNED.search(text)
     alignment = int(aligned[1]) if aligned else size
-    names = re.sub(r"=\s*\{[^;]*|=\s*[^,;]*", "", text[element.end() :])
-    for each in names.split(","):
-        found = _ARRAY.match(each.strip())
+    for each in split_operands(text[element.end() :]):
+        named, _, initial = each.partition("=")
+        found = _ARRAY.match(named.strip())
         if found is None:
             continue
         sizes = re.findall(r"\[\s*(\d*)\s*\]", found["sizes"])
         total: int | None = size
         for length in sizes:
             total = None if total is None or not length else total * int(length)
-        yield PtxVariable(found["name"], space, total, line, alignment)
+        if total is None and initial:
+            total = size * len(split_operands(initial.strip("{ }")))
+        yield PtxVariable(
+            found["name"], space, total, line, alignment, element["type"], initial.strip()
+        )
 
 
 def _parameters(text: str) -> Iterator[PtxParameter]:
