@@ -14,18 +14,15 @@ from fencewright.lowering.ptx.code.text import PtxFunction
 
 _FOLLOWED: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
-        "mov": (1,),
-        "cvta": (1,),
-        "cvt": (1,),
-        "add": (1, 2),
-        "sub": (1,),
+        **dict.fromkeys(("mov", "cvta", "cvt", "add", "sub", "and", "or"), (1,)),
         "mad": (3,),
         "selp": (1, 2),
-        "and": (1,),
-        "or": (1,),
     }
 )
-"""The operands that a result may be a pointer like, the likeliest first."""
+"""The operands that a result points to the same as."""
+
+_ADDED: Mapping[str, tuple[int, ...]] = MappingProxyType({"add": (2,)})
+"""Those that may be the pointer instead: a number that is added may be a parameter too."""
 
 _NOTHING = frozenset[str]()
 
@@ -35,9 +32,8 @@ class Pointers:
 
     def __init__(self, function: PtxFunction, variables: Container[str]) -> None:
         parameters = {each.name for each in function.parameters}
-        # A number may be added to a pointer, and be a parameter too: it is the second operand.
-        self._likely = _origins(function, variables, parameters, 1)
-        self._possible = _origins(function, variables, parameters, 2)
+        self._likely = _origins(function, variables, parameters, {})
+        self._possible = _origins(function, variables, parameters, _ADDED)
         self._variables = variables
 
     def of(self, address: str) -> frozenset[str]:
@@ -49,15 +45,18 @@ class Pointers:
 
 
 def _origins(
-    function: PtxFunction, variables: Container[str], parameters: Container[str], most: int
+    function: PtxFunction,
+    variables: Container[str],
+    parameters: Container[str],
+    more: Mapping[str, tuple[int, ...]],
 ) -> Mapping[str, frozenset[str]]:
-    """The origins of each register that has some; of a sum those of its first ``most`` operands."""
+    """The origins of each register that has some; ``more``: operands beside ``_FOLLOWED``."""
     edges: dict[str, list[str]] = {}
     start: dict[str, frozenset[str]] = {}
     for each in function.instructions:
         for result in each.statement.defines:
             edges.setdefault(result, [])
-            for source in _sources(each.statement, most):
+            for source in _sources(each.statement, more):
                 if source in variables or source in parameters:
                     start[result] = start.get(result, _NOTHING) | {source}
                 else:
@@ -66,11 +65,12 @@ def _origins(
     return solve(graph, start, lambda _, names: names, lambda one, other: one | other)
 
 
-def _sources(statement: Statement, most: int) -> list[str]:
+def _sources(statement: Statement, more: Mapping[str, tuple[int, ...]]) -> list[str]:
     """The names that the result of an instruction may point to."""
-    if statement.opcode.head == "ld":
+    head = statement.opcode.head
+    if head == "ld":
         places = (1,) if statement.opcode.of_parameters else ()
     else:
-        places = _FOLLOWED.get(statement.opcode.head, ())[:most]
+        places = _FOLLOWED.get(head, ()) + more.get(head, ())
     operands = [statement.operands[n] for n in places if n < len(statement.operands)]
     return [name for each in operands for name in names_in(each)]

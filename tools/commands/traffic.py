@@ -345,10 +345,10 @@ def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgra
 
     text = read_text(arguments.input)
     if is_ptx_file(arguments.input, text.encode()):
-        return _chosen([*kernels_of_file(read_input(text.encode(), file))], arguments, file)
-    return _chosen(
-        _kernels(parse_module(arguments.input, text), arguments, machine), arguments, file
-    )
+        kernels = [*kernels_of_file(read_input(text.encode(), file))]
+        return _chosen(kernels, arguments, file, "a function with .entry")
+    kernels = _kernels(parse_module(arguments.input, text), arguments, machine)
+    return _chosen(kernels, arguments, file, "a function with the attribute gpu.kernel")
 
 
 def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "list[LaneKernel]":
@@ -368,12 +368,15 @@ def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "l
     ]
 
 
-def _chosen(kernels: "Sequence[LaneKernel]", arguments: Namespace, file: str) -> "LaneProgram":
+def _chosen(
+    kernels: "Sequence[LaneKernel]", arguments: Namespace, file: str, what: str
+) -> "LaneProgram":
+    """The kernel that is asked for; ``what`` would be one, if there is none."""
     names = ", ".join(each.name for each in kernels)
     asked: str | None = arguments.kernel
     found = [each for each in kernels if asked in (None, each.name)]
     if not kernels:
-        raise error("has no kernel: a function with the attribute gpu.kernel", file)
+        raise error(f"has no kernel: {what}", file)
     if not found:
         raise error(f"has no kernel '{asked}'; it has {names}", file)
     if len(found) > 1:

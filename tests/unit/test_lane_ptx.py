@@ -1,0 +1,410 @@
+"""PTX text as its lanes run it: what it computes, what is counted, and what is refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from lane_kernels import executions, run
+from numpy.typing import NDArray
+
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.execution.launch import LaunchError
+from fencewright.simulator.execution.program import (
+    Jump,
+    LaneBranch,
+    LaneProgram,
+    MemoryInstruction,
+    MemorySpace,
+)
+from fencewright.simulator.kernels.ptx import program_of
+from fencewright.simulator.kernels.ptx_pointers import Pointers
+
+HEAD = """.version 8.0
+.target sm_90
+.address_size 64
+"""
+REGISTERS = """
+  .reg .pred %p<8>;
+  .reg .b16 %rs<8>;
+  .reg .b32 %r<16>;
+  .reg .f32 %f<8>;
+  .reg .b64 %rd<16>;
+"""
+OWN = """
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [in];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd1, %rd1, %rd3;
+  add.s64 %rd2, %rd2, %rd3;
+"""
+"""The addresses of a thread's word of both buffers."""
+PARAMETERS = ".param .u64 out, .param .u64 in"
+THREADS = 32
+
+
+def read(body: str, parameters: str = PARAMETERS, before: str = "", after: str = "") -> LaneProgram:
+    text = (
+        f"{HEAD}{before}.visible .entry k({parameters}) {after}\n{{{REGISTERS}{body}\n  ret;\n}}\n"
+    )
+    file = read_ptx(text, "k.ptx")
+    return program_of(file, file.functions["k"])
+
+
+def words(body: str, data: Sequence[int] | NDArray[Any] = range(THREADS), **more: str) -> list[int]:
+    """What threads leave in a word each, of the words ``data``, after ``OWN``."""
+    given = np.array(data, dtype=np.uint32)
+    memory, _ = run(read(OWN + body, **more), 1, THREADS, [np.zeros(256, np.uint32), given])
+    return memory.contents("argument 0", np.uint32)[:THREADS].tolist()
+
+
+# Control flow
+
+
+def test_any_instruction_may_have_a_guard() -> None:
+    """Computations, moves, loads, stores; of one run under a guard, what changes it is the last."""
+    body = """
+  setp.lt.u32 %p1, %r1, 8;
+  mov.u32 %r2, 100;
+  @%p1 mov.u32 %r2, 1;
+  @!%p1 add.u32 %r2, %r2, %r1;
+  @%p1 ld.global.u32 %r3, [%rd2];
+  @%p1 add.u32 %r2, %r2, %r3;
+  @%p1 setp.lt.u32 %p1, %r1, 4;
+  @%p1 add.u32 %r2, %r2, 1000;
+  @!%p1 st.global.u32 [%rd1], %r2;
+"""
+    found = words(body, range(10, 10 + THREADS))
+    assert found == [0] * 4 + [1 + 10 + n for n in range(4, 8)] + [100 + n for n in range(8, 32)]
+
+
+def test_instructions_under_one_guard_are_one_block() -> None:
+    body = OWN + "setp.lt.u32 %p1, %r1, 8;" + "@%p1 st.global.u32 [%rd1], %r1;" * 3
+    program = read(body)
+    assert sum(isinstance(each.end, LaneBranch) for each in program.blocks) == 1
+    _, found = run(program, 1, 64, [np.zeros(64, np.uint32), np.zeros(64, np.uint32)])
+    # The second warp does not come to them.
+    assert executions(program, found) == {"st.global.u32": 3}
+
+
+def test_a_guarded_return_ends_some_lanes() -> None:
+    body = """
+  setp.ge.u32 %p1, %r1, 5;
+  @%p1 exit;
+  st.global.u32 [%rd1], 7;
+"""
+    assert words(body) == [7] * 5 + [0] * 27
+
+
+def test_a_loop_that_exchanges_registers() -> None:
+    """Copies before a branch are moves of the edge: in their order, and then all at once."""
+    body = """
+  mov.u32 %r2, 1;
+  mov.u32 %r3, 2;
+  mov.u32 %r4, 0;
+$again:
+  setp.ge.u32 %p1, %r4, %r1;
+  @%p1 bra $done;
+  add.u32 %r4, %r4, 1;
+  bra $swap;
+$swap:
+  mov.u32 %r5, %r2;
+  mov.u32 %r2, %r3;
+  mov.u32 %r3, %r5;
+  bra $again;
+$done:
+  st.global.u32 [%rd1], %r2;
+"""
+    assert words(body) == [1 + n % 2 for n in range(THREADS)]
+    ends = [each.end for each in read(OWN + body).blocks]
+    assert [each for each in ends if isinstance(each, Jump) and each.moves]
+
+
+def test_an_empty_loop_is_kept() -> None:
+    program = read("$on:\n  bra $on;")
+    with pytest.raises(LaunchError, match="is in a loop that does not end"):
+        run(program, 1, 32, [np.zeros(1, np.uint32), np.zeros(1, np.uint32)], limit=100)
+
+
+def test_a_barrier_counts_the_threads_that_the_kernel_fixes() -> None:
+    assert read("bar.sync 0, 64;", after=".reqntid 64").blocks
+    with pytest.raises(LaunchError, match=r"'bar\.sync 0, 32' is not executed: only barrier 0"):
+        read("bar.sync 0, 32;", after=".reqntid 64")
+    with pytest.raises(LaunchError, match="only barrier 0 of all threads"):
+        read("bar.sync 0, 64;")
+
+
+# Registers and operands
+
+
+def test_special_registers_and_literals() -> None:
+    body = """
+  mov.u32 %r2, %laneid;
+  mov.u32 %r3, WARP_SZ;
+  mad.lo.u32 %r2, %r2, 1000, %r3;
+  mov.u32 %r4, %cluster_nctarank;
+  add.u32 %r2, %r2, %r4;
+  mov.f32 %f1, 0f3F800000;
+  add.f32 %f1, %f1, 1.5;
+  cvt.rzi.u32.f32 %r5, %f1;
+  add.u32 %r2, %r2, %r5;
+  st.global.u32 [%rd1], %r2;
+"""
+    assert words(body) == [1000 * n + 32 + 1 + 2 for n in range(THREADS)]
+
+
+def test_several_registers_as_one() -> None:
+    body = """
+  mov.b64 %rd5, {%r1, 5};
+  mov.b64 {_, %r3}, %rd5;
+  cvt.u32.u64 %r4, %rd5;
+  mad.lo.u32 %r4, %r4, 10, %r3;
+  st.global.b32 [%rd1], { %r4 };
+"""
+    assert words(body) == [10 * n + 5 for n in range(THREADS)]
+
+
+def test_results_of_a_pair() -> None:
+    body = """
+  setp.lt.u32 %p1|%p2, %r1, 3;
+  shfl.sync.down.b32 %r2|%p3, %r1, 4, 31, -1;
+  mov.u32 %r3, 0;
+  @%p1 add.u32 %r3, %r3, 1;
+  @%p2 add.u32 %r3, %r3, 2;
+  @%p3 add.u32 %r3, %r3, 4;
+  and.pred %p4, %p1, !%p3;
+  @!%p4 mad.lo.u32 %r3, %r2, 10, %r3;
+  st.global.u32 [%rd1], %r3;
+"""
+    lanes = range(THREADS)
+    expected = [(1 if n < 3 else 2) + 4 * (n < 28) + 10 * (n + 4 if n < 28 else n) for n in lanes]
+    assert words(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        ("ld.global.u8 %r2, [%rd2];", 0x80),
+        ("ld.global.s8 %r2, [%rd2];", 0xFFFFFF80),
+        ("ld.global.s16 %r2, [%rd2+2];", 0xFFFFFFFE),
+        ("ld.global.s32 %rd5, [%rd2]; cvt.u32.u64 %r2, %rd5;", 0xFFFEFF80),
+        ("ld.global.s32 %rd5, [%rd2]; shr.u64 %rd5, %rd5, 32; cvt.u32.u64 %r2, %rd5;", 0xFFFFFFFF),
+        ("ld.global.v2.s8 {_, %r2}, [%rd2];", 0xFFFFFFFF),
+        ("ld.global.v2.u16 {%rs1, %rs2}, [%rd2]; cvt.u32.u16 %r2, %rs2;", 0xFFFE),
+    ],
+)
+def test_a_load_fills_its_register(load: str, expected: int) -> None:
+    body = f"{load} st.global.u32 [%rd1], %r2;"
+    assert words(body, [0xFFFEFF80] * THREADS) == [expected] * THREADS
+
+
+def test_vectors_at_offsets() -> None:
+    body = """
+  ld.param.u64 %rd5, [in];
+  mul.wide.u32 %rd6, %r1, 16;
+  add.s64 %rd5, %rd5, %rd6;
+  ld.global.nc.v2.u32 {%r2, %r3}, [%rd5+8];
+  ld.global.u32 %r4, [%rd5 + -0];
+  sub.u32 %r2, %r2, %r3;
+  add.u32 %r2, %r2, %r4;
+  st.global.u32 [%rd1], %r2;
+"""
+    assert words(body, np.arange(4 * THREADS)) == [4 * n - 1 & 0xFFFFFFFF for n in range(THREADS)]
+
+
+def test_parts_of_a_parameter() -> None:
+    body = """
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r2, [pair+4];
+  ld.param.v2.u16 {%rs1, %rs2}, [pair];
+  ld.param.s8 %r3, [pair+8];
+  cvt.u32.u16 %r4, %rs2;
+  st.global.v4.u32 [%rd1], {%r2, %r4, %r3, 9};
+"""
+    parameters = ".param .u64 out, .param .align 4 .b8 pair[12]"
+    given = int.from_bytes(bytes([1, 0, 2, 0, 3, 0, 0, 0, 0xFE, 0, 0, 0]), "little")
+    memory, _ = run(read(body, parameters), 1, 1, [np.zeros(4, np.uint32), given])
+    assert memory.contents("argument 0", np.uint32).tolist() == [3, 2, 0xFFFFFFFE, 9]
+
+
+# Variables and state spaces
+
+
+def test_shared_variables_lie_one_after_another() -> None:
+    """Aligned, without those that nobody names, those as large as the launch says at the end."""
+    before = """
+.extern .shared .align 16 .b8 rest[];
+.shared .align 4 .b8 first[5];
+.shared .align 8 .b8 unused[512];
+.shared .align 8 .u64 second[3];
+"""
+    body = """
+  mov.u32 %r2, second;
+  mov.u32 %r3, rest;
+  mad.lo.u32 %r2, %r2, 1000, %r3;
+  st.shared.u8 [first+4], 3;
+  st.shared.u32 [rest], %r1;
+  st.global.u32 [%rd1], %r2;
+"""
+    program = read(OWN + body, before=before)
+    assert program.resources.shared_bytes == 32
+    memory, _ = run(
+        program, 1, THREADS, [np.zeros(256, np.uint32), np.zeros(256, np.uint32)], shared=4
+    )
+    assert memory.contents("argument 0", np.uint32)[0] == 8 * 1000 + 32
+
+
+GENERIC = """
+  mov.u32 %r2, room;
+  cvt.u64.u32 %rd5, %r2;
+  cvta.shared.u64 %rd6, %rd5;
+  add.s64 %rd6, %rd6, %rd3;
+  st.u32 [%rd6], %r1;
+  bar.warp.sync -1;
+  ld.u32 %r3, [%rd6];
+  add.u32 %r3, %r3, 1;
+  cvta.to.global.u64 %rd7, %rd1;
+  st.u32 [%rd7], %r3;
+"""
+
+
+def test_generic_addresses_are_where_their_variables_are() -> None:
+    before = ".shared .align 4 .b8 room[128];"
+    assert words(GENERIC, before=before) == [n + 1 for n in range(THREADS)]
+    program = read(OWN + GENERIC, before=before)
+    found = [each for each in program.instructions if isinstance(each, MemoryInstruction)]
+    assert [(each.space, each.model) for each in found] == [
+        (MemorySpace.SHARED, "st.shared.u32"),
+        (MemorySpace.SHARED, "ld.shared.u32"),
+        (MemorySpace.GLOBAL, "st.u32"),
+    ]
+
+
+def test_local_memory() -> None:
+    body = """
+  .local .align 8 .b8 depot[16];
+  mov.u64 %rd5, depot;
+  cvta.local.u64 %rd6, %rd5;
+  st.local.u32 [depot+4], %r1;
+  ld.u32 %r2, [%rd6+4];
+  st.global.u32 [%rd1], %r2;
+"""
+    assert words(body) == [*range(THREADS)]
+    assert read(OWN + body).resources.private_bytes == 16
+
+
+def test_variables_of_the_module() -> None:
+    before = """
+.global .align 4 .u32 counter = 40;
+.const .align 4 .u32 table[4] = {5, 6, 0x7};
+.global .align 4 .f32 scale[] = {0f40000000, 1.0};
+"""
+    body = """
+  and.b32 %r2, %r1, 3;
+  mul.wide.u32 %rd5, %r2, 4;
+  mov.u64 %rd6, table;
+  add.s64 %rd6, %rd6, %rd5;
+  ld.const.u32 %r3, [%rd6];
+  atom.global.add.u32 %r4, [counter], 1;
+  ld.global.f32 %f1, [scale+4];
+  ld.global.f32 %f2, [scale];
+  add.f32 %f1, %f1, %f2;
+  cvt.rni.u32.f32 %r5, %f1;
+  mad.lo.u32 %r3, %r3, 1000, %r5;
+  mad.lo.u32 %r3, %r4, 10, %r3;
+  st.global.u32 [%rd1], %r3;
+"""
+    expected = [1000 * (5, 6, 7, 0)[n % 4] + 3 + 10 * (40 + n) for n in range(THREADS)]
+    assert words(body, before=before) == expected
+
+
+def test_a_variable_whose_value_is_an_address_is_refused() -> None:
+    before = ".global .align 8 .u64 there;\n.global .align 8 .u64 where = there;"
+    with pytest.raises(LaunchError, match="the operand 'where' is not executed"):
+        read("ld.global.u64 %rd1, [where];", before=before)
+
+
+# Which parameters are buffers
+
+
+def buffers(body: str, parameters: str) -> list[bool]:
+    return [each.is_buffer for each in read(body, parameters).parameters]
+
+
+def test_a_parameter_is_a_buffer_where_an_address_is_made_of_it() -> None:
+    parameters = ".param .u64 a, .param .u64 b, .param .u64 n, .param .u64 c"
+    body = """
+  ld.param.u64 %rd1, [a];
+  ld.param.u64 %rd2, [b];
+  ld.param.u64 %rd3, [n];
+  ld.param.u64 %rd6, [c];
+  add.s64 %rd4, %rd1, %rd3;
+  mov.u32 %r1, 0;
+$on:
+  ld.global.u32 %r2, [%rd4];
+  add.s64 %rd4, %rd4, 4;
+  shl.b64 %rd5, %rd3, 2;
+  add.s64 %rd5, %rd5, %rd2;
+  st.global.u32 [%rd5], %r2;
+  setp.lt.u64 %p1, %rd6, %rd4;
+  @%p1 bra $on;
+"""
+    assert buffers(body, parameters) == [True, True, False, False]
+
+
+def test_pointers_follow_every_path() -> None:
+    body = """
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [in];
+  selp.b64 %rd3, %rd1, %rd2, %p1;
+  mov.b64 %rd4, %rd3;
+  mul.lo.s64 %rd5, %rd1, 2;
+"""
+    text = f"{HEAD}.visible .entry k({PARAMETERS})\n{{{REGISTERS}{body}\n  ret;\n}}\n"
+    pointers = Pointers(read_ptx(text).functions["k"], {"room"})
+    assert pointers.of("[%rd4+8]") == {"out", "in"}
+    assert pointers.of("[room+4]") == {"room"}
+    assert pointers.of("[%rd5]") == frozenset()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("tanh.approx.f32 %f1, %f1;", "'tanh.approx.f32': it is not executed; executed are "),
+        ("call f, ();", "'call' is not executed: calls are not modelled"),
+        ("wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned' is not executed: tensor cores"),
+        ("@%p1 trap;", "'trap' is not executed: a kernel that is given up"),
+        ("add.u32 %r1, %unknown, 1;", "the operand '%unknown' is not executed"),
+        ("ld.global.u32 %r1, [%rd1+%r1];", "the operand '[%rd1+%r1]' is not executed"),
+        ("ld.global.v2.u32 %r1, [%rd1];", "a vector has a register for each element"),
+        ("st.bulk.weak.shared::cta [%rd1], 64, 0;", "stores without a type"),
+        ("ld.param.u32 %r1, [%rd1];", "no parameter of the kernel is named"),
+        ("cp.async.ca.shared.global [%rd1], [%rd2], 4, %r1;", "it copies fewer bytes"),
+        ("div.approx.f32 %f1, %f1, %f2;", "'div.approx.f32': it is not executed: unknown word"),
+        ("setp.eq.and.u32 %p1|%p2, %r1, 1, %p3;", "'setp.eq.and.u32' is not executed: a second"),
+    ],
+)
+def test_what_is_not_executed_is_refused_at_its_line(line: str, reason: str) -> None:
+    with pytest.raises(LaunchError) as raised:
+        read(f"\n  mov.u32 %r1, 1;\n   {line}")
+    assert str(raised.value).startswith("k.ptx:13:4: ")
+    assert reason in str(raised.value)
+
+
+def test_an_address_in_several_state_spaces_is_refused() -> None:
+    body = """
+  mov.u64 %rd1, room;
+  ld.param.u64 %rd2, [out];
+  selp.b64 %rd3, %rd1, %rd2, %p1;
+  ld.u32 %r1, [%rd3];
+"""
+    with pytest.raises(LaunchError, match="may be in several state spaces"):
+        read(body, before=".shared .align 4 .b8 room[128];")
+
+
+def test_what_no_path_leads_to_is_not_read() -> None:
+    assert read("ret;\n  tanh.approx.f32 %f1, %f1;").blocks
