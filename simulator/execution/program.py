@@ -244,12 +244,37 @@ class EndLane:
     """The lane has ended."""
 
 
+BlockEnd: TypeAlias = Jump | LaneBranch | EndLane
+
+
+def jumps_of(end: object) -> tuple[Jump, ...]:
+    """The jumps of a block's end, those of lanes whose condition holds first."""
+    match end:
+        case Jump():
+            return (end,)
+        case LaneBranch(_, taken, other):
+            return (taken, other)
+        case _:
+            return ()
+
+
+def with_jumps(end: BlockEnd, change: Callable[[Jump], Jump]) -> BlockEnd:
+    """The same end with other jumps."""
+    match end:
+        case Jump():
+            return change(end)
+        case LaneBranch(condition, taken, other):
+            return LaneBranch(condition, change(taken), change(other))
+        case EndLane():
+            return end
+
+
 @dataclass(frozen=True, slots=True)
 class LaneBlock:
     """Steps without a branch, and what comes after."""
 
     steps: tuple[Step, ...]
-    end: Jump | LaneBranch | EndLane
+    end: BlockEnd
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.execution.program import (
     Argument,
+    BlockEnd,
     Compute,
     CopyStep,
     CrossLane,
-    EndLane,
     FenceInstruction,
     FenceStep,
     Jump,
@@ -30,6 +30,8 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    jumps_of,
+    with_jumps,
 )
 
 EXIT = -1
@@ -53,7 +55,7 @@ class Segment:
     """
 
     steps: tuple[Step, ...]
-    end: Jump | LaneBranch | EndLane | Join
+    end: BlockEnd | Join
     stored: frozenset[Register]
     meets: int
     rank: int
@@ -94,7 +96,7 @@ def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
 
 # Segments
 
-_Part = tuple[tuple[Step, ...], Jump | LaneBranch | EndLane | Join]
+_Part = tuple[tuple[Step, ...], BlockEnd | Join]
 
 
 def _parts(program: LaneProgram) -> list[_Part]:
@@ -107,7 +109,8 @@ def _parts(program: LaneProgram) -> list[_Part]:
     found: list[_Part] = []
     for block, steps in zip(program.blocks, pieces, strict=True):
         found += [(each, Join(len(found) + n + 1)) for n, each in enumerate(steps[:-1])]
-        found.append((steps[-1], _renumbered(block.end, first)))
+        end = with_jumps(block.end, lambda jump: Jump(first[jump.block], jump.moves))
+        found.append((steps[-1], end))
     return found
 
 
@@ -126,32 +129,8 @@ def _joins(program: LaneProgram, step: FenceStep) -> bool:
     return isinstance(instruction, FenceInstruction) and instruction.joins
 
 
-def _renumbered(
-    end: Jump | LaneBranch | EndLane, first: Sequence[int]
-) -> Jump | LaneBranch | EndLane:
-    match end:
-        case Jump(block, moves):
-            return Jump(first[block], moves)
-        case LaneBranch(condition, taken, other):
-            return LaneBranch(
-                condition,
-                Jump(first[taken.block], taken.moves),
-                Jump(first[other.block], other.moves),
-            )
-        case EndLane():
-            return end
-
-
-def _targets(end: Jump | LaneBranch | EndLane | Join) -> tuple[int, ...]:
-    match end:
-        case Jump(block):
-            return (block,)
-        case LaneBranch(_, taken, other):
-            return (taken.block, other.block)
-        case Join(segment):
-            return (segment,)
-        case EndLane():
-            return ()
+def _targets(end: BlockEnd | Join) -> tuple[int, ...]:
+    return (end.segment,) if isinstance(end, Join) else tuple(each.block for each in jumps_of(end))
 
 
 # Order, dominators, loops
@@ -238,25 +217,14 @@ def written_by(step: Step) -> Register | None:
     return None if isinstance(step, CopyStep | FenceStep) else step.result
 
 
-def moved_by(end: Jump | LaneBranch | EndLane) -> tuple[Register, ...]:
+def moved_by(end: BlockEnd) -> tuple[Register, ...]:
     """The registers that the moves of a block's end write."""
-    match end:
-        case Jump(_, moves):
-            return tuple(to for to, _ in moves)
-        case LaneBranch(_, taken, other):
-            return (*moved_by(taken), *moved_by(other))
-        case EndLane():
-            return ()
+    return tuple(to for each in jumps_of(end) for to, _ in each.moves)
 
 
-def _read_at_end(end: Jump | LaneBranch | EndLane | Join) -> list[Register]:
-    match end:
-        case Jump(_, moves):
-            return [source for _, source in moves]
-        case LaneBranch(condition, taken, other):
-            return [condition, *(source for each in (taken, other) for _, source in each.moves)]
-        case EndLane() | Join():
-            return []
+def _read_at_end(end: BlockEnd | Join) -> list[Register]:
+    condition = [end.condition] if isinstance(end, LaneBranch) else []
+    return [*condition, *(source for each in jumps_of(end) for _, source in each.moves)]
 
 
 def _results(steps: Iterable[Step]) -> frozenset[Register]:
@@ -265,12 +233,8 @@ def _results(steps: Iterable[Step]) -> frozenset[Register]:
 
 def _written_in(part: _Part) -> frozenset[Register]:
     steps, end = part
-    written = set(_results(steps))
-    jumps = (end.taken, end.other) if isinstance(end, LaneBranch) else (end,)
-    for each in jumps:
-        if isinstance(each, Jump):
-            written |= {to for to, source in each.moves if to != source}
-    return frozenset(written)
+    moved = {to for each in jumps_of(end) for to, source in each.moves if to != source}
+    return _results(steps) | moved
 
 
 def _live(parts: Sequence[_Part], successors: Sequence[Sequence[int]]) -> list[frozenset[Register]]:
@@ -290,14 +254,9 @@ def _live(parts: Sequence[_Part], successors: Sequence[Sequence[int]]) -> list[f
     return [at_begin(node, after[node]) for node in range(len(parts))]
 
 
-def _moved_to(target: int, end: Jump | LaneBranch | EndLane | Join) -> frozenset[Register]:
+def _moved_to(target: int, end: BlockEnd | Join) -> frozenset[Register]:
     """The registers that whatever jumps from ``end`` to ``target`` moves something to."""
-    jumps = (end.taken, end.other) if isinstance(end, LaneBranch) else (end,)
-    moved = [
-        {to for to, _ in jump.moves}
-        for jump in jumps
-        if isinstance(jump, Jump) and jump.block == target
-    ]
+    moved = [{to for to, _ in jump.moves} for jump in jumps_of(end) if jump.block == target]
     some = set[Register]().union(*moved)
     return frozenset(to for to in some if all(to in registers for registers in moved))
 
@@ -339,12 +298,7 @@ def address_registers(program: LaneProgram) -> frozenset[Register]:
                     found.update((step.source, step.target))
                 case _:
                     pass
-        jumps = (
-            (block.end.taken, block.end.other)
-            if isinstance(block.end, LaneBranch)
-            else (block.end,)
-        )
-        for each in jumps:
-            for to, source in each.moves if isinstance(each, Jump) else ():
+        for each in jumps_of(block.end):
+            for to, source in each.moves:
                 sources.setdefault(to, set()).add(source)
     return frozenset(postorder(found, lambda register: sources.get(register, ())))

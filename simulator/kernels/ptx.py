@@ -40,6 +40,7 @@ from fencewright.simulator.execution import mbarrier
 from fencewright.simulator.execution.launch import BASE, VARIABLES, LaunchError
 from fencewright.simulator.execution.program import (
     Argument,
+    BlockEnd,
     Compute,
     CopyStep,
     CountedInstruction,
@@ -63,6 +64,8 @@ from fencewright.simulator.execution.program import (
     Special,
     Step,
     Values,
+    jumps_of,
+    with_jumps,
 )
 from fencewright.simulator.execution.ptx_arithmetic import (
     cross_lane_function_of,
@@ -109,7 +112,7 @@ class _Open:
     """A block that is being filled."""
 
     steps: list[Step] = field(default_factory=list[Step])
-    end: Jump | LaneBranch | EndLane = field(default_factory=EndLane)
+    end: BlockEnd = field(default_factory=EndLane)
 
 
 class _Kernel:
@@ -860,18 +863,16 @@ def _folded(blocks: Sequence[_Open]) -> tuple[LaneBlock, ...]:
             jump = Jump(further.block, _composed(jump.moves, further.moves))
         return jump
 
-    ends: list[Jump | LaneBranch | EndLane] = []
-    for each in blocks:
-        end = each.end
-        if isinstance(end, LaneBranch):
-            end = LaneBranch(end.condition, through(end.taken), through(end.other))
-        elif isinstance(end, Jump):
-            end = through(end)
-        ends.append(end)
-    following = [_targets(end) for end in ends]
-    kept = sorted(postorder([0], lambda n: following[n]))
+    ends = [with_jumps(each.end, through) for each in blocks]
+    kept = sorted(postorder([0], lambda n: [each.block for each in jumps_of(ends[n])]))
     number_of = {block: n for n, block in enumerate(kept)}
-    return tuple(LaneBlock(tuple(blocks[n].steps), _renumbered(ends[n], number_of)) for n in kept)
+    return tuple(
+        LaneBlock(
+            tuple(blocks[n].steps),
+            with_jumps(ends[n], lambda jump: Jump(number_of[jump.block], jump.moves)),
+        )
+        for n in kept
+    )
 
 
 def _moves(steps: Iterable[Step]) -> tuple[tuple[Register, Register], ...] | None:
@@ -890,32 +891,6 @@ def _composed(
     """Moves, and others after them, as moves all at once."""
     before = dict(first)
     return tuple({**before, **{to: before.get(of, of) for to, of in then}}.items())
-
-
-def _targets(end: Jump | LaneBranch | EndLane) -> tuple[int, ...]:
-    match end:
-        case Jump(block):
-            return (block,)
-        case LaneBranch(_, taken, other):
-            return (taken.block, other.block)
-        case EndLane():
-            return ()
-
-
-def _renumbered(
-    end: Jump | LaneBranch | EndLane, numbers: Mapping[int, int]
-) -> Jump | LaneBranch | EndLane:
-    match end:
-        case Jump(block, moves):
-            return Jump(numbers[block], moves)
-        case LaneBranch(condition, taken, other):
-            return LaneBranch(
-                condition,
-                Jump(numbers[taken.block], taken.moves),
-                Jump(numbers[other.block], other.moves),
-            )
-        case EndLane():
-            return end
 
 
 _GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
