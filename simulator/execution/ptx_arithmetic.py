@@ -8,18 +8,20 @@ Source: PTX ISA, Instruction Set; tests/data/memory/h200-arithmetic.txt, compute
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_opcode
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 from fencewright.simulator.execution.program import Values
 from fencewright.simulator.execution.values import (
+    WORD,
     Fold,
     flags,
     float_bits,
@@ -124,6 +126,17 @@ def function_of(name: str) -> Function:
 
 
 _SINGLE = PtxType("f", 32)
+
+
+def operands_of(opcode: Opcode) -> int | None:
+    """The operands that an instruction's function takes; None for one that is not executed."""
+    if opcode.kind is Kind.LANES:
+        return _LANE_OPERANDS.get(opcode.head)
+    row = ROWS.get(opcode.head)
+    if row is None:
+        return None
+    is_pair = opcode.head == "cvt" and len(opcode.types) > 1 and opcode.types[0].endswith("x2")
+    return row.operands + (opcode.boolean != "" or is_pair)
 
 
 NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
@@ -618,7 +631,7 @@ def _on_floats(opcode: _Computation, compute: Callable[..., Floats]) -> Function
         found = compute(*numbers)
         if type_.bits < 64:
             return give(found)
-        made = np.isnan(found) & ~np.logical_or.reduce([np.isnan(each) for each in numbers])
+        made = np.isnan(found) & ~reduce(np.logical_or, map(np.isnan, numbers))
         return np.where(made, _MADE_NAN, give(found))
 
     if not opcode.type.is_pair:
@@ -773,6 +786,8 @@ def _convert(opcode: _Computation) -> Function:
     source, to = opcode.type, opcode.to
     if to is None:
         raise opcode.refused("it converts from one type to another")
+    if max(source.bits, to.bits) > WORD:
+        raise opcode.refused("numbers of up to 64 bits are converted")
     if to.is_pair and source == _SINGLE:
         return _convert_pair(opcode, to)
     if source.is_pair or to.is_pair:
@@ -886,51 +901,55 @@ def _move(opcode: _Computation) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class ArithmeticRow:
-    """What makes an instruction's function, and the words that it knows beside types."""
+    """What makes an instruction's function, and the words that it knows beside types.
+
+    ``operands``: how many the function takes, without a predicate that a comparison joins.
+    """
 
     make: Callable[[_Computation], Function]
+    operands: int
     words: tuple[str, ...] = ()
 
 
 ROWS: Mapping[str, ArithmeticRow] = MappingProxyType(
     {
-        "add": ArithmeticRow(_add, ("rn",)),
-        "sub": ArithmeticRow(_sub, ("rn",)),
-        "mul": ArithmeticRow(_mul, ("rn", "lo", "hi", "wide")),
-        "mad": ArithmeticRow(_mad, ("lo", "hi", "wide")),
-        "sad": ArithmeticRow(_difference),
-        "div": ArithmeticRow(_divide, ("rn",)),
-        "rem": ArithmeticRow(_divide),
-        "abs": ArithmeticRow(_absolute),
-        "popc": ArithmeticRow(_population),
-        "clz": ArithmeticRow(_leading_zeros),
-        "bfind": ArithmeticRow(_find, ("shiftamt",)),
-        "brev": ArithmeticRow(_reverse),
-        "sqrt": ArithmeticRow(_root, ("rn",)),
-        "rcp": ArithmeticRow(_reciprocal, ("rn",)),
-        "copysign": ArithmeticRow(_copy_sign),
-        "fma": ArithmeticRow(_fma, ("rn",)),
-        "min": ArithmeticRow(_extreme, ("NaN",)),
-        "max": ArithmeticRow(_extreme, ("NaN",)),
-        "neg": ArithmeticRow(_neg),
-        "and": ArithmeticRow(_bitwise),
-        "or": ArithmeticRow(_bitwise),
-        "xor": ArithmeticRow(_bitwise),
-        "not": ArithmeticRow(_not),
-        "shl": ArithmeticRow(_shift_left),
-        "shr": ArithmeticRow(_shift_right),
-        "cnot": ArithmeticRow(_is_zero),
-        "lop3": ArithmeticRow(_lookup),
-        "shf": ArithmeticRow(_funnel, ("l", "r", "wrap", "clamp")),
-        "prmt": ArithmeticRow(_permute),
-        "bfe": ArithmeticRow(_extract),
-        "bfi": ArithmeticRow(_insert),
-        "setp": ArithmeticRow(_set_predicate, (*_COMPARISONS, *_JOINS)),
-        "set": ArithmeticRow(_set, (*_COMPARISONS, *_JOINS)),
-        "selp": ArithmeticRow(_select),
-        "slct": ArithmeticRow(_choose),
-        "cvt": ArithmeticRow(_convert, ("rn", *_ROUNDINGS)),
-        "mov": ArithmeticRow(_move),
+        "add": ArithmeticRow(_add, 2, ("rn",)),
+        "sub": ArithmeticRow(_sub, 2, ("rn",)),
+        "mul": ArithmeticRow(_mul, 2, ("rn", "lo", "hi", "wide")),
+        "mad": ArithmeticRow(_mad, 3, ("lo", "hi", "wide")),
+        "sad": ArithmeticRow(_difference, 3),
+        "div": ArithmeticRow(_divide, 2, ("rn",)),
+        "rem": ArithmeticRow(_divide, 2),
+        "abs": ArithmeticRow(_absolute, 1),
+        "popc": ArithmeticRow(_population, 1),
+        "clz": ArithmeticRow(_leading_zeros, 1),
+        "bfind": ArithmeticRow(_find, 1, ("shiftamt",)),
+        "brev": ArithmeticRow(_reverse, 1),
+        "sqrt": ArithmeticRow(_root, 1, ("rn",)),
+        "rcp": ArithmeticRow(_reciprocal, 1, ("rn",)),
+        "copysign": ArithmeticRow(_copy_sign, 2),
+        "fma": ArithmeticRow(_fma, 3, ("rn",)),
+        "min": ArithmeticRow(_extreme, 2, ("NaN",)),
+        "max": ArithmeticRow(_extreme, 2, ("NaN",)),
+        "neg": ArithmeticRow(_neg, 1),
+        "and": ArithmeticRow(_bitwise, 2),
+        "or": ArithmeticRow(_bitwise, 2),
+        "xor": ArithmeticRow(_bitwise, 2),
+        "not": ArithmeticRow(_not, 1),
+        "shl": ArithmeticRow(_shift_left, 2),
+        "shr": ArithmeticRow(_shift_right, 2),
+        "cnot": ArithmeticRow(_is_zero, 1),
+        "lop3": ArithmeticRow(_lookup, 4),
+        "shf": ArithmeticRow(_funnel, 3, ("l", "r", "wrap", "clamp")),
+        "prmt": ArithmeticRow(_permute, 3),
+        "bfe": ArithmeticRow(_extract, 3),
+        "bfi": ArithmeticRow(_insert, 4),
+        "setp": ArithmeticRow(_set_predicate, 2, (*_COMPARISONS, *_JOINS)),
+        "set": ArithmeticRow(_set, 2, (*_COMPARISONS, *_JOINS)),
+        "selp": ArithmeticRow(_select, 3),
+        "slct": ArithmeticRow(_choose, 3),
+        "cvt": ArithmeticRow(_convert, 1, ("rn", *_ROUNDINGS)),
+        "mov": ArithmeticRow(_move, 1),
     }
 )
 """Instructions by the first word of their names."""
@@ -1080,6 +1099,10 @@ CROSS_LANE: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
     }
 )
 """Instructions of a warp by their names without the type."""
+
+_LANE_OPERANDS: Mapping[str, int] = MappingProxyType(
+    {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "elect": 1, "activemask": 0}
+)
 
 SECOND_RESULTS: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
     {

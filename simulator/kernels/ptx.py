@@ -18,6 +18,8 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.code.statements import (
+    ARRIVALS,
+    MBARRIER_WAITS,
     Opcode,
     Statement,
     element_of,
@@ -71,6 +73,7 @@ from fencewright.simulator.execution.ptx_arithmetic import (
     cross_lane_function_of,
     function_of,
     joined,
+    operands_of,
     split,
     update_of,
 )
@@ -129,7 +132,6 @@ class _Kernel:
         self.blocks = [_Open() for _ in function.blocks]
         self.block = self.blocks[0]
         self.first: list[Step] = []
-        self.labels = {name: each.number for each in function.blocks for name in each.labels}
         self.threads = None if function.threads is None else prod(function.threads)
         self.written = Counter(
             name for each in function.instructions for name in each.statement.defines
@@ -215,7 +217,7 @@ class _Kernel:
         if statement.opcode.head not in ("bra", "ret", "exit"):
             self.refuse(_NOT_EXECUTED[statement.opcode.head])
         if statement.opcode.head == "bra":
-            target = Jump(self.labels[statement.operands[-1]])
+            target = Jump(block.successors[0])
         elif not statement.guard:
             self.block.end = EndLane()
             return
@@ -291,7 +293,11 @@ class _Kernel:
 
     def value(self, operand: str, bits: int) -> Register:
         """The register of an operand, or one with the number or the address that it is."""
-        if operand in self.registers or self.function.type_of(operand) is not None:
+        is_register = operand in self.registers or self.function.type_of(operand) is not None
+        if bits > WORD and not (is_register and self.bits(operand) == bits):
+            # Wide values are in pieces, which nothing narrower has.
+            self.refuse_operand(operand)
+        if is_register:
             return self.register(operand)
         if operand.startswith("!"):
             return self.compute(function_of("not.pred"), (self.register(operand[1:]),))
@@ -385,10 +391,20 @@ class _Kernel:
         handler = _HANDLERS.get(opcode.head, _Kernel.arithmetic)
         if reason is not None:
             self.refuse(reason)
+        self.check_operands(opcode, len(self.statement.operands))
         try:
             handler(self, opcode, self.statement.operands)
         except UnsupportedError as error:
             raise LaunchError(str(error), self.place) from None
+
+    def check_operands(self, opcode: Opcode, count: int) -> None:
+        """Refuse what has too few or too many operands."""
+        of_function = operands_of(opcode)
+        least, most = (0, count) if of_function is None else (of_function + 1, of_function + 1)
+        name = opcode.operation if opcode.head in ("cp", "mbarrier") else opcode.head
+        least, most = _OPERANDS.get(name, (least, most))
+        if not least <= count <= most:
+            self.refuse(f"it has {count} operands")
 
     def arithmetic(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """What lanes compute, each by itself or with those of its warp."""
@@ -533,8 +549,11 @@ class _Kernel:
     ) -> None:
         if opcode.vector > 1:
             self.refuse("atomics of vectors are not")
-        given = data[: 2 if opcode.update == "cas" else 1]
-        self.access(opcode, address, [self.value(each, opcode.width) for each in given], result)
+        count = 2 if opcode.update == "cas" else 1
+        if len(data) < count:
+            self.refuse(f"it has {len(data) + 1} operands")
+        sources = [self.value(each, opcode.width) for each in data[:count]]
+        self.access(opcode, address, sources, result)
 
     def access(
         self, opcode: Opcode, address: str, data: Sequence[Register], result: Register | None
@@ -596,7 +615,7 @@ class _Kernel:
     def copy_bulk(self, opcode: Opcode, operands: Sequence[str]) -> None:
         target, source, size, *barrier = operands
         outwards = opcode.spaces == (AddressSpace.GLOBAL, AddressSpace.LOCAL)
-        if not outwards and opcode.spaces not in _INWARDS:
+        if not outwards and (opcode.spaces not in _INWARDS or not barrier):
             self.refuse("tensor maps and clusters are not modelled")
         bytes_ = self.value(size, 64)
         self.copy_bytes(target, source, bulk_copy(opcode, self.place, outwards=outwards), bytes_)
@@ -722,6 +741,19 @@ _NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Instructions that are refused, and why."""
+
+_OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {
+        **dict.fromkeys(("mov", "cvta"), (2, 2)),
+        **dict.fromkeys(("ld", "ldu", "st", "red"), (2, 3)),
+        "atom": (3, 5),
+        **dict.fromkeys(("cp async", "cp async bulk"), (3, 5)),
+        **dict.fromkeys(("mbarrier init", "mbarrier expect_tx", "mbarrier complete_tx"), (2, 2)),
+        **dict.fromkeys(ARRIVALS, (2, 3)),
+        **dict.fromkeys(MBARRIER_WAITS, (3, 4)),
+    }
+)
+"""The least and most operands of what computes nothing: some have a hint, or a count."""
 
 _INWARDS = (
     (AddressSpace.LOCAL, AddressSpace.GLOBAL),

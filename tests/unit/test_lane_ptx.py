@@ -1,6 +1,9 @@
 """PTX text as its lanes run it: what it computes, what is counted, and what is refused."""
 
+import random
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 from lane_kernels import executions, run
 from numpy.typing import NDArray
 
-from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import (
     Jump,
@@ -152,6 +155,33 @@ def test_special_registers_and_literals() -> None:
   st.global.u32 [%rd1], %r2;
 """
     assert words(body) == [1000 * n + 32 + 1 + 2 for n in range(THREADS)]
+
+
+def test_a_number_of_f64_beside_registers() -> None:
+    body = """
+  .reg .f64 %d<3>;
+  cvt.rn.f64.u32 %d1, %r1;
+  add.f64 %d1, %d1, 0d3FF8000000000000;
+  cvt.rzi.u32.f64 %r2, %d1;
+  st.global.u32 [%rd1], %r2;
+"""
+    assert words(body) == [n + 1 for n in range(THREADS)]
+
+
+def test_a_jump_to_a_label_further_down_in_a_scope() -> None:
+    body = """
+  mov.u32 %r2, 1;
+  {
+    .reg .pred p;
+    setp.lt.u32 p, %r1, 4;
+    @p bra on;
+    mov.u32 %r2, 2;
+  on:
+    add.u32 %r2, %r2, 10;
+  }
+  st.global.u32 [%rd1], %r2;
+"""
+    assert words(body) == [11] * 4 + [12] * 28
 
 
 def test_several_registers_as_one() -> None:
@@ -375,6 +405,11 @@ def test_pointers_follow_every_path() -> None:
     ("line", "reason"),
     [
         ("tanh.approx.f32 %f1, %f1;", "'tanh.approx.f32': it is not executed; executed are "),
+        ("popc.b32 %r1;", "'popc.b32' is not executed: it has 1 operands"),
+        ("add.u32 %r1, %r1, 1, 2;", "'add.u32' is not executed: it has 4 operands"),
+        ("atom.global.cas.b32 %r1, [%rd1], 1;", "'atom.global.cas.b32' is not executed: it has"),
+        ("st.global.b128 [%rd1], %rd2;", "the operand '%rd2' is not executed"),
+        ("cvt.b128.u32 %r1, %r1;", "numbers of up to 64 bits are converted"),
         ("call f, ();", "'call' is not executed: calls are not modelled"),
         ("wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned' is not executed: tensor cores"),
         ("@%p1 trap;", "'trap' is not executed: a kernel that is given up"),
@@ -408,3 +443,27 @@ def test_an_address_in_several_state_spaces_is_refused() -> None:
 
 def test_what_no_path_leads_to_is_not_read() -> None:
     assert read("ret;\n  tanh.approx.f32 %f1, %f1;").blocks
+
+
+MUSEUM = sorted((Path(__file__).parents[1] / "museum").glob("*/*.ptx"))
+OTHERS = ["%r1", "5", "[%rd1+4]", "{%r1, %r2}", "%p1", "_", "%ctaid.y", "[5]", "-1", "%p1|%p2"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_kernel_runs_or_is_refused(seed: int) -> None:
+    """Operands that are missing, superfluous, of another kind: an error with a place, no other."""
+    generator = random.Random(seed)
+    for _ in range(60):
+        lines = generator.choice(MUSEUM).read_text().splitlines()
+        code = [n for n, line in enumerate(lines) if line.endswith(";") and "." in line]
+        at = generator.choice(code)
+        parts = lines[at].removesuffix(";").split(",")
+        parts[generator.randrange(len(parts))] = " " + generator.choice(OTHERS)
+        parts = generator.choice((parts, parts[:-1], [*parts, generator.choice(OTHERS)]))
+        lines[at] = f"{','.join(parts)};"
+        with suppress(LaunchError, PtxError):
+            file = read_ptx("\n".join(lines), "k.ptx")
+            for each in file.functions.values():
+                program = program_of(file, each)
+                given = [np.zeros(512) if at.is_buffer else 1 for at in program.parameters]
+                run(program, 1, 32, given, limit=200)
