@@ -214,18 +214,13 @@ class _Kernel:
 
     def end(self, statement: Statement, block: PtxBlock) -> None:
         """The last instruction of a block, which goes elsewhere or ends the lane."""
-        if statement.opcode.head not in ("bra", "ret", "exit"):
-            self.refuse(_NOT_EXECUTED[statement.opcode.head])
-        if statement.opcode.head == "bra":
-            target = Jump(block.successors[0])
-        elif not statement.guard:
-            self.block.end = EndLane()
-            return
-        else:
-            target = Jump(self.begin())
+        head = statement.opcode.head
+        if head in _NOT_EXECUTED:
+            self.refuse(_NOT_EXECUTED[head])
         if not statement.guard:
-            self.block.end = target
+            self.block.end = Jump(block.successors[0]) if head == "bra" else EndLane()
             return
+        target = Jump(block.successors[0] if head == "bra" else self.begin())
         other = self.following(block)
         if isinstance(other, EndLane):
             other = Jump(self.begin())
@@ -366,20 +361,26 @@ class _Kernel:
     def space(self, operand: str, named: Sequence[AddressSpace]) -> MemorySpace:
         """The memory that an address is in; of a generic one where its variables are."""
         bases = self.pointers.of(operand)
-        found = {self.variables[name].space for name in bases if name in self.variables}
         if named:
             if named[0] not in SPACES:
                 self.refuse(NO_CLUSTERS)
             space = SPACES[named[0]]
-        elif len(found) > 1 or (found and len(bases) > len(found)):
-            self.refuse("its address may be in several state spaces")
-        elif "param" in found:
-            self.refuse("arguments of calls are not modelled")
         else:
-            space = _OF_VARIABLES[next(iter(found), "global")]
+            space = self.generic_space(bases)
         if space is MemorySpace.GLOBAL:
             self.buffers |= bases
         return space
+
+    def generic_space(self, bases: Iterable[str]) -> MemorySpace:
+        """The memory that what parameters and variables are points to."""
+        own = self.variables
+        names = {own[name].space if name in own else "global" for name in bases} or {"global"}
+        if not names <= _OF_VARIABLES.keys():
+            self.refuse("arguments of calls are not modelled")
+        found = {_OF_VARIABLES[name] for name in names}
+        if len(found) > 1:
+            self.refuse("its address may be in several state spaces")
+        return found.pop()
 
     # Instructions
 
@@ -418,11 +419,11 @@ class _Kernel:
         sources = [
             self.value(each, wide if n == 2 else opcode.width) for n, each in enumerate(given)
         ]
-        register = self.compute(compute, sources, self.register(result))
+        register = self.compute(compute, sources, self.result(result.strip()))
         if inverse:
             if opcode.head != "setp" or opcode.boolean:
                 self.refuse("a second result")
-            self.compute(function_of("not.pred"), (register,), self.register(inverse))
+            self.compute(function_of("not.pred"), (register,), self.result(inverse.strip()))
 
     def cross_lane(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, *given = operands
@@ -477,7 +478,7 @@ class _Kernel:
             self.parameter(opcode, results, address)
             return
         if len(results) == 1 and not self.extends(opcode, results[0]):
-            self.access(opcode, address, (), self.result(results[0]))
+            self.access(opcode, address, (), self.register(results[0]))
             return
         whole = self.fresh()
         self.access(opcode, address, (), whole)

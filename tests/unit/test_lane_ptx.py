@@ -311,6 +311,22 @@ def test_generic_addresses_are_where_their_variables_are() -> None:
     ]
 
 
+def test_a_generic_address_of_one_of_two_shared_variables() -> None:
+    body = """
+  setp.lt.u32 %p1, %r1, 8;
+  mov.u64 %rd5, low;
+  mov.u64 %rd6, high;
+  selp.b64 %rd7, %rd5, %rd6, %p1;
+  st.u32 [%rd7], %r1;
+  ld.shared.u32 %r2, [high];
+  ld.shared.u32 %r3, [low];
+  mad.lo.u32 %r2, %r2, 100, %r3;
+  st.global.u32 [%rd1], %r2;
+"""
+    before = ".shared .align 4 .u32 low;\n.shared .align 4 .u32 high;"
+    assert words(body, before=before) == [31 * 100 + 7] * THREADS
+
+
 def test_local_memory() -> None:
     body = """
   .local .align 8 .b8 depot[16];
@@ -405,6 +421,7 @@ def test_pointers_follow_every_path() -> None:
     ("line", "reason"),
     [
         ("tanh.approx.f32 %f1, %f1;", "'tanh.approx.f32': it is not executed; executed are "),
+        ("ld.global.u32 _, [%rd1];", "the operand '_' is not executed"),
         ("popc.b32 %r1;", "'popc.b32' is not executed: it has 1 operands"),
         ("add.u32 %r1, %r1, 1, 2;", "'add.u32' is not executed: it has 4 operands"),
         ("atom.global.cas.b32 %r1, [%rd1], 1;", "'atom.global.cas.b32' is not executed: it has"),
