@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.tools import ptx_check
-from fencewright.tools.diagnostics import ToolError, error, of_assembly, read_bytes
+from fencewright.tools.diagnostics import Diagnostic, ToolError, error, read_bytes
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 
 if TYPE_CHECKING:
