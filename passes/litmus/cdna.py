@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from xdsl.ir import Operation, Region, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.assembly import Printed
 from fencewright.lowering.cdna.chips import DEFAULT_CHIP, KNOWN_CHIPS
@@ -47,8 +48,18 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.litmus_run import CdnaTest
+from fencewright.simulator.programs.amd import (
+    HazardError,
+    ThreadLaunch,
+    UnreadableError,
+    read_thread,
+)
 from fencewright.simulator.programs.amd import ThreadCode as ReadThread
-from fencewright.simulator.programs.amd import ThreadLaunch, UnreadableError, read_thread
+
+
+class UnwaitedArgumentError(DiagnosticException):
+    """Code that uses an argument before the scalar load of it has been waited for, which is wrong."""
+
 
 _CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)
 _KINDS = MappingProxyType(
@@ -141,7 +152,10 @@ class _TestReader:
         try:
             found = read_thread(read.function, launch)
         except UnreadableError as error:
-            unreadable(read.operations.get(error.line, code.thread), error.problem)
+            at = read.operations.get(error.line, code.thread)
+            if isinstance(error, HazardError):
+                at.emit_error(error.problem, UnwaitedArgumentError(error.problem))
+            unreadable(at, error.problem)
         _check_results(found, read.operations, launch.outcome)
         return Thread(place, found.instructions, tuple(map(read.places.get, found.lines)))
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from litmus_modules import MESSAGE_PASSING, final_state, one_program
 from xdsl.ir import Region
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.mlir_dialects import cdna
 from fencewright.passes.litmus import cdna as reader
+from fencewright.passes.litmus.programs import ReadOptions
+from fencewright.passes.litmus.read_litmus import read_tests
 from fencewright.passes.print.cdna import PrintedCode, print_kernel
 from fencewright.simulator.cdna.instructions import VectorLoad, VectorStore
 from fencewright.simulator.core.condition import Register
@@ -88,6 +91,17 @@ def test_instructions_are_at_the_places_of_the_input(chip: str) -> None:
                 found.add(lines[place.line - 1].split(" = ")[-1].split()[0])
                 assert (each.location == "f") is ("agent" in lines[place.line - 1])
     assert found == {"scoped.load", "scoped.store"}
+
+
+def test_an_argument_has_to_be_waited_for() -> None:
+    """Nobody writes where arguments are, but their registers are as any that a load writes."""
+    module = parse_module("test.mlir", MESSAGE_PASSING)
+    lower_tests(module, Lowering("gfx942"))
+    waits = [op for op in module.walk() if isinstance(op, cdna.WaitOp)]
+    first = next(op for op in waits if "lgkmcnt" in op.counts.given)
+    Rewriter.erase_op(first)
+    with pytest.raises(reader.UnwaitedArgumentError, match="unwaited register s2"):
+        list(read_tests(module, ReadOptions()))
 
 
 # Bodies that are no kernels

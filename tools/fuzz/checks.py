@@ -29,6 +29,7 @@ from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.mlir_dialects.ptx import FenceOp
 from fencewright.passes.analysis.control_flow import successors, top_level
 from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.cdna import UnwaitedArgumentError
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
@@ -383,6 +384,8 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
     """Whether lowered code does only what is ``meant``, and ends wherever ``plain`` code does."""
     try:
         test = read_only_test(code, setting.options)
+    except UnwaitedArgumentError as problem:
+        return Checked(CheckVerdict.WRONG, str(problem))
     except DiagnosticException as problem:  # It is right, but no model has it.
         return Checked(CheckVerdict.NOT_EXECUTED, str(problem))
     does = run(test, LIMITS)

@@ -33,6 +33,7 @@ from fencewright.lowering.ptx.code.text import PtxInstruction, read_ptx
 from fencewright.lowering.vocabulary import FastStrEnum, Scope
 from fencewright.mlir_dialects import ptx
 from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.cdna import UnwaitedArgumentError
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.options import OptLevel
@@ -352,7 +353,7 @@ def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
     """What code does without some of what can go. Raises ``AssemblyError``, ``DiagnosticException``."""
     try:
         does, test = code.execute(chosen)
-    except HazardError:
+    except (HazardError, UnwaitedArgumentError):
         return Verdict.HAZARD
     if does.errors:
         return Verdict.HAZARD
