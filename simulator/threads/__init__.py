@@ -1,0 +1,1 @@
+"""Kernels of PTX text, executed lane by lane."""

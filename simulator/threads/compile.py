@@ -1,0 +1,301 @@
+"""Kernels as Python: one generator for each function, whose locals are the registers of a lane.
+
+Blocks are found by a binary tree of comparisons. A generator yields where others may go on: before
+each strong operation, at what waits, and at every 64th jump back.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.vocabulary import Ordering, Scope
+from fencewright.simulator.threads import lanes, semantics
+from fencewright.simulator.threads.declarations import Declarations
+from fencewright.simulator.threads.emit import Emitter
+from fencewright.simulator.threads.integers import UPDATES
+from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.memory import Allocation
+from fencewright.simulator.threads.observer import Site
+from fencewright.simulator.threads.operands import Operands
+from fencewright.simulator.threads.schedule import GENERATED, ThreadEnd, Trapped
+from fencewright.simulator.threads.state import Thread
+from fencewright.simulator.threads.unknown import NotExecuted, Unknown
+
+_LEVELS = {
+    Scope.WAVEFRONT: 0,
+    Scope.WORKGROUP: 0,
+    Scope.CLUSTER: 1,
+    Scope.AGENT: 2,
+    Scope.SYSTEM: 2,
+}
+_ACQUIRES = (Ordering.ACQUIRE, Ordering.ACQ_REL, Ordering.SEQ_CST)
+_RELEASES = (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel and what it calls, compiled. ``shared``: its variables by name, with their offsets.
+
+    ``lines``: the site of each line of ``source``.
+    """
+
+    kernel: PtxFunction
+    sites: tuple[Site, ...]
+    source: str
+    code: CodeType
+    lines: Mapping[int, int]
+    shared: Mapping[str, int]
+    shared_size: int
+    local_size: int
+    dynamic: bool
+    elements: Mapping[str, int]
+
+    def bind(self, machine: Machine) -> Callable[[Machine, Thread], Any]:
+        """The generator function for the threads of a machine."""
+        machine.local_size = self.local_size
+        names: dict[str, object] = {**semantics.NAMES, "M": machine}
+        for size in (1, 2, 4, 8):
+            for space in "gsl":
+                names[f"ld{size}{space}"] = machine.loads(size, space)
+                names[f"st{size}{space}"] = machine.stores(size, space)
+        names |= {
+            "Allocation": Allocation,
+            "BarrierWait": lanes.BarrierWait,
+            "ClusterWait": lanes.ClusterWait,
+            "Meeting": lanes.Meeting,
+            "NotExecuted": NotExecuted,
+            "ThreadEnd": ThreadEnd,
+            "Trapped": Trapped,
+            "UPDATES": UPDATES,
+            "Unknown": Unknown,
+        }
+        exec(self.code, names)
+        entry: Any = names["entry"]
+        return entry
+
+
+def _callees(function: PtxFunction) -> Iterator[str]:
+    for each in function.instructions:
+        if each.statement.operation == "call":
+            for operand in each.statement.operands:
+                if not operand.startswith("("):
+                    yield operand
+                    break
+
+
+def _reachable(module: PtxFile, kernel: PtxFunction) -> list[PtxFunction]:
+    found, queue = {kernel.name: kernel}, [kernel]
+    while queue:
+        for name in _callees(queue.pop()):
+            if name in module.functions and name not in found:
+                found[name] = module.functions[name]
+                queue.append(found[name])
+    return list(found.values())
+
+
+def _align(at: int, to: int) -> int:
+    return -(-at // to) * to
+
+
+class _Layout:
+    """The places of variables in shared and local memory."""
+
+    def __init__(
+        self, module: PtxFile, functions: Sequence[PtxFunction], declared: Declarations,
+        globals_: Mapping[str, int],
+    ):  # fmt: skip
+        self.shared: dict[str, int] = {}
+        self.local = 0
+        self.places: dict[str, str] = {name: str(base) for name, base in globals_.items()}
+        self.dynamic = False
+        self.size = 0
+        open_ended: list[str] = []
+        used = [module.variables] + [each.variables for each in functions]
+        for variables in used:
+            for name, variable in variables.items():
+                align = declared.alignments.get(name.partition("$")[0], 8)
+                if variable.space == "shared" and variable.size is None:
+                    open_ended.append(name)
+                elif variable.space == "shared" and variable.size is not None:
+                    self.size = _align(self.size, max(align, 1))
+                    self.shared[name] = self.size
+                    self.size += variable.size
+                elif variable.space == "local":
+                    self.local = _align(self.local, max(align, 16))
+                    self.places[name] = str(self.local)
+                    self.local += variable.size or 0
+        self.size = _align(self.size, 16)
+        if open_ended:
+            self.size, self.dynamic = _align(self.size, 1024), True
+            self.shared |= dict.fromkeys(open_ended, self.size)
+        for name, at in self.shared.items():
+            self.places[name] = f"(T.rank << 24 | {at})"
+
+
+def site_of(
+    instruction: PtxInstruction, number: int, function: PtxFunction, declared: Declarations
+) -> Site:
+    """An instruction as observers see it."""
+    statement, source = instruction.statement, instruction.source
+    opcode = statement.opcode
+    strong = statement.is_strong and statement.scope is not None
+    level = _LEVELS[statement.scope] if strong and statement.scope is not None else -1
+    if source is not None and source.file in declared.files:
+        file = declared.files[source.file].rpartition("/")[2]
+        place, key = f"{file}:{source.line}", (source.file, source.line, opcode.name)
+    else:
+        file = function.file.rpartition("/")[2]
+        place, key = f"{file}:{instruction.line}", (file, instruction.line, opcode.name)
+    return Site(
+        number, instruction, function.name, place, key, level,
+        acquires=statement.ordering in _ACQUIRES,
+        releases=statement.ordering in _RELEASES,
+        is_sc=statement.ordering is Ordering.SEQ_CST,
+        reads_only=statement.operation == "ld nc",
+    )  # fmt: skip
+
+
+def compile_kernel(
+    module: PtxFile, declared: Declarations, name: str, globals_: Mapping[str, int]
+) -> Program:
+    """A kernel compiled; ``globals_``: the addresses of the variables of the module."""
+    kernel = module.functions[name]
+    functions = _reachable(module, kernel)
+    layout = _Layout(module, functions, declared, globals_)
+    sites: list[Site] = []
+    lines: list[str] = []
+    of_line: dict[int, int] = {}
+    for function in functions:
+        _Function(function, kernel, layout.places, declared, sites, lines, of_line).write()
+    source = "\n".join(lines) + "\n"
+    return Program(
+        kernel, tuple(sites), source, compile(source, GENERATED, "exec"), of_line, layout.shared,
+        layout.size, layout.local, layout.dynamic, declared.elements,
+    )  # fmt: skip
+
+
+class _Function:
+    """One function, written to the end of ``lines``."""
+
+    def __init__(
+        self, function: PtxFunction, kernel: PtxFunction, places: Mapping[str, str],
+        declared: Declarations, sites: list[Site], lines: list[str], of_line: dict[int, int],
+    ):  # fmt: skip
+        self.function, self.is_kernel = function, function is kernel
+        self.declared, self.sites, self.lines, self.of_line = declared, sites, lines, of_line
+        own = dict(places)
+        at = 0
+        for number, each in enumerate(function.parameters):
+            own[each.name] = str(at) if self.is_kernel else f"A[{number}]"
+            at += _align(max(each.size or 8, 8), 16)
+        self.operands = Operands(function, own)
+        self.emitter = Emitter(self.operands, self.is_kernel)
+
+    def write(self) -> None:
+        """Write the function."""
+        function, lines = self.function, self.lines
+        name = "entry(M, T)" if self.is_kernel else f"{_function_name(function.name)}(T, R, A)"
+        lines.append(f"def {name}:")
+        head = len(lines)
+        lines.append("")
+        for variable in function.variables.values():
+            if variable.space == "param":
+                local = self.emitter.parameter(variable.name)
+                lines.append(f" {local} = Allocation('param', {variable.size or 8}, 'param')")
+        blocks = [each for each in function.blocks if each.instructions]
+        lines.append(" turns = 0; carry = 0; b = 0")
+        lines.append(" if 0: yield")
+        lines.append(" while True:")
+        self._tree(blocks, 2)
+        if self.operands.registers:
+            lines[head] = " " + " = ".join(sorted(self.operands.registers)) + " = 0"
+
+    def _tree(self, blocks: Sequence[PtxBlock], depth: int) -> None:
+        if not blocks:
+            self.lines.append(" " * depth + "return")
+        elif len(blocks) == 1:
+            self._block(blocks[0], depth)
+        else:
+            middle = len(blocks) // 2
+            self.lines.append(" " * depth + f"if b < {blocks[middle].number}:")
+            self._tree(blocks[:middle], depth + 1)
+            self.lines.append(" " * depth + "else:")
+            self._tree(blocks[middle:], depth + 1)
+
+    def _block(self, block: PtxBlock, depth: int) -> None:
+        following = next(
+            (each.number for each in self.function.blocks[block.number + 1 :] if each.instructions),
+            None,
+        )
+        ends = False
+        for each in block.instructions:
+            self._instruction(each, block, depth)
+            ends = each is block.instructions[-1] and not each.statement.guard
+            ends = ends and each.statement.operation in ("bra", "brx", "ret", "exit", "trap")
+        if not ends:
+            text = "return" if following is None else f"b = {following}"
+            self.lines.append(" " * depth + text)
+
+    def _instruction(self, instruction: PtxInstruction, block: PtxBlock, depth: int) -> None:
+        site = len(self.sites)
+        self.sites.append(site_of(instruction, site, self.function, self.declared))
+        pad = " " * depth
+        statement = instruction.statement
+        start = len(self.lines)
+        if statement.guard:
+            self.lines.append(f"{pad}if {self.operands.value(statement.guard, 'pred')}:")
+            pad += " "
+        try:
+            if statement.operation in ("bra", "brx"):
+                written = list(self._jump(instruction, block))
+            else:
+                written = list(self.emitter.emit(statement, site))
+        except NotExecuted as problem:
+            written = [f"raise NotExecuted({str(problem)!r})"]
+        self.lines += [pad + line for line in written or ["pass"]]
+        for at in range(start, len(self.lines)):
+            self.of_line[at + 1] = site
+
+    def _jump(self, instruction: PtxInstruction, block: PtxBlock) -> Iterator[str]:
+        statement = instruction.statement
+        if statement.operation == "brx":
+            yield from self._indexed(instruction, block)
+            return
+        target = self._target(block.successors[0])
+        if target <= block.number:
+            yield "turns += 1"
+            yield f"b = {target}"
+            yield "if not turns & 63: yield 0"
+        else:
+            yield f"b = {target}"
+        # What follows in the block is not for those that jump.
+        yield "continue"
+
+    def _target(self, number: int) -> int:
+        """The first block from one on that has instructions."""
+        for each in self.function.blocks[number:]:
+            if each.instructions:
+                return each.number
+        return number
+
+    def _indexed(self, instruction: PtxInstruction, block: PtxBlock) -> Iterator[str]:
+        index = self.operands.value(instruction.statement.operands[0], "u32")
+        table = self.declared.tables.get(instruction.statement.operands[-1].partition("$")[0], ())
+        of_label = {
+            label.partition("$")[0]: each.number
+            for each in self.function.blocks
+            for label in each.labels
+        }
+        if not table or any(label not in of_label for label in table):
+            raise NotExecuted("a jump to a table that is not known")
+        numbers = tuple(self._target(of_label[label]) for label in table)
+        yield f"b = {numbers}[{index}]"
+        yield "turns += 1"
+        yield "if not turns & 63: yield 0"
+        yield "continue"
+
+
+def _function_name(name: str) -> str:
+    return "f_" + "".join(each if each.isalnum() else f"_{ord(each):x}_" for each in name)

@@ -1,0 +1,103 @@
+"""What a PTX file declares beyond its instructions: files, cluster shapes, initial values, tables.
+
+Source: PTX ISA, "Variables"; "Performance-Tuning Directives"; "Cluster Dimension Directives".
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fencewright.lowering.ptx.code.statements import element_of, number
+
+Size = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the module with a value: bytes of an element, and its elements as written."""
+
+    name: str
+    element: int
+    values: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """All that is declared; sizes by kernel."""
+
+    files: Mapping[int, str]
+    initial: Mapping[str, Variable]
+    alignments: Mapping[str, int]
+    clusters: Mapping[str, Size]
+    most_threads: Mapping[str, Size]
+    tables: Mapping[str, tuple[str, ...]]
+    elements: Mapping[str, int]
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
+_VARIABLE = re.compile(
+    r"\.(?:global|const|shared|local)(?:::\w+)?\s+((?:\.align\s+\d+|\.attribute\([^)]*\)|\s)*)"
+    r"\.(\w+)\s+([\w$%]+)\s*((?:\[\s*\d*\s*\])*)\s*(=\s*(?:\{[^;]*\}|[^;,{]+))?",
+    re.DOTALL,
+)
+_ALIGN = re.compile(r"\.align\s+(\d+)")
+_ENTRY = re.compile(r"\.entry\s+([\w$%.]+)(.*?)\{", re.DOTALL)
+_SIZES = r"\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?"
+_CLUSTER = re.compile(rf"\.reqnctapercluster{_SIZES}")
+_MOST = re.compile(rf"\.maxntid{_SIZES}")
+_TABLE = re.compile(r"([\w$%]+)\s*:\s*\.branchtargets([^;]*);")
+
+
+def read_declarations(text: str) -> Declarations:
+    """The declarations of a file that ``read_ptx`` takes."""
+    files = {int(found[1]): found[2] for found in _FILE.finditer(text)}
+    text = _COMMENT.sub(" ", text)
+    initial: dict[str, Variable] = {}
+    alignments: dict[str, int] = {}
+    elements: dict[str, int] = {}
+    for found in _VARIABLE.finditer(text):
+        element = element_of(found[2])
+        if element is None:
+            continue
+        size = max(element[1] * element[2] // 8, 1)
+        align = _ALIGN.search(found[1])
+        alignments[found[3]] = int(align[1]) if align else size
+        elements[found[3]] = size
+        if found[5] is not None:
+            values = found[5].lstrip("= \n\t").replace("{", " ").replace("}", " ").split(",")
+            written = tuple(each.strip() for each in values if each.strip())
+            initial[found[3]] = Variable(found[3], size, written, found[2])
+    clusters: dict[str, Size] = {}
+    most: dict[str, Size] = {}
+    for found in _ENTRY.finditer(text):
+        for pattern, sizes in ((_CLUSTER, clusters), (_MOST, most)):
+            if (given := pattern.search(found[2])) is not None:
+                sizes[found[1]] = int(given[1]), int(given[2] or 1), int(given[3] or 1)
+    tables = {
+        found[1]: tuple(each.strip() for each in found[2].split(","))
+        for found in _TABLE.finditer(text)
+    }
+    return Declarations(files, initial, alignments, clusters, most, tables, elements)
+
+
+_FLOAT_BITS = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
+
+
+def constant(text: str) -> int | float | None:
+    """A constant: an integer, or a number with a fraction; bits of 0f.. and 0d.. as ``bits_of``."""
+    if (found := number(text)) is not None:
+        return found
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def float_bits(text: str) -> tuple[int, str] | None:
+    """The bits of ``0f3F800000`` or ``0d..`` with their type."""
+    found = _FLOAT_BITS.fullmatch(text)
+    if found is None:
+        return None
+    return (int(found[1], 16), "f32") if found[1] else (int(found[2], 16), "f64")

@@ -1,0 +1,696 @@
+"""The Python of one instruction. What it computes is in ``semantics``; this says where it goes.
+
+Source: PTX ISA, "Instruction Set".
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.ptx.code.statements import (
+    Opcode,
+    Statement,
+    element_of,
+)
+from fencewright.lowering.vocabulary import AddressSpace, Ordering
+from fencewright.simulator.threads import semantics
+from fencewright.simulator.threads.integers import UPDATES
+from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from fencewright.simulator.threads.operands import Operands, parts, python_name
+from fencewright.simulator.threads.unknown import NotExecuted
+
+_SPACES: Mapping[AddressSpace, str] = {
+    AddressSpace.GLOBAL: "g",
+    AddressSpace.LOCAL: "s",
+    AddressSpace.SHARED_CLUSTER: "s",
+    AddressSpace.CONSTANT: "g",
+    AddressSpace.PRIVATE: "l",
+}
+_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+_BOOLEANS = {"and": "&", "or": "|", "xor": "^"}
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+_NOTHING = frozenset(
+    "prefetch prefetchu applypriority discard nanosleep pmevent setmaxnreg brkpt fence membar "
+    "griddepcontrol createpolicy".split()
+)
+"""Heads of what changes no value; fences are said to the observer."""
+Lines = Iterator[str]
+
+
+class Emitter:
+    """The instructions of one function as lines of Python."""
+
+    def __init__(self, operands: Operands, is_kernel: bool):
+        self.operands, self.is_kernel = operands, is_kernel
+        self.parameters: dict[str, str] = {}
+
+    def parameter(self, name: str) -> str:
+        """The local variable of a parameter of calls."""
+        self.parameters[name] = f"q_{python_name(name)}"
+        return self.parameters[name]
+
+    def emit(self, statement: Statement, site: int) -> Lines:
+        """The lines of one instruction. Raises ``NotExecuted`` for what has no meaning here."""
+        operation, opcode = statement.operation, statement.opcode
+        if operation in _OPERATIONS:
+            yield from _OPERATIONS[operation](self, statement, site)
+        elif opcode.known is None:
+            yield from self._unknown(statement, site)
+        elif opcode.head in _HEADS:
+            yield from _HEADS[opcode.head](self, statement, site)
+        elif opcode.row is not None and opcode.row.kind in (Kind.FENCE,):
+            yield f"M.fence(T, {site})"
+        elif opcode.head in _NOTHING:
+            yield "pass"
+        elif (lines := self._formula(statement)) is not None:
+            yield from lines
+        else:
+            yield from self._unknown(statement, site)
+
+    # Computing
+
+    def _assign(self, register: str, value: str) -> str:
+        if register == "_":
+            return f"({value})"
+        return f"{self.operands.register(register)} = {value}"
+
+    def _widened(self, register: str, value: str, type: str) -> str:
+        """A value of a type in a register that may be wider: its sign or zeros are repeated."""
+        element = element_of(type)
+        width = self.operands.width(register)
+        if element is None or element[0] != "s" or not 0 < element[1] < width:
+            return value
+        name = f"({value})"
+        return f"{semantics.as_signed(name, element[1])} & {(1 << width) - 1}"
+
+    def _unknown(self, statement: Statement, site: int) -> Lines:
+        defined = [each for each in statement.defines if self.operands.function.type_of(each)]
+        if statement.opcode.known is None and not defined:
+            # Its operands are not known either: the first is the result of all that computes.
+            first = parts(statement.operands[0]) if statement.operands else ()
+            defined = [each for each in first if self.operands.function.type_of(each)]
+            if not defined:
+                yield f"raise NotExecuted({f'{statement.opcode.name} is not known'!r})"
+                return
+        for each in defined:
+            yield self._assign(each, f"M.unknown({site})")
+        if not defined:
+            yield "pass"
+
+    def _formula(self, statement: Statement) -> list[str] | None:
+        opcode = statement.opcode
+        if not opcode.types:
+            return None
+        type = opcode.types[0]
+        element = element_of(type)
+        if element is None:
+            return None
+        if {"cc"} & opcode.modifiers or opcode.head in ("addc", "subc", "madc"):
+            return list(self._carrying(statement, type))
+        letter, bits, count = element
+        if semantics.row_of(opcode, f"{letter}{bits}" if count == 2 else type) is None:
+            return None
+        given = [self.operands.value(each, type) for each in statement.operands[1:]]
+        if count == 2:
+            one = f"{letter}{bits}"
+            low = semantics.formula(opcode, one, [f"({each} & 65535)" for each in given])
+            high = semantics.formula(opcode, one, [f"({each} >> 16)" for each in given])
+            found = None if low is None or high is None else f"({high}) << 16 | ({low})"
+        else:
+            found = semantics.formula(opcode, type, given)
+        if found is None:
+            return None
+        return [self._assign(parts(statement.operands[0])[0], found)]
+
+    def _carrying(self, statement: Statement, type: str) -> Lines:
+        opcode = statement.opcode
+        element = element_of(type)
+        assert element is not None
+        width = element[1]
+        a, b, *others = [self.operands.value(each, type) for each in statement.operands[1:]]
+        if opcode.head.startswith("mad"):
+            high = "hi" in opcode.modifiers
+            if high and element[0] == "s":
+                a, b = semantics.as_signed(a, width), semantics.as_signed(b, width)
+            product = f"({a} * {b} >> {width})" if high else f"({a} * {b})"
+            total = f"({product} & {(1 << width) - 1}) + {others[0]}"
+        else:
+            total = f"{a} - {b}" if opcode.head.startswith("sub") else f"{a} + {b}"
+        if opcode.head in ("addc", "madc"):
+            total += " + carry"
+        elif opcode.head == "subc":
+            total += " - carry"
+        yield f"total = {total}"
+        yield self._assign(statement.operands[0], f"total & {(1 << width) - 1}")
+        if "cc" in opcode.modifiers:
+            yield f"carry = total >> {width} & 1"
+
+    def _compared(self, opcode: Opcode, type: str, a: str, b: str) -> str:
+        letter, name = semantics.letter_of(type), opcode.comparison
+        if letter in ("f", "h"):
+            if "ftz" in opcode.modifiers and type == "f32":
+                a, b = f"flush({a})", f"flush({b})"
+            return f"compare({name!r}, {type!r}, {a}, {b})"
+        name = _UNSIGNED.get(name, name)
+        if letter == "s" and name not in ("eq", "ne"):
+            element = element_of(type)
+            assert element is not None
+            a, b = semantics.as_signed(a, element[1]), semantics.as_signed(b, element[1])
+        if name not in _COMPARE or not letter:
+            raise NotExecuted(f"{opcode.name} is not known")
+        return f"{a} {_COMPARE[name]} {b}"
+
+    def _setp(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, first, second, *others) = statement.opcode, statement.operands
+        type = opcode.type
+        a, b = self.operands.value(first, type), self.operands.value(second, type)
+        if not semantics.letter_of(type):
+            yield from (self._assign(each, f"M.unknown({site})") for each in parts(to))
+            return
+        found = self._compared(opcode, type, a, b)
+        targets = parts(to)
+        if not others and len(targets) == 1:
+            yield self._assign(targets[0], found)
+            return
+        yield f"holds = {found}"
+        other = self.operands.value(others[0], "pred") if others else "1"
+        sign = _BOOLEANS.get(opcode.boolean, "&")
+        yield f"other = {other}"
+        yield self._assign(targets[0], f"holds {sign} other")
+        if len(targets) > 1:
+            yield self._assign(targets[1], f"(holds ^ 1) {sign} other")
+
+    def _set(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, first, second, *others) = statement.opcode, statement.operands
+        target, type = opcode.types[0], opcode.types[-1]
+        if not semantics.letter_of(type):
+            yield self._assign(to, f"M.unknown({site})")
+            return
+        a, b = self.operands.value(first, type), self.operands.value(second, type)
+        found = self._compared(opcode, type, a, b)
+        if others:
+            other = self.operands.value(others[0], "pred")
+            found = f"({found}) {_BOOLEANS.get(opcode.boolean, '&')} {other}"
+        ones = "1065353216" if target == "f32" else "15360" if target == "f16" else "4294967295"
+        yield self._assign(to, f"chosen({found}, {ones}, 0)")
+
+    def _mov(self, statement: Statement, site: int) -> Lines:
+        to, source = statement.operands[0], statement.operands[1]
+        type = statement.opcode.type
+        if to.startswith("{"):
+            element = element_of(type)
+            assert element is not None
+            targets = parts(to)
+            width = element[1] * element[2] // len(targets)
+            yield f"whole = {self.operands.value(source, type)}"
+            for at, each in enumerate(targets):
+                yield self._assign(each, f"whole >> {at * width} & {(1 << width) - 1}")
+        elif source.startswith("{"):
+            element = element_of(type)
+            assert element is not None
+            given = parts(source)
+            width = element[1] * element[2] // len(given)
+            values = [self.operands.value(each, f"b{width}") for each in given]
+            joined = " | ".join(
+                f"({each}) << {at * width}" if at else f"({each})" for at, each in enumerate(values)
+            )
+            yield self._assign(to, joined)
+        else:
+            yield self._assign(to, self.operands.value(source, type))
+
+    def _cvt(self, statement: Statement, site: int) -> Lines:
+        opcode = statement.opcode
+        if len(opcode.types) < 2:
+            yield from self._unknown(statement, site)
+            return
+        target, source = opcode.types[0], opcode.types[1]
+        ends, begins = element_of(target), element_of(source)
+        to, *given = statement.operands
+        if (
+            ends is None
+            or begins is None
+            or begins[2] != 1
+            or (begins[1] == 8 and begins[0] == "e")
+        ):
+            yield from self._unknown(statement, site)
+            return
+        if ends[2] == 2 and ends[1] == 16 and len(given) >= 2:
+            one = f"{ends[0]}16"
+            high, low = (
+                self._converted(opcode, self.operands.value(each, source), source, one)
+                for each in given[:2]
+            )
+            if high is not None and low is not None:
+                yield self._assign(to, f"({high}) << 16 | ({low})")
+                return
+        elif ends[2] == 1:
+            value = self._converted(opcode, self.operands.value(given[0], source), source, target)
+            if value is not None:
+                yield self._assign(to, self._widened(to, value, target))
+                return
+        yield from self._unknown(statement, site)
+
+    def _converted(self, opcode: Opcode, value: str, source: str, target: str) -> str | None:
+        begins, ends = element_of(source), element_of(target)
+        assert begins is not None
+        assert ends is not None
+        from_number, to_number = (
+            semantics.letter_of(each) in ("f", "h") for each in (source, target)
+        )
+        if (not from_number and begins[0] not in "usb") or (not to_number and ends[0] not in "usb"):
+            return None
+        mode = opcode.rounding or ""
+        if from_number and "ftz" in opcode.modifiers and source == "f32":
+            value = f"flush({value})"
+        if from_number and to_number:
+            found = f"convert({value}, {source!r}, {target!r}, {mode!r})"
+            if "ftz" in opcode.modifiers and target == "f32":
+                found = f"flush({found})"
+            if "sat" in opcode.modifiers:
+                found = f"saturate({found}, {target!r})"
+            return f"greatest({found}, 0, {target!r})" if "relu" in opcode.modifiers else found
+        if from_number:
+            width = ends[1]
+            return f"to_integer({value}, {source!r}, {mode or 'rzi'!r}, {ends[0] == 's'}, {width})"
+        value = f"({value} & {(1 << begins[1]) - 1})"
+        if begins[0] == "s":
+            value = semantics.as_signed(value, begins[1])
+        if to_number:
+            return f"of_integer({value}, {target!r}, {mode or 'rn'!r})"
+        if "sat" in opcode.modifiers:
+            low, high = (-(1 << ends[1] - 1), (1 << ends[1] - 1) - 1)
+            low, high = (low, high) if ends[0] == "s" else (0, (1 << ends[1]) - 1)
+            value = f"larger({low}, lesser({high}, {value}))"
+        return f"{value} & {(1 << ends[1]) - 1}"
+
+    def _cvta(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, source, *_) = statement.opcode, statement.operands
+        value = self.operands.value(source, opcode.type)
+        space = next(
+            (name for name in _WINDOWS if any(name in each for each in opcode.words)), "global"
+        )
+        window = _WINDOWS.get(space, 0) << 32
+        if not window:
+            yield self._assign(to, value)
+        elif "to" in opcode.words:
+            yield self._assign(to, f"{value} & 4294967295")
+        else:
+            yield self._assign(to, f"{value} | {window}")
+
+    def _isspacep(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, source) = statement.opcode, statement.operands
+        value = self.operands.value(source, "u64")
+        space = next(
+            (name for name in _WINDOWS if any(name in each for each in opcode.words)), "global"
+        )
+        if space != "global":
+            yield self._assign(to, f"{value} >> 32 == {_WINDOWS[space]}")
+        elif "const" in opcode.words:
+            yield self._assign(to, "False")
+        else:
+            yield self._assign(to, f"{value} >> 32 > {max(_WINDOWS.values())}")
+
+    def _mapa(self, statement: Statement, site: int) -> Lines:
+        to, source, rank = statement.operands
+        value = self.operands.value(source, statement.opcode.type)
+        rank = self.operands.value(rank, "u32")
+        yield self._assign(to, f"{value} & {0xFFFFFFFF00FFFFFF} | {rank} << 24")
+
+    def _getctarank(self, statement: Statement, site: int) -> Lines:
+        to, source = statement.operands
+        yield self._assign(to, f"{self.operands.value(source, 'u64')} >> 24 & 255")
+
+    def _elect(self, statement: Statement, site: int) -> Lines:
+        to, mask = statement.operands
+        yield f"mask = {self.operands.value(mask, 'b32')}"
+        yield "first = min(t.lane for t in T.warp.threads if mask >> t.lane & 1 and not t.done)"
+        targets = parts(to)
+        yield self._assign(targets[0], "first")
+        yield self._assign(targets[-1], "T.lane == first")
+
+    # Memory
+
+    def _space(self, opcode: Opcode, at: int = 0) -> str:
+        return _SPACES[opcode.spaces[at]] if len(opcode.spaces) > at else "g"
+
+    def _of_parameters(self, opcode: Opcode, address: str) -> bool:
+        return opcode.of_parameters
+
+    def _parameter_place(self, address: str) -> tuple[str, str]:
+        """The allocation of a parameter, and the offset in it."""
+        inner = address.strip()[1:-1].strip()
+        name, _, offset = (each.strip() for each in inner.partition("+"))
+        if name in self.parameters:
+            return self.parameters[name], offset or "0"
+        place = self.operands.places.get(name, "")
+        if place.startswith("A["):
+            return place, offset or "0"
+        if self.is_kernel:
+            return "M.params", self.operands.sum(inner)
+        # Only what a function gives back has no declaration in it.
+        return "R[0]", offset or "0"
+
+    def _load(self, statement: Statement, site: int) -> Lines:
+        opcode = statement.opcode
+        to, address = statement.operands[0], statement.operands[1]
+        targets, size = parts(to), opcode.width // 8
+        if size not in (1, 2, 4, 8):
+            yield from self._unknown(statement, site)
+            return
+        if opcode.of_parameters:
+            memory, at = self._parameter_place(address)
+            for number, each in enumerate(targets):
+                value = f"{memory}.get({at} + {number * size}, {size})"
+                yield self._assign(each, self._widened(each, value, opcode.type))
+            return
+        space = self._space(opcode)
+        strong = statement.ordering not in (None, Ordering.WEAK) and space != "l"
+        yield f"at = {self.operands.address(address)}"
+        if strong:
+            yield "yield"
+        for number, each in enumerate(targets):
+            at = f"at + {number * size}" if number else "at"
+            if strong:
+                value = f"M.strong_load(T, {at}, {size}, '{space}', {site})"
+            else:
+                value = f"ld{size}{space}(T, {at}, {site})"
+            yield self._assign(each, self._widened(each, value, opcode.type))
+
+    def _store(self, statement: Statement, site: int) -> Lines:
+        opcode = statement.opcode
+        address, source = statement.operands[0], statement.operands[1]
+        size = opcode.width // 8
+        if size not in (1, 2, 4, 8):
+            raise NotExecuted(f"{opcode.name} is not executed")
+        values = [self.operands.value(each, opcode.type) for each in parts(source)]
+        if opcode.of_parameters:
+            memory, at = self._parameter_place(address)
+            for number, value in enumerate(values):
+                yield f"{memory}.put({at} + {number * size}, {size}, {value})"
+            return
+        space = self._space(opcode)
+        strong = statement.ordering not in (None, Ordering.WEAK) and space != "l"
+        yield f"at = {self.operands.address(address)}"
+        if strong:
+            yield "yield"
+        for number, value in enumerate(values):
+            at = f"at + {number * size}" if number else "at"
+            if strong:
+                yield f"M.strong_store(T, {at}, {value}, {size}, '{space}', {site})"
+            else:
+                yield f"st{size}{space}(T, {at}, {value}, {site})"
+
+    def _fill(self, statement: Statement, site: int) -> Lines:
+        address = self.operands.address(statement.operands[0])
+        size = self.operands.value(statement.operands[1], "u32")
+        space = self._space(statement.opcode)
+        yield f"M.fill(T, {address}, {size}, '{space}', {site})"
+
+    def _update(self, statement: Statement, site: int) -> Lines:
+        opcode, operands = statement.opcode, list(statement.operands)
+        to = "_" if opcode.head == "red" else operands.pop(0)
+        address, *given = operands
+        type = opcode.type
+        letter = semantics.letter_of(type)
+        kind = type if letter in ("f", "h") else "i"
+        name = opcode.update
+        key = next((each for each in ((name, kind), (name, letter)) if each in UPDATES), None)
+        if key is None or opcode.vector > 1 or opcode.width > 64 or to.startswith("{"):
+            raise NotExecuted(f"{opcode.name} is not executed")
+        values = [self.operands.value(each, type) for each in given[: 2 if name == "cas" else 1]]
+        if name == "cas":
+            values = [values[0], values[1]]
+        size, space = opcode.width // 8, self._space(opcode)
+        yield "yield"
+        call = (
+            f"M.atomic(T, {self.operands.address(address)}, {size}, '{space}', {site}, "
+            f"UPDATES[{key!r}], {', '.join(values)})"
+        )
+        yield self._assign(to, call)
+
+    # What waits
+
+    def _barrier(self, statement: Statement, site: int) -> Lines:
+        opcode, operands = statement.opcode, list(statement.operands)
+        is_red, arrives = "red" in opcode.words, "arrive" in opcode.words
+        to = operands.pop(0) if is_red else ""
+        value, fold = "None", "''"
+        if is_red:
+            value = self.operands.value(operands.pop(), "pred")
+            fold = repr(next(each for each in opcode.words if each in ("popc", "and", "or")))
+        number = self.operands.value(operands[0], "u32") if operands else "0"
+        count = self.operands.value(operands[1], "u32") if len(operands) > 1 else "None"
+        wait = f"yield BarrierWait({number}, {count}, {site}, {not arrives}, {fold}, {value})"
+        yield self._assign(to, f"({wait})") if to else wait
+
+    def _warp_sync(self, statement: Statement, site: int) -> Lines:
+        mask = self.operands.value(statement.operands[0], "b32")
+        yield f"yield Meeting('bar.warp.sync', {mask}, None, {site})"
+
+    def _cluster_arrive(self, statement: Statement, site: int) -> Lines:
+        yield f"M.cluster_arrive(T, {site})"
+
+    def _cluster_wait(self, statement: Statement, site: int) -> Lines:
+        yield f"yield ClusterWait({site})"
+
+    def _shuffle(self, statement: Statement, site: int) -> Lines:
+        opcode = statement.opcode
+        mode = next((each for each in opcode.words if each in ("up", "down", "bfly", "idx")), "")
+        if "sync" not in opcode.words or not mode:
+            yield from self._unknown(statement, site)
+            return
+        to, *given = statement.operands
+        value, by, control, mask = (self.operands.value(each, "b32") for each in given)
+        targets = parts(to)
+        yield f"got = yield Meeting('shfl {mode}', {mask}, ({value}, {by}, {control}), {site})"
+        yield self._assign(targets[0], "got[0]")
+        if len(targets) > 1:
+            yield self._assign(targets[1], "got[1]")
+
+    def _vote(self, statement: Statement, site: int) -> Lines:
+        opcode = statement.opcode
+        mode = next(each for each in opcode.words if each in ("all", "any", "uni", "ballot"))
+        if "sync" not in opcode.words:
+            yield from self._unknown(statement, site)
+            return
+        to, value, mask = statement.operands
+        value, mask = self.operands.value(value, "pred"), self.operands.value(mask, "b32")
+        yield self._assign(to, f"(yield Meeting('vote {mode}', {mask}, {value}, {site}))")
+
+    def _match(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, value, mask) = statement.opcode, statement.operands
+        mode = "all" if "all" in opcode.words else "any"
+        value, mask = self.operands.value(value, opcode.type), self.operands.value(mask, "b32")
+        targets = parts(to)
+        yield f"got = yield Meeting('match {mode}', {mask}, {value}, {site})"
+        if mode == "any":
+            yield self._assign(targets[0], "got")
+            return
+        yield self._assign(targets[0], "got[0]")
+        if len(targets) > 1:
+            yield self._assign(targets[1], "got[1]")
+
+    def _redux(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, value, mask) = statement.opcode, statement.operands
+        mode = opcode.update
+        letter = semantics.letter_of(opcode.type)
+        if letter == "f":
+            yield from self._unknown(statement, site)
+            return
+        kind = f"redux {mode} {letter}" if mode in ("min", "max") else f"redux {mode}"
+        value, mask = self.operands.value(value, opcode.type), self.operands.value(mask, "b32")
+        yield self._assign(to, f"(yield Meeting({kind!r}, {mask}, {value}, {site}))")
+
+    def _active(self, statement: Statement, site: int) -> Lines:
+        wait = f"(yield Meeting('activemask', 0, None, {site}, True))"
+        yield self._assign(statement.operands[0], wait)
+
+    def _sleep(self, statement: Statement, site: int) -> Lines:
+        yield "T.is_lazy = True"
+        yield "yield"
+
+    # mbarriers
+
+    def _mbarrier(self, statement: Statement, site: int) -> Lines:
+        opcode, operands = statement.opcode, list(statement.operands)
+        action = statement.operation.split()[1]
+        space = self._space(opcode)
+        to = "_" if operands[0].startswith("[") else operands.pop(0)
+        address = self.operands.address(operands[0])
+        given = [self.operands.value(each, "u64") for each in operands[1:]]
+        place = f"'{space}', {site}"
+        if action == "init":
+            yield f"M.mbarrier_init(T, {address}, {given[0]}, {place})"
+        elif action == "inval":
+            yield f"M.mbarrier_inval(T, {address}, {place})"
+        elif action in ("expect_tx", "complete_tx"):
+            completes = action == "complete_tx"
+            yield f"M.mbarrier_bytes(T, {address}, {given[0]}, {completes}, {place})"
+        elif action in ("arrive", "arrive_drop"):
+            yield "yield"
+            expects = "expect_tx" in opcode.modifiers or "expect_tx" in opcode.words
+            bytes_, count = (given[0], "1") if expects else ("0", given[0] if given else "1")
+            drops = action == "arrive_drop"
+            call = f"M.mbarrier_arrive(T, {address}, {count}, {bytes_}, {drops}, {place})"
+            yield self._assign(to, call)
+        else:
+            yield "yield"
+            by_parity = "parity" in opcode.modifiers
+            call = f"M.mbarrier_test(T, {address}, {given[0]}, {by_parity}, {place})"
+            yield self._assign(to, call)
+
+    # Asynchronous copies
+
+    def _copy(self, statement: Statement, site: int) -> Lines:
+        to, source, size, *others = statement.operands
+        taken = size
+        if others:
+            if self.operands.width(others[0].lstrip("!")) == 1:
+                taken = f"(0 if {self.operands.value(others[0], 'pred')} else {size})"
+            elif not ("L2::cache_hint" in statement.opcode.words and len(others) == 1):
+                taken = self.operands.value(others[0], "u32")
+        addresses = f"{self.operands.address(to)}, {self.operands.address(source)}"
+        yield f"M.copy(T, {addresses}, {size}, {taken}, {site})"
+
+    def _copy_commit(self, statement: Statement, site: int) -> Lines:
+        yield "M.copy_commit(T)"
+
+    def _copy_wait(self, statement: Statement, site: int) -> Lines:
+        left = statement.operands[0] if statement.operands else "None"
+        yield f"M.copy_wait(T, {left})"
+
+    def _copy_arrive(self, statement: Statement, site: int) -> Lines:
+        counts = "noinc" in statement.opcode.modifiers
+        address, space = self.operands.address(statement.operands[0]), self._space(statement.opcode)
+        yield f"M.copy_arrive(T, {address}, {counts}, '{space}', {site})"
+
+    def _bulk(self, statement: Statement, site: int) -> Lines:
+        opcode = statement.opcode
+        if "multicast::cluster" in opcode.words or "cp_mask" in opcode.words:
+            raise NotExecuted(f"{opcode.name} is not executed")
+        to, source, size, *others = statement.operands
+        mbarrier = next((each for each in others if each.startswith("[")), "")
+        signalled = self.operands.address(mbarrier) if mbarrier else "None"
+        spaces = self._space(opcode, 0) + self._space(opcode, 1)
+        yield (
+            f"M.bulk(T, {self.operands.address(to)}, {self.operands.address(source)}, "
+            f"{self.operands.value(size, 'u32')}, {signalled}, {spaces!r}, {site})"
+        )
+
+    def _bulk_commit(self, statement: Statement, site: int) -> Lines:
+        yield "M.bulk_commit(T)"
+
+    def _bulk_wait(self, statement: Statement, site: int) -> Lines:
+        reads_only = "read" in statement.opcode.modifiers
+        yield f"M.bulk_wait(T, {statement.operands[0]}, {reads_only})"
+
+    def _store_async(self, statement: Statement, site: int) -> Lines:
+        opcode, (to, source, mbarrier, *_) = statement.opcode, statement.operands
+        values = [self.operands.value(each, opcode.type) for each in parts(source)]
+        size = opcode.width // 8
+        yield (
+            f"M.store_later(T, {self.operands.address(to)}, [{', '.join(values)}], {size}, "
+            f"{self.operands.address(mbarrier)}, {site})"
+        )
+
+    def _refused(self, statement: Statement, site: int) -> Lines:
+        yield f"raise NotExecuted({f'{statement.opcode.name} is not executed'!r})"
+
+    # Control
+
+    def _return(self, statement: Statement, site: int) -> Lines:
+        yield "return"
+
+    def _exit(self, statement: Statement, site: int) -> Lines:
+        yield "return" if self.is_kernel else "raise ThreadEnd"
+
+    def _trap(self, statement: Statement, site: int) -> Lines:
+        yield "raise Trapped('a trap')"
+
+    def _call(self, statement: Statement, site: int) -> Lines:
+        operands = list(statement.operands)
+        given = self._arguments(operands.pop(0)) if operands[0].startswith("(") else ()
+        name = operands.pop(0)
+        passed = self._arguments(operands[0]) if operands and operands[0].startswith("(") else ()
+        if name in ("vprintf", "puts"):
+            yield from (f"{each}.put(0, 4, 0)" for each in given)
+        elif name == "__assertfail":
+            yield "raise Trapped('an assertion that fails')"
+        elif self.operands.function.type_of(name) is not None:
+            raise NotExecuted("a call of a function that a register names")
+        else:
+            yield f"if 'f_{_spelt(name)}' not in globals():"
+            yield f" raise NotExecuted({f'a call of {name}, which has no body here'!r})"
+            results, arguments = ", ".join(given), ", ".join(passed)
+            yield f"yield from f_{_spelt(name)}(T, [{results}], [{arguments}])"
+
+    def _arguments(self, text: str) -> Sequence[str]:
+        names = [each.strip() for each in text.strip()[1:-1].split(",") if each.strip()]
+        unknown = [each for each in names if each not in self.parameters]
+        if unknown:
+            raise NotExecuted(f"a call with '{unknown[0]}', which is no parameter of its own")
+        return [self.parameters[each] for each in names]
+
+
+def _spelt(name: str) -> str:
+    return "".join(each if each.isalnum() else f"_{ord(each):x}_" for each in name)
+
+
+_Method = Callable[[Emitter, Statement, int], Lines]
+
+_METHODS: Mapping[str, str] = {
+    "_load": "ld|ldu|ld nc|ld param|ld param::entry|ld param::func",
+    "_store": "st|st param|st param::func",
+    "_fill": "st bulk",
+    "_update": "atom|red",
+    "_barrier": "bar sync|bar red|bar arrive|barrier sync|barrier red|barrier arrive",
+    "_warp_sync": "bar warp sync",
+    "_cluster_arrive": "barrier cluster arrive",
+    "_cluster_wait": "barrier cluster wait",
+    "_mbarrier": "mbarrier init|mbarrier inval|mbarrier expect_tx|mbarrier complete_tx|"
+    "mbarrier arrive|mbarrier arrive_drop|mbarrier arrive expect_tx|"
+    "mbarrier arrive_drop expect_tx|mbarrier test_wait|mbarrier try_wait",
+    "_copy": "cp async",
+    "_copy_commit": "cp async commit_group",
+    "_copy_wait": "cp async wait_group|cp async wait_all",
+    "_copy_arrive": "cp async mbarrier arrive",
+    "_bulk": "cp async bulk",
+    "_bulk_commit": "cp async bulk commit_group",
+    "_bulk_wait": "cp async bulk wait_group",
+    "_store_async": "st async",
+    "_refused": "cp async bulk tensor|cp async bulk tensor bulk_group|cp reduce async bulk|"
+    "cp reduce async bulk tensor|red async|st async release|red async release|multimem st|"
+    "multimem red|tensormap replace|stmatrix|wmma store|sust|sured|tcgen05 commit|tcgen05 alloc|"
+    "multimem cp async bulk|multimem cp reduce async bulk|clusterlaunchcontrol try_cancel|"
+    "tcgen05 mma|tcgen05 cp",
+    "_return": "ret",
+    "_exit": "exit",
+    "_trap": "trap",
+    "_call": "call",
+}
+_OPERATIONS: Mapping[str, _Method] = {
+    name: getattr(Emitter, method)
+    for method, names in _METHODS.items()
+    for name in names.split("|")
+}
+_HEADS: Mapping[str, _Method] = {
+    name: getattr(Emitter, f"_{method}")
+    for method, names in {
+        "setp": "setp",
+        "set": "set",
+        "mov": "mov",
+        "cvt": "cvt",
+        "cvta": "cvta",
+        "isspacep": "isspacep",
+        "mapa": "mapa",
+        "getctarank": "getctarank",
+        "elect": "elect",
+        "shuffle": "shfl",
+        "vote": "vote",
+        "match": "match",
+        "redux": "redux",
+        "active": "activemask",
+        "sleep": "nanosleep",
+    }.items()
+    for name in names.split()
+}

@@ -1,0 +1,409 @@
+"""Launches: their text, their arguments, and running them.
+
+``name<<<grid, block, shared, cluster>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)``: sizes are
+numbers or ``(x, y, z)``; an argument is an array with what is in it, the array of another argument,
+a number, or a file of NumPy's.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from struct import unpack_from
+
+from fencewright.lowering.ptx.code.statements import element_of
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
+from fencewright.simulator.threads.compile import Program, compile_kernel
+from fencewright.simulator.threads.declarations import (
+    Declarations,
+    Variable,
+    constant,
+    float_bits,
+    read_declarations,
+)
+from fencewright.simulator.threads.floats import from_float
+from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.memory import Allocation, Memory
+from fencewright.simulator.threads.observer import Observer
+from fencewright.simulator.threads.schedule import Outcome, Scheduler
+from fencewright.simulator.threads.unknown import OutOfBounds
+
+Size = tuple[int, int, int]
+MOST_THREADS = 1024
+"""Threads of a block. Source: CUDA Programming Guide, "Compute Capabilities"."""
+MOST_SHARED = 232448
+"""Bytes of shared memory of a block, of sm_90 and sm_100. Source: the same."""
+MOST_AT_ONCE = 1 << 20
+"""Threads of a launch that are executed here."""
+
+
+class LaunchError(ValueError):
+    """A launch that cannot be: one line, with what to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An argument that is memory: elements of a type, and what is in them."""
+
+    type: str
+    count: int
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The array of another argument."""
+
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An array from a .npy file."""
+
+    path: str
+
+
+Argument = Array | Same | File | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch as it was asked for."""
+
+    kernel: str
+    grid: Size
+    block: Size
+    shared: int
+    arguments: tuple[Argument, ...]
+    cluster: Size | None = None
+
+    def __str__(self) -> str:
+        return f"{_count(self.grid, 'block')} x {_count(self.block, 'thread')}"
+
+
+def _count(size: Size, unit: str) -> str:
+    number = size[0] * size[1] * size[2]
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
+_LAUNCH = re.compile(r"\s*([\w$%.]+)\s*<<<(.*)>>>\s*\((.*)\)\s*;?\s*", re.DOTALL)
+_ARRAY = re.compile(r"([a-z]\w*)\s*\[([^\]]*)\]\s*(?:=\s*(.+))?", re.DOTALL)
+_FORM = "NAME<<<GRID, BLOCK, SHARED>>>(ARGUMENTS)"
+_CONTENTS = ("iota", "ones")
+
+
+def _split(text: str) -> list[str]:
+    found, depth, start = list[str](), 0, 0
+    for at, each in enumerate(text):
+        depth += (each in "([") - (each in ")]")
+        if each == "," and not depth:
+            found.append(text[start:at].strip())
+            start = at + 1
+    last = text[start:].strip()
+    return [*found, last] if last or found else found
+
+
+def _whole(text: str, what: str) -> int:
+    """A number, or a product of numbers."""
+    total = 1
+    for factor in text.split("*"):
+        if re.fullmatch(r"\s*(0[xX][0-9a-fA-F]+|\d+)\s*", factor) is None:
+            raise LaunchError(f"{what} is '{text}': a number is needed")
+        total *= int(factor, 0)
+    return total
+
+
+def _size(text: str, what: str) -> Size:
+    text = text.strip()
+    given = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+    if not 1 <= len(given) <= 3:
+        raise LaunchError(f"{what} is '{text}': one to three numbers are needed")
+    sizes = [_whole(each, what) for each in given]
+    if 0 in sizes:
+        raise LaunchError(f"{what} is '{text}': it needs at least one in each dimension")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def _argument(text: str, number: int) -> Argument:
+    if text.startswith("@"):
+        return Same(_whole(text[1:], f"argument {number}"))
+    if text.endswith(".npy"):
+        return File(text)
+    if (found := _ARRAY.fullmatch(text)) is not None:
+        element = element_of(found[1]) or element_of(found[1].replace("i", "s", 1))
+        if element is None or element[0] == "pred":
+            raise LaunchError(f"argument {number} is '{text}': '{found[1]}' is no type")
+        content = (found[3] or "").strip()
+        if content and content not in _CONTENTS and constant(content) is None:
+            raise LaunchError(
+                f"argument {number} is '{text}': '{content}' is neither a number nor one of "
+                f"{', '.join(_CONTENTS)}"
+            )
+        return Array(found[1], _whole(found[2], f"the length of argument {number}"), content)
+    value = constant(text)
+    if value is None:
+        raise LaunchError(
+            f"argument {number} is '{text}': give an array as i32[64], @N, a number or a .npy file"
+        )
+    return value
+
+
+def parse_launch(text: str) -> Launch:
+    """A launch from its text. Raises ``LaunchError``."""
+    found = _LAUNCH.fullmatch(text)
+    if found is None:
+        raise LaunchError(f"'{text}' is no launch: expected {_FORM}")
+    sizes = _split(found[2])
+    if not 2 <= len(sizes) <= 4:
+        raise LaunchError(f"'<<<{found[2]}>>>' has {len(sizes)} sizes: expected {_FORM}")
+    arguments = tuple(_argument(each, number) for number, each in enumerate(_split(found[3])))
+    for number, each in enumerate(arguments):
+        if not isinstance(each, Same):
+            continue
+        if each.argument >= number or not isinstance(arguments[each.argument], Array | File):
+            raise LaunchError(
+                f"argument {number} is '@{each.argument}', which is no array before it"
+            )
+    return Launch(
+        found[1],
+        _size(sizes[0], "the grid"),
+        _size(sizes[1], "the block"),
+        _whole(sizes[2], "the shared memory") if len(sizes) > 2 else 0,
+        arguments,
+        _size(sizes[3], "the cluster") if len(sizes) > 3 else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A file that kernels are launched from."""
+
+    ptx: PtxFile
+    declared: Declarations
+
+
+def read_module(ptx: PtxFile, text: str) -> Module:
+    """A file with what it declares."""
+    return Module(ptx, read_declarations(text))
+
+
+@dataclass(slots=True)
+class Run:
+    """An executed launch."""
+
+    machine: Machine
+    program: Program
+    outcome: Outcome
+    arguments: tuple[Allocation | None, ...]
+
+
+def check_launch(module: Module, launch: Launch) -> PtxFunction:
+    """The kernel of a launch. Raises ``LaunchError`` for one that a chip or the file cannot have."""
+    kernels = [each.name for each in module.ptx.functions.values() if each.is_entry]
+    if launch.kernel not in kernels:
+        raise LaunchError(f"there is no kernel '{launch.kernel}': there is {', '.join(kernels)}")
+    kernel = module.ptx.functions[launch.kernel]
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    if threads > MOST_THREADS:
+        raise LaunchError(f"a block of {threads} threads: {MOST_THREADS} are the most")
+    if kernel.threads not in (None, launch.block):
+        needed = ", ".join(map(str, kernel.threads))
+        raise LaunchError(f"{kernel.name} needs a block of ({needed}) threads")
+    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    if blocks * threads > MOST_AT_ONCE:
+        raise LaunchError(f"{blocks * threads} threads: {MOST_AT_ONCE} are the most here")
+    cluster = launch.cluster or module.declared.clusters.get(kernel.name, (1, 1, 1))
+    if any(size % of for size, of in zip(launch.grid, cluster, strict=True)):
+        raise LaunchError(f"a grid of {launch.grid} is no whole number of clusters of {cluster}")
+    if len(launch.arguments) != len(kernel.parameters):
+        names = ", ".join(each.name for each in kernel.parameters)
+        raise LaunchError(
+            f"{kernel.name} has {len(kernel.parameters)} parameters ({names}), "
+            f"{len(launch.arguments)} arguments are given"
+        )
+    return kernel
+
+
+def _bytes_of(value: float, type: str) -> bytes:
+    element = element_of(type) or element_of(type.replace("i", "s", 1))
+    assert element is not None
+    letter, bits, count = element
+    if letter in ("f", "bf") and count == 1:
+        found = from_float(float(value), f"{letter}{bits}")
+    else:
+        found = int(value) & (1 << bits * count) - 1
+    return found.to_bytes(max(bits * count, 8) // 8, "little")
+
+
+def _element_size(type: str) -> int:
+    return len(_bytes_of(0, type))
+
+
+def _array(memory: Memory, name: str, given: Array) -> Allocation:
+    size = _element_size(given.type)
+    found = memory.allocate(name, size * given.count, size)
+    if given.content == "iota":
+        for at in range(given.count):
+            found.data[at * size : (at + 1) * size] = _bytes_of(at, given.type)
+    elif given.content:
+        value = 1 if given.content == "ones" else constant(given.content)
+        assert value is not None
+        found.data[: given.count * size] = _bytes_of(value, given.type) * given.count
+    return found
+
+
+def _file(memory: Memory, name: str, path: str) -> Allocation:
+    """An array from a file. Source: numpy.lib.format, versions 1 to 3."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as problem:
+        raise LaunchError(f"{path}: {problem.strerror}") from problem
+    if content[:6] != b"\x93NUMPY" or len(content) < 12:
+        raise LaunchError(f"{path} is no .npy file")
+    wide = content[6] > 1
+    length = int.from_bytes(content[8 : 12 if wide else 10], "little")
+    begin = (12 if wide else 10) + length
+    try:
+        header = ast.literal_eval(content[12 if wide else 10 : begin].decode("latin1").strip())
+        kind = str(header["descr"])
+    except (ValueError, SyntaxError, KeyError, TypeError) as problem:
+        raise LaunchError(f"{path} has a header that cannot be read") from problem
+    if not re.fullmatch(r"[<|=]?[iufb]\d", kind):
+        raise LaunchError(f"{path} has elements of '{kind}': numbers in little endian are needed")
+    data = content[begin:]
+    found = memory.allocate(name, len(data), int(kind[-1]))
+    found.data[: len(data)] = data
+    return found
+
+
+def _arguments(
+    kernel: PtxFunction, launch: Launch, memory: Memory
+) -> Iterator[tuple[Allocation | None, bytes]]:
+    known: list[Allocation | None] = []
+    for number, (parameter, given) in enumerate(
+        zip(kernel.parameters, launch.arguments, strict=True)
+    ):
+        if isinstance(given, int | float):
+            allocation, value = None, _number(parameter, given, number)
+        else:
+            if isinstance(given, Array):
+                allocation = _array(memory, parameter.name, given)
+            elif isinstance(given, File):
+                allocation = _file(memory, parameter.name, given.path)
+            else:
+                allocation = known[given.argument]
+                assert allocation is not None
+            if parameter.size is not None:
+                value = bytes(allocation.data[: parameter.size])
+            elif _element_size(parameter.type) != 8:
+                raise LaunchError(
+                    f"argument {number} is an array, but {parameter.name} is .{parameter.type}: "
+                    "a number is needed"
+                )
+            else:
+                value = allocation.base.to_bytes(8, "little")
+        known.append(allocation)
+        yield allocation, value
+
+
+def _number(parameter: PtxParameter, given: float, number: int) -> bytes:
+    if parameter.size is not None:
+        raise LaunchError(
+            f"argument {number} is a number, but {parameter.name} has {parameter.size} bytes: "
+            f"give b8[{parameter.size}]"
+        )
+    element = element_of(parameter.type)
+    if isinstance(given, float) and (element is None or element[0] not in ("f", "bf", "b")):
+        raise LaunchError(f"argument {number} is {given}, but {parameter.name} is an integer")
+    if isinstance(given, float) and parameter.type in ("b32", "b64"):
+        return _bytes_of(given, f"f{parameter.type[1:]}")
+    return _bytes_of(given, parameter.type)
+
+
+def _initialise(found: Allocation, variable: Variable, globals_: dict[str, int]) -> None:
+    for at, text in enumerate(variable.values):
+        value = constant(text)
+        if (bits := float_bits(text)) is not None:
+            data = bits[0].to_bytes(variable.element, "little")
+        elif value is not None:
+            data = _bytes_of(value, variable.type)
+        else:
+            name = re.sub(r"generic\((.*)\)", r"\1", text).partition("+")[0].strip()
+            data = globals_.get(name, 0).to_bytes(8, "little")[: variable.element]
+        begin = at * variable.element
+        found.data[begin : begin + variable.element] = data
+
+
+def execute(
+    module: Module,
+    launch: Launch,
+    observer: Observer | None = None,
+    *,
+    is_reverse: bool = False,
+    limit: int = 20_000_000,
+    given: Mapping[int, bytes] | None = None,
+) -> Run:
+    """Execute a launch; reverse: last threads first, and asynchronous copies as late as possible.
+
+    ``given``: the bytes that arrays begin with, by argument.
+
+    Raises ``LaunchError``.
+    """
+    kernel = check_launch(module, launch)
+    memory = Memory()
+    try:
+        arguments = tuple(_arguments(kernel, launch, memory))
+    except OutOfBounds as problem:
+        raise LaunchError(str(problem)) from problem
+    for number, content in (given or {}).items():
+        if (array := arguments[number][0]) is not None:
+            array.data[: len(content)] = content
+    globals_: dict[str, int] = {}
+    of_module: dict[str, Allocation] = {}
+    for name, declared in module.ptx.variables.items():
+        if declared.space in ("global", "const"):
+            element = module.declared.elements.get(name, 4)
+            allocation = memory.allocate(name, declared.size or 8, element, declared.space)
+            globals_[name], of_module[name] = allocation.base, allocation
+    for name, allocation in of_module.items():
+        if (variable := module.declared.initial.get(name)) is not None:
+            _initialise(allocation, variable, globals_)
+    program = compile_kernel(module.ptx, module.declared, kernel.name, globals_)
+    shared = program.shared_size + launch.shared
+    if shared > MOST_SHARED:
+        raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")
+    cluster = launch.cluster or module.declared.clusters.get(kernel.name, (1, 1, 1))
+    machine = Machine(
+        program.sites, memory, launch.grid, launch.block, cluster, shared, observer, is_reverse
+    )
+    _name_shared(program, machine)
+    at = 0
+    for parameter, (_, value) in zip(kernel.parameters, arguments, strict=True):
+        machine.params.data[at : at + len(value)] = value
+        at += -(-max(parameter.size or 8, 8) // 16) * 16
+    entry = program.bind(machine)
+    scheduler = Scheduler(machine, entry, dict(program.lines), is_reverse=is_reverse, limit=limit)
+    outcome = scheduler.run()
+    return Run(machine, program, outcome, tuple(each for each, _ in arguments))
+
+
+def _name_shared(program: Program, machine: Machine) -> None:
+    places = sorted(
+        (at, name.partition("$")[0], program.elements.get(name.partition("$")[0], 4))
+        for name, at in program.shared.items()
+    )
+    for block in machine.blocks:
+        block.shared.variables = places
+
+
+_CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "s32": "i", "f32": "f", "f64": "d"}
+
+
+def values(allocation: Allocation, type: str = "u32") -> list[float]:
+    """The elements of an allocation as a type: u8, u16, u32, u64, s32, f32, f64."""
+    size = _element_size(type)
+    count = allocation.size // size
+    return list(unpack_from(f"<{count}{_CODES[type]}", allocation.data))

@@ -1,0 +1,438 @@
+"""The state of a launch, and what its instructions do to memory.
+
+Compiled kernels call the functions of ``Machine``; what makes a thread wait is in ``schedule``.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+from fencewright.simulator.threads.memory import (
+    LOCAL_WINDOW,
+    OFFSET,
+    PARAM_WINDOW,
+    RANK_BITS,
+    SHARED_OFFSET,
+    SHARED_WINDOW,
+    Allocation,
+    Memory,
+    outside,
+)
+from fencewright.simulator.threads.observer import Observer, Site
+from fencewright.simulator.threads.state import Block, Cluster, Mbarrier, Size, Thread
+from fencewright.simulator.threads.unknown import NotExecuted, Unknown, UnknownUsed
+
+MOST_POLLED = 64
+"""Places that a thread is known to poll at a time."""
+
+
+class Machine:
+    """A launch under way: memory, blocks, and the operations on memory."""
+
+    def __init__(
+        self,
+        sites: Sequence[Site],
+        memory: Memory,
+        grid: Size,
+        block: Size,
+        cluster: Size,
+        shared_size: int,
+        observer: Observer | None,
+        is_late: bool,
+    ):
+        self.sites, self.memory, self.grid, self.block, self.cluster = (
+            sites, memory, grid, block, cluster,
+        )  # fmt: skip
+        self.shared_size = shared_size
+        self.observed = observer is not None
+        self.observer = observer or Observer()
+        self.is_late = is_late
+        self.late: list[Callable[[], None]] = []
+        self.ticks = 0
+        self.executed = [False] * len(sites)
+        self.blocks = list(self._blocks())
+        self.threads = [thread for each in self.blocks for thread in each.threads]
+        self.local_size = 0
+        self.cluster_arrive: Callable[[Thread, int], None] = lambda thread, site: None
+        self.params = Allocation("param", 4096, "param", PARAM_WINDOW << 32)
+
+    def _blocks(self) -> Iterator[Block]:
+        clusters: dict[Size, Cluster] = {}
+        wide, high, deep = self.cluster
+        threads = 0
+        for number, (cz, cy, cx) in enumerate(product(*map(range, reversed(self.grid)))):
+            home = (cx // wide, cy // high, cz // deep)
+            cluster = clusters.setdefault(home, Cluster(len(clusters)))
+            rank = cx % wide + cy % high * wide + cz % deep * wide * high
+            shared = Allocation("shared", self.shared_size, "shared")
+            block = Block(number, (cx, cy, cz), rank, shared)
+            shared.home = block
+            block.cluster = cluster
+            cluster.blocks.append(block)
+            places = product(*map(range, reversed(self.block)))
+            for index, (tz, ty, tx) in enumerate(places):
+                block.threads.append(Thread(threads, index, block, (tx, ty, tz)))
+                threads += 1
+            block.live = len(block.threads)
+            yield block
+
+    # Addresses
+
+    def locate(self, thread: Thread, address: Any, space: str, site: int) -> tuple[Allocation, int]:
+        """The allocation of an address and the place in it; spaces: g generic, s shared, l, p."""
+        address = address.__index__()
+        window = address >> 32
+        if space == "g":
+            if (found := self.memory.allocations.get(window)) is not None:
+                return found, address & OFFSET
+            space = {SHARED_WINDOW: "s", LOCAL_WINDOW: "l", PARAM_WINDOW: "p"}.get(window, "")
+        if space == "s":
+            return self._shared(thread, address & OFFSET, site), address & SHARED_OFFSET
+        if space == "l":
+            if thread.local is None:
+                thread.local = Allocation("local", self.local_size, "local")
+            return thread.local, address & OFFSET
+        if space == "p":
+            return self.params, address & OFFSET
+        raise outside(None, address, 0, 1)
+
+    def _shared(self, thread: Thread, address: int, site: int) -> Allocation:
+        rank = address >> RANK_BITS
+        if rank == thread.rank:
+            return thread.shared
+        for each in thread.block.cluster.blocks:
+            if each.rank == rank:
+                self.observer.remote(thread, each, site)
+                return each.shared
+        raise outside(None, address, 0, 1)
+
+    def find(
+        self, thread: Thread, address: Any, size: int, space: str, site: int
+    ) -> tuple[Allocation, int]:
+        """``locate``, with bounds and alignment checked. Raises ``OutOfBounds``."""
+        memory, at = self.locate(thread, address, space, site)
+        if at + size > memory.size or at % min(size, 16):
+            raise outside(memory, address, at, size)
+        return memory, at
+
+    # Weak accesses: one function for each size and space, made once for a launch
+
+    def loads(self, size: int, space: str) -> Callable[[Thread, Any, int], Any]:
+        """What reads ``size`` bytes."""
+        shift, low, locate = size.bit_length() - 1, size - 1, self.locate
+        get, observer, watched = self.memory.allocations.get, self.observer, self.observed
+
+        def load(thread: Thread, address: Any, site: int) -> Any:
+            if space == "s" and address >> RANK_BITS == thread.rank:
+                memory, at = thread.shared, address & SHARED_OFFSET
+            elif space == "g" and (found := get(address >> 32)) is not None:
+                memory, at = found, address & OFFSET
+            else:
+                memory, at = locate(thread, address, space, site)
+            if at + size > memory.size or at & low:
+                raise outside(memory, address, at, size)
+            if watched:
+                observer.read(thread, memory, at, size, site)
+            if memory.unknown:
+                return memory.get(at, size)
+            return memory.views[shift][at >> shift]
+
+        return load
+
+    def stores(self, size: int, space: str) -> Callable[[Thread, Any, Any, int], None]:
+        """What writes ``size`` bytes."""
+        shift, low, locate = size.bit_length() - 1, size - 1, self.locate
+        get, observer, watched = self.memory.allocations.get, self.observer, self.observed
+        mask = (1 << 8 * size) - 1
+
+        def store(thread: Thread, address: Any, value: Any, site: int) -> None:
+            if space == "s" and address >> RANK_BITS == thread.rank:
+                memory, at = thread.shared, address & SHARED_OFFSET
+            elif space == "g" and (found := get(address >> 32)) is not None:
+                memory, at = found, address & OFFSET
+            else:
+                memory, at = locate(thread, address, space, site)
+            if at + size > memory.size or at & low:
+                raise outside(memory, address, at, size)
+            if memory.space == "const":
+                raise NotExecuted(f"a store to {memory.place(at)}, which is constant")
+            if watched:
+                observer.write(thread, memory, at, size, site, value)
+            if memory.unknown or value.__class__ is Unknown:
+                memory.put(at, size, value)
+            else:
+                memory.views[shift][at >> shift] = value & mask
+
+        return store
+
+    # Strong accesses
+
+    def poll(self, thread: Thread, key: Any, value: Any) -> None:
+        """Notice that a thread has read the same value from the same place again."""
+        polls = thread.polls
+        known = polls.get(key)
+        if known is None:
+            if len(polls) > MOST_POLLED:
+                polls.clear()
+            polls[key] = value, 0
+            thread.is_lazy = False
+        elif known[0] is value or (known[0] == value) is True:
+            thread.vain = known[1] + 1
+            polls[key] = value, thread.vain
+            thread.is_lazy = True
+        else:
+            thread.advance()
+            polls[key] = value, 0
+
+    def strong_load(self, thread: Thread, address: Any, size: int, space: str, site: int) -> Any:
+        """A strong read."""
+        memory, at = self.find(thread, address, size, space, site)
+        self.observer.strong_read(thread, memory, at, size, site)
+        value = memory.get(at, size)
+        self.poll(thread, address, value)
+        return value
+
+    def strong_store(
+        self, thread: Thread, address: Any, value: Any, size: int, space: str, site: int
+    ) -> None:
+        """A strong write."""
+        memory, at = self.find(thread, address, size, space, site)
+        self.observer.strong_write(thread, memory, at, size, site, value)
+        memory.put(at, size, value)
+        thread.advance()
+
+    def atomic(
+        self, thread: Thread, address: Any, size: int, space: str, site: int,
+        update: Callable[[int, int, int, int], int], a: Any, b: Any = 0,
+    ) -> Any:  # fmt: skip
+        """A read-modify-write; the old value."""
+        memory, at = self.find(thread, address, size, space, site)
+        old = memory.get(at, size)
+        try:
+            new = update(old, a, b, 8 * size)
+        except UnknownUsed as used:
+            new = used.value
+        self.observer.update(thread, memory, at, size, site, new)
+        memory.put(at, size, new)
+        if new is old or (new == old) is True:
+            self.poll(thread, address, old)
+        else:
+            thread.advance()
+        return old
+
+    def unknown(self, site: int) -> Unknown:
+        """The result of an instruction that is not executed."""
+        where = self.sites[site]
+        return Unknown(f"{where.name} at {where.place}")
+
+    def fence(self, thread: Thread, site: int) -> None:
+        """A fence, which changes no value."""
+        self.observer.fence(thread, site)
+
+    def clock(self) -> int:
+        """A clock that goes on whenever it is asked."""
+        self.ticks += 64
+        return self.ticks
+
+    def fill(self, thread: Thread, address: Any, size: Any, space: str, site: int) -> None:
+        """st.bulk: zeros."""
+        store = self.stores(8, space)
+        for at in range(0, size.__index__(), 8):
+            store(thread, address + at, 0, site)
+
+    # mbarriers
+
+    def mbarrier(self, thread: Thread, address: Any, space: str, site: int) -> Mbarrier:
+        """The object at an address. Raises ``NotExecuted`` where none was initialised."""
+        memory, at = self.find(thread, address, 8, space, site)
+        found = memory.mbarriers.get(at)
+        if found is None:
+            raise NotExecuted(f"no mbarrier was initialised at {memory.place(at)}")
+        return found
+
+    def mbarrier_init(
+        self, thread: Thread, address: Any, count: Any, space: str, site: int
+    ) -> None:
+        """mbarrier.init."""
+        memory, at = self.find(thread, address, 8, space, site)
+        known = memory.mbarriers.get(at)
+        number = count.__index__()
+        found = Mbarrier(memory, at, number, number, order=known and known.order)
+        self.observer.mbarrier_init(thread, found, site)
+        memory.mbarriers[at] = found
+
+    def mbarrier_inval(self, thread: Thread, address: Any, space: str, site: int) -> None:
+        """mbarrier.inval."""
+        found = self.mbarrier(thread, address, space, site)
+        self.observer.mbarrier_use(thread, found, site)
+        del found.memory.mbarriers[found.at]
+
+    def mbarrier_arrive(
+        self, thread: Thread, address: Any, count: Any, expects: Any, drops: bool, space: str,
+        site: int,
+    ) -> int:  # fmt: skip
+        """mbarrier.arrive, with expect_tx first; the state of the phase."""
+        found = self.mbarrier(thread, address, space, site)
+        self.observer.mbarrier_arrive(thread, found, site)
+        phase = found.phase
+        self._count(found, count.__index__(), expects.__index__(), drops)
+        thread.advance()
+        return phase
+
+    def _count(self, found: Mbarrier, count: int, expects: int, drops: bool) -> None:
+        found.bytes += expects
+        if count > found.pending:
+            place = found.memory.place(found.at)
+            raise NotExecuted(f"{count} more arrivals on {place}, which expects {found.pending}")
+        found.pending -= count
+        if drops:
+            found.expected -= count
+        found.settle()
+
+    def mbarrier_bytes(
+        self, thread: Thread, address: Any, count: Any, completes: bool, space: str, site: int
+    ) -> None:
+        """mbarrier.expect_tx and mbarrier.complete_tx."""
+        found = self.mbarrier(thread, address, space, site)
+        self.observer.mbarrier_use(thread, found, site)
+        self.complete(found, count.__index__() if completes else -count.__index__())
+
+    def complete(self, found: Mbarrier, count: int) -> None:
+        """Complete bytes of a phase."""
+        found.bytes -= count
+        found.settle()
+
+    def mbarrier_test(
+        self, thread: Thread, address: Any, phase: Any, by_parity: bool, space: str, site: int
+    ) -> bool:
+        """mbarrier.test_wait and try_wait: whether a phase, or that of a parity, is complete."""
+        found = self.mbarrier(thread, address, space, site)
+        phase = phase.__index__()
+        done = (found.phase & 1) != phase if by_parity else found.phase != phase
+        if done:
+            self.observer.mbarrier_pass(thread, found, found.phase - 1, site)
+            thread.advance()
+        else:
+            self.observer.mbarrier_use(thread, found, site)
+            self.poll(thread, address, False)
+        return done
+
+    # Asynchronous copies
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Do what an asynchronous operation does: at once, or as late as possible."""
+        if self.is_late:
+            self.late.append(action)
+        else:
+            action()
+
+    def copy(self, thread: Thread, to: Any, address: Any, size: int, taken: Any, site: int) -> None:
+        """cp.async: ``taken`` bytes of ``size``, the others are zero."""
+        target, at = self.find(thread, to, size, "s", site)
+        taken = min(taken.__index__(), size)
+        source, begin = self.find(thread, address, size if taken else 0, "g", site)
+        self.observer.copy(thread, source, begin, target, at, taken, site)
+        thread.copies.append(
+            (thread.copy_group, lambda: _move(source, begin, target, at, taken, size))
+        )
+        if not self.is_late:
+            self.finish_copies(thread, thread.copy_group)
+
+    def finish_copies(self, thread: Thread, group: int) -> None:
+        """Do the copies of all groups up to one."""
+        for number, action in thread.copies:
+            if number <= group:
+                action()
+        thread.copies = [each for each in thread.copies if each[0] > group]
+
+    def copy_commit(self, thread: Thread) -> None:
+        """cp.async.commit_group."""
+        thread.copy_group += 1
+
+    def copy_wait(self, thread: Thread, left: int | None) -> None:
+        """cp.async.wait_group; None: wait_all, of what is not committed too."""
+        last = thread.copy_group if left is None else thread.copy_group - 1 - left
+        self.finish_copies(thread, last)
+        self.observer.copy_wait(thread, last)
+
+    def copy_arrive(
+        self, thread: Thread, address: Any, counts: bool, space: str, site: int
+    ) -> None:
+        """cp.async.mbarrier.arrive; ``counts``: .noinc, the arrival is one of those expected."""
+        found = self.mbarrier(thread, address, space, site)
+        self.observer.copy_arrive(thread, found, site)
+        if not counts:
+            found.pending += 1
+        group = thread.copy_group
+
+        def arrive() -> None:
+            self.finish_copies(thread, group)
+            self._count(found, 1, 0, False)
+
+        self.later(arrive)
+
+    def bulk(
+        self, thread: Thread, to: Any, address: Any, size: Any, mbarrier: Any, spaces: str,
+        site: int,
+    ) -> None:  # fmt: skip
+        """cp.async.bulk; an mbarrier of None: in the bulk group of the thread."""
+        size = size.__index__()
+        if size % 16:
+            raise NotExecuted(f"a bulk copy of {size} bytes, which is no multiple of 16")
+        target, at = self._whole(thread, to, size, spaces[0], site)
+        source, begin = self._whole(thread, address, size, spaces[1], site)
+        signalled = None if mbarrier is None else self.mbarrier(thread, mbarrier, "s", site)
+        self.observer.bulk(thread, source, begin, target, at, size, signalled, site)
+
+        def move() -> None:
+            _move(source, begin, target, at, size, size)
+            if signalled is not None:
+                self.complete(signalled, size)
+
+        self.later(move)
+
+    def _whole(
+        self, thread: Thread, address: Any, size: int, space: str, site: int
+    ) -> tuple[Allocation, int]:
+        memory, at = self.find(thread, address, 16, space, site)
+        if at + size > memory.size:
+            raise outside(memory, address, at, size)
+        return memory, at
+
+    def store_later(
+        self, thread: Thread, to: Any, values: Sequence[Any], size: int, mbarrier: Any, site: int
+    ) -> None:
+        """st.async: values, and their bytes on an mbarrier."""
+        target, at = self.find(thread, to, size, "s", site)
+        signalled = self.mbarrier(thread, mbarrier, "s", site)
+        whole = size * len(values)
+        self.observer.bulk(thread, None, 0, target, at, whole, signalled, site)
+
+        def put() -> None:
+            for number, value in enumerate(values):
+                target.put(at + number * size, size, value)
+            self.complete(signalled, whole)
+
+        self.later(put)
+
+    def bulk_commit(self, thread: Thread) -> None:
+        """cp.async.bulk.commit_group."""
+        thread.bulk_group += 1
+
+    def bulk_wait(self, thread: Thread, left: int, reads_only: bool) -> None:
+        """cp.async.bulk.wait_group: reading of the sources, or all."""
+        while self.late:
+            self.late.pop(0)()
+        self.observer.bulk_wait(thread, thread.bulk_group - 1 - left, reads_only)
+
+
+def _move(
+    source: Allocation, begin: int, target: Allocation, at: int, taken: int, size: int
+) -> None:
+    if source.unknown or target.unknown:
+        for offset in range(0, size, 4):
+            known = source.get(begin + offset, 4) if offset < taken else 0
+            target.put(at + offset, 4, known)
+        return
+    target.data[at : at + taken] = source.data[begin : begin + taken]
+    target.data[at + taken : at + size] = bytes(size - taken)

@@ -1,0 +1,108 @@
+"""Memory of a launch: allocations that are zero until they are written, and their addresses.
+
+An address of global memory has the number of its allocation in its upper 32 bits, so that no
+overflow of one reaches another. Shared, local and parameter memory have windows of generic
+addresses. An address of shared memory has the rank of its block in the cluster above 24 bits.
+Source: PTX ISA, "State Spaces"; "Generic Addressing".
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fencewright.simulator.threads.unknown import OutOfBounds, Unknown
+
+SHARED_WINDOW, LOCAL_WINDOW, PARAM_WINDOW = 1, 2, 3
+"""The upper halves of generic addresses of other spaces than global."""
+_FIRST = 0x7F00
+OFFSET = 0xFFFFFFFF
+RANK_BITS = 24
+SHARED_OFFSET = (1 << RANK_BITS) - 1
+_SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3}
+
+
+class Allocation:
+    """Bytes that were given a name: an argument, a variable, the shared memory of a block.
+
+    ``element``: the bytes of an element, by which places in it are named. ``unknown``: the values
+    that are not known, by where they begin. ``shadow``: what an observer keeps of it.
+    """
+
+    __slots__ = (
+        "base", "data", "element", "home", "mbarriers", "name", "shadow", "size", "space",
+        "unknown", "variables", "views",
+    )  # fmt: skip
+
+    def __init__(self, name: str, size: int, space: str, base: int = 0, element: int = 4):
+        self.name, self.size, self.space, self.base, self.element = name, size, space, base, element
+        self.data = bytearray(size + 15 & ~15)
+        view = memoryview(self.data)
+        self.views = (view, view.cast("H"), view.cast("I"), view.cast("Q"))
+        self.unknown: dict[int, tuple[Unknown, int]] = {}
+        self.shadow: Any = None
+        self.home: Any = None
+        self.mbarriers: dict[int, Any] = {}
+        self.variables: list[tuple[int, str, int]] = []
+
+    def get(self, at: int, size: int) -> Any:
+        """The value at a place."""
+        if self.unknown and (found := self._unknown_at(at, size)) is not None:
+            return found
+        return self.views[_SHIFTS[size]][at >> _SHIFTS[size]]
+
+    def _unknown_at(self, at: int, size: int) -> Unknown | None:
+        for begin in range(at - 15, at + size):
+            found = self.unknown.get(begin)
+            if found is not None and begin + found[1] > at:
+                return found[0]
+        return None
+
+    def put(self, at: int, size: int, value: Any) -> None:
+        """Write a value, of which the bits that are too many do not count."""
+        if self.unknown:
+            for begin in range(at - 15, at + size):
+                if (found := self.unknown.get(begin)) is not None and begin + found[1] > at:
+                    del self.unknown[begin]
+        if isinstance(value, Unknown):
+            self.unknown[at] = value, size
+            return
+        self.views[_SHIFTS[size]][at >> _SHIFTS[size]] = value & (1 << 8 * size) - 1
+
+    def place(self, at: int) -> str:
+        """A place as a message names it: ``data[3]``, ``tile+2``."""
+        name, begin, element = self.name, 0, self.element
+        for offset, variable, size in self.variables:
+            if offset <= at:
+                name, begin, element = variable, offset, size
+        index, rest = divmod(at - begin, element)
+        return f"{name}[{index}]" + (f"+{rest}" if rest else "")
+
+
+class Memory:
+    """The global memory of a launch."""
+
+    def __init__(self) -> None:
+        self.allocations: dict[int, Allocation] = {}
+
+    def allocate(self, name: str, size: int, element: int = 4, space: str = "global") -> Allocation:
+        """New memory, zero. Raises ``OutOfBounds`` above 4 GiB."""
+        if size > OFFSET:
+            raise OutOfBounds(f"{name} has {size} bytes: 4 GiB are the most that an argument has")
+        index = _FIRST + len(self.allocations)
+        found = self.allocations[index] = Allocation(name, size, space, index << 32, element)
+        return found
+
+
+def outside(allocation: Allocation | None, address: int, at: int, size: int) -> OutOfBounds:
+    """The error of an access that is not within an allocation, or not at a multiple of its size."""
+    if allocation is None:
+        return OutOfBounds(f"an access to {address:#x}, where there is nothing")
+    if at + size <= allocation.size:
+        return OutOfBounds(
+            f"{size} bytes at {allocation.place(at)}, which is no multiple of {size}"
+        )
+    return OutOfBounds(
+        f"{size} bytes at byte {at} of {allocation.name}, which has {allocation.size} bytes"
+    )
+
+
+Locate = Callable[[Any, int, str], tuple[Allocation, int]]

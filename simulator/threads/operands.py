@@ -1,0 +1,140 @@
+"""Operands of PTX as Python expressions: registers are locals, all others what they stand for."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencewright.lowering.ptx.code.statements import element_of
+from fencewright.lowering.ptx.code.text import PtxFunction
+from fencewright.simulator.threads.declarations import constant, float_bits
+from fencewright.simulator.threads.floats import convert, from_float
+from fencewright.simulator.threads.state import WARP
+from fencewright.simulator.threads.unknown import NotExecuted
+
+_AXES = "xyz"
+SPECIAL: Mapping[str, str] = {
+    **{f"%tid.{axis}": f"T.t{axis}" for axis in _AXES},
+    **{f"%ctaid.{axis}": f"T.block.c{axis}" for axis in _AXES},
+    **{f"%ntid.{axis}": f"M.block[{at}]" for at, axis in enumerate(_AXES)},
+    **{f"%nctaid.{axis}": f"M.grid[{at}]" for at, axis in enumerate(_AXES)},
+    **{f"%cluster_nctaid.{axis}": f"M.cluster[{at}]" for at, axis in enumerate(_AXES)},
+    **{
+        f"%cluster_ctaid.{axis}": f"(T.block.c{axis} % M.cluster[{at}])"
+        for at, axis in enumerate(_AXES)
+    },
+    **{
+        f"%clusterid.{axis}": f"(T.block.c{axis} // M.cluster[{at}])"
+        for at, axis in enumerate(_AXES)
+    },
+    **{
+        f"%nclusterid.{axis}": f"(M.grid[{at}] // M.cluster[{at}])" for at, axis in enumerate(_AXES)
+    },
+    "%cluster_ctarank": "T.rank",
+    "%cluster_nctarank": "(M.cluster[0] * M.cluster[1] * M.cluster[2])",
+    "%is_explicit_cluster": "(M.cluster != (1, 1, 1))",
+    "%laneid": "T.lane",
+    "%warpid": f"(T.index // {WARP})",
+    "%nwarpid": f"(-(-len(T.block.threads) // {WARP}))",
+    "%smid": "T.block.number",
+    "%nsmid": "len(M.blocks)",
+    "%gridid": "0",
+    "%lanemask_eq": "(1 << T.lane)",
+    "%lanemask_lt": "((1 << T.lane) - 1)",
+    "%lanemask_le": "((2 << T.lane) - 1)",
+    "%lanemask_gt": "(0xFFFFFFFF & ~((2 << T.lane) - 1))",
+    "%lanemask_ge": "(0xFFFFFFFF & ~((1 << T.lane) - 1))",
+    "%dynamic_smem_size": "M.shared_size",
+    "%total_smem_size": "M.shared_size",
+    "%envreg1": "0",
+    "%envreg2": "0",
+    "WARP_SZ": "32",
+    "%clock": "(M.clock() & 0xFFFFFFFF)",
+    "%clock64": "M.clock()",
+    "%clock_hi": "0",
+    "%globaltimer": "M.clock()",
+    "%globaltimer_lo": "(M.clock() & 0xFFFFFFFF)",
+    "%globaltimer_hi": "0",
+}
+"""Special registers. Source: PTX ISA, "Special Registers"."""
+
+_NO_NAME = re.compile(r"\W")
+_TERM = re.compile(r"\s*\+\s*(?=-?\s*[\w%$])")
+
+
+def python_name(register: str) -> str:
+    """A register as a local variable."""
+    return "r_" + _NO_NAME.sub(lambda found: f"_{ord(found[0]):x}_", register.lstrip("%"))
+
+
+@dataclass(slots=True)
+class Operands:
+    """The operands of one function; ``places``: the variables by name, as expressions."""
+
+    function: PtxFunction
+    places: Mapping[str, str]
+    registers: set[str] = field(default_factory=set[str])
+
+    def register(self, text: str) -> str:
+        """A register that is written or read."""
+        name = python_name(text)
+        self.registers.add(name)
+        return name
+
+    def width(self, register: str) -> int:
+        """The bits of a register; 0 of what is none."""
+        type = self.function.type_of(register)
+        element = element_of(type) if type else None
+        return 0 if element is None else 1 if element[0] == "pred" else element[1] * element[2]
+
+    def value(self, text: str, type: str) -> str:
+        """What is read as a type, as unsigned bits. Raises ``NotExecuted`` for what is not known."""
+        if text.startswith("!"):
+            return f"({self.value(text[1:].strip(), type)} ^ 1)"
+        if self.function.type_of(text) is not None:
+            return self.register(text)
+        if text in SPECIAL:
+            return SPECIAL[text]
+        if text == "_":
+            return "0"
+        element = element_of(type)
+        width = 64 if element is None else element[1] * element[2]
+        if (bits := float_bits(text)) is not None:
+            given, written = bits
+            if type in ("f32", "f64") and type != written:
+                given = convert(given, written, type, "rn")
+            return str(given)
+        if (found := constant(text)) is not None:
+            if element is not None and element[0] in ("f", "bf") and element[2] == 1:
+                return str(from_float(float(found), f"{element[0]}{width}"))
+            return str(int(found) & (1 << width) - 1)
+        return self.sum(text)
+
+    def sum(self, text: str) -> str:
+        """An address: the name of a variable or a register, and what is added."""
+        terms: list[str] = []
+        for each in _TERM.split(text):
+            each = each.replace(" ", "")
+            if self.function.type_of(each) is not None:
+                terms.append(self.register(each))
+            elif each in self.places:
+                terms.append(self.places[each])
+            elif isinstance(found := constant(each), int):
+                terms.append(str(found))
+            elif each in SPECIAL:
+                terms.append(SPECIAL[each])
+            else:
+                raise NotExecuted(f"'{each}' is neither a register nor a variable")
+        terms = [each for each in terms if each != "0"] or ["0"]
+        return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+    def address(self, text: str) -> str:
+        """An address in brackets."""
+        return self.sum(text.strip()[1:-1].strip())
+
+
+def parts(text: str) -> tuple[str, ...]:
+    """The elements of ``{a, b}``, or of ``a|b``; one of what is neither."""
+    text = text.strip()
+    if text.startswith("{"):
+        return tuple(each.strip() for each in text[1:-1].split(","))
+    return tuple(each.strip() for each in text.split("|"))

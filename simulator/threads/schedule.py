@@ -1,0 +1,361 @@
+"""Who goes on next: a fair order of threads, barriers, meetings of lanes, and hangs.
+
+A thread runs until it comes to a strong operation, a barrier, or its 64th jump back. One that polls
+in vain goes on only when nobody else can, so that it does not see what is not the last value by
+luck. Where all that can run have polled the same values 64 times in turn the launch hangs.
+"""
+
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencewright.simulator.threads.lanes import (
+    FOLDS,
+    TOGETHER,
+    BarrierWait,
+    ClusterWait,
+    Meeting,
+)
+from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.state import WARP, Block, Thread
+from fencewright.simulator.threads.unknown import NotExecuted, OutOfBounds, UnknownUsed
+
+PATIENCE = 64
+"""How often each thread polls the same value before nothing is expected to change it."""
+GENERATED = "<kernel>"
+"""The file name of compiled kernels, by which their lines are found in tracebacks."""
+
+
+class ThreadEnd(Exception):
+    """The end of a thread within a function that it called."""
+
+
+class Trapped(NotExecuted):
+    """A trap or a failed assertion."""
+
+
+@dataclass(slots=True)
+class Warp:
+    """The lanes of a warp that meet."""
+
+    threads: list[Thread]
+    waiting: dict[tuple[str, int], list[tuple[Thread, Meeting]]] = field(
+        default_factory=dict[tuple[str, int], list[tuple[Thread, Meeting]]]
+    )
+    running: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Threads that wait at one instruction when nothing changes any more."""
+
+    threads: tuple[Thread, ...]
+    site: int | None
+    polls: bool
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a launch ended: done, or with what stopped it."""
+
+    problem: str = ""
+    hang: tuple[Waiting, ...] = ()
+    site: int | None = None
+    thread: Thread | None = None
+    is_outside: bool = False
+    partial: list[tuple[int, Block]] = field(default_factory=list[tuple[int, Block]])
+    steps: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """True where every thread came to its end."""
+        return not self.problem and not self.hang
+
+
+Entry = Callable[[Machine, Thread], Any]
+
+
+class Scheduler:
+    """Runs all threads of a machine."""
+
+    def __init__(
+        self, machine: Machine, entry: Entry, lines: dict[int, int], *,
+        is_reverse: bool = False, limit: int = 20_000_000,
+    ):  # fmt: skip
+        self.machine, self.entry, self.lines, self.limit = machine, entry, lines, limit
+        self.ready: deque[Thread] = deque()
+        self.lazy: deque[Thread] = deque()
+        self.outcome = Outcome()
+        self.idle = 0
+        machine.cluster_arrive = self.cluster_arrive
+        order = reversed(machine.threads) if is_reverse else machine.threads
+        self.ready.extend(order)
+        self.left = len(machine.threads)
+        for block in machine.blocks:
+            for at in range(0, len(block.threads), WARP):
+                lanes = block.threads[at : at + WARP]
+                warp = Warp(lanes, running=len(lanes))
+                for each in lanes:
+                    each.warp = warp
+
+    def run(self) -> Outcome:
+        """Run to the end, or to what cannot be executed."""
+        outcome, machine = self.outcome, self.machine
+        machine.observer.start(machine)
+        while self.left:
+            if self.ready:
+                thread = self.ready.popleft()
+            elif machine.late:
+                machine.late.pop(0)()
+                self.idle = 0
+                continue
+            elif self.lazy and not self._is_stuck():
+                thread = self.lazy.popleft()
+            elif self._meet_anyway():
+                self.idle = 0
+                continue
+            else:
+                outcome.hang = tuple(self._waiting())
+                return outcome
+            outcome.steps += 1
+            if outcome.steps > self.limit:
+                outcome.problem = f"{self.limit} turns of its threads are not enough"
+                return outcome
+            try:
+                self._go_on(thread)
+            except (NotExecuted, UnknownUsed, RecursionError) as problem:
+                self._stop(thread, problem)
+                return outcome
+            self.idle = self.idle + 1 if thread.is_lazy else 0
+        while machine.late:
+            machine.late.pop(0)()
+        return outcome
+
+    def _is_stuck(self) -> bool:
+        """True where all that can run have polled one place each in vain, often and in turn."""
+        if self.idle <= PATIENCE * len(self.lazy):
+            return False
+        return all(each.vain >= PATIENCE for each in self.lazy)
+
+    def _go_on(self, thread: Thread) -> None:
+        generator = thread.generator
+        if generator is None:
+            generator = thread.generator = self.entry(self.machine, thread)
+            self.machine.observer.begin(thread)
+        try:
+            request = generator.send(thread.result)
+        except (StopIteration, ThreadEnd):
+            self._leave(thread)
+            return
+        thread.result = None
+        if request is None:
+            (self.lazy if thread.is_lazy else self.ready).append(thread)
+        elif request == 0:
+            self._loop(thread, generator)
+        elif isinstance(request, BarrierWait):
+            self._barrier(thread, request)
+        elif isinstance(request, Meeting):
+            self._meet(thread, request)
+        else:
+            self._cluster_wait(thread, request)
+
+    def _loop(self, thread: Thread, generator: Any) -> None:
+        """A thread has jumped back often: it polls if nothing in it has changed since."""
+        now = dict(generator.gi_frame.f_locals)
+        now.pop("turns", None)
+        if thread.locals is not None and (now == thread.locals) is True:
+            thread.is_lazy, thread.vain = True, PATIENCE
+        elif not thread.polls:
+            thread.is_lazy = False
+        thread.locals = now
+        (self.lazy if thread.is_lazy else self.ready).append(thread)
+
+    def _stop(self, thread: Thread, problem: Exception) -> None:
+        outcome = self.outcome
+        outcome.problem, outcome.thread = str(problem), thread
+        outcome.is_outside = isinstance(problem, OutOfBounds)
+        for frame in traceback.extract_tb(problem.__traceback__):
+            if frame.filename == GENERATED and frame.lineno is not None:
+                outcome.site = self.lines.get(frame.lineno, outcome.site)
+
+    # Waiting
+
+    def _block(self, thread: Thread, request: Any) -> None:
+        thread.waits = request
+        thread.warp.running -= 1
+        if not thread.warp.running:
+            self._resolve_present(thread.warp)
+
+    def _wake(self, thread: Thread, result: Any = None) -> None:
+        thread.waits, thread.result = None, result
+        thread.warp.running += 1
+        self.ready.append(thread)
+
+    def _leave(self, thread: Thread) -> None:
+        machine, block, warp = self.machine, thread.block, thread.warp
+        thread.done, thread.generator, thread.locals = True, None, None
+        machine.observer.leave(thread)
+        self.left -= 1
+        block.live -= 1
+        warp.running -= 1
+        if not warp.running:
+            self._resolve_present(warp)
+        for key in list(warp.waiting):
+            self._try_meeting(warp, key)
+        for number in list(block.barriers):
+            self._try_barrier(block, number)
+        self._try_cluster(block.cluster)
+
+    # Barriers of a block
+
+    def _barrier(self, thread: Thread, request: BarrierWait) -> None:
+        block = thread.block
+        block.barriers.setdefault(request.number, []).append((thread, request))
+        if request.waits:
+            self._block(thread, request)
+        else:
+            self.ready.append(thread)
+        self._try_barrier(block, request.number)
+
+    def _try_barrier(self, block: Block, number: int) -> None:
+        arrived = block.barriers.get(number)
+        if not arrived:
+            return
+        counts = [request.count for _, request in arrived if request.count is not None]
+        # Without a count all threads take part that have not exited.
+        if len(arrived) < (counts[0] if counts else block.live):
+            return
+        del block.barriers[number]
+        self.idle = 0
+        threads = [thread for thread, _ in arrived]
+        waiting = [(thread, request) for thread, request in arrived if request.waits]
+        self._note_partial(block, arrived)
+        self.machine.observer.meet(threads, [thread for thread, _ in waiting])
+        folded = [request.value for _, request in arrived if request.fold]
+        for thread, request in waiting:
+            self._wake(thread, FOLDS[request.fold](folded) if request.fold else None)
+
+    def _note_partial(self, block: Block, arrived: list[tuple[Thread, BarrierWait]]) -> None:
+        """Notice warps of which only some lanes came to an aligned barrier, or to different ones."""
+        aligned = [each for each in arrived if self._is_aligned(each[1].site)]
+        lanes = Counter(thread.index // WARP for thread, _ in aligned)
+        places: dict[int, set[int]] = {}
+        for thread, request in aligned:
+            places.setdefault(thread.index // WARP, set()).add(request.site)
+        for warp, count in lanes.items():
+            whole = min(WARP, len(block.threads) - warp * WARP)
+            if count < whole or len(places[warp]) > 1:
+                self.outcome.partial.append((min(places[warp]), block))
+
+    def _is_aligned(self, site: int) -> bool:
+        opcode = self.machine.sites[site].instruction.statement.opcode
+        return opcode.head == "bar" or "aligned" in opcode.modifiers
+
+    # Barriers of a cluster
+
+    def cluster_arrive(self, thread: Thread, site: int) -> None:
+        """barrier.cluster.arrive."""
+        cluster = thread.block.cluster
+        self.machine.observer.cluster_arrive(thread, site, cluster.phase)
+        cluster.of[thread] = cluster.phase
+        cluster.arrived += 1
+        self._try_cluster(cluster)
+
+    def _try_cluster(self, cluster: Any) -> None:
+        live = sum(block.live for block in cluster.blocks)
+        if not cluster.arrived or cluster.arrived < live:
+            return
+        cluster.phase += 1
+        cluster.arrived = 0
+        for block in cluster.blocks:
+            for each in block.threads:
+                if isinstance(each.waits, ClusterWait):
+                    self._pass_cluster(each, each.waits.site)
+
+    def _pass_cluster(self, thread: Thread, site: int) -> None:
+        phase = thread.block.cluster.of[thread]
+        self.machine.observer.cluster_leave(thread, site, phase)
+        self._wake(thread)
+
+    def _cluster_wait(self, thread: Thread, request: ClusterWait) -> None:
+        cluster = thread.block.cluster
+        if thread not in cluster.of:
+            raise NotExecuted("barrier.cluster.wait without barrier.cluster.arrive before it")
+        self._block(thread, request)
+        if cluster.phase > cluster.of[thread]:
+            self._pass_cluster(thread, request.site)
+
+    # Meetings of lanes
+
+    def _meet(self, thread: Thread, request: Meeting) -> None:
+        warp = thread.warp
+        key = (request.kind, -1 - request.site if request.present else request.mask)
+        warp.waiting.setdefault(key, []).append((thread, request))
+        self._block(thread, request)
+        if not request.present:
+            self._try_meeting(warp, key)
+
+    def _try_meeting(self, warp: Warp, key: tuple[str, int]) -> None:
+        arrived = warp.waiting.get(key)
+        if not arrived or key[1] < 0:
+            return
+        there = {thread.lane for thread, _ in arrived}
+        mask = key[1]
+        needed = {each.lane for each in warp.threads if not each.done and mask >> each.lane & 1}
+        if needed <= there:
+            self._together(warp, key)
+
+    def _together(self, warp: Warp, key: tuple[str, int]) -> None:
+        arrived = warp.waiting.pop(key)
+        kind = key[0]
+        results = TOGETHER[kind]({thread.lane: request.value for thread, request in arrived})
+        if kind == "bar.warp.sync":
+            threads = [thread for thread, _ in arrived]
+            self.machine.observer.meet(threads, threads)
+        for thread, _ in arrived:
+            self._wake(thread, results[thread.lane])
+
+    def _resolve_present(self, warp: Warp) -> None:
+        for key in list(warp.waiting):
+            if key[1] < 0:
+                self._together(warp, key)
+
+    def _meet_anyway(self) -> bool:
+        """Let those go on who asked who is there, when nothing else can."""
+        found = False
+        for block in self.machine.blocks:
+            for thread in block.threads[::WARP]:
+                warp = thread.warp
+                if any(key[1] < 0 for key in warp.waiting):
+                    self._resolve_present(warp)
+                    found = True
+        return found
+
+    # Hangs
+
+    def _waiting(self) -> Iterator[Waiting]:
+        groups: dict[tuple[int | None, bool], list[Thread]] = {}
+        for each in self.machine.threads:
+            if each.done:
+                continue
+            if each.waits is not None:
+                groups.setdefault((each.waits.site, False), []).append(each)
+            else:
+                groups.setdefault((self._site_of(each), True), []).append(each)
+        for (site, polls), threads in groups.items():
+            yield Waiting(tuple(threads), site, polls)
+
+    def _site_of(self, thread: Thread) -> int | None:
+        generator: Any = thread.generator
+        frame: Any = None if generator is None else generator.gi_frame
+        return None if frame is None else self.lines.get(frame.f_lineno)
+
+
+def names_of(threads: Iterable[Thread]) -> str:
+    """Threads as a message names them: ``32 threads, the first thread 0 of block 1``."""
+    all_threads = list(threads)
+    if len(all_threads) == 1:
+        return str(all_threads[0])
+    return f"{len(all_threads)} threads (first {all_threads[0]})"

@@ -1,0 +1,90 @@
+"""The threads, blocks and clusters of a launch, and its mbarriers."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencewright.simulator.threads.memory import Allocation
+
+WARP = 32
+Size = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Mbarrier:
+    """An mbarrier object. Source: PTX ISA, "Contents of the mbarrier object"."""
+
+    memory: Allocation
+    at: int
+    expected: int
+    pending: int
+    phase: int = 0
+    bytes: int = 0
+    order: Any = None
+
+    def settle(self) -> None:
+        """Complete the phase if nothing is pending."""
+        if not self.pending and not self.bytes:
+            self.phase += 1
+            self.pending = self.expected
+
+
+class Thread:
+    """A lane: its place in the launch, its generator, and what it waits for."""
+
+    __slots__ = (
+        "block", "bulk_done", "bulk_group", "bulk_reads", "copies", "copy_done", "copy_group",
+        "done", "generator", "index", "is_lazy", "lane", "local", "locals", "number", "order",
+        "polls", "rank", "result", "shared", "tx", "ty", "tz", "vain", "waits", "warp",
+    )  # fmt: skip
+
+    def __init__(self, number: int, index: int, block: "Block", place: Size):
+        self.number, self.index, self.block = number, index, block
+        self.tx, self.ty, self.tz = place
+        self.lane = index % WARP
+        self.rank, self.shared = block.rank, block.shared
+        self.warp: Any = None
+        self.generator: Generator[Any, Any, None] | None = None
+        self.local: Allocation | None = None
+        self.order: Any = None
+        self.polls: dict[Any, Any] = {}
+        self.locals: Any = None
+        self.is_lazy = self.done = False
+        self.vain = 0
+        self.result: Any = None
+        self.waits: Any = None
+        self.copies: list[tuple[int, Callable[[], None]]] = []
+        self.copy_group = self.copy_done = 0
+        self.bulk_group = self.bulk_done = self.bulk_reads = 0
+
+    def advance(self) -> None:
+        """Notice that it does what it has not done before."""
+        self.polls.clear()
+        self.is_lazy = False
+        self.vain = 0
+
+    def __str__(self) -> str:
+        return f"thread {self.index} of block {self.block.number}"
+
+
+class Block:
+    """A CTA."""
+
+    def __init__(self, number: int, place: Size, rank: int, shared: Allocation):
+        self.number, self.rank, self.shared = number, rank, shared
+        self.cx, self.cy, self.cz = place
+        self.threads: list[Thread] = []
+        self.live = 0
+        self.barriers: dict[int, list[Any]] = {}
+        self.cluster: Any = None
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The blocks of a cluster, and its barrier."""
+
+    number: int
+    blocks: list[Block] = field(default_factory=list[Block])
+    phase: int = 0
+    arrived: int = 0
+    of: dict[Thread, int] = field(default_factory=dict[Thread, int])

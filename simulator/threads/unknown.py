@@ -1,0 +1,56 @@
+"""Values that an execution does not know, and what ends it."""
+
+from typing import Any
+
+
+class NotExecuted(Exception):
+    """The end of a launch that cannot be executed: what is missing, as a sentence."""
+
+
+class OutOfBounds(NotExecuted):
+    """The end of a launch at an access outside of all that it was given."""
+
+
+class UnknownUsed(TypeError):
+    """A value that is not known at a place that needs a number."""
+
+    def __init__(self, value: "Unknown"):
+        super().__init__(f"depends on the result of {value.origin}")
+        self.value = value
+
+
+class Unknown:
+    """A value that nothing is known about but the instruction that it comes from.
+
+    Every operator gives it back; an address, a branch or a conversion raises ``UnknownUsed``.
+    """
+
+    __slots__ = ("origin",)
+    __hash__ = object.__hash__
+
+    def __init__(self, origin: str):
+        self.origin = origin
+
+    def _absorb(self, *_: object) -> Any:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _absorb
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _absorb
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _absorb
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = _absorb
+    __neg__ = __invert__ = __abs__ = _absorb
+    __lt__ = __le__ = __gt__ = __ge__ = _absorb
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __ne__(self, other: object) -> Any:
+        return self
+
+    def _needed(self) -> Any:
+        raise UnknownUsed(self)
+
+    __bool__ = __index__ = __int__ = __float__ = _needed
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.origin!r})"

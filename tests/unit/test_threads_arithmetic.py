@@ -1,0 +1,154 @@
+"""What single instructions compute in ``simulator/threads``, held against an H200 and by hand."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fencewright.lowering.ptx.code.statements import element_of, read_opcode
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.threads import floats, integers
+from fencewright.simulator.threads.launch import execute, parse_launch, read_module, values
+
+COMPUTED = Path(__file__).parents[1] / "data" / "memory" / "h200-arithmetic.txt"
+_OTHERS = {"shl": 1, "shr": 1, "bfe": 1, "bfi": 2}
+"""Operations whose operands from there on have 32 bits."""
+
+
+def registers(name: str, count: int) -> tuple[list[str], str]:
+    """The registers of the operands of an instruction, and that of its result."""
+    opcode = read_opcode(name)
+    bits = [element_of(each) for each in opcode.types]
+    widths = [max(each[1] * each[2], 16) for each in bits if each is not None]
+    result, operand = f"b{widths[0]}", f"b{widths[-1]}"
+    operands = [operand] * count
+    if opcode.head in _OTHERS:
+        operands[_OTHERS[opcode.head] :] = ["b32"] * (count - _OTHERS[opcode.head])
+    if opcode.head == "selp":
+        operands[2] = "pred"
+    if "wide" in opcode.modifiers:
+        result = f"b{2 * widths[0]}"
+        operands[2:] = [result] * (count - 2)
+    return operands, "pred" if opcode.head == "setp" else result
+
+
+def computed(name: str, cases: list[list[int]], operands: list[str], result: str) -> list[int]:
+    """The results of an instruction, each by a lane that reads its operands from memory."""
+    count = len(operands)
+    lines = [
+        ".version 8.6", ".target sm_90", ".address_size 64",
+        ".visible .entry k(.param .u64 in, .param .u64 out)", "{",
+        ".reg .b32 %t; .reg .b64 %a<4>; .reg .b64 %w; .reg .pred %q;",
+        *(f".reg .{type} %o{at};" for at, type in enumerate(operands)), f".reg .{result} %d;",
+        "ld.param.u64 %a1, [in]; ld.param.u64 %a2, [out]; mov.u32 %t, %tid.x;",
+        f"mul.wide.u32 %a3, %t, {8 * count}; add.s64 %a1, %a1, %a3;",
+        "mul.wide.u32 %a3, %t, 8; add.s64 %a2, %a2, %a3;",
+    ]  # fmt: skip
+    for at, type in enumerate(operands):
+        lines.append(f"ld.global.u64 %w, [%a1+{8 * at}];")
+        if type == "pred":
+            lines.append(f"setp.ne.u64 %o{at}, %w, 0;")
+        else:
+            lines.append(f"cvt.u{type[1:]}.u64 %o{at}, %w;")
+    lines.append(f"{name} %d, {', '.join(f'%o{at}' for at in range(count))};")
+    if result == "pred":
+        lines.append("selp.u64 %w, 1, 0, %d;")
+    else:
+        lines.append(f"cvt.u64.u{result[1:]} %w, %d;")
+    text = "\n".join([*lines, "st.global.u64 [%a2], %w; ret;", "}"])
+    module = read_module(read_ptx(text), text)
+    launch = parse_launch(f"k<<<1, {len(cases)}>>>(u64[{count * len(cases)}], u64[{len(cases)}])")
+    given = b"".join(word.to_bytes(8, "little") for case in cases for word in case)
+    run = execute(module, launch, given={0: given})
+    assert run.outcome.is_done, run.outcome.problem
+    assert run.arguments[1] is not None
+    return [int(each) for each in values(run.arguments[1], "u64")]
+
+
+def test_an_h200_computes_the_same() -> None:
+    lines = [each for each in COMPUTED.read_text().splitlines() if not each.startswith("#")]
+    assert len(lines) > 300
+    wrong: list[str] = []
+    for line in lines:
+        opcode, _, rest = line.partition(": ")
+        pairs = [each.split("=") for each in rest.split()]
+        cases = [[int(word, 16) for word in given.split(",")] for given, _ in pairs]
+        found = computed(opcode, cases, *registers(opcode, len(cases[0])))
+        if [f"{each:x}" for each in found] != [wanted for _, wanted in pairs]:
+            wrong.append(opcode)
+    assert wrong == []
+
+
+def test_fma_of_f32_is_that_of_fractions() -> None:
+    random = Random(7)
+    for number in range(4_000):
+        a, b, c = (random.getrandbits(32) for _ in range(3))
+        if number % 2:
+            # Sums that cancel, where rounding twice would show.
+            c = floats.bits32(-floats.f32(a) * floats.f32(b)) ^ random.getrandbits(2)
+        assert floats.fma32(a, b, c) == floats.exactly("fma", "f32", "rn", a, b, c)
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("type", ["f16", "bf16", "f32", "f64"])
+def test_rounding_is_to_a_neighbour_on_the_right_side(type: str, mode: str) -> None:
+    random = Random(3)
+    for _ in range(300):
+        value = Fraction(random.uniform(-4, 4)) + Fraction(random.getrandbits(60), 1 << 90)
+        found = Fraction(floats.to_float(floats.round_exact(value, type, mode), type))
+        form = floats.FORMATS[type]
+        place = Fraction(2) ** (math.frexp(float(value))[1] - 1 - form.fraction)
+        assert abs(found - value) <= (place / 2 if mode == "rn" else place)
+        if mode == "rm":
+            assert found <= value
+        elif mode == "rp":
+            assert found >= value
+        elif mode == "rz":
+            assert abs(found) <= abs(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "result"),
+    [
+        ("bfi.b32", (0xF, 0, 4, 4), 0xF0),
+        ("prmt.b32", (0x03020100, 0x07060504, 0x7531), 0x07050301),
+        ("prmt.b32", (0x80, 0, 0x8888), 0xFFFFFFFF),
+        ("shf.l.wrap.b32", (0x80000000, 1, 33), 3),
+        ("bfe.s32", (0xF0, 4, 4), 0xFFFFFFFF),
+        ("lop3.b32", (0xF0, 0xCC, 0xAA, 0x96), 0x96),
+        ("div.s32", (0xFFFFFFF9, 2), 0xFFFFFFFD),
+        ("rem.s32", (0xFFFFFFF9, 2), 0xFFFFFFFF),
+        ("mad.hi.u32", (0x80000000, 4, 1), 3),
+        ("sad.s32", (0xFFFFFFFF, 1, 5), 7),
+        ("bfind.s32", (0xFFFFFFFE,), 0),
+        ("fns.b32", (0b10100, 0, 2), 4),
+        ("dp4a.s32.s32", (0xFF01FF01, 0x01010101, 10), 10),
+        ("slct.b32.s32", (1, 2, 0xFFFFFFFF), 2),
+    ],
+)
+def test_integers_by_hand(name: str, operands: tuple[int, ...], result: int) -> None:
+    assert computed(name, [[*operands]], ["b32"] * len(operands), "b32") == [result]
+
+
+def test_div_rcp_and_sqrt_round_as_they_say() -> None:
+    third = floats.exactly("div", "f32", "rm", floats.bits32(1.0), floats.bits32(3.0))
+    assert third + 1 == floats.exactly("div", "f32", "rp", floats.bits32(1.0), floats.bits32(3.0))
+    assert floats.exactly("rcp", "f32", "rn", 0) == 0x7F800000
+    assert floats.exactly("sqrt", "f64", "rn", floats.bits64(2.0)) == floats.bits64(math.sqrt(2))
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "a", "b", "new"),
+    [
+        (("inc", "i"), 3, 3, 0, 0),
+        (("dec", "i"), 0, 7, 0, 7),
+        (("cas", "i"), 1, 2, 9, 1),
+        (("cas", "i"), 2, 2, 9, 9),
+        (("min", "s"), 0xFFFFFFFF, 1, 0, 0xFFFFFFFF),
+        (("max", "u"), 0xFFFFFFFF, 1, 0, 0xFFFFFFFF),
+    ],
+)
+def test_updates(key: tuple[str, str], old: int, a: int, b: int, new: int) -> None:
+    assert integers.UPDATES[key](old, a, b, 32) == new

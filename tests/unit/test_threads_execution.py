@@ -1,0 +1,264 @@
+"""Kernels executed lane by lane: control flow, lanes that meet, barriers, copies, and what ends them."""
+
+import pytest
+
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.threads.launch import (
+    LaunchError,
+    Run,
+    execute,
+    parse_launch,
+    read_module,
+    values,
+)
+
+_HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+_BEGIN = """
+.reg .b16 %h<8>; .reg .b32 %r<24>; .reg .b64 %rd<16>; .reg .pred %p<8>;
+.shared .align 16 .b32 tile[64];
+.shared .align 8 .b64 bar;
+ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;
+mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+"""
+
+
+def kernel(body: str, parameters: str = ".param .u64 out", before: str = "") -> str:
+    """A kernel ``k`` whose lane has its place in ``out`` in ``%rd3``."""
+    return f"{_HEAD}{before}\n.visible .entry k({parameters})\n{{{_BEGIN}{body}\n}}\n"
+
+
+def run(
+    text: str,
+    launch: str = "k<<<1, 32>>>(i32[64])",
+    *,
+    is_reverse: bool = False,
+    limit: int = 10**6,
+) -> Run:
+    """The execution of a launch of a text."""
+    module = read_module(read_ptx(text, "k.ptx"), text)
+    return execute(module, parse_launch(launch), is_reverse=is_reverse, limit=limit)
+
+
+def result(
+    text: str, launch: str = "k<<<1, 32>>>(i32[64])", *, is_reverse: bool = False
+) -> list[float]:
+    """The words of the first argument, after a launch that comes to its end."""
+    found = run(text, launch, is_reverse=is_reverse)
+    assert found.outcome.is_done, (found.outcome.problem, found.outcome.hang)
+    assert found.arguments[0] is not None
+    return values(found.arguments[0])
+
+
+def test_loops_and_guards() -> None:
+    body = """
+    mov.u32 %r3, 0; mov.u32 %r4, 0;
+L:  add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1;
+    setp.le.u32 %p1, %r3, %r1; @%p1 bra L;
+    @!%p1 st.global.u32 [%rd3], %r4; ret;"""
+    assert result(kernel(body))[:5] == [0, 1, 3, 6, 10]
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_a_barrier_hands_shared_memory_on(is_reverse: bool) -> None:
+    body = """
+    mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r7, %r5, %r6; st.shared.u32 [%r7], %r1;
+    bar.sync 0; xor.b32 %r8, %r6, 252; add.u32 %r7, %r5, %r8; ld.shared.u32 %r9, [%r7];
+    st.global.u32 [%rd3], %r9; ret;"""
+    found = result(kernel(body), "k<<<1, 64>>>(i32[64])", is_reverse=is_reverse)
+    assert found == [*range(63, -1, -1)]
+
+
+def test_lanes_exchange_and_vote() -> None:
+    body = """
+    shfl.sync.bfly.b32 %r3|%p1, %r1, 1, 31, -1; setp.gt.u32 %p2, %r1, 29;
+    vote.sync.ballot.b32 %r4, %p2, -1; redux.sync.add.u32 %r5, %r1, -1;
+    add.u32 %r6, %r3, %r5; xor.b32 %r6, %r6, %r4; st.global.u32 [%rd3], %r6; ret;"""
+    assert result(kernel(body))[:32] == [((lane ^ 1) + 496) ^ 0xC0000000 for lane in range(32)]
+
+
+def test_a_shuffle_up_is_of_its_segment() -> None:
+    body = "shfl.sync.up.b32 %r3, %r1, 1, 0x1800, -1; st.global.u32 [%rd3], %r3; ret;"
+    assert result(kernel(body))[:10] == [0, 0, 1, 2, 3, 4, 5, 6, 8, 8]
+
+
+def test_lanes_of_a_warp_take_a_lock_in_turn() -> None:
+    body = """
+L:  atom.acquire.gpu.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra L;
+    ld.global.u32 %r4, [%rd1+4]; add.u32 %r4, %r4, 1; st.global.u32 [%rd1+4], %r4;
+    atom.release.gpu.global.exch.b32 %r3, [%rd1], 0; ret;"""
+    assert result(kernel(body), "k<<<2, 64>>>(i32[64])")[1] == 128
+
+
+def test_activemask_is_who_is_there() -> None:
+    body = """
+    and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 bra EVEN;
+    activemask.b32 %r4; bra END;
+EVEN: activemask.b32 %r4; match.any.sync.b32 %r4, %r3, %r4;
+END: st.global.u32 [%rd3], %r4; ret;"""
+    assert result(kernel(body))[:2] == [0x55555555, 0xAAAAAAAA]
+
+
+def test_functions_variables_and_local_memory() -> None:
+    before = """
+.global .align 4 .u32 table[3] = {7, 8, 0x9};
+.func (.param .b32 back) twice(.param .b32 value)
+{ .reg .b32 %q<3>; ld.param.u32 %q1, [value]; add.u32 %q2, %q1, %q1; st.param.b32 [back], %q2; ret; }
+"""
+    body = """
+    .local .align 4 .b32 mine[2]; ld.global.u32 %r3, [table+8]; mov.u64 %rd4, mine;
+    cvta.local.u64 %rd5, %rd4; st.u32 [%rd5+4], %r3; ld.local.u32 %r4, [mine+4];
+    { .param .b32 given; .param .b32 got; st.param.b32 [given], %r4;
+      call.uni (got), twice, (given); ld.param.b32 %r5, [got]; }
+    st.global.u32 [%rd3], %r5; ret;"""
+    assert result(kernel(body, before=before))[0] == 18
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_copies_are_complete_when_they_are_waited_for(is_reverse: bool) -> None:
+    body = """
+    mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r7, %r5, %r6; st.global.u32 [%rd3], %r1;
+    cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.commit_group; cp.async.wait_group 0;
+    ld.shared.u32 %r9, [%r7]; add.u32 %r9, %r9, 5; st.global.u32 [%rd3], %r9; ret;"""
+    assert result(kernel(body), is_reverse=is_reverse)[:3] == [5, 6, 7]
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_an_mbarrier_counts_bytes(is_reverse: bool) -> None:
+    body = """
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
+    mbarrier.init.shared::cta.b64 [bar], 1;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 32, [bar];
+WAIT: bar.sync 0;
+L:  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra L;
+    ld.shared.u32 %r9, [tile+28]; add.u32 %r9, %r9, 1; bar.sync 0; st.global.u32 [%rd3], %r9; ret;"""
+    launch = "k<<<1, 32>>>(i32[64]=iota)"
+    assert result(kernel(body), launch, is_reverse=is_reverse)[:2] == [8, 8]
+
+
+def test_a_cluster_reads_its_peer() -> None:
+    body = """
+    mov.u32 %r3, %cluster_ctarank; add.u32 %r4, %r3, 70; st.shared.u32 [tile], %r4;
+    barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+    mov.u32 %r5, tile; xor.b32 %r6, %r3, 1; mapa.shared::cluster.u32 %r7, %r5, %r6;
+    ld.shared::cluster.u32 %r8, [%r7]; setp.ne.u32 %p1, %r3, 0;
+    @!%p1 st.global.u32 [%rd3], %r8; barrier.cluster.arrive; barrier.cluster.wait; ret;"""
+    assert result(kernel(body), "k<<<2, 1, 0, 2>>>(i32[64])")[0] == 71
+
+
+def test_barriers_have_numbers_counts_and_reductions() -> None:
+    body = """
+    setp.lt.u32 %p1, %r1, 32; @!%p1 bra LATE; bar.arrive 1, 64; bra END;
+LATE: bar.sync 1, 64;
+END: setp.lt.u32 %p2, %r1, 5; bar.red.popc.u32 %r3, 0, %p2; st.global.u32 [%rd3], %r3; ret;"""
+    assert result(kernel(body), "k<<<1, 64>>>(i32[64])")[63] == 5
+
+
+# What ends a launch
+
+
+def test_out_of_bounds_is_said() -> None:
+    found = run(kernel("st.global.u32 [%rd3+256], %r1; ret;"))
+    assert found.outcome.problem == "4 bytes at byte 256 of out, which has 256 bytes"
+    assert str(found.outcome.thread) == "thread 0 of block 0"
+    assert found.outcome.is_outside
+
+
+def test_what_is_not_aligned_is_said() -> None:
+    found = run(kernel("st.global.u32 [%rd3+2], %r1; ret;"))
+    assert found.outcome.problem == "4 bytes at out[0]+2, which is no multiple of 4"
+
+
+def test_an_unknown_value_is_carried_and_stored() -> None:
+    unknown = "shfl.down.b32 %r4, %r1, 1, 31; add.u32 %r5, %r4, 1; st.global.u32 [%rd3], %r5; "
+    loaded = "ld.global.u32 %r6, [%rd3]; setp.eq.u32 %p1, %r6, 0; "
+    assert run(kernel(unknown + "ret;")).outcome.is_done
+    found = run(kernel(f"{unknown}{loaded}@%p1 bra L;\nL: ret;"))
+    assert found.outcome.problem == "depends on the result of shfl.down.b32 at k.ptx:12"
+
+
+def test_an_unknown_address_ends_a_launch() -> None:
+    found = run(kernel("shfl.down.b32 %r4, %r1, 1, 31;\nld.shared.u32 %r5, [%r4]; ret;"))
+    assert "depends on the result of shfl.down.b32" in found.outcome.problem
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_a_poll_that_nobody_ends_hangs(is_reverse: bool) -> None:
+    body = """
+L:  ld.acquire.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L; ret;"""
+    found = run(kernel(body), "k<<<4, 64>>>(i32[64])", is_reverse=is_reverse)
+    (group,) = found.outcome.hang
+    assert len(group.threads) == 256
+    assert group.polls
+
+
+def test_a_weak_poll_hangs_too() -> None:
+    body = "\nL: ld.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L; ret;"
+    assert run(kernel(body)).outcome.hang
+
+
+def test_a_long_phase_of_reads_is_no_hang() -> None:
+    """Strong reads of many places, each several times, change nothing and come to an end."""
+    body = """
+    mov.u32 %r3, 0;
+L:  and.b32 %r4, %r3, 63; mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd1, %rd4;
+    ld.relaxed.gpu.global.u32 %r5, [%rd5]; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 2000;
+    @%p1 bra L; ret;"""
+    assert run(kernel(body)).outcome.is_done
+
+
+def test_a_barrier_that_not_all_reach_hangs() -> None:
+    body = """
+    and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 bra L; bar.sync 1, 32; ret;
+L:  bar.sync 0; ret;"""
+    found = run(kernel(body))
+    assert sorted(len(group.threads) for group in found.outcome.hang) == [16, 16]
+
+
+def test_partial_warps_at_a_barrier_are_said() -> None:
+    """Lanes that have ended count as arrived, and the barrier was not of the whole warp."""
+    body = "and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 ret; bar.sync 0; ret;"
+    found = run(kernel(body))
+    assert found.outcome.is_done
+    assert len(found.outcome.partial) == 1
+    assert not run(kernel("bar.sync 0; ret;")).outcome.partial
+
+
+def test_a_trap_ends_a_launch() -> None:
+    assert run(kernel("trap;")).outcome.problem == "a trap"
+
+
+# Launches
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("k<<1,2>>()", "is no launch: expected NAME<<<GRID, BLOCK, SHARED>>>"),
+        ("k<<<1>>>()", "has 1 sizes"),
+        ("k<<<0, 32>>>(i32[4])", "at least one in each dimension"),
+        ("k<<<1, x>>>(i32[4])", "the block is 'x': a number is needed"),
+        ("k<<<1, 2048>>>(i32[4])", "a block of 2048 threads: 1024 are the most"),
+        ("k<<<1, 32>>>()", r"k has 1 parameters \(out\), 0 arguments are given"),
+        ("k<<<1, 32>>>(@0)", "argument 0 is '@0', which is no array before it"),
+        ("k<<<1, 32>>>(q32[4])", "'q32' is no type"),
+        ("k<<<1, 32>>>(i32[4]=soon)", "'soon' is neither a number nor one of iota, ones"),
+        ("k<<<1, 32>>>(none.npy)", "none.npy: No such file or directory"),
+        ("other<<<1, 32>>>(i32[4])", "there is no kernel 'other': there is k"),
+        ("k<<<1, 32, 300000>>>(i32[4])", "bytes of shared memory: 232448 are the most"),
+        ("k<<<3, 32, 0, 2>>>(i32[4])", "no whole number of clusters"),
+        ("k<<<1, 32>>>(1.5)", "argument 0 is 1.5, but out is an integer"),
+    ],
+)
+def test_bad_launches(text: str, message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        run(kernel("ret;"), text)
+
+
+def test_contents_of_arrays() -> None:
+    found = run(kernel("ret;", ".param .u64 out, .param .u64 b, .param .f32 c"),
+                "k<<<(1, 1), 32>>>(f32[2*2]=iota, @0, 2)")  # fmt: skip
+    assert found.arguments[0] is found.arguments[1]
+    assert found.arguments[0] is not None
+    assert values(found.arguments[0], "f32") == [0.0, 1.0, 2.0, 3.0]
+    assert found.machine.params.get(32, 4) == 0x40000000
