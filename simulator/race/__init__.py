@@ -1,0 +1,1 @@
+"""Data races, by what happens before what in an execution."""

@@ -1,0 +1,776 @@
+"""The observer that finds data races: accesses that conflict and that nothing orders.
+
+Two accesses of which one writes race unless one happens before the other or both are morally
+strong. The order is that of the execution's synchronisation alone, by scopes, so that a race is
+found whatever order it ran in. What orders is in ``rules``. Source: PTX ISA, "Data Races";
+"Causality Order".
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge, with_agent
+from fencewright.simulator.race.messages import (
+    NO_LEVELS,
+    Home,
+    Levels,
+    Message,
+    ScFence,
+    extended,
+)
+from fencewright.simulator.race.rules import FENCES, FenceRule
+from fencewright.simulator.race.shadow import MANY, Shadow, Strong
+from fencewright.simulator.threads.machine import Machine
+from fencewright.simulator.threads.memory import Allocation
+from fencewright.simulator.threads.observer import Observer, Site
+from fencewright.simulator.threads.state import Block, Mbarrier, Thread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Link:
+    """A value that was read without what its writer knew: an order that nearly exists.
+
+    ``writers``: the clocks of all that have written it, or have arrived in its phase.
+    """
+
+    message: Message
+    site: int
+    reader: Home
+    writers: Mapping[int, int]
+
+
+@dataclass(slots=True)
+class State:
+    """What the detector keeps of a thread."""
+
+    home: Home
+    clock: int = 1
+    known: Knowledge = NOTHING
+    fences: list[Knowledge] = field(default_factory=lambda: [NOTHING, NOTHING, NOTHING])
+    pending: dict[object, list[Message]] = field(default_factory=dict[object, list[Message]])
+    released: dict[object, Levels] = field(default_factory=dict[object, Levels])
+    sc: ScFence | None = None
+    pending_sc: list[ScFence] = field(default_factory=list[ScFence])
+    links: dict[tuple[int, int, int], Link] = field(
+        default_factory=dict[tuple[int, int, int], Link]
+    )
+    copies: int = 0
+    bulk_writes: int = 0
+    bulk_reads: int = 0
+    inits: dict[int, int] = field(default_factory=dict[int, int])
+    published_inits: Knowledge = NOTHING
+
+
+@dataclass(slots=True)
+class MbarrierState:
+    """What the detector keeps of an mbarrier: agents, and the message of each phase."""
+
+    agent: int
+    init_agent: int
+    inits: int = 0
+    phases: dict[int, Message] = field(default_factory=dict[int, Message])
+    arrived: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One side of a finding: a thread or an agent, what it did, and where."""
+
+    thread: int
+    clock: int
+    site: int
+    writes: bool
+    level: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two accesses of a place without an order. ``kind``: see ``findings``."""
+
+    kind: str
+    memory: Allocation
+    at: int
+    size: int
+    first: Access
+    second: Access
+    same_value: bool = False
+    link: Link | None = None
+
+
+class Detector(Observer):
+    """Finds races while a launch runs; ``races`` has one for each pair of instructions and kind."""
+
+    def start(self, machine: Machine) -> None:
+        """Begin with a launch."""
+        self.machine, self.sites = machine, machine.sites
+        self.executed = machine.executed
+        self.count = len(machine.threads)
+        self.clocks = Clocks(len(machine.blocks[0].threads))
+        self.races: dict[tuple[object, ...], Race] = {}
+        self.agents: dict[int, str] = {}
+        self.async_agents: set[int] = set()
+        self.owners: dict[int, int] = {}
+        self.init_sites: dict[int, int] = {}
+        self.phases: dict[tuple[int, int], Knowledge] = {}
+        self.left_phase: dict[int, int] = {}
+        self.remotes: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+        self.exits: dict[int, Knowledge] = {}
+        self.accesses = 0
+
+    def begin(self, thread: Thread) -> None:
+        """Begin with a thread."""
+        block = thread.block
+        thread.order = State(Home(thread.number, block.number, block.cluster.number))
+
+    def agent(self, name: str, thread: int, is_async: bool) -> int:
+        """A new agent that does what a thread has asked for."""
+        number = self.count + len(self.agents)
+        self.agents[number] = name
+        self.owners[number] = thread
+        if is_async:
+            self.async_agents.add(number)
+        return number
+
+    # Order
+
+    def knows(self, known: Knowledge, who: int, clock: int) -> bool:
+        """True where the past of a thread or an agent up to a clock is known."""
+        if who < self.count:
+            row = known.rows.get(who // self.clocks.threads)
+            return row is not None and row[who % self.clocks.threads] >= clock
+        return known.agents.get(who, 0) >= clock
+
+    def home(self, who: int) -> Home:
+        """Where a thread is, or the thread that an agent works for."""
+        who = who if who < self.count else self.owners[who]
+        block = self.machine.threads[who].block
+        return Home(who, block.number, block.cluster.number)
+
+    def _learn(self, state: State, known: Knowledge) -> None:
+        state.known = self.clocks.join(state.known, known)
+
+    def _own(self, state: State) -> Knowledge:
+        """What a thread knows with its own past; what comes after is a new epoch."""
+        found = self.clocks.with_own(state.known, state.home.thread, state.clock)
+        state.clock += 1
+        return found
+
+    def _levels(self, state: State, key: object, site: Site) -> Levels:
+        """What a write releases at each level: by itself, and by fences and releases before it."""
+        before = state.released.get(key, NO_LEVELS)
+        levels = [
+            self.clocks.join(fence, old) for fence, old in zip(state.fences, before, strict=True)
+        ]
+        if site.releases:
+            own = self._own(state)
+            for level in range(site.level + 1):
+                levels[level] = own
+            found = levels[0], levels[1], levels[2]
+            state.released[key] = found
+        return levels[0], levels[1], levels[2]
+
+    def _publish(self, state: State, key: object, site: Site, old: Message | None) -> Message:
+        clock = state.clock
+        levels = self._levels(state, key, site)
+        chained = None
+        if old is not None and min(old.level, site.level) >= old.writer.distance(state.home):
+            chained = old
+        device, clusters, blocks = extended(self.clocks, chained, state.home, levels)
+        message = Message(
+            state.home, site.number, site.level, site.releases, clock, state.known,
+            device, clusters, blocks, state.sc,
+        )  # fmt: skip
+        if chained is not None:
+            object.__setattr__(message, "chain", chained.chain)
+        return message
+
+    def _take(self, state: State, key: object, site: Site, message: Message | None) -> None:
+        """Read a value with what it carries."""
+        if message is not None:
+            if message.sc is not None and message.sc not in state.pending_sc:
+                state.pending_sc.append(message.sc)
+            if min(message.level, site.level) >= message.writer.distance(state.home):
+                self._keep(state, key, message)
+        if site.acquires:
+            for each in state.pending.get(key, ()):
+                self._learn(state, each.at(self.clocks, state.home, site.level))
+        if message is not None and message.writer.thread != state.home.thread:
+            writer = message.writer.thread
+            if not self.knows(state.known, writer, message.clock):
+                link = message.site, site.number, writer
+                state.links[link] = Link(message, site.number, state.home, {writer: message.clock})
+
+    @staticmethod
+    def _keep(state: State, key: object, message: Message) -> None:
+        """Keep a message for a fence to come; it takes the place of an earlier part of its chain."""
+        kept = state.pending.setdefault(key, [])
+        if kept and kept[-1].chain is message.chain:
+            kept[-1] = message
+        else:
+            kept.append(message)
+
+    # Weak accesses
+
+    def _shadow(self, memory: Allocation, size: int) -> Shadow | None:
+        shadow = memory.shadow
+        if shadow is None:
+            if memory.space in ("local", "param", "const"):
+                return None
+            shadow = memory.shadow = Shadow(memory)
+        if size < shadow.grain:
+            shadow.refine()
+        return shadow
+
+    def read(self, thread: Thread, memory: Allocation, at: int, size: int, site: int) -> None:
+        """A weak read."""
+        shadow = self._shadow(memory, size)
+        self.executed[site] = True
+        if shadow is None:
+            return
+        state: State = thread.order
+        self._check_read(state, shadow, memory, at, size, site, thread.number, state.clock)
+        if self.sites[site].reads_only:
+            self._read_only(shadow, memory, at, size, site, thread.number)
+
+    def _check_read(
+        self, state: State, shadow: Shadow, memory: Allocation, at: int, size: int, site: int,
+        who: int, clock: int, proxied: bool = False,
+    ) -> None:  # fmt: skip
+        """Check a weak read by a thread, or by an agent that it has started, and keep it."""
+        grain, known, me = shadow.grain, state.known, state.home.thread
+        self.accesses += 1
+        for word in range(at // grain, (at + size - 1) // grain + 1):
+            writer = shadow.writer[word] - 1
+            if writer >= 0:
+                self._check_writer(
+                    state, shadow, memory, word, at, size, site, who, clock, False, proxied
+                )
+            if word in shadow.strong:
+                self._check_strong(
+                    state, shadow, memory, word, at, size, Access(who, clock, site, False)
+                )
+            reader = shadow.reader[word]
+            if reader == MANY:
+                shadow.many[word][who] = clock, site
+                continue
+            if reader and reader - 1 not in (who, me):
+                old = shadow.read[word]
+                if not self.knows(known, reader - 1, old):
+                    shadow.many[word] = {
+                        reader - 1: (old, shadow.read_site[word]),
+                        who: (clock, site),
+                    }
+                    shadow.reader[word] = MANY
+                    continue
+            elif reader and reader - 1 != who:
+                shadow.many[word] = {
+                    reader - 1: (shadow.read[word], shadow.read_site[word]),
+                    who: (clock, site),
+                }
+                shadow.reader[word] = MANY
+                continue
+            shadow.reader[word], shadow.read[word] = who + 1, clock
+            shadow.read_site[word] = site
+
+    def _check_writer(
+        self, state: State, shadow: Shadow, memory: Allocation, word: int, at: int, size: int,
+        site: int, who: int, clock: int, writes: bool, proxied: bool, same: bool = False,
+    ) -> None:  # fmt: skip
+        """Check an access against the last weak write."""
+        writer, written = shadow.writer[word] - 1, shadow.written[word]
+        if writer < self.count and proxied:
+            seen = state.known.proxied
+            if seen is not None and self.knows(seen, writer, written):
+                return
+            if writer == state.home.thread or self.knows(state.known, writer, written):
+                self._report(
+                    "proxy", memory, at, size, shadow, word, Access(who, clock, site, writes)
+                )
+                return
+        elif writer == state.home.thread or self.knows(state.known, writer, written):
+            return
+        kind = "write-write" if writes else "write-read"
+        self._report(kind, memory, at, size, shadow, word, Access(who, clock, site, writes), same)
+
+    def _report(
+        self, kind: str, memory: Allocation, at: int, size: int, shadow: Shadow, word: int,
+        second: Access, same: bool = False,
+    ) -> None:  # fmt: skip
+        first = Access(shadow.writer[word] - 1, shadow.written[word], shadow.write_site[word], True)
+        self._race(kind, memory, at, size, first, second, same)
+
+    def _race(
+        self, kind: str, memory: Allocation, at: int, size: int, first: Access, second: Access,
+        same: bool = False,
+    ) -> None:  # fmt: skip
+        # A race of two writes of one value is of its own kind: what is read is the same.
+        same = same and kind == "write-write" and max(first.thread, second.thread) < self.count
+        key = kind, first.site, second.site, same, first.thread < self.count
+        if key in self.races:
+            return
+        if same and first.site == second.site:
+            one, two = (self.machine.threads[each.thread] for each in (first, second))
+            if one.warp is two.warp:
+                # Lanes of one instruction that write one value, as reductions do.
+                return
+        link = self._nearly(first, second)
+        self.races[key] = Race(kind, memory, at, size, first, second, same, link)
+
+    def _nearly(self, first: Access, second: Access) -> Link | None:
+        """A value that the second thread's block read and that was written after the first access."""
+        source = self.home(first.thread).thread
+        block = self.machine.threads[self.home(second.thread).thread].block
+        for thread in block.threads:
+            if thread.order is None:
+                continue
+            for link in thread.order.links.values():
+                message: Message = link.message
+                is_own = link.writers.get(source, 0) >= first.clock
+                if is_own or self.knows(message.known, first.thread, first.clock):
+                    return link
+        return None
+
+    def write(
+        self, thread: Thread, memory: Allocation, at: int, size: int, site: int, value: Any
+    ) -> None:
+        """A weak write."""
+        shadow = self._shadow(memory, size)
+        self.executed[site] = True
+        if shadow is None:
+            return
+        same = (memory.get(at, size) == value) is True
+        state: State = thread.order
+        self._check_write(state, shadow, memory, at, size, site, thread.number, state.clock, same)
+
+    def _check_write(
+        self, state: State, shadow: Shadow, memory: Allocation, at: int, size: int, site: int,
+        who: int, clock: int, same: bool, proxied: bool = False,
+    ) -> None:  # fmt: skip
+        """Check a weak write by a thread, or by an agent that it has started, and keep it."""
+        grain = shadow.grain
+        self.accesses += 1
+        if shadow.messages:
+            self._forget_messages(shadow, at, size, None)
+        for word in range(at // grain, (at + size - 1) // grain + 1):
+            if shadow.writer[word]:
+                self._check_writer(
+                    state, shadow, memory, word, at, size, site, who, clock, True, proxied, same
+                )
+            self._check_readers(
+                state, shadow, memory, word, at, size, Access(who, clock, site, True), same
+            )
+            if word in shadow.strong:
+                access = Access(who, clock, site, True)
+                self._check_strong(state, shadow, memory, word, at, size, access, same)
+                del shadow.strong[word]
+                del shadow.summaries[word]
+            if word in shadow.read_only:
+                self._written_read_only(
+                    shadow, memory, word, at, size, Access(who, clock, site, True)
+                )
+            shadow.writer[word], shadow.written[word] = who + 1, clock
+            shadow.write_site[word] = site
+            if shadow.reader[word]:
+                shadow.reader[word] = 0
+                shadow.many.pop(word, None)
+
+    def _check_readers(
+        self, state: State, shadow: Shadow, memory: Allocation, word: int, at: int, size: int,
+        access: Access, same: bool,
+    ) -> None:  # fmt: skip
+        reader = shadow.reader[word]
+        if not reader:
+            return
+        if reader != MANY:
+            readers = ((reader - 1, (shadow.read[word], shadow.read_site[word])),)
+        else:
+            readers = tuple(shadow.many[word].items())
+        for who, (clock, site) in readers:
+            if who != state.home.thread and not self.knows(state.known, who, clock):
+                first = Access(who, clock, site, False)
+                self._race("read-write", memory, at, size, first, access, same)
+                return
+
+    @staticmethod
+    def _forget_messages(shadow: Shadow, at: int, size: int, but: int | None) -> None:
+        """What was written over carries nothing any more."""
+        for width in (1, 2, 4, 8):
+            if width == but:
+                continue
+            for begin in range(at - at % width, at + size, width):
+                shadow.messages.pop((begin, width), None)
+
+    # The read-only path
+
+    def _read_only(
+        self, shadow: Shadow, memory: Allocation, at: int, size: int, site: int, who: int
+    ) -> None:
+        for word in range(at // shadow.grain, (at + size - 1) // shadow.grain + 1):
+            shadow.read_only[word] = who, site
+            if shadow.writer[word]:
+                access = Access(who, 0, site, False)
+                self._report("read-only", memory, at, size, shadow, word, access)
+
+    def _written_read_only(
+        self, shadow: Shadow, memory: Allocation, word: int, at: int, size: int, access: Access
+    ) -> None:
+        who, site = shadow.read_only[word]
+        self._race("read-only", memory, at, size, Access(who, 0, site, False), access)
+
+    # Strong accesses
+
+    def _check_strong(
+        self, state: State, shadow: Shadow, memory: Allocation, word: int, at: int, size: int,
+        access: Access, same: bool = False,
+    ) -> None:  # fmt: skip
+        """Check an access against earlier strong ones: the first partner of each kind is enough."""
+        level, place, width = shadow.summaries[word]
+        if access.level == 2 and level == 2 and (place, width) == (at, size):
+            return
+        for (who, wrote), earlier in shadow.strong[word].items():
+            if not (wrote or access.writes) or who == state.home.thread:
+                continue
+            clock, site, reach, begin, length = earlier
+            if self.knows(state.known, who, clock):
+                continue
+            first = Access(who, clock, site, wrote, reach)
+            if access.level < 0:
+                kind = (
+                    "write-write"
+                    if wrote and access.writes
+                    else "write-read"
+                    if wrote
+                    else "read-write"
+                )
+            elif (begin, length) != (at, size):
+                kind = "size"
+            elif min(reach, access.level) < self.home(who).distance(state.home):
+                kind = "scope"
+            else:
+                continue
+            self._race(kind, memory, at, size, first, access, same)
+            return
+
+    def _strong(
+        self, thread: Thread, memory: Allocation, at: int, size: int, site: int, writes: bool,
+        same: bool,
+    ) -> Shadow | None:  # fmt: skip
+        shadow = self._shadow(memory, size)
+        self.executed[site] = True
+        self.accesses += 1
+        if shadow is None:
+            return None
+        state: State = thread.order
+        level = self.sites[site].level
+        access = Access(thread.number, state.clock, site, writes, level)
+        entry: Strong = (state.clock, site, level, at, size)
+        for word in range(at // shadow.grain, (at + size - 1) // shadow.grain + 1):
+            if shadow.writer[word]:
+                self._check_writer(
+                    state, shadow, memory, word, at, size, site, thread.number, state.clock,
+                    writes, False, same,
+                )  # fmt: skip
+            if writes:
+                self._check_readers(state, shadow, memory, word, at, size, access, same)
+                if word in shadow.read_only:
+                    self._written_read_only(shadow, memory, word, at, size, access)
+            table = shadow.strong.get(word)
+            if table is None:
+                shadow.strong[word] = {(thread.number, writes): entry}
+                shadow.summaries[word] = level, at, size
+                continue
+            self._check_strong(state, shadow, memory, word, at, size, access, same)
+            table[thread.number, writes] = entry
+            least, place, width = shadow.summaries[word]
+            if (place, width) != (at, size):
+                place = -1
+            shadow.summaries[word] = min(least, level), place, width
+        return shadow
+
+    def strong_read(
+        self, thread: Thread, memory: Allocation, at: int, size: int, site: int
+    ) -> None:
+        """A strong read."""
+        shadow = self._strong(thread, memory, at, size, site, False, False)
+        if shadow is not None:
+            message = shadow.messages.get((at, size))
+            self._take(thread.order, (memory, at, size), self.sites[site], message)
+
+    def strong_write(
+        self, thread: Thread, memory: Allocation, at: int, size: int, site: int, value: Any
+    ) -> None:
+        """A strong write."""
+        same = (memory.get(at, size) == value) is True
+        shadow = self._strong(thread, memory, at, size, site, True, same)
+        if shadow is not None:
+            self._forget_messages(shadow, at, size, size)
+            message = self._publish(thread.order, (memory, at, size), self.sites[site], None)
+            shadow.messages[at, size] = message
+
+    def update(
+        self, thread: Thread, memory: Allocation, at: int, size: int, site: int, value: Any
+    ) -> None:
+        """A read-modify-write, which keeps the releases of what it read."""
+        same = (memory.get(at, size) == value) is True
+        shadow = self._strong(thread, memory, at, size, site, True, same)
+        if shadow is None:
+            return
+        key, where = (memory, at, size), self.sites[site]
+        old = shadow.messages.get((at, size))
+        self._take(thread.order, key, where, old)
+        self._forget_messages(shadow, at, size, size)
+        shadow.messages[at, size] = self._publish(thread.order, key, where, old)
+
+    # Fences and barriers
+
+    def fence(self, thread: Thread, site: int) -> None:
+        """A fence."""
+        self.executed[site] = True
+        state: State = thread.order
+        where = self.sites[site]
+        row = FENCES.get(where.operation)
+        rule = FenceRule.NOTHING if row is None else row.rule
+        if rule is FenceRule.INITS:
+            state.published_inits = Knowledge({}, dict(state.inits))
+        elif rule is FenceRule.PROXY:
+            own = self._own(state)
+            seen = Knowledge(own.rows, own.agents)
+            state.known = Knowledge(state.known.rows, state.known.agents, seen)
+        elif rule is FenceRule.ORDERS:
+            self._fence(state, where)
+
+    def _fence(self, state: State, site: Site) -> None:
+        if site.acquires:
+            for messages in state.pending.values():
+                for each in messages:
+                    self._learn(state, each.at(self.clocks, state.home, site.level))
+            if site.level == 2:
+                state.pending.clear()
+        if site.is_sc:
+            # Of two such fences the one whose writes were read comes first: any other order would
+            # let a value be read before it was written.
+            for each in state.pending_sc:
+                if min(each.level, site.level) >= each.home.distance(state.home):
+                    self._learn(state, each.known)
+        if site.releases:
+            own = self._own(state)
+            for level in range(site.level + 1):
+                state.fences[level] = own
+            if site.is_sc:
+                state.sc = ScFence(state.home, site.level, own)
+
+    def meet(self, arrived: Sequence[Thread], left: Sequence[Thread]) -> None:
+        """A barrier of a block or a warp."""
+        states: list[State] = [each.order for each in arrived]
+        for each in arrived:
+            if each.waits is not None:
+                self.executed[each.waits.site] = True
+        known = NOTHING
+        for one in {id(each.known): each.known for each in states}.values():
+            known = self.clocks.join(known, one)
+        known = self.clocks.with_all(known, [(each.home.thread, each.clock) for each in states])
+        for each in states:
+            each.clock += 1
+        for each in left:
+            each.order.known = known
+
+    def cluster_arrive(self, thread: Thread, site: int, phase: int) -> None:
+        """barrier.cluster.arrive."""
+        self.executed[site] = True
+        state: State = thread.order
+        key = state.home.cluster, phase
+        if self.sites[site].releases:
+            given = self._own(state)
+        else:
+            given = self.clocks.join(state.fences[1], state.published_inits)
+        self.phases[key] = self.clocks.join(self.phases.get(key, NOTHING), given)
+
+    def cluster_leave(self, thread: Thread, site: int, phase: int) -> None:
+        """barrier.cluster.wait."""
+        self.executed[site] = True
+        state: State = thread.order
+        self._learn(state, self.phases.get((state.home.cluster, phase), NOTHING))
+        self.left_phase[state.home.block] = max(self.left_phase.get(state.home.block, -1), phase)
+
+    # mbarriers
+
+    def mbarrier_init(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
+        """mbarrier.init."""
+        self.executed[site] = True
+        state: State = thread.order
+        order: MbarrierState | None = mbarrier.order
+        if order is None:
+            place = mbarrier.memory.place(mbarrier.at)
+            agent = self.agent(f"a bulk copy on {place}", thread.number, True)
+            init = self.agent(f"mbarrier.init of {place}", thread.number, False)
+            order = mbarrier.order = MbarrierState(agent, init)
+        elif order.inits and not self.knows(state.known, order.init_agent, order.inits):
+            self._unseen_init(thread, mbarrier, order, site)
+        order.inits += 1
+        state.inits[order.init_agent] = order.inits
+        state.known = with_agent(state.known, order.init_agent, order.inits)
+        self.owners[order.init_agent] = thread.number
+        self.init_sites[order.init_agent] = site
+
+    def _unseen_init(
+        self, thread: Thread, mbarrier: Mbarrier, order: MbarrierState, site: int
+    ) -> None:
+        first = Access(order.init_agent, order.inits, self.init_sites[order.init_agent], True)
+        second = Access(thread.number, thread.order.clock, site, True)
+        self._race("initialisation", mbarrier.memory, mbarrier.at, 8, first, second)
+
+    def mbarrier_use(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
+        """Any operation: the object must be known to be initialised."""
+        self.executed[site] = True
+        order: MbarrierState = mbarrier.order
+        state: State = thread.order
+        if not self.knows(state.known, order.init_agent, order.inits):
+            self._unseen_init(thread, mbarrier, order, site)
+
+    def mbarrier_arrive(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
+        """An arrival: what it releases is of its phase."""
+        self.mbarrier_use(thread, mbarrier, site)
+        order: MbarrierState = mbarrier.order
+        state: State = thread.order
+        old = order.phases.get(mbarrier.phase)
+        where = self.sites[site]
+        clock = state.clock
+        levels = self._levels(state, (mbarrier.memory, mbarrier.at), where)
+        device, clusters, blocks = extended(self.clocks, old, state.home, levels)
+        order.phases[mbarrier.phase] = Message(
+            state.home, site, where.level, where.releases, clock, state.known, device, clusters,
+            blocks, state.sc,
+        )  # fmt: skip
+        order.arrived.setdefault(mbarrier.phase, {})[state.home.thread] = clock
+        order.phases.pop(mbarrier.phase - 4, None)
+        order.arrived.pop(mbarrier.phase - 4, None)
+
+    def mbarrier_pass(self, thread: Thread, mbarrier: Mbarrier, phase: int, site: int) -> None:
+        """A wait that succeeds: the phase's releases, and the copies that it counted."""
+        self.mbarrier_use(thread, mbarrier, site)
+        order: MbarrierState = mbarrier.order
+        state: State = thread.order
+        state.known = with_agent(state.known, order.agent, phase + 1)
+        message = order.phases.get(phase)
+        if message is None:
+            return
+        where = self.sites[site]
+        key = (mbarrier.memory, mbarrier.at, phase)
+        if where.acquires:
+            self._learn(state, message.at(self.clocks, state.home, where.level))
+        else:
+            self._keep(state, key, message)
+        writer = message.writer.thread
+        if writer != state.home.thread and not self.knows(state.known, writer, message.clock):
+            arrived = order.arrived.get(phase, {})
+            state.links[message.site, site, writer] = Link(message, site, state.home, arrived)
+
+    # Asynchronous copies
+
+    def copy(
+        self, thread: Thread, source: Allocation, at: int, target: Allocation, to: int, size: int,
+        site: int,
+    ) -> None:  # fmt: skip
+        """cp.async: an agent of the thread writes in the group that is open."""
+        self.executed[site] = True
+        state: State = thread.order
+        if not state.copies:
+            state.copies = self.agent("a cp.async", thread.number, False)
+        self._copied(state, source, at, target, to, size, site, state.copies, state.copies,
+                     thread.copy_group + 1, False)  # fmt: skip
+
+    def _copied(
+        self, state: State, source: Allocation | None, at: int, target: Allocation, to: int,
+        size: int, site: int, reader: int, writer: int, clock: int, proxied: bool,
+    ) -> None:  # fmt: skip
+        step = min(size, 4) if size else 0
+        if source is not None and (shadow := self._shadow(source, 4)) is not None and size:
+            for offset in range(0, size, step):
+                self._check_read(
+                    state, shadow, source, at + offset, step, site, reader, clock, proxied
+                )
+        if (shadow := self._shadow(target, 4)) is not None and size:
+            for offset in range(0, size, step):
+                self._check_write(
+                    state, shadow, target, to + offset, step, site, writer, clock, False, proxied
+                )
+
+    def copy_wait(self, thread: Thread, group: int) -> None:
+        """cp.async.wait_group."""
+        state: State = thread.order
+        if state.copies:
+            state.known = with_agent(state.known, state.copies, group + 1)
+
+    def copy_arrive(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
+        """cp.async.mbarrier.arrive: the phase knows of the copies, and of nothing else."""
+        self.mbarrier_use(thread, mbarrier, site)
+        state: State = thread.order
+        order: MbarrierState = mbarrier.order
+        known = Knowledge({}, {state.copies: thread.copy_group + 1}) if state.copies else NOTHING
+        old = order.phases.get(mbarrier.phase)
+        levels = (known, known, NOTHING)
+        device, clusters, blocks = extended(self.clocks, old, state.home, levels)
+        order.phases[mbarrier.phase] = Message(
+            state.home, site, 1, True, 0, NOTHING, device, clusters, blocks
+        )
+
+    def bulk(
+        self, thread: Thread, source: Allocation | None, at: int, target: Allocation, to: int,
+        size: int, mbarrier: Mbarrier | None, site: int,
+    ) -> None:  # fmt: skip
+        """A copy of the async proxy: of an mbarrier's phase, or of a group of the thread."""
+        self.executed[site] = True
+        state: State = thread.order
+        if mbarrier is not None:
+            self.mbarrier_use(thread, mbarrier, site)
+            reader = writer = mbarrier.order.agent
+            clock = mbarrier.phase + 1
+        else:
+            if not state.bulk_writes:
+                state.bulk_writes = self.agent("a bulk copy", thread.number, True)
+                state.bulk_reads = self.agent("a bulk copy", thread.number, True)
+            reader, writer = state.bulk_reads, state.bulk_writes
+            clock = thread.bulk_group + 1
+        self._copied(
+            state, source, at, target, to, size, site, reader, writer, clock, source is not None
+        )
+
+    def bulk_wait(self, thread: Thread, group: int, reads_only: bool) -> None:
+        """cp.async.bulk.wait_group."""
+        state: State = thread.order
+        if not state.bulk_writes:
+            return
+        state.known = with_agent(state.known, state.bulk_reads, group + 1)
+        if not reads_only:
+            state.known = with_agent(state.known, state.bulk_writes, group + 1)
+
+    # Clusters
+
+    def remote(self, thread: Thread, block: Block, site: int) -> None:
+        """Shared memory of a peer, which has to have begun and must not have ended."""
+        state: State = thread.order
+        began = block.number in state.known.rows or state.home.block in self.left_phase
+        phase = thread.block.cluster.of.get(thread, -1) + 1
+        access = Access(thread.number, state.clock, site, False)
+        if not began:
+            first = Access(block.threads[0].number, 0, site, False)
+            self._race("peer-begin", block.shared, 0, 4, first, access)
+        self.remotes[block.number, thread.number] = state.clock, site, phase, thread.block.number
+
+    def leave(self, thread: Thread) -> None:
+        """The end of a thread."""
+        block = thread.block.number
+        state: State = thread.order
+        self.exits[block] = self.clocks.join(self.exits.get(block, NOTHING), state.known)
+
+    def finish(self) -> None:
+        """Judge what can be said at the end of a launch: peers that may have ended too early."""
+        for (block, thread), (clock, site, phase, _) in self.remotes.items():
+            met = self.left_phase.get(block, -1) >= phase
+            if met or self.knows(self.exits.get(block, NOTHING), thread, clock):
+                continue
+            memory = self.machine.blocks[block].shared
+            first = Access(thread, clock, site, False)
+            second = Access(self.machine.blocks[block].threads[0].number, 0, site, False)
+            self._race("peer-exit", memory, 0, 4, first, second)

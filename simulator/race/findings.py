@@ -1,0 +1,148 @@
+"""Findings as text: both accesses with their places, and what the order that nearly exists lacks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fencewright.simulator.race.detector import Access, Detector, Link, Race
+from fencewright.simulator.race.rules import KINDS
+from fencewright.simulator.threads.schedule import Outcome, names_of
+
+_SCOPES = ("cta", "cluster", "gpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: its kind, what it says, and the line of the file that it stands at.
+
+    ``key``: the same for findings of one cause at the same pair of source lines.
+    """
+
+    kind: str
+    text: str
+    line: int
+    key: tuple[object, ...]
+    is_error: bool = True
+
+
+def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
+    """The findings of an execution: races, hangs, and warps that come to a barrier in part."""
+    detector.finish()
+    for race in detector.races.values():
+        yield _race(detector, race)
+    yield from _hangs(detector, outcome)
+    yield from _partial(detector, outcome)
+
+
+def _who(detector: Detector, access: Access) -> str:
+    if access.thread < detector.count:
+        return str(detector.machine.threads[access.thread])
+    owner = detector.machine.threads[detector.owners[access.thread]]
+    return f"{detector.agents[access.thread]} of {owner}"
+
+
+def _race(detector: Detector, race: Race) -> Finding:
+    first, second = race.first, race.second
+    sites, row = detector.sites, KINDS[race.kind]
+    place = race.memory.place(race.at)
+    one, other = sites[first.site], sites[second.site]
+    if race.kind in ("peer-begin", "peer-exit"):
+        access = second if race.kind == "peer-begin" else first
+        where = sites[access.site]
+        text = (
+            f"{row.words}: {_who(detector, access)} accesses the shared memory of block "
+            f"{race.memory.home.number} at {where.place} ({where.name}): {row.lacks}"
+        )
+        return Finding(race.kind, text, where.instruction.line, (race.kind, where.key))
+    does = "writes" if second.writes else "reads"
+    did = "wrote" if first.writes else "read"
+    if race.kind == "initialisation":
+        does, did = "uses", "initialised"
+    text = (
+        f"{row.words}: {_who(detector, second)} {does} {place} at {other.place} ({other.name}); "
+        f"{_who(detector, first)} {did} it at {one.place} ({one.name})"
+    )
+    if race.same_value:
+        text += ", with the same value"
+    text += f": {_lacks(detector, race)}"
+    kind = f"{race.kind} of the same value" if race.same_value else race.kind
+    # Where two instructions stand on one line, as in a macro, their own lines tell them apart.
+    lines = (one.instruction.line, other.instruction.line) if one.key[:2] == other.key[:2] else ()
+    key = kind, one.key, other.key, lines
+    return Finding(kind, text, other.instruction.line, key, not race.same_value)
+
+
+def _lacks(detector: Detector, race: Race) -> str:
+    row, first = KINDS[race.kind], race.first
+    if race.kind in ("proxy", "read-only", "initialisation"):
+        return row.lacks
+    if first.thread >= detector.count and _is_of_one_block(detector, race):
+        if first.writes:
+            return "the copy has not been waited for"
+        return "the copy may still read its source: wait for it before"
+    if race.kind in ("scope", "size") or race.link is None:
+        return row.lacks
+    return _nearly(detector, race.link, first)
+
+
+def _is_of_one_block(detector: Detector, race: Race) -> bool:
+    one, two = (detector.home(each.thread) for each in (race.first, race.second))
+    return one.block == two.block
+
+
+def _nearly(detector: Detector, link: Link, first: Access) -> str:
+    """What the value that was read lacks to order the two accesses."""
+    message, sites = link.message, detector.sites
+    store, load = sites[message.site], sites[link.site]
+    need = message.writer.distance(link.reader)
+    scope = _SCOPES[need]
+    faults: list[str] = []
+    carried = message.at(detector.clocks, link.reader, need)
+    if store.level < need:
+        faults.append(f"the write has the scope {_SCOPES[store.level]}")
+    elif not detector.knows(carried, first.thread, first.clock):
+        faults.append(
+            f"the write is a release of scope {_SCOPES[store.level]}"
+            if store.releases and store.level < need
+            else f"the write is no release and no fence of scope {scope} or wider comes before it"
+        )
+    if load.level < need:
+        faults.append(f"the read has the scope {_SCOPES[load.level]}")
+    elif not load.acquires:
+        faults.append(f"the read is no acquire and no fence of scope {scope} or wider follows it")
+    if not faults:
+        return KINDS["write-read"].lacks
+    return (
+        f"the value written at {store.place} ({store.name}) and read at {load.place} ({load.name}) "
+        f"would order them, but {' and '.join(faults)}: make the write release.{scope} and the read "
+        f"acquire.{scope}, or put fence.acq_rel.{scope} before the write and after the read, in the "
+        f"same threads"
+    )
+
+
+def _hangs(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
+    if not outcome.hang:
+        return
+    parts: list[str] = []
+    for group in outcome.hang:
+        if group.site is None:
+            continue
+        site = detector.sites[group.site]
+        verb = "polls" if group.polls else "waits"
+        verb = verb if len(group.threads) == 1 else verb[:-1]
+        parts.append(f"{names_of(group.threads)} {verb} at {site.place} ({site.name})")
+    first = next((g.site for g in outcome.hang if g.site is not None), None)
+    line = 1 if first is None else detector.sites[first].instruction.line
+    text = f"hang: {'; '.join(parts)}; nothing changes any more"
+    key = "hang", tuple(detector.sites[g.site].key for g in outcome.hang if g.site is not None)
+    yield Finding("hang", text, line, key)
+
+
+def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
+    for number, block in outcome.partial:
+        site = detector.sites[number]
+        text = (
+            f"barrier divergence: only some lanes of a warp of block {block.number} come to "
+            f"{site.place} ({site.name}), which is for whole warps"
+        )
+        yield Finding("barrier divergence", text, site.instruction.line,
+                      ("barrier divergence", site.key), is_error=False)  # fmt: skip
