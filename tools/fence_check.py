@@ -295,6 +295,13 @@ def _parser() -> ArgumentParser:
     )
     add_options(parser)
     parser.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        action="append",
+        help="execute a PTX kernel and find its data races: "
+        "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'",
+    )
+    parser.add_argument(
         "--l2-per-agent",
         choices=tuple(L2PerAgent),
         metavar="NUMBER",
@@ -404,6 +411,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         arguments = _parser().parse_args(argv)
         _prepare(arguments)
+        if arguments.launch:
+            from fencewright.tools.commands.race_check import check_launches
+
+            return check_launches(arguments, NAME)
         if arguments.to:
             return worst([_print_scoped(path, arguments) for path in arguments.inputs])
         if arguments.annotate:

@@ -221,8 +221,8 @@ def check_launch(module: Module, launch: Launch) -> PtxFunction:
     if len(launch.arguments) != len(kernel.parameters):
         names = ", ".join(each.name for each in kernel.parameters)
         raise LaunchError(
-            f"{kernel.name} has {len(kernel.parameters)} parameters ({names}), "
-            f"{len(launch.arguments)} arguments are given"
+            f"the parameters of {kernel.name} are ({names}): "
+            f"{len(launch.arguments)} of {len(kernel.parameters)} arguments are given"
         )
     return kernel
 

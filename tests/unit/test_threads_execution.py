@@ -239,7 +239,7 @@ def test_a_trap_ends_a_launch() -> None:
         ("k<<<0, 32>>>(i32[4])", "at least one in each dimension"),
         ("k<<<1, x>>>(i32[4])", "the block is 'x': a number is needed"),
         ("k<<<1, 2048>>>(i32[4])", "a block of 2048 threads: 1024 are the most"),
-        ("k<<<1, 32>>>()", r"k has 1 parameters \(out\), 0 arguments are given"),
+        ("k<<<1, 32>>>()", r"the parameters of k are \(out\): 0 of 1 arguments are given"),
         ("k<<<1, 32>>>(@0)", "argument 0 is '@0', which is no array before it"),
         ("k<<<1, 32>>>(q32[4])", "'q32' is no type"),
         ("k<<<1, 32>>>(i32[4]=soon)", "'soon' is neither a number nor one of iota, ones"),
