@@ -7,6 +7,7 @@ turns, a block each. Memory is bytes by address, and nothing is checked.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import numpy as np
 
@@ -27,8 +28,10 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemorySpace,
     MemoryStep,
+    Merge,
     Register,
     Special,
+    Step,
     Values,
 )
 
@@ -120,7 +123,7 @@ class _Wave:
         program = self.all.program
         while block != until and (lanes := [each for each in lanes if each not in self.ended]):
             for step in program.blocks[block].steps:
-                if isinstance(step, FenceStep | MemoryStep | CopyStep):
+                if _is_counted(step) and self._takes_part(step, lanes):
                     self.all.executed[step.instruction] += 1
                 if isinstance(step, FenceStep):
                     found = program.instructions[step.instruction]
@@ -152,17 +155,26 @@ class _Wave:
             yield from self.run(other, end.other.block, meeting)
             block = meeting
 
+    def _takes_part(self, step: FenceStep | MemoryStep | CopyStep, lanes: Lanes) -> bool:
+        where = step.where if isinstance(step, MemoryStep) else None
+        return where is None or any(int(self.registers[each][where]) for each in lanes)
+
     def _go(self, lanes: Lanes, jump: Jump) -> None:
         for lane in lanes:
             own = self.registers[lane]
             own.update({to: own[source] for to, source in jump.moves})
 
     def _step(
-        self, lane: int, step: Compute | Special | Argument | MemoryStep | CopyStep, lanes: Lanes
+        self,
+        lane: int,
+        step: Compute | Merge | Special | Argument | MemoryStep | CopyStep,
+        lanes: Lanes,
     ) -> None:
         own = self.registers[lane]
         if isinstance(step, Compute):
             own[step.result] = _one(step.compute(*(_full(own[each]) for each in step.operands)))
+        elif isinstance(step, Merge):
+            own[step.result] = own[step.new if int(own[step.lanes]) else step.old]
         elif isinstance(step, Special):
             own[step.result] = np.array(self._special(lane, step.value, lanes), dtype=np.uint64)
         elif isinstance(step, Argument):
@@ -204,6 +216,10 @@ class _Wave:
     def _access(self, lane: int, step: MemoryStep) -> None:
         own, found = self.registers[lane], self.all.program.instructions[step.instruction]
         assert isinstance(found, MemoryInstruction)
+        if step.where is not None and not int(own[step.where]):
+            if step.result is not None:
+                own[step.result] = _pieces(0, found.width)
+            return
         base = 0 if step.scalar_base is None else int(own[step.scalar_base])
         address = (int(own[step.address]) + base + step.offset) % (1 << 64)
         where = (lane, found.space, address, found.width)
@@ -249,6 +265,12 @@ class _Wave:
         known |= {"LANE": lane, "ACTIVE": sum(1 << each for each in lanes)}
         known["ARGUMENTS"] = self.all.initial.arguments
         return known[value.name]
+
+
+def _is_counted(step: Step) -> TypeGuard[FenceStep | MemoryStep | CopyStep]:
+    if isinstance(step, MemoryStep):
+        return not step.is_further
+    return isinstance(step, FenceStep | CopyStep)
 
 
 def _axes(number: int, size: tuple[int, int, int]) -> tuple[int, int, int]:

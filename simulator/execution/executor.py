@@ -16,7 +16,7 @@ from fencewright.lowering.sequence import is_ptx
 from fencewright.simulator.execution import byte_access
 from fencewright.simulator.execution.addresses import not_aligned
 from fencewright.simulator.execution.convergence import Convergence, Rows
-from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.execution.lanes import LaneFlags, Numbers, lane_bits
 from fencewright.simulator.execution.launch import Launch, LaunchError, Memory
 from fencewright.simulator.execution.program import (
     Argument,
@@ -34,6 +34,7 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemorySpace,
     MemoryStep,
+    Merge,
     Observer,
     Register,
     Special,
@@ -399,16 +400,19 @@ class _Run:
         registers, shape = self.execution.registers, self.execution.lanes.active.shape
         pieces = value.shape[:-2] if value.ndim > 2 else ()
         kept = registers[register]
+        everywhere = lanes is self.active and self.all_active
+        if register in self.execution.program.scalars:
+            shape, lanes = (shape[0], 1), np.any(lanes, axis=1)[:, None]
         if kept is None:
             kept = registers[register] = np.zeros((*pieces, *shape), dtype=np.uint64)
         if self.is_all:
             # Never in place: others may still have the array from before.
             registers[register] = (
                 np.broadcast_to(value, kept.shape).copy()
-                if lanes is self.active and self.all_active
+                if everywhere
                 else np.where(lanes, value, kept)
             )
-        elif lanes is self.active and self.all_active:
+        elif everywhere:
             kept[..., self.rows, :] = value
         else:
             kept[..., self.rows, :] = np.where(lanes, value, kept[..., self.rows, :])
@@ -437,6 +441,10 @@ class _Run:
         operands = [self.full(self.read(each)) for each in step.operands]
         self.values[step.result] = step.compute(self.active, *operands)
 
+    def merge(self, step: Merge) -> None:
+        lanes, new, old = map(self.read, (step.lanes, step.new, step.old))
+        self.values[step.result] = np.where(lanes != 0, new, old)
+
     def argument(self, step: Argument) -> None:
         self.values[step.result] = step.of(self.execution.memory.values)
 
@@ -449,25 +457,35 @@ class _Run:
         if step.scalar_base is not None:
             address = address + self.read(step.scalar_base)
         addresses = np.broadcast_to(address.view(np.int64) + step.offset, self.active.shape)
-        located = self._locate(instruction, instruction.space, addresses, instruction.width)
-        self._tell(step.instruction, addresses)
+        active = self.active
+        if step.where is not None:
+            active = active & (self.read(step.where) != 0)
+        located = self._locate(instruction, instruction.space, addresses, active, instruction.width)
+        if not step.is_further:
+            self._tell(step.instruction, addresses, active)
         width = instruction.width
         unit = byte_access.unit_of(width, self._alignment(width))
         if self.execution.unknown is not None and instruction.space in _OUTSIDE:
-            self._follow(step, instruction, located, self.execution.unknown, addresses)
+            self._follow(step, instruction, located, self.execution.unknown, addresses, active)
         if instruction.kind is MemoryAccessKind.LOAD:
             assert step.result is not None
-            self.values[step.result] = byte_access.read(located.bytes, located.at, width, unit)
+            is_scalar = step.result in self.execution.program.scalars
+            at = located.at[:, :1] if is_scalar else located.at
+            self.values[step.result] = byte_access.read(located.bytes, at, width, unit)
             return
         data = [self.read(each) for each in step.data]
         if instruction.kind is MemoryAccessKind.STORE:
             self.execution.stored = True
             pieces = byte_access.pieces_of(data, width)
-            byte_access.write(located.bytes, located.at, self.active, pieces, width, unit)
+            byte_access.write(located.bytes, located.at, active, pieces, width, unit)
             return
         assert step.update is not None
+        if not active.any():
+            if step.result is not None:
+                self.values[step.result] = np.zeros(active.shape, dtype=np.uint64)
+            return
         old, changes = byte_access.update(
-            located.bytes, located.at, self.active, data, step.update, width
+            located.bytes, located.at, active, data, step.update, width
         )
         self.execution.stored |= changes
         if step.result is not None:
@@ -480,12 +498,13 @@ class _Run:
         located: Located,
         unknown: _Unknown,
         addresses: Numbers,
+        active: LaneFlags,
     ) -> None:
         """What is written is known; addresses are not computed from what is not."""
         if instruction.kind is not MemoryAccessKind.LOAD:
-            unknown.write(located.at[self.active], instruction.width)
+            unknown.write(located.at[active], instruction.width)
         elif step.result in self.execution.addressing:
-            wrong = self.active & unknown.at(located.at)
+            wrong = active & unknown.at(located.at)
             if wrong.any():
                 raise self._refused(
                     instruction, addresses, instruction.width, wrong, self._not_given
@@ -500,7 +519,8 @@ class _Run:
         )
 
     def fence(self, step: FenceStep) -> None:
-        self._tell(step.instruction, np.zeros((len(self.rows), 0), dtype=np.int64))
+        nowhere = np.zeros((len(self.rows), 0), dtype=np.int64)
+        self._tell(step.instruction, nowhere, self.active)
 
     def copy(self, step: CopyStep) -> None:
         instruction = self._instruction(step.instruction)
@@ -511,10 +531,10 @@ class _Run:
         )
         sizes = None if step.bytes is None else self.full(self.read(step.bytes)).view(np.int64)
         width = instruction.width if sizes is None else sizes
-        here = self._locate(instruction, MemorySpace.GLOBAL, outside, width)
-        there = self._locate(instruction, MemorySpace.SHARED, shared, width)
+        here = self._locate(instruction, MemorySpace.GLOBAL, outside, self.active, width)
+        there = self._locate(instruction, MemorySpace.SHARED, shared, self.active, width)
         self.execution.stored = True
-        self._tell(step.instruction, outside, sizes, shared)
+        self._tell(step.instruction, outside, self.active, sizes, shared)
         source, target = (there, here) if outwards else (here, there)
         if sizes is None:
             unit = byte_access.unit_of(instruction.width, instruction.width)
@@ -547,26 +567,27 @@ class _Run:
         instruction: MemoryInstruction,
         space: MemorySpace,
         addresses: Numbers,
+        active: LaneFlags,
         width: Numbers | int,
     ) -> Located:
         execution = self.execution
         if space in _OUTSIDE:
-            found = execution.buffers.locate(addresses, self.active, width)
+            found = execution.buffers.locate(addresses, active, width)
             describe = execution.buffers.describe
         elif space is MemorySpace.SHARED:
             groups = execution.slot_of[self.rows][:, None]
-            found = execution.shared.locate(addresses, self.active, width, groups)
+            found = execution.shared.locate(addresses, active, width, groups)
             describe = execution.shared.describe
         else:
-            lanes = self.active.shape[1]
+            lanes = active.shape[1]
             owners = self.rows[:, None] * lanes + np.arange(lanes, dtype=np.int64)
-            found = execution.private.locate(addresses, self.active, width, owners)
+            found = execution.private.locate(addresses, active, width, owners)
             describe = execution.private.describe
         if found.wrong is not None:
             raise self._refused(instruction, addresses, width, found.wrong, describe)
         alignment = self._alignment(instruction.width)
         if alignment > 1:
-            unaligned = self.active & (addresses & (alignment - 1) != 0)
+            unaligned = active & (addresses & (alignment - 1) != 0)
             if unaligned.any():
                 raise self._refused(
                     instruction,
@@ -599,15 +620,19 @@ class _Run:
         self,
         instruction: int,
         addresses: Numbers,
+        active: LaneFlags,
         sizes: Numbers | None = None,
         copied_to: Numbers | None = None,
     ) -> None:
-        execution = self.execution
-        groups = execution.group[execution.slot_of[self.rows]]
-        waves = execution.wave_of[self.rows]
-        execution.observe(
-            Executed(instruction, groups, waves, addresses, self.active, sizes, copied_to)
-        )
+        execution, rows = self.execution, self.rows
+        if active is not self.active and not (some := active.any(axis=1)).all():
+            # A wave none of whose lanes takes part makes no request.
+            rows, addresses, active = rows[some], addresses[some], active[some]
+            if not len(rows):
+                return
+        groups = execution.group[execution.slot_of[rows]]
+        waves = execution.wave_of[rows]
+        execution.observe(Executed(instruction, groups, waves, addresses, active, sizes, copied_to))
 
 
 _Handler: TypeAlias = Callable[[_Run, Step], None]
@@ -615,6 +640,7 @@ _Handler: TypeAlias = Callable[[_Run, Step], None]
 _STEPS: dict[type[Step], _Handler] = {
     Compute: _Run.compute,
     CrossLane: _Run.cross_lane,
+    Merge: _Run.merge,
     Argument: _Run.argument,
     Special: _Run.special,
     MemoryStep: _Run.memory,
@@ -649,8 +675,7 @@ def _lane(run: _Run) -> NDArray[np.int64]:
 
 
 def _active(run: _Run) -> NDArray[np.int64]:
-    bits = np.uint64(1) << np.arange(run.active.shape[1], dtype=np.uint64)
-    return np.where(run.active, bits, np.uint64(0)).sum(axis=1, dtype=np.uint64)[:, None]
+    return lane_bits(run.active).view(np.int64)
 
 
 _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {

@@ -14,6 +14,14 @@ _NOTHING = np.iinfo(np.int64).max
 """What stands for an inactive lane among numbers that are sorted."""
 
 
+def lane_bits(lanes: LaneFlags) -> NDArray[np.uint64]:
+    """The flags of each row as one number, a bit for each lane: of shape (rows, 1)."""
+    octets = np.packbits(lanes, axis=1, bitorder="little")
+    whole = np.zeros((len(lanes), 8), dtype=np.uint8)
+    whole[:, : octets.shape[1]] = octets
+    return whole.view(np.uint64)
+
+
 def none(addresses: Numbers) -> Numbers:
     """A count of 0 for each row."""
     return np.zeros(len(addresses), dtype=np.int64)

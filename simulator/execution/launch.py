@@ -15,7 +15,7 @@ from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import is_ptx
-from fencewright.simulator.execution.program import KernelParameter, LaneProgram
+from fencewright.simulator.execution.program import KernelParameter, LaneProgram, LaneValue
 
 BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
@@ -136,16 +136,16 @@ def _fill(zeros: NDArray[np.uint8], data: NDArray[np.uint8]) -> None:
 def allocate(program: LaneProgram, launch: Launch) -> Memory:
     """The memory that a launch begins with. Raises ``LaunchError`` for a launch that cannot be."""
     _check_sizes(program, launch)
-    if len(launch.arguments) != len(program.parameters):
-        names = ", ".join(each.name for each in program.parameters)
+    if len(launch.arguments) != len(program.given):
+        names = ", ".join(each.name for each in program.given)
         raise LaunchError(
-            f"{program.name} takes {len(program.parameters)} arguments ({names}), "
+            f"{program.name} takes {len(program.given)} arguments ({names}), "
             f"not {len(launch.arguments)}: give a value for each"
         )
     values: list[int] = []
     found: dict[str, _Contents] = {}
     address = BASE
-    for parameter, argument in zip(program.parameters, launch.arguments, strict=True):
+    for parameter, argument in zip(program.given, launch.arguments, strict=True):
         contents = _contents(parameter, argument)
         if contents is None:
             values.append(_number(parameter, argument))
@@ -153,7 +153,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
         found[parameter.name] = replace(contents, address=address)
         values.append(address)
         address += max(-(-contents.size // BASE), 1) * BASE
-    segment = np.frombuffer(_segment(program.parameters, values), dtype=np.uint8)
+    segment = np.frombuffer(_segment(program, values, launch), dtype=np.uint8)
     found["the arguments"] = _Contents(len(segment), segment, address)
     for each in program.variables:
         data = np.frombuffer(each.initial, dtype=np.uint8)
@@ -276,12 +276,25 @@ def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
         ) from None
 
 
-def _segment(parameters: Sequence[KernelParameter], values: Sequence[int]) -> bytes:
-    """The arguments as they lie in memory."""
-    size = max((each.offset + max(each.bits // 8, 1) for each in parameters), default=0)
+def _segment(program: LaneProgram, values: Sequence[int], launch: Launch) -> bytes:
+    """The arguments as they lie in memory, with those that the launch itself fills in."""
+    size = max((each.offset + max(each.bits // 8, 1) for each in program.parameters), default=0)
     found = bytearray(_padded(max(size, 1)))
-    for each, value in zip(parameters, values, strict=True):
+    given = iter(values)
+    for each in program.parameters:
+        value = _hidden(each, launch) if each.is_hidden else next(given)
         found[each.offset : each.offset + max(each.bits // 8, 1)] = value.to_bytes(
             max(each.bits // 8, 1), "little"
         )
     return bytes(found)
+
+
+_BLOCK = (LaneValue.BLOCK_X, LaneValue.BLOCK_Y, LaneValue.BLOCK_Z)
+_GRID = (LaneValue.GRID_X, LaneValue.GRID_Y, LaneValue.GRID_Z)
+
+
+def _hidden(parameter: KernelParameter, launch: Launch) -> int:
+    sizes: dict[LaneValue, int] = dict(
+        zip((*_BLOCK, *_GRID), (*launch.block, *launch.grid), strict=True)
+    )
+    return 0 if parameter.hidden is None else sizes[parameter.hidden]

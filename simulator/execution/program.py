@@ -127,6 +127,16 @@ class CrossLane:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A value that only some lanes take: ``new`` where ``lanes`` is not 0, else ``old``."""
+
+    result: Register
+    lanes: Register
+    new: Register
+    old: Register
+
+
 class LaneValue(FastStrEnum):
     """What a lane knows about itself and its launch."""
 
@@ -181,7 +191,9 @@ class MemoryStep:
     ``data``: what a store writes, or an atomic's operands. ``result``: what a load or atomic
     gives. ``update``: of an atomic, takes the old value and ``data`` of different addresses and
     gives the new ones; lanes with equal addresses come one after another.
-    ``scalar_base``: a register whose value is added (CDNA's scalar address).
+    ``scalar_base``: a register whose value is added (CDNA's scalar address). ``where``: only lanes
+    that have not 0 there. ``is_further``: it goes on with what the step before has executed, as the
+    second half of ``ds_read2_b32``, and is not counted again.
     """
 
     instruction: int
@@ -191,6 +203,8 @@ class MemoryStep:
     result: Register | None
     update: Callable[..., Values] | None = None
     scalar_base: Register | None = None
+    where: Register | None = None
+    is_further: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +230,9 @@ class FenceStep:
     instruction: int
 
 
-Step: TypeAlias = Compute | CrossLane | Special | Argument | MemoryStep | CopyStep | FenceStep
+Step: TypeAlias = (
+    Compute | CrossLane | Merge | Special | Argument | MemoryStep | CopyStep | FenceStep
+)
 
 
 # Control flow
@@ -279,12 +295,17 @@ class LaneBlock:
 
 @dataclass(frozen=True, slots=True)
 class KernelParameter:
-    """A parameter: ``bits`` wide, the address of a buffer if ``is_buffer``; ``offset`` in bytes."""
+    """A parameter: ``bits`` wide, the address of a buffer if ``is_buffer``; ``offset`` in bytes.
+
+    ``is_hidden``: nobody gives it; it has ``hidden`` of the launch, or 0.
+    """
 
     name: str
     bits: int
     is_buffer: bool
     offset: int
+    is_hidden: bool = False
+    hidden: LaneValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +337,8 @@ class LaneProgram:
 
     ``block_size``: threads in x, y and z where the kernel fixes them. ``most_threads``: of a
     work-group, as it is compiled; None: as many as the target has. ``variables``: those of the
-    module that it uses.
+    module that it uses. ``scalars``: registers that a wave has once; its lanes always run together
+    where there are any.
     """
 
     name: str
@@ -330,6 +352,12 @@ class LaneProgram:
     blocks: tuple[LaneBlock, ...]
     most_threads: int | None = None
     variables: tuple[GlobalVariable, ...] = ()
+    scalars: frozenset[Register] = frozenset()
+
+    @property
+    def given(self) -> tuple[KernelParameter, ...]:
+        """The parameters that a launch gives a value."""
+        return tuple([each for each in self.parameters if not each.is_hidden])
 
 
 # What the executor tells

@@ -27,6 +27,7 @@ from fencewright.simulator.execution.program import (
     MemoryAccessKind,
     MemoryInstruction,
     MemoryStep,
+    Merge,
     Register,
     Special,
     Step,
@@ -202,9 +203,11 @@ def reads_of(step: Step) -> tuple[Register, ...]:
     match step:
         case Compute(_, operands) | CrossLane(_, operands):
             return operands
+        case Merge(_, lanes, new, old):
+            return (lanes, new, old)
         case MemoryStep():
-            base = () if step.scalar_base is None else (step.scalar_base,)
-            return (step.address, *base, *step.data)
+            more = (each for each in (step.scalar_base, step.where) if each is not None)
+            return (step.address, *more, *step.data)
         case CopyStep():
             size = () if step.bytes is None else (step.bytes,)
             return (step.target, step.source, *size)
@@ -290,6 +293,9 @@ def address_registers(program: LaneProgram) -> frozenset[Register]:
             match step:
                 case Compute() | CrossLane():
                     sources.setdefault(step.result, set()).update(step.operands)
+                case Merge():
+                    # Which lanes take it is control, as a branch is.
+                    sources.setdefault(step.result, set()).update((step.new, step.old))
                 case MemoryStep():
                     found.add(step.address)
                     if step.scalar_base is not None:
