@@ -7,7 +7,7 @@ Source: LLVM AMDGPUUsage, "Assembler"; AMDGPUOperandSyntax.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 
@@ -74,18 +74,22 @@ class AssemblyLabel:
 
 @dataclass(frozen=True, slots=True)
 class KernelArgument:
-    """A kernel's argument: where it lies in the kernarg segment, in bytes."""
+    """A kernel's argument: where it lies in the kernarg segment, in bytes.
+
+    ``kind``: as the metadata have it, ``global_buffer``, ``by_value``, ``hidden_block_count_x``.
+    """
 
     name: str
     offset: int
     size: int
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function; of a kernel with its descriptor (``.amdhsa_`` directives) and arguments.
 
-    ``threads``: how many a work-group has at most, if the metadata say so. ``chip``: that it is for.
+    ``metadata``: the numbers that they say of it. ``chip``: that it is for.
     ``is_whole``: the text says where it ends; what runs out of it there, the compiler knows not to.
     """
 
@@ -94,9 +98,14 @@ class Function:
     descriptor: Mapping[str, int]
     arguments: tuple[KernelArgument, ...]
     file: str
-    threads: int | None = None
+    metadata: Mapping[str, int] = field(default_factory=dict[str, int])
     chip: str = ""
     is_whole: bool = False
+
+    @property
+    def threads(self) -> int | None:
+        """How many a work-group has at most, if the metadata say so."""
+        return self.metadata.get("max_flat_workgroup_size")
 
     @property
     def instructions(self) -> tuple[AssemblyInstruction, ...]:
@@ -179,9 +188,7 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
     if not chip:
         raise AssemblyError(f"{file}:1: error: no .amdgcn_target line says which chip it is for")
     descriptors = dict(_descriptors(lines))
-    metadata = {
-        own["name"].strip("'\""): (own, each) for own, each in _metadata(text) if "name" in own
-    }
+    metadata = {_string(own["name"]): (own, each) for own, each in _metadata(text) if "name" in own}
     names = {found[1].strip('"') for line in lines if (found := _FUNCTION_TYPE.match(line))}
     functions = {
         name: Function(
@@ -190,7 +197,7 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
             MappingProxyType(descriptors.get(name, {})),
             _arguments(metadata[name][1]) if name in metadata else (),
             file,
-            _threads(metadata[name][0]) if name in metadata else None,
+            _numbers(metadata[name][0]) if name in metadata else MappingProxyType({}),
             chip,
             is_whole,
         )
@@ -744,14 +751,22 @@ def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
 
 
 def _arguments(arguments: list[dict[str, str]]) -> tuple[KernelArgument, ...]:
-    """The arguments that have names."""
+    """The arguments; those without a name have their number."""
     return tuple(
-        KernelArgument(each["name"], int(each["offset"]), int(each["size"]))
-        for each in arguments
-        if {"name", "offset", "size"} <= each.keys()
+        KernelArgument(
+            _string(each.get("name", f"argument {n}")),
+            int(each["offset"]),
+            int(each["size"]),
+            each.get("value_kind", ""),
+        )
+        for n, each in enumerate(arguments)
+        if {"offset", "size"} <= each.keys()
     )
 
 
-def _threads(own: dict[str, str]) -> int | None:
-    count = own.get("max_flat_workgroup_size", "")
-    return int(count) if count.isdecimal() else None
+def _string(word: str) -> str:
+    return word.removeprefix("!str ").strip("'\"")
+
+
+def _numbers(own: dict[str, str]) -> Mapping[str, int]:
+    return MappingProxyType({key: int(word) for key, word in own.items() if word.isdecimal()})
