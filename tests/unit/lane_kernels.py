@@ -14,8 +14,8 @@ from fencewright.passes.pipelines import PTXPipeline
 from fencewright.simulator.execution.executor import LIMIT, execute
 from fencewright.simulator.execution.launch import ArgumentValue, Launch, Memory, allocate
 from fencewright.simulator.execution.program import Executed, LaneProgram
-from fencewright.tools.inputs.lane_kernels import programs_of
 from fencewright.tools.inputs.located_parser import LocatedParser
+from fencewright.tools.inputs.ptx_kernels import programs_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -35,9 +35,9 @@ from fencewright.passes.cdna.waits.insert_waits import InsertWaitsPass
 from fencewright.passes.print.cdna import CDNAAssemblyTarget
 from fencewright.passes.to_cdna.builder import bits_of
 from fencewright.passes.to_cdna.convert_scoped_to_cdna import ConvertScopedToCDNAPass
-from fencewright.passes.traffic.cdna import programs_of
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
+from fencewright.tools.inputs.amd_kernels import programs_of
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 EXECUTED = sorted(name for name, chip in CHIPS.items() if not chip.splits_counters)

@@ -100,7 +100,7 @@ EXCEPTIONS = {
 }
 """What single files may import beyond that: none of the passes."""
 
-WITH_NUMPY = ("simulator/execution", "simulator/performance")
+WITH_NUMPY = ("simulator/execution", "simulator/kernels", "simulator/performance")
 """The rooms that count over arrays; numpy is loaded with them alone."""
 
 FRAMEWORK = ("xdsl", "llvmlite", "numpy")

@@ -7,7 +7,6 @@ import pytest
 
 from fencewright.lowering.evidence import Evidence
 from fencewright.passes.pipelines import lower_module
-from fencewright.passes.traffic import cdna
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import BufferOfSize, Launch, allocate
 from fencewright.simulator.execution.private import BASE, interleaved
@@ -28,7 +27,7 @@ from fencewright.simulator.performance.traffic import (
     Traffic,
     TrafficObserver,
 )
-from fencewright.tools.inputs import lane_kernels
+from fencewright.tools.inputs import amd_kernels, ptx_kernels
 from fencewright.tools.inputs.litmus_files import parse_module
 
 
@@ -103,7 +102,9 @@ def traffic_of(text: str, chip: str, groups: int = 1) -> tuple[Traffic, list[Ins
     module = parse_module("kernel.mlir", text)
     lower_module(module, chip, opt_level=0)
     (program,) = (
-        lane_kernels.programs_of(module) if chip.startswith("sm_") else cdna.programs_of(module)
+        ptx_kernels.programs_of(module)
+        if chip.startswith("sm_")
+        else amd_kernels.programs_of(module)
     )
     launch = Launch((groups, 1, 1), (64, 1, 1), (BufferOfSize(4096),))
     waves = 64 // program.lanes

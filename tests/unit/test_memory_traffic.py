@@ -14,7 +14,6 @@ from scripts import GPU_BENCHMARKS, load_script
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.performance.accesses import FENCE_COSTS
 from fencewright.passes.pipelines import lower_module
-from fencewright.passes.traffic import cdna
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
 from fencewright.simulator.execution.program import (
@@ -33,7 +32,7 @@ from fencewright.simulator.performance.machine import machine_of
 from fencewright.simulator.performance.policies import cdna_policy, ptx_policy
 from fencewright.simulator.performance.traffic import Traffic, TrafficObserver, fence_cycles
 from fencewright.tools.fence_sim import main
-from fencewright.tools.inputs import lane_kernels
+from fencewright.tools.inputs import amd_kernels, ptx_kernels
 from fencewright.tools.inputs.litmus_files import parse_module
 
 ROOT = Path(__file__).parents[2]
@@ -352,7 +351,7 @@ def test_the_launch_adds_shared_memory_after_the_kernels_own(
 
     module = parse_module("kernel.mlir", DYNAMIC)
     lower_module(module, chip)
-    programs = lane_kernels.programs_of if chip == "sm_90" else cdna.programs_of
+    programs = ptx_kernels.programs_of if chip == "sm_90" else amd_kernels.programs_of
     (program,) = programs(module)
     given = np.arange(128, dtype=np.int32)[::-1].copy()
     launch = Launch((1, 1, 1), (128, 1, 1), (given, np.zeros_like(given)), shared=512)

@@ -19,7 +19,7 @@ from fencewright.tools.diagnostics import (
     output_file,
     positive,
 )
-from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.inputs.code_kind import is_amd_assembly, is_ptx_file
 from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
 from fencewright.tools.inputs.litmus_inputs import NAME
 from fencewright.tools.reports.traffic_report import Launched
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from fencewright.simulator.execution.launch import ArgumentValue, Memory
     from fencewright.simulator.execution.program import LaneProgram
+    from fencewright.simulator.kernels.lane_kernel import LaneKernel
     from fencewright.simulator.performance.machine import Machine
-    from fencewright.tools.inputs.lane_kernels import LaneKernel
 
 Size = tuple[int, int, int]
 
@@ -60,7 +60,8 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     parser.add_argument(
         "input",
         metavar="FILE",
-        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX of any compiler; - for stdin",
+        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX or AMD assembly of any compiler; "
+        "- for stdin",
     )
     parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
     parser.add_argument(
@@ -340,13 +341,18 @@ def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]
 
 def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgram":
     """The kernel that is asked for, lowered where it is in ``scoped``."""
-    from fencewright.tools.inputs.lane_kernels import kernels_of_file
-    from fencewright.tools.ptx_check import read_input
-
     text = read_text(arguments.input)
     if is_ptx_file(arguments.input, text.encode()):
+        from fencewright.tools.inputs.ptx_kernels import kernels_of_file
+        from fencewright.tools.ptx_check import read_input
+
         kernels = [*kernels_of_file(read_input(text.encode(), file))]
         return _chosen(kernels, arguments, file, "a function with .entry")
+    if is_amd_assembly(arguments.input, text):
+        from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
+
+        kernels = [*kernels_of_assembly(text, file, machine.l2_per_agent)]
+        return _chosen(kernels, arguments, file, "a function with .amdhsa_kernel")
     kernels = _kernels(parse_module(arguments.input, text), arguments, machine)
     return _chosen(kernels, arguments, file, "a function with the attribute gpu.kernel")
 
@@ -355,16 +361,14 @@ def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "l
     from fencewright.mlir_dialects.cdna import KernelOp as CDNAKernelOp
     from fencewright.mlir_dialects.ptx import KernelOp as PTXKernelOp
     from fencewright.passes.pipelines import lower_module
-    from fencewright.passes.traffic import cdna
-    from fencewright.tools.inputs.lane_kernels import LaneKernel, kernels_of_module
+    from fencewright.tools.inputs import amd_kernels, ptx_kernels
 
     if not any(isinstance(op, CDNAKernelOp | PTXKernelOp) for op in module.walk()):
         l2 = machine.l2_per_agent
         lower_module(module, arguments.mcpu, l2_per_agent="many" if l2 is None else l2.value)
-    programs = cdna.programs_of(module, machine.l2_per_agent)
     return [
-        *kernels_of_module(module),
-        *(LaneKernel(each.name, each.target, lambda each=each: each) for each in programs),
+        *ptx_kernels.kernels_of_module(module),
+        *amd_kernels.kernels_of_module(module, machine.l2_per_agent),
     ]
 
 

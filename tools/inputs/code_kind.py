@@ -17,3 +17,12 @@ def is_ptx_file(path: str, content: bytes) -> bool:
     """True for what is PTX by its name or by how it begins."""
     begin = content[:_LOOKED_AT].decode(errors="replace")
     return path.endswith(_SUFFIX) or (is_ptx(begin) and ".amdgcn_target" not in begin)
+
+
+_AMD_SUFFIXES = (".s", ".amdgcn")
+_TARGET_LINE = re.compile(r"^[^\S\n]*\.amdgcn_target\s", re.M)
+
+
+def is_amd_assembly(path: str, text: str) -> bool:
+    """True for what is AMD assembly by its name or by the line that says its chip."""
+    return path.endswith(_AMD_SUFFIXES) or _TARGET_LINE.search(text) is not None

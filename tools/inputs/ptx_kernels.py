@@ -1,13 +1,13 @@
 """Kernels as their lanes run them: of a module on ``ptx``, and of PTX files of any compiler."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.ptx.code.text import PtxError, PtxFile, read_ptx
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import LaneProgram
+from fencewright.simulator.kernels.lane_kernel import LaneKernel
 from fencewright.simulator.kernels.ptx import program_of
 
 if TYPE_CHECKING:
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
     from fencewright.mlir_dialects.ptx import KernelOp
-
-
-@dataclass(frozen=True, slots=True)
-class LaneKernel:
-    """A kernel; ``read`` raises ``LaunchError`` at what is not executed."""
-
-    name: str
-    target: str
-    read: Callable[[], LaneProgram]
 
 
 def kernels_of_file(file: PtxFile) -> Iterator[LaneKernel]:

@@ -1,0 +1,383 @@
+"""A kernel of AMD assembly as its lanes run it, whoever compiled it.
+
+A wave branches as a whole, and its lanes diverge by EXEC alone. GFX9 only: waves of 64 lanes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+
+from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.cdna.code.flow import Block, Flow, flow_of
+from fencewright.lowering.cdna.code.flow import Step as CodeStep
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function, KernelArgument
+from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.cdna.performance.accesses import LANES
+from fencewright.lowering.code.dataflow import solve
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import graph_of, postorder
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.execution.launch import LaunchError
+from fencewright.simulator.execution.program import (
+    EndLane,
+    FenceStep,
+    Jump,
+    KernelParameter,
+    KernelResources,
+    LaneBlock,
+    LaneBranch,
+    LaneProgram,
+    LaneValue,
+    MemoryStep,
+    Register,
+    Step,
+    Values,
+)
+from fencewright.simulator.execution.segments import reads_of, written_by
+from fencewright.simulator.execution.values import flags
+from fencewright.simulator.kernels.amd_instructions import (
+    SCC,
+    Context,
+    NotExecutedError,
+    Translator,
+)
+from fencewright.simulator.kernels.amd_registers import (
+    EXEC,
+    VCC,
+    Registers,
+    UnknownRegisterError,
+    groups_of,
+    is_vector,
+)
+
+Places = Callable[[AssemblyInstruction], SourceLocation | None]
+
+
+def program_of(
+    function: Function, l2_per_agent: L2PerAgent | None = None, place_of: Places | None = None
+) -> LaneProgram:
+    """The kernel ``function``. Raises ``LaunchError`` at what is not executed.
+
+    ``l2_per_agent``: what caches do with an access depends on it; where it is None, the chip's.
+    ``place_of``: where an instruction comes from, None: from nothing; without it, its line.
+    """
+
+    def of_line(instruction: AssemblyInstruction) -> SourceLocation:
+        return SourceLocation(function.file, instruction.line)
+
+    return _Reader(function, l2_per_agent, place_of or of_line).read()
+
+
+_GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
+_THREADS = (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)
+_ID_BITS = 10
+"""Bits of each work-item id where they are packed. Source: LLVM AMDGPUUsage, VGPR initial state."""
+
+_USER_REGISTERS = (
+    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2),
+    ("kernarg_segment_ptr", 2), ("dispatch_id", 2), ("flat_scratch_init", 2),
+    ("private_segment_size", 1),
+)  # fmt: skip
+"""Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial state."""
+_WITHOUT_VALUE = frozenset({"private_segment_buffer", "flat_scratch_init", "private_segment_size"})
+"""What finds private memory, which each lane has for itself here."""
+
+_HIDDEN: Mapping[str, LaneValue] = {
+    f"hidden_{name}_{axis}": LaneValue[f"{value}_{axis.upper()}"]
+    for name, value in (("block_count", "GRID"), ("group_size", "BLOCK"))
+    for axis in "xyz"
+}
+_DENORMALS = 3
+"""``float_denorm_mode_32`` that keeps denormal numbers. Source: LLVM AMDGPUUsage."""
+
+
+class _Reader:
+    """Reads one kernel."""
+
+    def __init__(self, function: Function, l2_per_agent: L2PerAgent | None, place_of: Places):
+        self.function = function
+        self.descriptor = function.descriptor
+        self.place_of = place_of
+        self.flow: Flow = flow_of(function)
+        self.chip = CHIPS[function.chip]
+        self.reached = postorder([0], lambda n: self.flow.blocks[n].successors)[::-1]
+        steps = [step for n in self.reached for step in self.flow.blocks[n].steps]
+        self.masks = any("exec_lo" in step.effects.defines for step in steps)
+        self.live = self._live()
+        pairs = (
+            each.names
+            for step in steps
+            for each in step.instruction.operands
+            if isinstance(each, RegisterOperand) and len(each.names) == 2
+        )
+        self.state = Registers(groups_of(pairs), self.masks)
+        split = self.chip.split_mode
+        context = Context(
+            chip=self.chip.name,
+            tgsplit=split is not None and bool(self.descriptor.get(split.directive)),
+            l2_per_agent=l2_per_agent,
+            private=self._private(steps),
+            keeps_denormals=self.descriptor.get("float_denorm_mode_32", 0) == _DENORMALS,
+            place_of=place_of,
+        )
+        self.translator = Translator(context, self.state)
+
+    def read(self) -> LaneProgram:
+        """The whole kernel. Raises ``LaunchError``."""
+        numbers = {block: n for n, block in enumerate(self.reached)}
+        blocks: list[LaneBlock] = []
+        for block in self.reached:
+            self.state.begin(self.live[block], is_entry=block == 0)
+            if block == 0:
+                self._enter()
+            blocks.append(self._block(block, numbers))
+        threads = self.function.threads
+        return LaneProgram(
+            name=self.function.name,
+            target=self.chip.name,
+            lanes=LANES,
+            registers=self.state.count,
+            parameters=tuple(map(_parameter, self.function.arguments)),
+            resources=self._resources(),
+            block_size=(1, 1, 1) if threads == 1 else None,
+            instructions=tuple(self.translator.instructions),
+            blocks=_without_unused(blocks),
+            most_threads=threads,
+            scalars=frozenset(self.state.scalars),
+        )
+
+    def _refused(self, instruction: AssemblyInstruction, reason: str) -> LaunchError:
+        place = self.place_of(instruction)
+        return LaunchError(f"'{instruction.text}' is not executed: {reason}", place)
+
+    # The function
+
+    def _live(self) -> dict[int, frozenset[str]]:
+        """The registers whose value at the begin of each block may be read."""
+        blocks = self.flow.blocks
+
+        def before(number: int, after: frozenset[str]) -> frozenset[str]:
+            live = set(after)
+            for step in reversed(blocks[number].steps):
+                live.difference_update(self._overwritten(step))
+                live.update(step.effects.uses)
+            return frozenset(live if self.masks else live.difference(EXEC))
+
+        graph = graph_of(blocks).within(set(self.reached)).backward
+        ends = dict.fromkeys(graph.nodes, frozenset[str]())
+        after = solve(graph, ends, before, lambda one, other: one | other)
+        return {number: before(number, after[number]) for number in self.reached}
+
+    def _overwritten(self, step: CodeStep) -> Iterable[str]:
+        """What an instruction writes in every lane, so that nothing is left of what was there."""
+        if not self.masks or "exec_lo" not in step.effects.uses:
+            return step.effects.defines
+        return (name for name in step.effects.defines if not is_vector(name))
+
+    def _private(self, steps: Sequence[CodeStep]) -> frozenset[str]:
+        """The registers that have nothing but words of the resource of private memory.
+
+        Those of hardware and their copies; a word that is added to is one still.
+        """
+        if not self.descriptor.get("user_sgpr_private_segment_buffer"):
+            return frozenset()
+        found = {f"s{n}" for n in range(4)}
+        writes = [
+            (step.instruction, set(step.effects.defines) - set(SCC))
+            for step in steps
+            if any(name[0] == "s" for name in step.effects.defines)
+        ]
+        copies = [(_sources(each), names) for each, names in writes if each.mnemonic in _COPIES]
+        while (
+            more := {
+                name for sources, names in copies if sources and sources <= found for name in names
+            }
+            - found
+        ):
+            found |= more
+        others = {
+            name
+            for each, names in writes
+            for name in names
+            if each.mnemonic not in _COPIES or not _sources(each) & found
+        }
+        return frozenset(found - others)
+
+    def _resources(self) -> KernelResources:
+        metadata, descriptor = self.function.metadata, self.descriptor
+        vector = metadata.get("vgpr_count", descriptor.get("next_free_vgpr", 0))
+        accumulation = metadata.get("agpr_count", 0)
+        if self.chip.vector_registers.unified:
+            vector -= accumulation
+        return KernelResources(
+            vector_registers=vector,
+            accumulation_registers=accumulation,
+            scalar_registers=metadata.get("sgpr_count", descriptor.get("next_free_sgpr", 0)),
+            shared_bytes=self._bytes("group_segment_fixed_size"),
+            private_bytes=self._bytes("private_segment_fixed_size"),
+        )
+
+    def _bytes(self, name: str) -> int:
+        return self.function.metadata.get(name, self.descriptor.get(name, 0))
+
+    def _enter(self) -> None:
+        """What the hardware puts in registers before a kernel begins."""
+        state, descriptor = self.state, self.descriptor
+        first = 0
+        for name, count in _USER_REGISTERS:
+            if not descriptor.get(f"user_sgpr_{name}"):
+                continue
+            registers = tuple([f"s{n}" for n in range(first, first + count)])
+            first += count
+            if name == "kernarg_segment_ptr":
+                state.set(registers, state.special(LaneValue.ARGUMENTS, is_scalar=True))
+            elif name not in _WITHOUT_VALUE:
+                state.unknown |= dict.fromkeys(registers, f"the {name}")
+        first = max(first, descriptor.get("user_sgpr_count", 0))
+        for axis, value in zip("xyz", _GROUPS, strict=True):
+            if descriptor.get(f"system_sgpr_workgroup_id_{axis}", int(axis == "x")):
+                state.set((f"s{first}",), state.special(value, is_scalar=True))
+                first += 1
+        if descriptor.get("system_sgpr_workgroup_info"):
+            state.unknown[f"s{first}"] = "the workgroup_info"
+        ids = [state.special(value, is_scalar=False) for value in _THREADS]
+        if self.chip.packed_workitem_ids:
+            state.set(("v0",), state.compute(_packed, ids, "work-item ids"))
+            return
+        for n in range(descriptor.get("system_vgpr_workitem_id", 0) + 1):
+            state.set((f"v{n}",), ids[n])
+
+    # Blocks
+
+    def _block(self, number: int, numbers: Mapping[int, int]) -> LaneBlock:
+        block = self.flow.blocks[number]
+        *steps, last = block.steps or (None,)
+        if last is not None and not last.ends_block:
+            steps, last = [*steps, last], None
+        for step in steps:
+            assert step is not None
+            try:
+                self.translator.translate(step)
+            except (NotExecutedError, UnknownRegisterError) as problem:
+                raise self._refused(step.instruction, str(problem)) from problem
+            except ValueError as problem:
+                raise self._refused(
+                    step.instruction, "its operands are not known here"
+                ) from problem
+        end = self._end(block, last, numbers)
+        return LaneBlock(tuple(self.state.steps), end)
+
+    def _end(
+        self, block: Block, last: CodeStep | None, numbers: Mapping[int, int]
+    ) -> Jump | LaneBranch | EndLane:
+        kind = Kind.JUMP if last is None else last.effects.kind
+        if last is not None and kind is Kind.END and last.instruction.mnemonic == "s_endpgm":
+            return EndLane()
+        targets = [Jump(numbers[n], self._moves(n)) for n in block.successors]
+        # A prologue without what hardware preloads comes first, which loads the same itself.
+        if kind is Kind.JUMP and (len(targets) == 1 or not block.steps):
+            return targets[0]
+        if last is not None and kind is Kind.BRANCH and len(targets) == 2:
+            registers, taken = _CONDITIONS.get(last.instruction.mnemonic, ((), flags))
+            if registers:
+                value = self.state.read(registers)
+                text = last.instruction.mnemonic
+                return LaneBranch(self.state.compute(taken, (value,), text), *targets)
+        assert last is not None
+        raise self._refused(last.instruction, "where it goes to is not known")
+
+    def _moves(self, target: int) -> tuple[tuple[Register, Register], ...]:
+        try:
+            return self.state.moves(self.live[target])
+        except UnknownRegisterError as problem:
+            first = self.function.instructions[0]
+            raise LaunchError(f"{self.function.name}: {problem}", self.place_of(first)) from problem
+
+
+def _is_zero(value: Values) -> Values:
+    return flags(value == 0)
+
+
+def _is_set(value: Values) -> Values:
+    return flags(value != 0)
+
+
+_CONDITIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Values], Values]]] = {
+    "s_cbranch_scc0": (SCC, _is_zero),
+    "s_cbranch_scc1": (SCC, _is_set),
+    "s_cbranch_vccz": (VCC, _is_zero),
+    "s_cbranch_vccnz": (VCC, _is_set),
+    "s_cbranch_execz": (EXEC, _is_zero),
+    "s_cbranch_execnz": (EXEC, _is_set),
+}
+
+_COPIES = frozenset({"s_mov_b32", "s_mov_b64", "s_add_u32", "s_addc_u32"})
+"""What a resource is moved by, and moved on to the part of a wave."""
+
+
+def _sources(instruction: AssemblyInstruction) -> set[str]:
+    first = instruction.operands[1]
+    return set(first.names) if isinstance(first, RegisterOperand) else set()
+
+
+def _parameter(argument: KernelArgument) -> KernelParameter:
+    return KernelParameter(
+        argument.name,
+        8 * argument.size,
+        argument.kind == "global_buffer",
+        argument.offset,
+        is_hidden=argument.kind.startswith("hidden_"),
+        hidden=_HIDDEN.get(argument.kind),
+    )
+
+
+def _packed(x: Values, y: Values, z: Values) -> Values:
+    return x | y << np.uint64(_ID_BITS) | z << np.uint64(2 * _ID_BITS)
+
+
+# What is not needed
+
+
+def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
+    """The blocks without what computes a register that nothing reads, and moves to such."""
+    sources: dict[Register, set[Register]] = {}
+    roots: set[Register] = set()
+    for block in blocks:
+        for step in block.steps:
+            result = written_by(step)
+            if isinstance(step, MemoryStep | FenceStep) or result is None:
+                roots.update(reads_of(step))
+            else:
+                sources.setdefault(result, set()).update(reads_of(step))
+        if isinstance(block.end, LaneBranch):
+            roots.add(block.end.condition)
+        for to, source in chain.from_iterable(jump.moves for jump in _jumps(block.end)):
+            sources.setdefault(to, set()).add(source)
+    used = frozenset(postorder(roots, lambda register: sources.get(register, ())))
+
+    def kept(step: Step) -> bool:
+        return isinstance(step, MemoryStep | FenceStep) or written_by(step) in used
+
+    return tuple(
+        [LaneBlock(tuple(filter(kept, each.steps)), _end_with(each.end, used)) for each in blocks]
+    )
+
+
+def _jumps(end: Jump | LaneBranch | EndLane) -> Iterator[Jump]:
+    if isinstance(end, Jump):
+        yield end
+    elif isinstance(end, LaneBranch):
+        yield from (end.taken, end.other)
+
+
+def _end_with(
+    end: Jump | LaneBranch | EndLane, used: frozenset[Register]
+) -> Jump | LaneBranch | EndLane:
+    def only(jump: Jump) -> Jump:
+        return Jump(jump.block, tuple([each for each in jump.moves if each[0] in used]))
+
+    if isinstance(end, LaneBranch):
+        return LaneBranch(end.condition, only(end.taken), only(end.other))
+    return only(end) if isinstance(end, Jump) else end

@@ -1,0 +1,276 @@
+"""What the registers of a wave hold where AMD code is read: parts of the values of a ``LaneProgram``.
+
+Within a block a value has a register of the program of its own, however many 32-bit registers of the
+hardware it is in, so that a pair that is loaded and used whole is never taken apart, and a move is no
+step. Between blocks a pair that is mostly used whole is kept whole.
+
+Scalar registers are what they are in hardware, numbers that a wave has once: a lane mask has a bit for
+each lane, and becomes a predicate of each lane where a vector instruction selects by it. So nothing
+has to be known of which pairs are masks, and what computes with them is one number for 64 lanes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from fencewright.simulator.execution.cdna_arithmetic import join, words
+from fencewright.simulator.execution.lanes import LaneFlags, lane_bits
+from fencewright.simulator.execution.program import (
+    Compute,
+    CrossLane,
+    LaneValue,
+    Merge,
+    Register,
+    Special,
+    Step,
+    Values,
+)
+from fencewright.simulator.execution.values import constant
+
+Names = tuple[str, ...]
+"""Registers of the hardware of 32 bits, the lowest first: ``("v0", "v1")``."""
+
+EXEC, VCC = ("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi")
+
+
+def is_vector(name: str) -> bool:
+    """Whether each lane has a register of its own: ``v`` and ``a``."""
+    return name[0] in "va" and name[1:].isdigit()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Word ``index`` of the ``size`` words of a register of the program."""
+
+    register: Register
+    index: int
+    size: int
+
+
+class UnknownRegisterError(ValueError):
+    """A register whose value is not known, and why."""
+
+
+class Registers:
+    """The state within one block; ``count`` and ``scalars`` are those of the whole program.
+
+    ``unknown``: registers that hardware sets to what is not known here, with what it is.
+    """
+
+    def __init__(self, groups: Mapping[str, Names], masks: bool) -> None:
+        self._groups = groups
+        self._masks = masks
+        self._canonical: dict[Names, Register] = {}
+        self.count = 0
+        self.scalars: set[Register] = set()
+        self.unknown: dict[str, str] = {}
+        self.begin([], is_entry=True)
+
+    def begin(self, live: Iterable[str], *, is_entry: bool) -> None:
+        """A new block, at whose begin the registers ``live`` have values."""
+        self.steps: list[Step] = []
+        self._parts: dict[str, Part] = {}
+        self._known: dict[object, Register] = {}
+        self._full: Register | None = None
+        if not is_entry:
+            for name in live:
+                group = self._group(name)
+                self._parts[name] = Part(self._kept(group), group.index(name), len(group))
+        if is_entry or not self._masks:
+            self._full = self.special(LaneValue.ACTIVE, is_scalar=True)
+            self.set(EXEC, self._full)
+
+    def forget(self) -> None:
+        """What is computed of lanes is computed anew: after a barrier that is less than to keep it."""
+        self._known.clear()
+
+    # New registers
+
+    def new(self, *, is_scalar: bool) -> Register:
+        """A register that nothing has yet."""
+        self.count += 1
+        if is_scalar:
+            self.scalars.add(self.count - 1)
+        return self.count - 1
+
+    def compute(
+        self, function: Callable[..., Values], operands: Sequence[Register], text: str
+    ) -> Register:
+        """A value of operands, a scalar if they are."""
+        result = self.new(is_scalar=self.scalars.issuperset(operands))
+        self.steps.append(Compute(result, tuple(operands), function, text))
+        return result
+
+    def across(
+        self,
+        function: Callable[..., Values],
+        operands: Sequence[Register],
+        text: str,
+        *,
+        is_scalar: bool = True,
+    ) -> Register:
+        """A value of operands of all active lanes."""
+        result = self.new(is_scalar=is_scalar)
+        self.steps.append(CrossLane(result, tuple(operands), function, text))
+        return result
+
+    def constant(self, value: int, bits: int) -> Register:
+        """The register of a constant."""
+        return self._once(
+            ("constant", value, bits),
+            lambda: self.compute(constant(value, bits), (), f"{value:#x}"),
+        )
+
+    def special(self, value: LaneValue, *, is_scalar: bool) -> Register:
+        """The register of what a lane or wave knows about itself."""
+
+        def made() -> Register:
+            result = self.new(is_scalar=is_scalar)
+            self.steps.append(Special(result, value))
+            return result
+
+        return self._once(value, made)
+
+    def _once(self, key: object, made: Callable[[], Register]) -> Register:
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = made()
+        return known
+
+    # Registers of the hardware
+
+    def read(self, names: Names) -> Register:
+        """The value of consecutive registers. Raises ``UnknownRegisterError``."""
+        parts = [self._part(name) for name in names]
+        first = parts[0]
+        whole = [Part(first.register, n, len(names)) for n in range(len(names))]
+        if parts == whole:
+            return first.register
+        consecutive = [Part(first.register, first.index + n, first.size) for n in range(len(names))]
+        if parts == consecutive:
+            return self._taken(first, len(names))
+        ones = tuple([self._taken(each, 1) for each in parts])
+        return self._once(("joined", *ones), lambda: self.compute(_joined, ones, "pack"))
+
+    def _taken(self, first: Part, count: int) -> Register:
+        if count == first.size:
+            return first.register
+        take = partial(_extracted, first.size, first.index, count)
+        return self._once(
+            ("taken", first, count), lambda: self.compute(take, (first.register,), "extract")
+        )
+
+    def _part(self, name: str) -> Part:
+        part = self._parts.get(name)
+        if part is None:
+            if name in self.unknown:
+                raise UnknownRegisterError(f"{name} has {self.unknown[name]}, which is not known")
+            # Nothing has set it on any path: compilers read such registers where it is all the same.
+            part = Part(self.constant(0, 32), 0, 1)
+        return part
+
+    def set(self, names: Names, register: Register) -> None:
+        """Registers have a value of as many words, in all lanes."""
+        for n, name in enumerate(names):
+            self._parts[name] = Part(register, n, len(names))
+            self.unknown.pop(name, None)
+
+    def write(self, names: Names, register: Register) -> None:
+        """What an instruction writes: a vector register only in the lanes that EXEC has."""
+        lanes = self.active() if is_vector(names[0]) else None
+        if lanes is not None and any(name in self._parts for name in names):
+            result = self.new(is_scalar=False)
+            self.steps.append(Merge(result, lanes, register, self.read(names)))
+            register = result
+        self.set(names, register)
+
+    def copy(self, names: Names, sources: Names) -> None:
+        """A move between registers: no step where all lanes take it."""
+        if is_vector(names[0]) and self.active() is not None:
+            self.write(names, self.read(sources))
+            return
+        self._parts.update(zip(names, [self._part(name) for name in sources], strict=True))
+
+    # Lanes
+
+    def active(self) -> Register | None:
+        """The lanes that EXEC has, as a predicate; None: all that the wave has."""
+        whole = self.read(EXEC)
+        return None if whole == self._full else self.lanes_of(whole)
+
+    def lanes_of(self, bits: Register) -> Register:
+        """A lane mask as a predicate of each lane."""
+        compared = self._known.get(("compared", bits, self.read(EXEC)))
+        if compared is not None:
+            return compared
+        lane = self.special(LaneValue.LANE, is_scalar=False)
+        return self._once(
+            ("lanes", bits), lambda: self.compute(_bit, (bits, lane), "bit of the lane")
+        )
+
+    def bits_of(self, lanes: Register, text: str) -> Register:
+        """A predicate as a lane mask, with the bits of the lanes that EXEC has."""
+        whole = self.read(EXEC)
+        found = self.across(_bits, (lanes,), text)
+        if whole != self._full:
+            found = self.compute(np.bitwise_and, (found, whole), text)
+        # In the lanes that are active now the predicate is the mask, as long as those are.
+        self._known["compared", found, whole] = lanes
+        return found
+
+    # Between blocks
+
+    def _group(self, name: str) -> Names:
+        return self._groups.get(name, (name,))
+
+    def _kept(self, group: Names) -> Register:
+        known = self._canonical.get(group)
+        if known is None:
+            known = self._canonical[group] = self.new(is_scalar=not is_vector(group[0]))
+        return known
+
+    def moves(self, live: Iterable[str]) -> tuple[tuple[Register, Register], ...]:
+        """The moves to a block at whose begin the registers ``live`` have values."""
+        needed = set(live)
+        groups = dict.fromkeys(self._group(name) for name in sorted(needed))
+        for name in self.unknown.keys() - needed:
+            # The other half of a pair, which nothing reads.
+            self._parts.setdefault(name, Part(self.constant(0, 32), 0, 1))
+        return tuple(
+            [
+                (to, source)
+                for group in groups
+                if (source := self.read(group)) != (to := self._kept(group))
+            ]
+        )
+
+
+def groups_of(uses: Iterable[Names]) -> dict[str, Names]:
+    """The pairs of registers that are kept whole between blocks, by their registers.
+
+    ``uses``: the operands of two registers; of pairs that overlap the one that is used more often.
+    """
+    groups: dict[str, Names] = {}
+    for pair, _ in Counter(uses).most_common():
+        if groups.keys().isdisjoint(pair):
+            groups.update(dict.fromkeys(pair, pair))
+    return groups
+
+
+def _joined(*registers: Values) -> Values:
+    return join(registers)
+
+
+def _extracted(size: int, first: int, count: int, value: Values) -> Values:
+    return join(words(value, size)[first : first + count])
+
+
+def _bit(bits: Values, lane: Values) -> Values:
+    return bits >> lane & np.uint64(1)
+
+
+def _bits(active: LaneFlags, lanes: Values) -> Values:
+    return lane_bits(active & (lanes != 0))

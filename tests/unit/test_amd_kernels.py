@@ -1,0 +1,278 @@
+"""Kernels of AMD assembly as lanes run them: EXEC, lane masks, loops, memory, what is refused."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from lane_kernels import executions
+
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.simulator.execution.definition import Definition
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import (
+    ArgumentValue,
+    Launch,
+    LaunchError,
+    Memory,
+    allocate,
+)
+from fencewright.simulator.execution.program import Executed, LaneProgram
+from fencewright.simulator.kernels.amd import program_of
+
+TAIL = """
+	.section .rodata
+	.amdhsa_kernel kernel
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+		.amdhsa_group_segment_fixed_size 1024
+		.amdhsa_private_segment_fixed_size 16
+		.amdhsa_next_free_vgpr 8
+		.amdhsa_next_free_sgpr 16
+		.amdhsa_float_denorm_mode_32 3
+{more}	.end_amdhsa_kernel
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+      - .name: out
+        .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+      - .offset: 8
+        .size: 4
+        .value_kind: by_value
+      - .offset: 16
+        .size: 2
+        .value_kind: hidden_group_size_x
+    .name: kernel
+    .max_flat_workgroup_size: 256
+    .vgpr_count: 8
+    .sgpr_count: 16
+...
+	.end_amdgpu_metadata
+"""
+STORE = """
+	s_load_dwordx2 s[4:5], s[0:1], 0x0
+	v_and_b32_e32 v6, 0x3ff, v0
+	v_lshlrev_b32_e32 v6, 2, v6
+	s_waitcnt lgkmcnt(0)
+	global_store_dword v6, v2, s[4:5]
+	s_endpgm
+"""
+"""Stores v2 of each lane."""
+
+
+def program(body: str, chip: str = "gfx942", more: str = "") -> LaneProgram:
+    text = (
+        f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"\n\t.text\n\t.globl kernel\n'
+        f"\t.type kernel,@function\nkernel:\n{body}.Lfunc_end0:\n{TAIL.format(more=more)}"
+    )
+    return program_of(read_assembly(text, "k.s").functions["kernel"])
+
+
+def run(
+    known: LaneProgram, arguments: Sequence[ArgumentValue] | None = None, threads: int = 64
+) -> tuple[Memory, list[Executed]]:
+    """By the executor, which has to agree with the definition."""
+    given = (np.zeros(threads, np.uint32), 7) if arguments is None else tuple(arguments)
+    launch = Launch((1, 1, 1), (threads, 1, 1), given)
+    found: list[Executed] = []
+    memory = execute(known, launch, allocate(known, launch), found.append)
+    slow = Definition(known, launch, allocate(known, launch))
+    counts = slow.run()
+    assert slow.result("out") == memory.contents("out").tobytes()
+    counted = [0] * len(known.instructions)
+    for each in found:
+        counted[each.instruction] += len(each.groups)
+    assert counted == [counts[n] for n in range(len(known.instructions))]
+    return memory, found
+
+
+def values(body: str, chip: str = "gfx942", threads: int = 64) -> list[int]:
+    """What v2 is in each lane after ``body``."""
+    memory, _ = run(program(body + STORE, chip), threads=threads)
+    return memory.contents("out", np.uint32).tolist()
+
+
+LANES = list(range(64))
+
+
+def test_exec_masks_what_lanes_write_and_load() -> None:
+    body = """
+	v_mov_b32_e32 v2, 9
+	v_cmp_gt_u32_e32 vcc, 8, v0
+	s_and_saveexec_b64 s[2:3], vcc
+	s_cbranch_execz .LBB0_2
+	v_add_u32_e32 v2, 100, v0
+	v_mov_b32_e32 v3, 1
+.LBB0_2:
+	s_or_b64 exec, exec, s[2:3]
+"""
+    assert values(body) == [100 + n if n < 8 else 9 for n in LANES]
+
+
+def test_lanes_that_exec_lacks_store_nothing() -> None:
+    body = "\tv_mov_b32_e32 v2, 5\n\ts_mov_b64 exec, 0xf0\n"
+    known = program(body + STORE)
+    memory, found = run(known)
+    assert memory.contents("out", np.uint32).tolist() == [5 * (4 <= n < 8) for n in LANES]
+    stores = [each for each in found if "global_store" in known.instructions[each.instruction].text]
+    assert [int(each.active.sum()) for each in stores] == [4]
+
+
+def test_a_wave_without_lanes_makes_no_request() -> None:
+    known = program("\tv_mov_b32_e32 v2, 5\n\ts_mov_b64 exec, 0\n" + STORE)
+    _, found = run(known)
+    assert not any("global_store" in text for text in executions(known, found))
+
+
+def test_a_loop_that_lanes_leave_one_by_one() -> None:
+    body = """
+	v_mov_b32_e32 v2, 0
+	v_and_b32_e32 v1, 0x3ff, v0
+	s_mov_b64 s[2:3], 0
+.LBB0_1:
+	v_add_u32_e32 v2, 3, v2
+	v_cmp_gt_u32_e32 vcc, v2, v1
+	s_or_b64 s[2:3], vcc, s[2:3]
+	s_andn2_b64 exec, exec, s[2:3]
+	s_cbranch_execnz .LBB0_1
+	s_or_b64 exec, exec, s[2:3]
+"""
+    assert values(body) == [3 * (n // 3 + 1) for n in LANES]
+
+
+def test_a_scalar_loop_by_scc() -> None:
+    body = """
+	s_mov_b32 s2, 0
+	s_mov_b32 s3, 1
+.LBB0_1:
+	s_add_i32 s2, s2, 1
+	s_lshl_b32 s3, s3, 1
+	s_cmp_lg_u32 s2, 5
+	s_cbranch_scc1 .LBB0_1
+	v_mov_b32_e32 v2, s3
+"""
+    assert values(body) == [32] * 64
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("\tv_mov_b32_e32 v2, s9\n", lambda n: 0),
+        ("\tv_readfirstlane_b32 s2, v0\n\tv_mov_b32_e32 v2, s2\n", lambda n: 0),
+        ("\tv_readlane_b32 s2, v0, 3\n\tv_mov_b32_e32 v2, s2\n", lambda n: 3),
+        ("\tv_mov_b32_e32 v2, 1\n\tv_writelane_b32 v2, s9, 4\n", lambda n: n != 4),
+        ("\tv_mbcnt_lo_u32_b32 v1, -1, 0\n\tv_mbcnt_hi_u32_b32 v2, -1, v1\n", lambda n: n),
+        ("\tv_cmp_lt_u32_e64 s[2:3], 60, v0\n\tv_mov_b32_e32 v2, s3\n", lambda n: 0xE0000000),
+        ("\tv_cmp_eq_u32_e32 vcc, 1, v0\n\tv_cndmask_b32_e64 v2, 4, 5, vcc\n", lambda n: 4 + (n == 1)),
+        ("\tv_sub_co_u32_e32 v1, vcc, 1, v0\n\tv_subb_co_u32_e32 v2, vcc, 5, v4, vcc\n",
+         lambda n: 5 - (n > 1)),
+        ("\tv_xor_b32_e32 v1, 1, v0\n\tv_lshlrev_b32_e32 v1, 2, v1\n\tds_bpermute_b32 v2, v1, v0\n",
+         lambda n: n ^ 1),
+        ("\tv_add_u32_dpp v2, v0, v0 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n",
+         lambda n: n + (n ^ 1)),
+        ("\tv_mov_b32_e32 v2, 7\n\tv_mov_b32_dpp v2, v0 row_shr:1 row_mask:0xf bank_mask:0xf\n",
+         lambda n: n - 1 if n % 16 else 7),
+        ("\tv_mov_b32_e32 v2, 7\n\tv_mov_b32_dpp v2, v0 row_bcast:15 row_mask:0xa bank_mask:0xf\n",
+         lambda n: n // 16 * 16 - 1 if n // 16 % 2 else 7),
+        ("\tv_mul_u32_u24_e32 v1, 3, v0\n\tv_mad_u64_u32 v[2:3], s[2:3], v1, v0, 0\n", lambda n: 3 * n * n),
+        ("\tv_cvt_f32_u32_e32 v1, v0\n\tv_fma_f32 v1, v1, 2.0, -v1\n\tv_cvt_u32_f32_e32 v2, v1\n", lambda n: n),
+    ],
+)  # fmt: skip
+def test_lanes(body: str, expected: object) -> None:
+    assert callable(expected)
+    assert values(body) == [expected(n) for n in LANES]
+
+
+def test_kernargs_hidden_ones_too() -> None:
+    body = """
+	s_load_dword s2, s[0:1], 0x8
+	s_load_dword s3, s[0:1], 0x10
+	s_waitcnt lgkmcnt(0)
+	s_and_b32 s3, s3, 0xffff
+	s_mul_i32 s2, s2, s3
+	v_mov_b32_e32 v2, s2
+"""
+    assert values(body) == [7 * 64] * 64
+    known = program(body + STORE)
+    assert [(each.name, each.is_hidden) for each in known.parameters] == [
+        ("out", False), ("argument 1", False), ("argument 2", True),
+    ]  # fmt: skip
+
+
+def test_lds_and_a_barrier() -> None:
+    body = """
+	v_and_b32_e32 v1, 0x3ff, v0
+	v_lshlrev_b32_e32 v3, 2, v1
+	ds_write_b32 v3, v1
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	v_xor_b32_e32 v3, 0xfc, v3
+	ds_read2_b32 v[4:5], v3 offset1:64
+	s_waitcnt lgkmcnt(0)
+	v_add_u32_e32 v2, v4, v5
+"""
+    out = values(body, threads=128)
+    assert out[:64] == [(63 - n) + (127 - n) for n in LANES]
+
+
+def test_scratch_and_narrow_accesses() -> None:
+    body = """
+	v_sub_u32_e32 v1, 0, v0
+	scratch_store_dword off, v1, off offset:4
+	scratch_load_sbyte v2, off, off offset:4
+	s_waitcnt vmcnt(0)
+"""
+    assert values(body) == [-n & 0xFFFFFFFF for n in LANES]
+
+
+def test_a_raw_buffer_checks_its_range() -> None:
+    body = """
+	s_load_dwordx2 s[8:9], s[0:1], 0x0
+	s_mov_b32 s10, 16
+	s_mov_b32 s11, 0x27000
+	v_lshlrev_b32_e32 v1, 2, v0
+	s_waitcnt lgkmcnt(0)
+	buffer_load_dword v2, v1, s[8:11], 0 offen
+	s_waitcnt vmcnt(0)
+	v_add_u32_e32 v2, 1, v2
+"""
+    memory, _ = run(program(body + STORE), [np.arange(10, 74, dtype=np.uint32), 0])
+    expected = [11 + n if n < 4 else 1 for n in LANES]
+    assert memory.contents("out", np.uint32).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]", "there is no row for it"),
+        ("s_memtime s[2:3]", "there is no row for it"),
+        ("v_add_f32_e64 v2, v1, v1 clamp", "'clamp' is not executed"),
+        ("v_mov_b32_e32 v2, src_shared_base", "'src_shared_base' has no value here"),
+        ("s_setpc_b64 s[2:3]", "where it goes to is not known"),
+        ("global_load_lds_dword v[2:3], off", "what it does (copy) is not known here"),
+        ("s_load_dword s2, s[0:1], 0x0 glc", "load with 'glc' on gfx942: the chip has no glc bit"),
+    ],
+)
+def test_what_is_not_executed_is_refused_at_its_line(line: str, reason: str) -> None:
+    with pytest.raises(LaunchError) as error:
+        program(f"\ts_nop 0\n\t{line}\n" + STORE)
+    assert error.value.reason.startswith(f"'{line}' is not executed: {reason}")
+    assert error.value.place is not None
+    assert (error.value.place.file, error.value.place.line) == ("k.s", 7)
+
+
+def test_a_register_that_hardware_sets_to_what_is_not_known() -> None:
+    with pytest.raises(LaunchError, match="s0 has the dispatch_ptr, which is not known"):
+        program(
+            "\ts_load_dword s2, s[0:1], 0x4\n" + STORE,
+            more="\t\t.amdhsa_user_sgpr_dispatch_ptr 1\n",
+        )
+
+
+def test_denormals_by_the_descriptor() -> None:
+    body = "\tv_mov_b32_e32 v1, 1\n\tv_mul_f32_e32 v2, 1.0, v1\n"
+    flushed = "\t\t.amdhsa_float_denorm_mode_32 0\n"
+    assert values(body) == [1] * 64
+    memory, _ = run(program(body + STORE, more=flushed))
+    assert not memory.contents("out", np.uint32).any()

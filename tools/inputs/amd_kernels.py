@@ -1,0 +1,81 @@
+"""Kernels of AMD GPUs as their lanes run them: of a module on ``cdna``, and of assembly files."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fencewright.lowering.cdna.code.text import (
+    AssemblyInstruction,
+    Function,
+    check_whole,
+    read_assembly,
+)
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.execution.program import LaneProgram
+from fencewright.simulator.kernels.amd import Places, program_of
+from fencewright.simulator.kernels.lane_kernel import LaneKernel
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from fencewright.mlir_dialects.cdna import KernelOp
+
+
+def kernels_of_assembly(
+    text: str, file: str, l2_per_agent: L2PerAgent | None = None
+) -> Iterator[LaneKernel]:
+    """The kernels of an assembly file. Raises ``AssemblyError``."""
+    assembly = read_assembly(text, file)
+    check_whole(text, file)
+    lines = text.splitlines()
+
+    def place_of(instruction: AssemblyInstruction) -> SourceLocation:
+        line = lines[instruction.line - 1]
+        return SourceLocation(file, instruction.line, line.find(instruction.mnemonic) + 1)
+
+    for each in assembly.functions.values():
+        if each.descriptor:
+            yield _kernel(each, l2_per_agent, place_of)
+
+
+def _kernel(function: Function, l2_per_agent: L2PerAgent | None, place_of: Places) -> LaneKernel:
+    return LaneKernel(
+        function.name, function.chip, lambda: program_of(function, l2_per_agent, place_of)
+    )
+
+
+def kernels_of_module(
+    module: "ModuleOp", l2_per_agent: L2PerAgent | None = None
+) -> Iterator[LaneKernel]:
+    """Every ``cdna.kernel`` of a module, whose instructions are where their operations are."""
+    from fencewright.mlir_dialects.cdna import KernelOp
+    from fencewright.passes.analysis.control_flow import top_level
+
+    for op in top_level(module):
+        if isinstance(op, KernelOp):
+            yield LaneKernel(op.sym_name.data, op.chip.data, lambda op=op: _read(op, l2_per_agent))
+
+
+def programs_of(
+    module: "ModuleOp", l2_per_agent: L2PerAgent | None = None
+) -> tuple[LaneProgram, ...]:
+    """Every ``cdna.kernel`` of a module. Raises ``LaunchError`` at what is not executed."""
+    return tuple(each.read() for each in kernels_of_module(module, l2_per_agent))
+
+
+def _read(kernel: "KernelOp", l2_per_agent: L2PerAgent | None) -> LaneProgram:
+    from xdsl.dialects.builtin import FileLineColLoc
+
+    from fencewright.passes.print.cdna import print_kernel
+
+    printed = print_kernel(kernel)
+
+    def place_of(instruction: AssemblyInstruction) -> SourceLocation | None:
+        at = printed.operations[instruction.line].location
+        if not isinstance(at, FileLineColLoc):
+            return None
+        return SourceLocation(at.filename.data, at.line.data, at.column.data)
+
+    ((function),) = read_assembly(printed.text).functions.values()
+    return replace(program_of(function, l2_per_agent, place_of), name=kernel.sym_name.data)
