@@ -240,16 +240,15 @@ class _Execution:
         taken = run.active & condition
         other = run.active & ~condition
         some_take, some_do_not = taken.any(axis=1), other.any(axis=1)
+        if not (some_take.any() and some_do_not.any()):
+            jump = branch.taken if some_take.any() else branch.other
+            run.move(jump.moves, run.active)
+            self.lanes.jump(run.rows, jump.block)
+            return
         moved = [(run.sources(branch.taken.moves), taken), (run.sources(branch.other.moves), other)]
         for values, lanes in moved:
             for register, value in values:
                 run.store(register, value, lanes)
-        if some_take.all() and not some_do_not.any():
-            self.lanes.jump(run.rows, branch.taken.block)
-            return
-        if some_do_not.all() and not some_take.any():
-            self.lanes.jump(run.rows, branch.other.block)
-            return
         both = some_take & some_do_not
         for rows, block in ((some_take & ~both, branch.taken), (some_do_not & ~both, branch.other)):
             if rows.any():

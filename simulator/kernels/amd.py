@@ -11,7 +11,12 @@ import numpy as np
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.code.flow import Block, Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
-from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function, KernelArgument
+from fencewright.lowering.cdna.code.text import (
+    AssemblyInstruction,
+    Function,
+    KernelArgument,
+    Operand,
+)
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.performance.accesses import LANES
 from fencewright.lowering.code.dataflow import solve
@@ -106,13 +111,7 @@ class _Reader:
         steps = [step for n in self.reached for step in self.flow.blocks[n].steps]
         self.masks = any("exec_lo" in step.effects.defines for step in steps)
         self.live = self._live()
-        pairs = (
-            each.names
-            for step in steps
-            for each in step.instruction.operands
-            if isinstance(each, RegisterOperand) and len(each.names) == 2
-        )
-        self.state = Registers(groups_of(pairs), self.masks)
+        self.state = Registers(groups_of(_operands(steps)), self.masks)
         split = self.chip.split_mode
         context = Context(
             chip=self.chip.name,
@@ -320,6 +319,27 @@ _COPIES = frozenset({"s_mov_b32", "s_mov_b64", "s_add_u32", "s_addc_u32"})
 def _sources(instruction: AssemblyInstruction) -> set[str]:
     first = instruction.operands[1]
     return set(first.names) if isinstance(first, RegisterOperand) else set()
+
+
+def _operands(steps: Iterable[CodeStep]) -> Iterator[tuple[str, ...]]:
+    """The registers of every operand; what a sum and the one of its carry read is a pair too."""
+    before: Sequence[Operand] = ()
+    for step in steps:
+        operands = step.instruction.operands
+        for n, each in enumerate(operands):
+            if not isinstance(each, RegisterOperand):
+                continue
+            yield each.names
+            low = before[n] if n < len(before) else None
+            if isinstance(low, RegisterOperand) and step.instruction.mnemonic.startswith(
+                _TAKES_CARRY
+            ):
+                # More than as two that stand alone.
+                yield from [(*low.names, *each.names)] * 2
+        before = operands
+
+
+_TAKES_CARRY = ("v_addc_co", "v_subb_co", "v_subbrev_co")
 
 
 def _parameter(argument: KernelArgument) -> KernelParameter:

@@ -58,7 +58,7 @@ from fencewright.simulator.execution.program import (
     Values,
 )
 from fencewright.simulator.execution.values import low, mask, signed, unsigned
-from fencewright.simulator.kernels.amd_registers import EXEC, Names
+from fencewright.simulator.kernels.amd_registers import EXEC, Names, Part
 from fencewright.simulator.kernels.amd_registers import Registers as State
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
@@ -125,6 +125,7 @@ class Translator:
     def __init__(self, context: Context, state: State) -> None:
         self.context, self.state = context, state
         self.instructions: list[CountedInstruction] = []
+        self._sums: dict[Register, _LowHalf] = {}
 
     def translate(self, step: CodeStep) -> None:
         """One instruction that is no branch. Raises ``NotExecutedError``."""
@@ -188,14 +189,17 @@ class Translator:
         if special is not None:
             special(self, instruction, name)
             return
-        if name in _MOVES and isinstance(operands[1], Registers):
-            self.state.copy(_names(operands[0]), operands[1].names)
+        if name in _MOVES:
+            self._move(*operands)
             return
         comparison = COMPARISONS.get(name)
         if comparison is not None:
             self._compare(comparison, instruction)
             return
         row = self._row(name)
+        if name == "v_lshl_add_u64" and operands[2] == 0:
+            # As compilers add addresses.
+            row, operands = _ADD_64, (operands[0], operands[1], operands[3])
         registers = self._operands(row, _sources(name, operands))
         result = self.state.compute(row.compute, registers, name)
         if row.scc is not None:
@@ -203,6 +207,13 @@ class Translator:
         elif row.tests_result:
             self.state.set(SCC, self.state.compute(nonzero, (result,), name))
         self.state.write(_names(operands[0]), result)
+
+    def _move(self, result: Operand, source: Operand) -> None:
+        names = _names(result)
+        if isinstance(source, Registers):
+            self.state.copy(names, source.names)
+        else:
+            self.state.write(names, self.operand(source, 32 * len(names)))
 
     def _row(self, name: str) -> Row:
         row = ARITHMETIC.get(name)
@@ -350,8 +361,35 @@ class Translator:
             sources.append(state.lanes_of(self.operand(operands[2], 64)))
         total, carry = (_total, carry_of_sum) if "add" in name else (_rest, borrow)
         value, after = (state.compute(each, sources, name) for each in (total, carry))
-        state.set(carried, state.bits_of(after, name) if is_vector else after)
+        halves = [self._part(each) for each in operands[:2]] if is_vector else []
+        flag = state.bits_of(after, name) if is_vector else after
+        whole = self._whole_sum(operands[2], halves, name) if len(operands) > 2 else None
+        state.set(carried, flag)
         state.write(_names(result), value)
+        if is_vector and len(operands) == 2 and state.active() is None:
+            self._sums[flag] = _LowHalf(_names(result), state.part(_names(result)[0]), halves)
+        elif whole is not None:
+            low_half, register = whole
+            if state.part(low_half.result[0]) == low_half.value:
+                state.set((*low_half.result, *_names(result)), register)
+
+    def _part(self, operand: Operand) -> Part:
+        return (
+            self.state.part(operand.names[0])
+            if isinstance(operand, Registers)
+            else Part(self.operand(operand, 32), 0, 1)
+        )
+
+    def _whole_sum(
+        self, carry: Operand, high: Sequence[Part], name: str
+    ) -> "tuple[_LowHalf, Register] | None":
+        """What an instruction and the one that its carry is of compute together, of 64 bits."""
+        low_half = self._sums.get(self.operand(carry, 64))
+        if low_half is None or self.state.active() is not None:
+            return None
+        pairs = [self.state.pair(*each) for each in zip(low_half.sources, high, strict=True)]
+        function = np.add if name.startswith("v_add") else np.subtract
+        return low_half, self.state.compute(function, pairs, name)
 
     def wide_product(self, instruction: AssemblyInstruction, name: str) -> None:
         """``v_mad_u64_u32`` and its signed form."""
@@ -620,6 +658,15 @@ class Translator:
 
     def _fence(self, fence: FenceInstruction) -> None:
         self.state.steps.append(FenceStep(self._number(fence)))
+
+
+@dataclass(frozen=True, slots=True)
+class _LowHalf:
+    """A sum whose carry may be taken into another: its result, where that is, and its sources."""
+
+    result: Names
+    value: Part
+    sources: Sequence[Part]
 
 
 # Words of operands
@@ -978,6 +1025,7 @@ def _without_denormals(row: Row) -> Row:
     return row.without_denormals()
 
 
+_ADD_64 = Row(np.add, (64, 64))
 _MOVES = frozenset({"v_mov_b32", "v_mov_b64", "s_mov_b32", "s_mov_b64", "v_accvgpr_read_b32",
     "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})  # fmt: skip
 _ACCUMULATING = frozenset({"v_fmac_f16", "v_fmac_f32", "v_fmac_f64"})

@@ -155,6 +155,17 @@ class Registers:
         ones = tuple([self._taken(each, 1) for each in parts])
         return self._once(("joined", *ones), lambda: self.compute(_joined, ones, "pack"))
 
+    def part(self, name: str) -> Part:
+        """Where the value of one register is. Raises ``UnknownRegisterError``."""
+        return self._part(name)
+
+    def pair(self, low: Part, high: Part) -> Register:
+        """The value whose words are somewhere else."""
+        if (low, high) == (Part(low.register, 0, 2), Part(low.register, 1, 2)):
+            return low.register
+        ones = (self._taken(low, 1), self._taken(high, 1))
+        return self._once(("joined", *ones), lambda: self.compute(_joined, ones, "pack"))
+
     def _taken(self, first: Part, count: int) -> Register:
         if count == first.size:
             return first.register
@@ -248,15 +259,17 @@ class Registers:
         )
 
 
-def groups_of(uses: Iterable[Names]) -> dict[str, Names]:
+def groups_of(operands: Iterable[Names]) -> dict[str, Names]:
     """The pairs of registers that are kept whole between blocks, by their registers.
 
-    ``uses``: the operands of two registers; of pairs that overlap the one that is used more often.
+    Those that ``operands`` are more often than one of the two; of pairs that overlap the most usual.
     """
+    uses = Counter(operands)
     groups: dict[str, Names] = {}
-    for pair, _ in Counter(uses).most_common():
-        if groups.keys().isdisjoint(pair):
-            groups.update(dict.fromkeys(pair, pair))
+    for names, count in uses.most_common():
+        alone = max(uses[name,] for name in names)
+        if len(names) == 2 and count > alone and groups.keys().isdisjoint(names):
+            groups.update(dict.fromkeys(names, names))
     return groups
 
 

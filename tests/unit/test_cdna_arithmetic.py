@@ -10,29 +10,24 @@ from functools import partial
 import numpy as np
 import pytest
 
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.cdna.instructions import (
     MEMORY_ROWS,
     PACKED_ROWS,
-    PSEUDO_SALU_ROWS,
     SALU_ROWS,
     VALU_ROWS,
+    operand_places,
 )
 from fencewright.lowering.vocabulary import Operation
-from fencewright.simulator.execution.cdna_arithmetic import (
-    ARITHMETIC,
-    ATOMICS,
-    WITHOUT_VALUE,
-    join,
-    words,
-)
+from fencewright.simulator.execution.cdna_arithmetic import ATOMICS, join, words
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.kernels.amd import program_of
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
-ROWS = {row.mnemonic: row for row in (*VALU_ROWS, *SALU_ROWS, *PSEUDO_SALU_ROWS)}
-
-
-def test_every_arithmetic_instruction_has_a_row() -> None:
-    assert ARITHMETIC.keys() | WITHOUT_VALUE.keys() == ROWS.keys()
-    assert not ARITHMETIC.keys() & WITHOUT_VALUE.keys()
+UNIFORM = {"s_mov_b32"}
+"""What has no value of its own in each lane."""
+ROWS = {row.mnemonic: row for row in (*VALU_ROWS, *SALU_ROWS) if row.mnemonic not in UNIFORM}
 
 
 def test_every_atomic_has_a_row() -> None:
@@ -273,14 +268,80 @@ def some_immediates(mnemonic: str) -> tuple[tuple[int, ...], ...]:
     return ((0, 8), (0, 16), (10, 10), (20, 12), (0, 31), (31, 1), (24, 20), (5, 0))
 
 
+def code_of(mnemonic: str, immediates: tuple[int, ...]) -> str:
+    """Assembly that loads the operands of each lane, computes, and stores the result."""
+    row, bits = ROWS[mnemonic], operand_bits(mnemonic)
+    names = operand_places(row)
+    lines = ["s_load_dwordx4 s[4:7], s[0:1], 0x0", "v_and_b32_e32 v1, 0x3ff, v0",
+             f"v_mul_u32_u24_e32 v2, {8 * len(names)}, v1", "v_lshlrev_b32_e32 v3, 3, v1",
+             "s_waitcnt lgkmcnt(0)"]  # fmt: skip
+    places = {f"{{imm{n}}}": str(each) for n, each in enumerate(immediates)}
+    for n, name in enumerate(names):
+        low = 10 + 2 * n
+        lines.append(f"global_load_dwordx2 v[{low}:{low + 1}], v2, s[4:5] offset:{8 * n}")
+        if bits[n] == 1:
+            lines.append(f"v_cmp_ne_u32_e64 s[{low}:{low + 1}], 0, v{low}")
+        file = "s" if bits[n] == 1 else "v"
+        whole = f"v{low}" if bits[n] == 32 else f"{file}[{low}:{low + 1}]"
+        places |= {
+            f"{{{name}}}": whole,
+            f"{{{name}.lo}}": f"v{low}",
+            f"{{{name}.hi}}": f"v{low + 1}",
+        }
+    lines.append("v_mov_b32_e32 v31, 0")
+    size = result_bits(mnemonic)
+    places |= {"{dst}": {1: "s[30:31]", 32: "v30", 64: "v[30:31]"}[size], "{dst.lo}": "v30",
+               "{dst.hi}": "v31"}  # fmt: skip
+    for line in row.lines:
+        for place, register in places.items():
+            line = line.replace(place, register)
+        lines.append(line)
+    if size == 1:
+        lines.append("v_cndmask_b32_e64 v30, 0, 1, s[30:31]")
+    lines += ["global_store_dwordx2 v3, v[30:31], s[6:7]", "s_endpgm"]
+    return "\n".join(lines)
+
+
+KERNEL = """	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.text
+	.type k,@function
+k:
+{}
+.Lfunc_end0:
+	.amdhsa_kernel k
+		.amdhsa_user_sgpr_kernarg_segment_ptr 1
+	.end_amdhsa_kernel
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+      - .name: in
+        .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+      - .name: out
+        .offset: 8
+        .size: 8
+        .value_kind: global_buffer
+    .name: k
+...
+	.end_amdgpu_metadata
+"""
+
+
 def computed(
     mnemonic: str, operands: list[tuple[int, ...]], immediates: tuple[int, ...]
 ) -> list[int]:
-    columns = [np.array(column, dtype=np.uint64) for column in zip(*operands, strict=True)]
-    return [int(each) for each in ARITHMETIC[mnemonic](*columns, *immediates)]
+    """What lanes compute that execute the instructions of the row, each with operands of its own."""
+    text = KERNEL.format(code_of(mnemonic, immediates))
+    program = program_of(read_assembly(text).functions["k"])
+    given = np.array(operands, dtype=np.uint64)
+    launch = Launch((1, 1, 1), (len(operands), 1, 1), (given, np.zeros(len(operands), np.uint64)))
+    memory = execute(program, launch, allocate(program, launch), lambda _: None)
+    return memory.contents("out", np.uint64).tolist()
 
 
-@pytest.mark.parametrize("mnemonic", sorted(ARITHMETIC))
+@pytest.mark.parametrize("mnemonic", sorted(ROWS))
 def test_every_row_computes_what_one_lane_does(mnemonic: str) -> None:
     operands, bits = some_operands(mnemonic, 300), result_bits(mnemonic)
     for immediates in some_immediates(mnemonic):
@@ -288,15 +349,6 @@ def test_every_row_computes_what_one_lane_does(mnemonic: str) -> None:
         for given, value in zip(operands, found, strict=True):
             expected = int(DEFINITION[mnemonic](*given, *immediates)) % (1 << bits)
             assert value == expected, (mnemonic, *map(hex, given), *immediates)
-
-
-def test_lanes_that_are_alike_need_no_axis() -> None:
-    for mnemonic in ARITHMETIC:
-        for immediates in some_immediates(mnemonic):
-            given = some_operands(mnemonic, 1)
-            alike = [np.array(each, dtype=np.uint64) for each in given[0]]
-            found = ARITHMETIC[mnemonic](*alike, *immediates)
-            assert int(found) == computed(mnemonic, given, immediates)[0], mnemonic
 
 
 # Atomics
@@ -468,7 +520,7 @@ WITHOUT_IR: Mapping[str, str] = {
 }
 """Those whose IR does not follow from the name."""
 
-NO_IR = {"v_mov_b32_e32", "s_mov_b32", "s_mov_b64"}
+NO_IR = {"v_mov_b32_e32", "s_mov_b64"}
 """Copies, of which LLVM IR has none."""
 
 
@@ -487,15 +539,19 @@ def test_llvm_folds_the_same_values() -> None:
     opt = find_llvm_tool("opt")
     if opt is None:
         pytest.skip(f"needs opt: {LLVM_HINT}")
-    asked: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
-        (mnemonic, given, immediates)
-        for mnemonic in sorted(ARITHMETIC.keys() - NO_IR)
+    batches = {
+        (mnemonic, immediates): [
+            given for given in some_operands(mnemonic, 40) if not is_open(given, mnemonic)
+        ]
+        for mnemonic in sorted(ROWS.keys() - NO_IR)
         for immediates in some_immediates(mnemonic)
-        for given in some_operands(mnemonic, 40)
-        if not is_open(given, mnemonic)
+    }
+    asked = [(*key, given) for key, operands in batches.items() for given in operands]
+    computations = [
+        value for key, operands in batches.items() for value in computed(key[0], operands, key[1])
     ]
     module = ['target triple = "amdgcn-amd-amdhsa"']
-    for n, (mnemonic, given, immediates) in enumerate(asked):
+    for n, (mnemonic, immediates, given) in enumerate(asked):
         places = dict(zip("abc", given, strict=False))
         places |= {f"imm{k}": each for k, each in enumerate(immediates)}
         module.append(
@@ -509,9 +565,10 @@ def test_llvm_folds_the_same_values() -> None:
     ).stdout  # fmt: skip
     results = re.findall(r"ret i\d+ (\S+)", folded)
     assert len(results) == len(asked)
-    for (mnemonic, given, immediates), text in zip(asked, results, strict=True):
+    for (mnemonic, immediates, given), text, found in zip(
+        asked, results, computations, strict=True
+    ):
         value = {"true": 1, "false": 0}.get(text)
         value = int(text) if value is None else value
         bits = result_bits(mnemonic)
-        found = computed(mnemonic, [given], immediates)[0]
         assert found == value % (1 << bits), (mnemonic, *map(hex, given), *immediates)

@@ -1,1 +1,0 @@
-"""Kernels of machine instructions as their lanes run them, for ``simulator.performance`` to count."""
