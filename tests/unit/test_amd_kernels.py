@@ -1,6 +1,6 @@
 """Kernels of AMD assembly as lanes run them: EXEC, lane masks, loops, memory, what is refused."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -155,32 +155,32 @@ def test_a_scalar_loop_by_scc() -> None:
     assert values(body) == [32] * 64
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("\tv_mov_b32_e32 v2, s9\n", lambda n: 0),
-        ("\tv_readfirstlane_b32 s2, v0\n\tv_mov_b32_e32 v2, s2\n", lambda n: 0),
-        ("\tv_readlane_b32 s2, v0, 3\n\tv_mov_b32_e32 v2, s2\n", lambda n: 3),
-        ("\tv_mov_b32_e32 v2, 1\n\tv_writelane_b32 v2, s9, 4\n", lambda n: n != 4),
-        ("\tv_mbcnt_lo_u32_b32 v1, -1, 0\n\tv_mbcnt_hi_u32_b32 v2, -1, v1\n", lambda n: n),
-        ("\tv_cmp_lt_u32_e64 s[2:3], 60, v0\n\tv_mov_b32_e32 v2, s3\n", lambda n: 0xE0000000),
-        ("\tv_cmp_eq_u32_e32 vcc, 1, v0\n\tv_cndmask_b32_e64 v2, 4, 5, vcc\n", lambda n: 4 + (n == 1)),
-        ("\tv_sub_co_u32_e32 v1, vcc, 1, v0\n\tv_subb_co_u32_e32 v2, vcc, 5, v4, vcc\n",
-         lambda n: 5 - (n > 1)),
-        ("\tv_xor_b32_e32 v1, 1, v0\n\tv_lshlrev_b32_e32 v1, 2, v1\n\tds_bpermute_b32 v2, v1, v0\n",
-         lambda n: n ^ 1),
-        ("\tv_add_u32_dpp v2, v0, v0 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n",
-         lambda n: n + (n ^ 1)),
-        ("\tv_mov_b32_e32 v2, 7\n\tv_mov_b32_dpp v2, v0 row_shr:1 row_mask:0xf bank_mask:0xf\n",
-         lambda n: n - 1 if n % 16 else 7),
-        ("\tv_mov_b32_e32 v2, 7\n\tv_mov_b32_dpp v2, v0 row_bcast:15 row_mask:0xa bank_mask:0xf\n",
-         lambda n: n // 16 * 16 - 1 if n // 16 % 2 else 7),
-        ("\tv_mul_u32_u24_e32 v1, 3, v0\n\tv_mad_u64_u32 v[2:3], s[2:3], v1, v0, 0\n", lambda n: 3 * n * n),
-        ("\tv_cvt_f32_u32_e32 v1, v0\n\tv_fma_f32 v1, v1, 2.0, -v1\n\tv_cvt_u32_f32_e32 v2, v1\n", lambda n: n),
-    ],
+LANE_CASES: tuple[tuple[str, Callable[[int], int]], ...] = (
+    ("\tv_mov_b32_e32 v2, s9\n", lambda n: 0),
+    ("\tv_readfirstlane_b32 s2, v0\n\tv_mov_b32_e32 v2, s2\n", lambda n: 0),
+    ("\tv_readlane_b32 s2, v0, 3\n\tv_mov_b32_e32 v2, s2\n", lambda n: 3),
+    ("\tv_mov_b32_e32 v2, 1\n\tv_writelane_b32 v2, s9, 4\n", lambda n: n != 4),
+    ("\tv_mbcnt_lo_u32_b32 v1, -1, 0\n\tv_mbcnt_hi_u32_b32 v2, -1, v1\n", lambda n: n),
+    ("\tv_cmp_lt_u32_e64 s[2:3], 60, v0\n\tv_mov_b32_e32 v2, s3\n", lambda n: 0xE0000000),
+    ("\tv_cmp_eq_u32_e32 vcc, 1, v0\n\tv_cndmask_b32_e64 v2, 4, 5, vcc\n", lambda n: 4 + (n == 1)),
+    ("\tv_sub_co_u32_e32 v1, vcc, 1, v0\n\tv_subb_co_u32_e32 v2, vcc, 5, v4, vcc\n",
+     lambda n: 5 - (n > 1)),
+    ("\tv_xor_b32_e32 v1, 1, v0\n\tv_lshlrev_b32_e32 v1, 2, v1\n\tds_bpermute_b32 v2, v1, v0\n",
+     lambda n: n ^ 1),
+    ("\tv_add_u32_dpp v2, v0, v0 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n",
+     lambda n: n + (n ^ 1)),
+    ("\tv_mov_b32_e32 v2, 7\n\tv_mov_b32_dpp v2, v0 row_shr:1 row_mask:0xf bank_mask:0xf\n",
+     lambda n: n - 1 if n % 16 else 7),
+    ("\tv_mov_b32_e32 v2, 7\n\tv_mov_b32_dpp v2, v0 row_bcast:15 row_mask:0xa bank_mask:0xf\n",
+     lambda n: n // 16 * 16 - 1 if n // 16 % 2 else 7),
+    ("\tv_mul_u32_u24_e32 v1, 3, v0\n\tv_mad_u64_u32 v[2:3], s[2:3], v1, v0, 0\n", lambda n: 3 * n * n),
+    ("\tv_cvt_f32_u32_e32 v1, v0\n\tv_fma_f32 v1, v1, 2.0, -v1\n\tv_cvt_u32_f32_e32 v2, v1\n", lambda n: n),
 )  # fmt: skip
-def test_lanes(body: str, expected: object) -> None:
-    assert callable(expected)
+"""Code, and what v2 of lane n is after it."""
+
+
+@pytest.mark.parametrize(("body", "expected"), LANE_CASES)
+def test_lanes(body: str, expected: Callable[[int], int]) -> None:
     assert values(body) == [expected(n) for n in LANES]
 
 
