@@ -882,7 +882,7 @@ def _served_together(
         groups = [tuple(range(first, first + size)) for first in range(0, machine.lanes, size)]
         return tuple(groups), SHARED_BANKS
     chip = hierarchy_of(machine.target, f"traffic on {machine.target}")
-    lds = LDS_INSTRUCTIONS.get(instruction.model or "")
+    lds = LDS_INSTRUCTIONS.get((instruction.model or "").partition(" ")[0])
     row = lds and lds_phases(lds.access, lds.width, chip.lds_banks)
     return (row.phases, row.banks) if row else ((), 0)
 
