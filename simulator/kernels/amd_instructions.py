@@ -248,9 +248,10 @@ class Translator:
         for n, (operand, bits) in enumerate(
             zip(_sources(name, instruction.operands), row.sources, strict=True)
         ):
-            is_signed = isinstance(operand, ModifiedRegisters) and operand.text.startswith("sext(")
-            plain = Registers(operand.names) if is_signed else operand
-            value = self.operand(plain, bits, row.is_float)
+            is_signed = False
+            if isinstance(operand, ModifiedRegisters) and operand.text.startswith("sext("):
+                operand, is_signed = Registers(operand.names), True
+            value = self.operand(operand, bits, row.is_float)
             part = _PARTS[words.pop(f"src{n}_sel", "DWORD")]
             if part != (0, 32) or is_signed:
                 value = state.compute(
