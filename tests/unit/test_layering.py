@@ -52,7 +52,6 @@ MAY_IMPORT = {
     "passes/scoped": (*KERNELS, "passes.scoped"),
     "passes/to_cdna": (*KERNELS, "passes.to_cdna"),
     "passes/to_ptx": (*KERNELS, "passes.scoped", "passes.to_ptx"),
-    "passes/traffic": (*FINDS_OUT, "passes.print", "passes.traffic", *PERFORMANCE),
     "simulator": ("simulator",),
     "simulator/cdna": ("lowering", "simulator.cdna", *CORE),
     "simulator/certify": ("lowering", "simulator"),
