@@ -688,9 +688,12 @@ class _Reader:
         return ptx.TensorMap(name, tuple((each,) for each in described))
 
     def _size(self, name: str) -> int:
-        if name not in self.test.sizes:
+        """The bytes of a location: as the test says, or as the variable of that name is declared."""
+        variable = self.variables.get(name)
+        size = self.test.sizes.get(name, None if variable is None else variable.size)
+        if size is None:
             raise self.error(f"location '{name}' does not say how large it is: 'bytes'")
-        return self.test.sizes[name]
+        return size
 
     def store(self, statement: Statement) -> None:
         address = self.address(statement.operand(OperandRole.WRITE))

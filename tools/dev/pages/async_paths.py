@@ -147,10 +147,10 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
        "scoped.proxy_fence async spaces [local]"),
     _i("fence.proxy.alias", "fence.proxy.alias", "fence.proxy.alias", "scoped.alias_fence"),
     _i("griddepcontrol", "griddepcontrol.wait", "griddepcontrol.wait"),
-    _i("cp.async.bulk.tensor", f"cp.async.bulk.tensor.1d.shared::cluster.global.tile.{_TX} [{{peer}}], [{{x}}, {{{{0}}}}], [{{bp}}]",
+    _i("cp.async.bulk.tensor", f"cp.async.bulk.tensor.1d.shared::cluster.global.tile.{_TX} [{{peer}}], [{{map}}, {{{{0}}}}], [{{bp}}]",
        _completing("cp.async.bulk.tensor s, [m, x], 16, b", 16),
        "scoped.tensor_load %s, %map [%zero] mbarrier %b : !llvm.ptr<3>, !llvm.ptr, !llvm.ptr<3>, i32"),
-    _i("cp.reduce.async.bulk.tensor", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [{x}, {{0}}], [{s}]",
+    _i("cp.reduce.async.bulk.tensor", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [{map}, {{0}}], [{s}]",
        f"cp.reduce.async.bulk.tensor.bulk_group.add [m, x], s; {_GROUP}",
        "scoped.tensor_store %map [%zero], %s reduce add : !llvm.ptr, !llvm.ptr<3>, i32"),
     _i("tensormap.replace", "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [{s}], {token}",
@@ -239,7 +239,7 @@ def _reason(message: str) -> str:
     return message.rpartition("error: ")[2].strip()
 
 
-_PLACES = ("x", "all", "s", "u", "peer", "b", "bp", "n")
+_PLACES = ("x", "all", "map", "s", "u", "peer", "b", "bp", "n")
 
 
 def _of_dialect(row: Instruction) -> str:
@@ -268,14 +268,16 @@ _DIALECT = """litmus.test @t {{
   litmus.location @lx = 1 : i32
   litmus.location @ly = 2 : i32
   litmus.multicast @lall = [@lx, @ly]
-  litmus.location @ls = 3 : i32 in local
+  litmus.location @ls = 3 : i32 in local {{bytes = 16 : i64}}
   litmus.location @lu = 4 : i32 in local
+  litmus.location @lm = 0 : i32 {{describes = [@lx, @ly]}}
   litmus.mbarrier @lb count 1
   litmus.mbarrier @ln
   litmus.thread @P0 at <workgroup = 0, cluster = 0> {{
     %n = litmus.address @ln : !ptx.reg<b64>
     %x = litmus.address @lx : !ptx.reg<b64>
     %all = litmus.address @lall : !ptx.reg<b64>
+    %map = litmus.address @lm : !ptx.reg<b64>
     %s = litmus.address @ls : !ptx.reg<b64>
     %u = litmus.address @lu : !ptx.reg<b64>
     %peer = litmus.address @ls : !ptx.reg<b64>
@@ -302,6 +304,7 @@ _IN_FILE = MappingProxyType(
         **{
             "x": "%x",
             "all": "%all",
+            "map": "%map",
             "s": "s",
             "u": "u",
             "peer": "s",
@@ -330,10 +333,10 @@ def _of_file(row: Instruction) -> str:
 _FILE = """.version 9.0
 .target {chip}
 .address_size 64
-.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2) {{
-.reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %d<2>; .reg .b64 %x, %y, %all;
+.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3) {{
+.reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %d<2>; .reg .b64 %x, %y, %all, %map;
 .shared .align 128 .b8 s[128]; .shared .align 16 .b8 u[16]; .shared .align 8 .b8 b[8]; .shared .align 8 .b8 n[8];
-ld.param.u64 %x, [p0]; ld.param.u64 %y, [p1]; ld.param.u64 %all, [p2];
+ld.param.u64 %x, [p0]; ld.param.u64 %y, [p1]; ld.param.u64 %all, [p2]; ld.param.u64 %map, [p3];
 mbarrier.init.shared::cta.b64 [b], 1;
 ld.global.b32 %r2, [%y];
 {code}
@@ -344,8 +347,9 @@ _HARNESS = """litmus.kernel @k
 litmus.test @t {
   litmus.location @x = 1 : i32
   litmus.location @y = 2 : i32
+  litmus.location @m = 0 : i32 {describes = [@x, @y]}
   litmus.multicast @all = [@x, @y]
-  litmus.thread @P0 at <workgroup = 0, cluster = 0> runs @k(@x, @y, @all)
+  litmus.thread @P0 at <workgroup = 0, cluster = 0> runs @k(@x, @y, @all, @m)
   litmus.condition "exists (x = 1)"
 }
 """
@@ -374,7 +378,7 @@ def _of_inline(row: Instruction) -> str:
 
 _INLINE = MappingProxyType(
     {
-        **dict.fromkeys(("x", "all"), "ptr addrspace(1) %g"),
+        **dict.fromkeys(("x", "all", "map"), "ptr addrspace(1) %g"),
         **dict.fromkeys(("s", "u", "b", "n"), "ptr addrspace(3) %s"),
         **dict.fromkeys(("peer", "bp"), "ptr addrspace(7) %c"),
         **{"value": "i32 %v", "token": "i64 %l"},
