@@ -106,8 +106,12 @@ class Clocks:
         return row is not None and row[thread % self.threads] >= clock
 
 
-def with_agent(known: Knowledge, agent: int, clock: int) -> Knowledge:
-    """Knowledge of what an agent has done up to a clock."""
-    if known.agents.get(agent, 0) >= clock:
-        return known
-    return Knowledge(known.rows, {**known.agents, agent: clock}, known.proxied)
+def with_agents(known: Knowledge, heard: Iterable[Mapping[int, int]]) -> Knowledge:
+    """Knowledge with what was heard of agents besides."""
+    agents: dict[int, int] | None = None
+    for one in heard:
+        for agent, clock in one.items():
+            if (known.agents if agents is None else agents).get(agent, 0) < clock:
+                agents = dict(known.agents) if agents is None else agents
+                agents[agent] = clock
+    return known if agents is None else Knowledge(known.rows, agents, known.proxied)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge, with_agent
+from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge, with_agents
 from fencewright.simulator.race.messages import (
     NO_LEVELS,
     Home,
@@ -42,7 +42,11 @@ class Link:
 
 @dataclass(slots=True)
 class State:
-    """What the detector keeps of a thread."""
+    """What the detector keeps of a thread.
+
+    ``known`` is shared with others, who all know the same after a barrier; ``heard`` is what the
+    thread alone knows of agents.
+    """
 
     home: Home
     clock: int = 1
@@ -59,7 +63,13 @@ class State:
     bulk_writes: int = 0
     bulk_reads: int = 0
     inits: dict[int, int] = field(default_factory=dict[int, int])
+    heard: dict[int, int] = field(default_factory=dict[int, int])
     published_inits: Knowledge = NOTHING
+
+    def hears(self, agent: int, clock: int) -> None:
+        """Know what an agent has done up to a clock; it is of ``known`` from the next release on."""
+        if self.heard.get(agent, 0) < clock:
+            self.heard[agent] = clock
 
 
 @dataclass(slots=True)
@@ -112,6 +122,7 @@ class Detector(Observer):
         self.async_agents: set[int] = set()
         self.owners: dict[int, int] = {}
         self.init_sites: dict[int, int] = {}
+        self.racy: set[tuple[Allocation, int, int]] = set()
         self.phases: dict[tuple[int, int], Knowledge] = {}
         self.left_phase: dict[int, int] = {}
         self.remotes: dict[tuple[int, int], tuple[int, int, int, int]] = {}
@@ -141,6 +152,13 @@ class Detector(Observer):
             return row is not None and row[who % self.clocks.threads] >= clock
         return known.agents.get(who, 0) >= clock
 
+    def sees(self, state: State, who: int, clock: int) -> bool:
+        """True where a thread knows the past of another one, or of an agent, up to a clock."""
+        if who < self.count:
+            row = state.known.rows.get(who // self.clocks.threads)
+            return row is not None and row[who % self.clocks.threads] >= clock
+        return state.heard.get(who, 0) >= clock or state.known.agents.get(who, 0) >= clock
+
     def home(self, who: int) -> Home:
         """Where a thread is, or the thread that an agent works for."""
         who = who if who < self.count else self.owners[who]
@@ -152,6 +170,9 @@ class Detector(Observer):
 
     def _own(self, state: State) -> Knowledge:
         """What a thread knows with its own past; what comes after is a new epoch."""
+        if state.heard:
+            state.known = with_agents(state.known, (state.heard,))
+            state.heard.clear()
         found = self.clocks.with_own(state.known, state.home.thread, state.clock)
         state.clock += 1
         return found
@@ -197,7 +218,7 @@ class Detector(Observer):
                 self._learn(state, each.at(self.clocks, state.home, site.level))
         if message is not None and message.writer.thread != state.home.thread:
             writer = message.writer.thread
-            if not self.knows(state.known, writer, message.clock):
+            if not self.sees(state, writer, message.clock):
                 link = message.site, site.number, writer
                 state.links[link] = Link(message, site.number, state.home, {writer: message.clock})
 
@@ -238,7 +259,7 @@ class Detector(Observer):
         who: int, clock: int, proxied: bool = False,
     ) -> None:  # fmt: skip
         """Check a weak read by a thread, or by an agent that it has started, and keep it."""
-        grain, known, me = shadow.grain, state.known, state.home.thread
+        grain, me = shadow.grain, state.home.thread
         self.accesses += 1
         for word in range(at // grain, (at + size - 1) // grain + 1):
             writer = shadow.writer[word] - 1
@@ -256,7 +277,7 @@ class Detector(Observer):
                 continue
             if reader and reader - 1 not in (who, me):
                 old = shadow.read[word]
-                if not self.knows(known, reader - 1, old):
+                if not self.sees(state, reader - 1, old):
                     shadow.many[word] = {
                         reader - 1: (old, shadow.read_site[word]),
                         who: (clock, site),
@@ -283,12 +304,12 @@ class Detector(Observer):
             seen = state.known.proxied
             if seen is not None and self.knows(seen, writer, written):
                 return
-            if writer == state.home.thread or self.knows(state.known, writer, written):
+            if writer == state.home.thread or self.sees(state, writer, written):
                 self._report(
                     "proxy", memory, at, size, shadow, word, Access(who, clock, site, writes)
                 )
                 return
-        elif writer == state.home.thread or self.knows(state.known, writer, written):
+        elif writer == state.home.thread or self.sees(state, writer, written):
             return
         kind = "write-write" if writes else "write-read"
         self._report(kind, memory, at, size, shadow, word, Access(who, clock, site, writes), same)
@@ -387,7 +408,7 @@ class Detector(Observer):
         else:
             readers = tuple(shadow.many[word].items())
         for who, (clock, site) in readers:
-            if who != state.home.thread and not self.knows(state.known, who, clock):
+            if who != state.home.thread and not self.sees(state, who, clock):
                 first = Access(who, clock, site, False)
                 self._race("read-write", memory, at, size, first, access, same)
                 return
@@ -428,11 +449,14 @@ class Detector(Observer):
         level, place, width = shadow.summaries[word]
         if access.level == 2 and level == 2 and (place, width) == (at, size):
             return
+        if (memory, word, access.site) in self.racy:
+            # One partner for an instruction at a word is enough: a counter has thousands.
+            return
         for (who, wrote), earlier in shadow.strong[word].items():
             if not (wrote or access.writes) or who == state.home.thread:
                 continue
             clock, site, reach, begin, length = earlier
-            if self.knows(state.known, who, clock):
+            if self.sees(state, who, clock):
                 continue
             first = Access(who, clock, site, wrote, reach)
             if access.level < 0:
@@ -449,6 +473,7 @@ class Detector(Observer):
                 kind = "scope"
             else:
                 continue
+            self.racy.add((memory, word, access.site))
             self._race(kind, memory, at, size, first, access, same)
             return
 
@@ -569,11 +594,13 @@ class Detector(Observer):
         known = NOTHING
         for one in {id(each.known): each.known for each in states}.values():
             known = self.clocks.join(known, one)
+        known = with_agents(known, [each.heard for each in states if each.heard])
         known = self.clocks.with_all(known, [(each.home.thread, each.clock) for each in states])
         for each in states:
             each.clock += 1
         for each in left:
             each.order.known = known
+            each.order.heard.clear()
 
     def cluster_arrive(self, thread: Thread, site: int, phase: int) -> None:
         """barrier.cluster.arrive."""
@@ -605,11 +632,11 @@ class Detector(Observer):
             agent = self.agent(f"a bulk copy on {place}", thread.number, True)
             init = self.agent(f"mbarrier.init of {place}", thread.number, False)
             order = mbarrier.order = MbarrierState(agent, init)
-        elif order.inits and not self.knows(state.known, order.init_agent, order.inits):
+        elif order.inits and not self.sees(state, order.init_agent, order.inits):
             self._unseen_init(thread, mbarrier, order, site)
         order.inits += 1
         state.inits[order.init_agent] = order.inits
-        state.known = with_agent(state.known, order.init_agent, order.inits)
+        state.hears(order.init_agent, order.inits)
         self.owners[order.init_agent] = thread.number
         self.init_sites[order.init_agent] = site
 
@@ -625,7 +652,7 @@ class Detector(Observer):
         self.executed[site] = True
         order: MbarrierState = mbarrier.order
         state: State = thread.order
-        if not self.knows(state.known, order.init_agent, order.inits):
+        if not self.sees(state, order.init_agent, order.inits):
             self._unseen_init(thread, mbarrier, order, site)
 
     def mbarrier_arrive(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
@@ -651,7 +678,7 @@ class Detector(Observer):
         self.mbarrier_use(thread, mbarrier, site)
         order: MbarrierState = mbarrier.order
         state: State = thread.order
-        state.known = with_agent(state.known, order.agent, phase + 1)
+        state.hears(order.agent, phase + 1)
         message = order.phases.get(phase)
         if message is None:
             return
@@ -662,7 +689,7 @@ class Detector(Observer):
         else:
             self._keep(state, key, message)
         writer = message.writer.thread
-        if writer != state.home.thread and not self.knows(state.known, writer, message.clock):
+        if writer != state.home.thread and not self.sees(state, writer, message.clock):
             arrived = order.arrived.get(phase, {})
             state.links[message.site, site, writer] = Link(message, site, state.home, arrived)
 
@@ -700,7 +727,7 @@ class Detector(Observer):
         """cp.async.wait_group."""
         state: State = thread.order
         if state.copies:
-            state.known = with_agent(state.known, state.copies, group + 1)
+            state.hears(state.copies, group + 1)
 
     def copy_arrive(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
         """cp.async.mbarrier.arrive: the phase knows of the copies, and of nothing else."""
@@ -741,9 +768,9 @@ class Detector(Observer):
         state: State = thread.order
         if not state.bulk_writes:
             return
-        state.known = with_agent(state.known, state.bulk_reads, group + 1)
+        state.hears(state.bulk_reads, group + 1)
         if not reads_only:
-            state.known = with_agent(state.known, state.bulk_writes, group + 1)
+            state.hears(state.bulk_writes, group + 1)
 
     # Clusters
 

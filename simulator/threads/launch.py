@@ -7,6 +7,7 @@ a number, or a file of NumPy's.
 
 import ast
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,12 +243,22 @@ def _element_size(type: str) -> int:
     return len(_bytes_of(0, type))
 
 
+_ARRAYS = {"u32": "I", "s32": "I", "u64": "Q", "s64": "Q", "f32": "f", "f64": "d"}
+
+
+def _iota(type: str, count: int) -> bytes:
+    """0, 1, 2 and so on as elements of a type."""
+    code = _ARRAYS.get(type.replace("i", "u", 1) if type[0] == "i" else type)
+    if code is not None:
+        return array(code, range(count)).tobytes()
+    return b"".join(_bytes_of(at, type) for at in range(count))
+
+
 def _array(memory: Memory, name: str, given: Array) -> Allocation:
     size = _element_size(given.type)
     found = memory.allocate(name, size * given.count, size)
     if given.content == "iota":
-        for at in range(given.count):
-            found.data[at * size : (at + 1) * size] = _bytes_of(at, given.type)
+        found.data[: given.count * size] = _iota(given.type, given.count)
     elif given.content:
         value = 1 if given.content == "ones" else constant(given.content)
         assert value is not None
@@ -359,8 +370,8 @@ def execute(
     except OutOfBounds as problem:
         raise LaunchError(str(problem)) from problem
     for number, content in (given or {}).items():
-        if (array := arguments[number][0]) is not None:
-            array.data[: len(content)] = content
+        if (target := arguments[number][0]) is not None:
+            target.data[: len(content)] = content
     globals_: dict[str, int] = {}
     of_module: dict[str, Allocation] = {}
     for name, declared in module.ptx.variables.items():

@@ -223,9 +223,9 @@ class Scheduler:
         arrived = block.barriers.get(number)
         if not arrived:
             return
-        counts = [request.count for _, request in arrived if request.count is not None]
+        count = arrived[0][1].count
         # Without a count all threads take part that have not exited.
-        if len(arrived) < (counts[0] if counts else block.live):
+        if len(arrived) < (block.live if count is None else count):
             return
         del block.barriers[number]
         self.idle = 0
