@@ -54,8 +54,7 @@ class State:
     fences: list[Knowledge] = field(default_factory=lambda: [NOTHING, NOTHING, NOTHING])
     pending: dict[object, list[Message]] = field(default_factory=dict[object, list[Message]])
     released: dict[object, Levels] = field(default_factory=dict[object, Levels])
-    sc: ScFence | None = None
-    pending_sc: list[ScFence] = field(default_factory=list[ScFence])
+    seen_sc: dict[ScFence, int] = field(default_factory=dict[ScFence, int])
     links: dict[tuple[int, int, int], Link] = field(
         default_factory=dict[tuple[int, int, int], Link]
     )
@@ -108,6 +107,10 @@ class Race:
     link: Link | None = None
 
 
+MOST_SC_FENCES = 64
+"""The fence.sc of other threads that a write carries: above it is an order less, and an alarm more."""
+
+
 class Detector(Observer):
     """Finds races while a launch runs; ``races`` has one for each pair of instructions and kind."""
 
@@ -122,6 +125,8 @@ class Detector(Observer):
         self.async_agents: set[int] = set()
         self.owners: dict[int, int] = {}
         self.init_sites: dict[int, int] = {}
+        self.sc_fences: dict[tuple[int, int], ScFence] = {}
+        self.sc_readers: dict[int, State] = {}
         self.racy: set[tuple[Allocation, int, int]] = set()
         self.phases: dict[tuple[int, int], Knowledge] = {}
         self.left_phase: dict[int, int] = {}
@@ -200,17 +205,46 @@ class Detector(Observer):
         device, clusters, blocks = extended(self.clocks, chained, state.home, levels)
         message = Message(
             state.home, site.number, site.level, site.releases, clock, state.known,
-            device, clusters, blocks, state.sc,
+            device, clusters, blocks, self._sc(state),
         )  # fmt: skip
         if chained is not None:
             object.__setattr__(message, "chain", chained.chain)
         return message
 
+    def _sc(self, state: State) -> tuple[ScFence, ...]:
+        """The fence.sc before what a thread writes now: its own, and those that it knows."""
+        if not self.sc_fences:
+            return ()
+        me = state.home.thread
+        if len(self.sc_fences) > MOST_SC_FENCES:
+            own = (self.sc_fences.get((me, level)) for level in range(3))
+            return tuple(each for each in own if each is not None)
+        return tuple(
+            each
+            for each in self.sc_fences.values()
+            if each.home.thread == me or self.sees(state, each.home.thread, each.clock)
+        )
+
+    def _earlier_sc(self, state: State) -> Sequence[ScFence]:
+        """The fence.sc that come before one of a thread in every order that is possible.
+
+        A value that was written after such a fence has been read before: in the other order it would
+        be read before it was written.
+        """
+        readers = self.sc_readers if len(self.sc_readers) <= MOST_SC_FENCES else {0: state}
+        return [
+            fence
+            for reader in list(readers.values())
+            for fence, clock in reader.seen_sc.items()
+            if reader is state or self.sees(state, reader.home.thread, clock)
+        ]
+
     def _take(self, state: State, key: object, site: Site, message: Message | None) -> None:
         """Read a value with what it carries."""
         if message is not None:
-            if message.sc is not None and message.sc not in state.pending_sc:
-                state.pending_sc.append(message.sc)
+            for each in message.sc:
+                state.seen_sc.setdefault(each, state.clock)
+                self.sc_readers[state.home.thread] = state
             if min(message.level, site.level) >= message.writer.distance(state.home):
                 self._keep(state, key, message)
         if site.acquires:
@@ -573,9 +607,7 @@ class Detector(Observer):
             if site.level == 2:
                 state.pending.clear()
         if site.is_sc:
-            # Of two such fences the one whose writes were read comes first: any other order would
-            # let a value be read before it was written.
-            for each in state.pending_sc:
+            for each in self._earlier_sc(state):
                 if min(each.level, site.level) >= each.home.distance(state.home):
                     self._learn(state, each.known)
         if site.releases:
@@ -583,7 +615,8 @@ class Detector(Observer):
             for level in range(site.level + 1):
                 state.fences[level] = own
             if site.is_sc:
-                state.sc = ScFence(state.home, site.level, own)
+                fence = ScFence(state.home, state.clock - 1, site.level, own)
+                self.sc_fences[state.home.thread, site.level] = fence
 
     def meet(self, arrived: Sequence[Thread], left: Sequence[Thread]) -> None:
         """A barrier of a block or a warp."""
@@ -667,7 +700,7 @@ class Detector(Observer):
         device, clusters, blocks = extended(self.clocks, old, state.home, levels)
         order.phases[mbarrier.phase] = Message(
             state.home, site, where.level, where.releases, clock, state.known, device, clusters,
-            blocks, state.sc,
+            blocks, self._sc(state),
         )  # fmt: skip
         order.arrived.setdefault(mbarrier.phase, {})[state.home.thread] = clock
         order.phases.pop(mbarrier.phase - 4, None)

@@ -27,7 +27,8 @@ class Home:
 class Message:
     """The releases that a value carries, and who wrote it. ``chain``: of which this is a later part.
 
-    ``clock`` and ``known``: the writer's at the write. ``sc``: the writer's last fence.sc.
+    ``clock`` and ``known``: the writer's at the write. ``sc``: the fence.sc that the
+    writer knew.
     """
 
     writer: Home
@@ -39,7 +40,7 @@ class Message:
     device: Knowledge
     clusters: Mapping[int, Knowledge]
     blocks: Mapping[int, Knowledge]
-    sc: "ScFence | None" = None
+    sc: "tuple[ScFence, ...]" = ()
     chain: object = field(default_factory=object)
 
     def at(self, clocks: Clocks, reader: Home, level: int) -> Knowledge:
@@ -54,9 +55,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScFence:
-    """A fence.sc: whose, how far it reaches, and what was known at it."""
+    """A fence.sc: whose and when, how far it reaches, and what was known at it."""
 
     home: Home
+    clock: int
     level: int
     known: Knowledge
 

@@ -19,8 +19,8 @@ def test_no_race_of_the_model_is_missed(share: Share) -> None:
         races += wanted
         if wanted and not found:
             missed.append(f"{seed}:\n{chain}")
-        # An order of two fence.sc that a third thread forces is not followed: see ``rules``.
-        if found and not wanted and "fence.sc" not in str(chain):
+        # Some orders of two fence.sc that a third thread forces are not followed: one in 2,000.
+        if found and not wanted and str(chain).count("fence.sc") < 2:
             alarms.append(f"{seed}:\n{chain}")
     assert not missed, "\n".join(missed)
     assert not alarms, "\n".join(alarms)
