@@ -400,6 +400,34 @@ class Emitter:
             else:
                 yield f"st{size}{space}(T, {at}, {value}, {site})"
 
+    def _matrix_load(self, statement: Statement, site: int) -> Lines:
+        """ldmatrix: each lane reads the row that it has the address of, and all get their parts."""
+        opcode, (to, address) = statement.opcode, statement.operands
+        targets = parts(to)
+        if opcode.type != "b16" or len(targets) > 4:
+            yield from self._unknown(statement, site)
+            return
+        space = self._space(opcode)
+        kind = "ldmatrix trans" if "trans" in opcode.modifiers else "ldmatrix"
+        yield f"at = {self.operands.address(address)}"
+        words = ", ".join(f"ld4{space}(T, at + {4 * word}, {site})" for word in range(4))
+        yield f"row = ({words}) if T.lane < {8 * len(targets)} else None"
+        yield f"got = yield Meeting({kind!r}, 0xFFFFFFFF, row, {site})"
+        yield from (self._assign(each, f"got[{at}]") for at, each in enumerate(targets))
+
+    def _matrix_store(self, statement: Statement, site: int) -> Lines:
+        """stmatrix: the parts of all lanes make the rows, which those with the addresses write."""
+        opcode, (address, source) = statement.opcode, statement.operands
+        given = [self.operands.value(each, "b32") for each in parts(source)]
+        if opcode.type != "b16":
+            raise NotExecuted(f"{opcode.name} is not executed")
+        space = self._space(opcode)
+        kind = "stmatrix trans" if "trans" in opcode.modifiers else "stmatrix"
+        yield f"at = {self.operands.address(address)}"
+        yield f"got = yield Meeting({kind!r}, 0xFFFFFFFF, ({', '.join(given)},), {site})"
+        yield f"if T.lane < {8 * len(given)}:"
+        yield from (f" st4{space}(T, at + {4 * word}, got[{word}], {site})" for word in range(4))
+
     def _fill(self, statement: Statement, site: int) -> Lines:
         address = self.operands.address(statement.operands[0])
         size = self.operands.value(statement.operands[1], "u32")
@@ -642,6 +670,8 @@ _METHODS: Mapping[str, str] = {
     "_load": "ld|ldu|ld nc|ld param|ld param::entry|ld param::func",
     "_store": "st|st param|st param::func",
     "_fill": "st bulk",
+    "_matrix_load": "ldmatrix",
+    "_matrix_store": "stmatrix",
     "_update": "atom|red",
     "_barrier": "bar sync|bar red|bar arrive|barrier sync|barrier red|barrier arrive",
     "_warp_sync": "bar warp sync",
@@ -660,7 +690,7 @@ _METHODS: Mapping[str, str] = {
     "_store_async": "st async",
     "_refused": "cp async bulk tensor|cp async bulk tensor bulk_group|cp reduce async bulk|"
     "cp reduce async bulk tensor|red async|st async release|red async release|multimem st|"
-    "multimem red|tensormap replace|stmatrix|wmma store|sust|sured|tcgen05 commit|tcgen05 alloc|"
+    "multimem red|tensormap replace|wmma store|sust|sured|tcgen05 commit|tcgen05 alloc|"
     "multimem cp async bulk|multimem cp reduce async bulk|clusterlaunchcontrol try_cancel|"
     "tcgen05 mma|tcgen05 cp",
     "_return": "ret",

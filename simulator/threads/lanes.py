@@ -1,6 +1,6 @@
 """What lanes of a warp compute together, and what they wait for.
 
-Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red.
+Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red; ldmatrix; stmatrix.
 """
 
 from collections.abc import Callable, Mapping
@@ -109,6 +109,59 @@ def _reduce(function: Callable[[int, int], int]) -> Callable[[Values], Any]:
     return folded
 
 
+def _half(word: Any, upper: int) -> Any:
+    return word >> 16 if upper else word & 0xFFFF
+
+
+def _matrices(values: Values) -> Mapping[int, Any]:
+    """Of each 8x8 matrix a lane has two neighbours of row lane / 4."""
+    rows = [values[lane] for lane in range(32) if values.get(lane) is not None]
+    return {
+        lane: [rows[8 * matrix + lane // 4][lane % 4] for matrix in range(len(rows) // 8)]
+        for lane in values
+    }
+
+
+def _transposed(values: Values) -> Mapping[int, Any]:
+    """The same of the transposed matrix: two elements of column lane / 4."""
+    rows = [values[lane] for lane in range(32) if values.get(lane) is not None]
+
+    def part(matrix: int, lane: int) -> Any:
+        column, first = lane // 4, 8 * matrix + 2 * (lane % 4)
+        low, high = (_half(rows[first + n][column // 2], column % 2) for n in range(2))
+        return high << 16 | low
+
+    return {lane: [part(matrix, lane) for matrix in range(len(rows) // 8)] for lane in values}
+
+
+def _rows(values: Values) -> Mapping[int, Any]:
+    """The row whose address a lane has, of the parts of its eight lanes."""
+    return {
+        lane: [values[4 * (lane % 8) + word][lane // 8] for word in range(4)]
+        if lane // 8 < len(values[lane])
+        else None
+        for lane in values
+    }
+
+
+def _columns(values: Values) -> Mapping[int, Any]:
+    """The same of the transposed matrix."""
+
+    def element(matrix: int, row: int, column: int) -> Any:
+        return _half(values[4 * column + row // 2][matrix], row % 2)
+
+    return {
+        lane: [
+            element(lane // 8, lane % 8, 2 * word + 1) << 16
+            | element(lane // 8, lane % 8, 2 * word)
+            for word in range(4)
+        ]
+        if lane // 8 < len(values[lane])
+        else None
+        for lane in values
+    }
+
+
 TOGETHER: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     **{f"shfl {mode}": _shuffle(mode) for mode in ("up", "down", "bfly", "idx")},
     "vote all": _for_all(lambda values: all(values.values())),
@@ -119,6 +172,10 @@ TOGETHER: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     "match all": _match_all,
     "activemask": _for_all(lambda values: sum(1 << lane for lane in values)),
     "bar.warp.sync": _for_all(lambda values: None),
+    "ldmatrix": _matrices,
+    "ldmatrix trans": _transposed,
+    "stmatrix": _rows,
+    "stmatrix trans": _columns,
     "redux add": _for_all(_reduce(lambda a, b: a + b)),
     "redux and": _for_all(_reduce(lambda a, b: a & b)),
     "redux or": _for_all(_reduce(lambda a, b: a | b)),

@@ -154,6 +154,24 @@ END: setp.lt.u32 %p2, %r1, 5; bar.red.popc.u32 %r3, 0, %p2; st.global.u32 [%rd3]
     assert result(kernel(body), "k<<<1, 64>>>(i32[64])")[63] == 5
 
 
+@pytest.mark.parametrize("trans", ["", ".trans"])
+def test_matrices_come_back_as_they_were_stored(trans: str) -> None:
+    """What stmatrix has spread ldmatrix gathers, and an element is where the manual has it."""
+    body = f"""
+    mul.lo.u32 %r3, %r1, 0x00020002; add.u32 %r3, %r3, 0x00010000; mov.u32 %r5, tile;
+    and.b32 %r6, %r1, 7; shl.b32 %r6, %r6, 4; add.u32 %r6, %r6, %r5;
+    stmatrix.sync.aligned.m8n8.x1{trans}.shared.b16 [%r6], {{%r3}};
+    ldmatrix.sync.aligned.m8n8.x1{trans}.shared.b16 {{%r4}}, [%r6]; shl.b32 %r7, %r1, 2;
+    bar.warp.sync -1;
+    add.u32 %r8, %r5, %r7; ld.shared.u32 %r9, [%r8]; xor.b32 %r10, %r3, %r4;
+    st.global.u32 [%rd3], %r9; st.global.u32 [%rd3+128], %r10; ret;"""
+    found = result(kernel(body))
+    assert found[32:] == [0] * 32
+    # Element (row, column) is 8 * row + column as it was given, or column and row the other way.
+    first = [found[0] & 0xFFFF, int(found[0]) >> 16]
+    assert first == ([0, 8] if trans else [0, 1])
+
+
 # What ends a launch
 
 
