@@ -82,6 +82,18 @@ class MbarrierState:
     arrived: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
 
 
+@dataclass(slots=True)
+class ClusterMeeting:
+    """A phase of a cluster's barrier: what those that arrived knew, and their own clocks.
+
+    Joined when the first leaves: most threads of a block know the same.
+    """
+
+    known: dict[Knowledge, None] = field(default_factory=dict[Knowledge, None])
+    own: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    joined: Knowledge | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """One side of a finding: a thread or an agent, what it did, and where."""
@@ -128,7 +140,7 @@ class Detector(Observer):
         self.sc_fences: dict[tuple[int, int], ScFence] = {}
         self.sc_readers: dict[int, State] = {}
         self.racy: set[tuple[Allocation, int, int]] = set()
-        self.phases: dict[tuple[int, int], Knowledge] = {}
+        self.phases: dict[tuple[int, int], ClusterMeeting] = {}
         self.left_phase: dict[int, int] = {}
         self.remotes: dict[tuple[int, int], tuple[int, int, int, int]] = {}
         self.exits: dict[int, Knowledge] = {}
@@ -173,11 +185,16 @@ class Detector(Observer):
     def _learn(self, state: State, known: Knowledge) -> None:
         state.known = self.clocks.join(state.known, known)
 
-    def _own(self, state: State) -> Knowledge:
-        """What a thread knows with its own past; what comes after is a new epoch."""
+    @staticmethod
+    def _settle(state: State) -> None:
+        """Put what a thread has heard into what it knows."""
         if state.heard:
             state.known = with_agents(state.known, (state.heard,))
             state.heard.clear()
+
+    def _own(self, state: State) -> Knowledge:
+        """What a thread knows with its own past; what comes after is a new epoch."""
+        self._settle(state)
         found = self.clocks.with_own(state.known, state.home.thread, state.clock)
         state.clock += 1
         return found
@@ -639,18 +656,27 @@ class Detector(Observer):
         """barrier.cluster.arrive."""
         self.executed[site] = True
         state: State = thread.order
-        key = state.home.cluster, phase
+        meeting = self.phases.setdefault((state.home.cluster, phase), ClusterMeeting())
         if self.sites[site].releases:
-            given = self._own(state)
+            self._settle(state)
+            meeting.known[state.known] = None
+            meeting.own.append((state.home.thread, state.clock))
+            state.clock += 1
         else:
-            given = self.clocks.join(state.fences[1], state.published_inits)
-        self.phases[key] = self.clocks.join(self.phases.get(key, NOTHING), given)
+            meeting.known[self.clocks.join(state.fences[1], state.published_inits)] = None
+        meeting.joined = None
 
     def cluster_leave(self, thread: Thread, site: int, phase: int) -> None:
         """barrier.cluster.wait."""
         self.executed[site] = True
         state: State = thread.order
-        self._learn(state, self.phases.get((state.home.cluster, phase), NOTHING))
+        meeting = self.phases[state.home.cluster, phase]
+        if meeting.joined is None:
+            joined = NOTHING
+            for each in meeting.known:
+                joined = self.clocks.join(joined, each)
+            meeting.joined = self.clocks.with_all(joined, meeting.own)
+        self._learn(state, meeting.joined)
         self.left_phase[state.home.block] = max(self.left_phase.get(state.home.block, -1), phase)
 
     # mbarriers
