@@ -138,7 +138,7 @@ def _hangs(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
 
 
 def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
-    for number, block in outcome.partial:
+    for number, block in outcome.partial.items():
         site = detector.sites[number]
         text = (
             f"barrier divergence: only some lanes of a warp of block {block.number} come to "

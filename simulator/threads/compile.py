@@ -291,6 +291,7 @@ class _Function:
         if not table or any(label not in of_label for label in table):
             raise NotExecuted("a jump to a table that is not known")
         numbers = tuple(self._target(of_label[label]) for label in table)
+        yield f"if {index} >= {len(numbers)}: raise NotExecuted('a jump beyond its table')"
         yield f"b = {numbers}[{index}]"
         yield "turns += 1"
         yield "if not turns & 63: yield 0"

@@ -322,9 +322,9 @@ class Emitter:
 
     def _elect(self, statement: Statement, site: int) -> Lines:
         to, mask = statement.operands
-        yield f"mask = {self.operands.value(mask, 'b32')}"
-        yield "first = min(t.lane for t in T.warp.threads if mask >> t.lane & 1 and not t.done)"
+        mask = self.operands.value(mask, "b32")
         targets = parts(to)
+        yield f"first = yield Meeting('elect', {mask}, None, {site})"
         yield self._assign(targets[0], "first")
         yield self._assign(targets[-1], "T.lane == first")
 
@@ -332,9 +332,6 @@ class Emitter:
 
     def _space(self, opcode: Opcode, at: int = 0) -> str:
         return _SPACES[opcode.spaces[at]] if len(opcode.spaces) > at else "g"
-
-    def _of_parameters(self, opcode: Opcode, address: str) -> bool:
-        return opcode.of_parameters
 
     def _parameter_place(self, address: str) -> tuple[str, str]:
         """The allocation of a parameter, and the offset in it."""
@@ -446,8 +443,6 @@ class Emitter:
         if key is None or opcode.vector > 1 or opcode.width > 64 or to.startswith("{"):
             raise NotExecuted(f"{opcode.name} is not executed")
         values = [self.operands.value(each, type) for each in given[: 2 if name == "cas" else 1]]
-        if name == "cas":
-            values = [values[0], values[1]]
         size, space = opcode.width // 8, self._space(opcode)
         yield "yield"
         call = (

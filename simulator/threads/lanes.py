@@ -170,6 +170,7 @@ TOGETHER: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     "vote ballot": _for_all(lambda values: _mask_where(values, bool)),
     "match any": _match_any,
     "match all": _match_all,
+    "elect": _for_all(min),
     "activemask": _for_all(lambda values: sum(1 << lane for lane in values)),
     "bar.warp.sync": _for_all(lambda values: None),
     "ldmatrix": _matrices,

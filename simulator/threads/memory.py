@@ -6,7 +6,6 @@ addresses. An address of shared memory has the rank of its block in the cluster 
 Source: PTX ISA, "State Spaces"; "Generic Addressing".
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from fencewright.simulator.threads.unknown import OutOfBounds, Unknown
@@ -103,6 +102,3 @@ def outside(allocation: Allocation | None, address: int, at: int, size: int) -> 
     return OutOfBounds(
         f"{size} bytes at byte {at} of {allocation.name}, which has {allocation.size} bytes"
     )
-
-
-Locate = Callable[[Any, int, str], tuple[Allocation, int]]

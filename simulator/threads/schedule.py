@@ -65,7 +65,7 @@ class Outcome:
     site: int | None = None
     thread: Thread | None = None
     is_outside: bool = False
-    partial: list[tuple[int, Block]] = field(default_factory=list[tuple[int, Block]])
+    partial: dict[int, Block] = field(default_factory=dict[int, Block])
     steps: int = 0
 
     @property
@@ -247,7 +247,7 @@ class Scheduler:
         for warp, count in lanes.items():
             whole = min(WARP, len(block.threads) - warp * WARP)
             if count < whole or len(places[warp]) > 1:
-                self.outcome.partial.append((min(places[warp]), block))
+                self.outcome.partial.setdefault(min(places[warp]), block)
 
     def _is_aligned(self, site: int) -> bool:
         opcode = self.machine.sites[site].instruction.statement.opcode

@@ -119,7 +119,13 @@ _BITS = (
     _row("shr", "s", "shift({a}, {b}, {w}, 's')", _LOGIC, whole=True),
     _row("prmt", "b", "permute({a}, {b}, {c}, {mode})", f"{_MOVE}: prmt", whole=True),
     _row("mov", "usbfhp", "{a}", f"{_MOVE}: mov", whole=True),
-    _row("selp", "usbfh", "chosen({c}, {a}, {b})", f"{_SELECT}: selp", whole=True),
+    _row(
+        "selp",
+        "usbfh",
+        "{c} if {c}.__class__ is Unknown else {a} if {c} else {b}",
+        f"{_SELECT}: selp",
+        whole=True,
+    ),
     _row("slct", "usbfh", "chosen({C} >= 0, {a}, {b})", f"{_SELECT}: slct", whole=True),
     _row("testp", "f", "is_class({mode}, {t}, {a})", f"{_FLOAT}: testp", whole=True),
     _row("copysign", "f", "{a} & {s} | {b} & ({m} >> 1)", f"{_FLOAT}: copysign", whole=True),
@@ -249,12 +255,18 @@ def formula(opcode: Opcode, type: str, operands: Sequence[str]) -> str | None:
     text, rounding = row.formula, opcode.rounding or "rn"
     if rounding == "rn" and (opcode.head, type) in _FAST:
         text = _FAST[opcode.head, type]
+    if row.head in ("shl", "shr") and given[1].isdigit():
+        # A constant needs no clamping when it is executed.
+        by = min(int(given[1]), width)
+        text = f"{{a}} << {by} & {{m}}" if row.head == "shl" else f"{{a}} >> {by}"
+        if row.head == "shr" and letter_of(type) == "s":
+            text = f"{{A}} >> {by} & {{m}}"
     letters = dict(zip("abcd", given, strict=False))
     shown = {
         key: value if _SIMPLE.fullmatch(value) else f"({value})" for key, value in letters.items()
     }
-    by = 32 if row.head == "slct" else width
-    shown |= {key.upper(): as_signed(value, by) for key, value in shown.items()}
+    signed_width = 32 if row.head == "slct" else width
+    shown |= {key.upper(): as_signed(value, signed_width) for key, value in shown.items()}
     if row.head == "slct" and opcode.types[-1] == "f32":
         shown["C"] = f"f32({shown['c']})"
     signs = "".join(each[0] for each in opcode.types[-2:])

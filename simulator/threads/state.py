@@ -33,7 +33,7 @@ class Thread:
     """A lane: its place in the launch, its generator, and what it waits for."""
 
     __slots__ = (
-        "block", "bulk_done", "bulk_group", "bulk_reads", "copies", "copy_done", "copy_group",
+        "block", "bulk_group", "copies", "copy_group",
         "done", "generator", "index", "is_lazy", "lane", "local", "locals", "number", "order",
         "polls", "rank", "result", "shared", "tx", "ty", "tz", "vain", "waits", "warp",
     )  # fmt: skip
@@ -54,8 +54,7 @@ class Thread:
         self.result: Any = None
         self.waits: Any = None
         self.copies: list[tuple[int, Callable[[], None]]] = []
-        self.copy_group = self.copy_done = 0
-        self.bulk_group = self.bulk_done = self.bulk_reads = 0
+        self.copy_group = self.bulk_group = 0
 
     def advance(self) -> None:
         """Notice that it does what it has not done before."""

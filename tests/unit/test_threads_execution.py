@@ -168,8 +168,39 @@ def test_matrices_come_back_as_they_were_stored(trans: str) -> None:
     found = result(kernel(body))
     assert found[32:] == [0] * 32
     # Element (row, column) is 8 * row + column as it was given, or column and row the other way.
-    first = [found[0] & 0xFFFF, int(found[0]) >> 16]
+    first = [int(found[0]) & 0xFFFF, int(found[0]) >> 16]
     assert first == ([0, 8] if trans else [0, 1])
+
+
+def test_jumps_by_a_table() -> None:
+    body = """
+    T: .branchtargets A, B, C; min.u32 %r3, %r1, 2; brx.idx %r3, T;
+A:  mov.u32 %r4, 5; bra END;
+B:  mov.u32 %r4, 6; bra END;
+C:  mov.u32 %r4, 7;
+END: st.global.u32 [%rd3], %r4; ret;"""
+    assert result(kernel(body))[:4] == [5, 6, 7, 7]
+
+
+def test_structures_are_parameters() -> None:
+    body = "ld.param.u32 %r3, [s+8]; st.global.u32 [%rd3], %r3; ret;"
+    text = kernel(body, ".param .u64 out, .param .align 8 .b8 s[16]")
+    assert result(text, "k<<<1, 32>>>(i32[64], u32[4]=iota)")[0] == 2
+
+
+def test_carries_and_wide_products() -> None:
+    body = """
+    add.cc.u32 %r3, %r1, 0xFFFFFFFF; addc.u32 %r4, %r1, 0; sub.cc.u32 %r5, %r1, 1; subc.u32 %r6, 5, 0;
+    mul.hi.u32 %r7, 0x80000000, 6; mad.lo.u32 %r8, %r4, 100, %r6; add.u32 %r8, %r8, %r7;
+    st.global.u32 [%rd3], %r8; ret;"""
+    assert result(kernel(body))[:3] == [0 + 4 + 3, 200 + 5 + 3, 300 + 5 + 3]
+
+
+def test_one_lane_is_elected() -> None:
+    body = """
+    setp.lt.u32 %p1, %r1, 4; @%p1 ret; elect.sync %r3|%p2, 0xFFFFFFF0; mov.u32 %r4, 1;
+    @%p2 mov.u32 %r4, 9; st.global.u32 [%rd3], %r4; ret;"""
+    assert result(kernel(body))[:7] == [0, 0, 0, 0, 9, 1, 1]
 
 
 # What ends a launch
