@@ -18,7 +18,7 @@ from fencewright.simulator.threads.integers import UPDATES
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation
 from fencewright.simulator.threads.observer import Site
-from fencewright.simulator.threads.operands import Operands
+from fencewright.simulator.threads.operands import Operands, spelt
 from fencewright.simulator.threads.schedule import GENERATED, ThreadEnd, Trapped
 from fencewright.simulator.threads.state import Thread
 from fencewright.simulator.threads.unknown import NotExecuted, Unknown
@@ -196,7 +196,7 @@ class _Function:
     def write(self) -> None:
         """Write the function."""
         function, lines = self.function, self.lines
-        name = "entry(M, T)" if self.is_kernel else f"{_function_name(function.name)}(T, R, A)"
+        name = "entry(M, T)" if self.is_kernel else f"f_{spelt(function.name)}(T, R, A)"
         lines.append(f"def {name}:")
         head = len(lines)
         lines.append("")
@@ -244,10 +244,10 @@ class _Function:
         pad = " " * depth
         statement = instruction.statement
         start = len(self.lines)
-        if statement.guard:
-            self.lines.append(f"{pad}if {self.operands.value(statement.guard, 'pred')}:")
-            pad += " "
         try:
+            if statement.guard:
+                self.lines.append(f"{pad}if {self.operands.value(statement.guard, 'pred')}:")
+                pad += " "
             if statement.operation in ("bra", "brx"):
                 written = list(self._jump(instruction, block))
             else:
@@ -296,7 +296,3 @@ class _Function:
         yield "turns += 1"
         yield "if not turns & 63: yield 0"
         yield "continue"
-
-
-def _function_name(name: str) -> str:
-    return "f_" + "".join(each if each.isalnum() else f"_{ord(each):x}_" for each in name)

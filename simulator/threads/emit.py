@@ -15,7 +15,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.threads import semantics
 from fencewright.simulator.threads.integers import UPDATES
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
-from fencewright.simulator.threads.operands import Operands, parts, python_name
+from fencewright.simulator.threads.operands import Operands, parts, python_name, spelt
 from fencewright.simulator.threads.unknown import NotExecuted
 
 _SPACES: Mapping[AddressSpace, str] = {
@@ -72,6 +72,8 @@ class Emitter:
     def _assign(self, register: str, value: str) -> str:
         if register == "_":
             return f"({value})"
+        if self.operands.function.type_of(register) is None:
+            raise NotExecuted(f"'{register}' is no register")
         return f"{self.operands.register(register)} = {value}"
 
     def _widened(self, register: str, value: str, type: str) -> str:
@@ -337,15 +339,14 @@ class Emitter:
         """The allocation of a parameter, and the offset in it."""
         inner = address.strip()[1:-1].strip()
         name, _, offset = (each.strip() for each in inner.partition("+"))
-        if name in self.parameters:
-            return self.parameters[name], offset or "0"
         place = self.operands.places.get(name, "")
-        if place.startswith("A["):
-            return place, offset or "0"
-        if self.is_kernel:
+        if self.is_kernel and name not in self.parameters:
             return "M.params", self.operands.sum(inner)
+        at = self.operands.sum(offset) if offset else "0"
+        if name in self.parameters:
+            return self.parameters[name], at
         # Only what a function gives back has no declaration in it.
-        return "R[0]", offset or "0"
+        return (place if place.startswith("A[") else "R[0]"), at
 
     def _load(self, statement: Statement, site: int) -> Lines:
         opcode = statement.opcode
@@ -566,6 +567,7 @@ class Emitter:
 
     def _copy(self, statement: Statement, site: int) -> Lines:
         to, source, size, *others = statement.operands
+        size = self.operands.value(size, "u32")
         taken = size
         if others:
             if self.operands.width(others[0].lstrip("!")) == 1:
@@ -579,7 +581,8 @@ class Emitter:
         yield "M.copy_commit(T)"
 
     def _copy_wait(self, statement: Statement, site: int) -> Lines:
-        left = statement.operands[0] if statement.operands else "None"
+        given = statement.operands
+        left = self.operands.value(given[0], "u32") if given else "None"
         yield f"M.copy_wait(T, {left})"
 
     def _copy_arrive(self, statement: Statement, site: int) -> Lines:
@@ -605,7 +608,8 @@ class Emitter:
 
     def _bulk_wait(self, statement: Statement, site: int) -> Lines:
         reads_only = "read" in statement.opcode.modifiers
-        yield f"M.bulk_wait(T, {statement.operands[0]}, {reads_only})"
+        left = self.operands.value(statement.operands[0], "u32")
+        yield f"M.bulk_wait(T, {left}, {reads_only})"
 
     def _store_async(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source, mbarrier, *_) = statement.opcode, statement.operands
@@ -642,10 +646,10 @@ class Emitter:
         elif self.operands.function.type_of(name) is not None:
             raise NotExecuted("a call of a function that a register names")
         else:
-            yield f"if 'f_{_spelt(name)}' not in globals():"
+            yield f"if 'f_{spelt(name)}' not in globals():"
             yield f" raise NotExecuted({f'a call of {name}, which has no body here'!r})"
             results, arguments = ", ".join(given), ", ".join(passed)
-            yield f"yield from f_{_spelt(name)}(T, [{results}], [{arguments}])"
+            yield f"yield from f_{spelt(name)}(T, [{results}], [{arguments}])"
 
     def _arguments(self, text: str) -> Sequence[str]:
         names = [each.strip() for each in text.strip()[1:-1].split(",") if each.strip()]
@@ -653,10 +657,6 @@ class Emitter:
         if unknown:
             raise NotExecuted(f"a call with '{unknown[0]}', which is no parameter of its own")
         return [self.parameters[each] for each in names]
-
-
-def _spelt(name: str) -> str:
-    return "".join(each if each.isalnum() else f"_{ord(each):x}_" for each in name)
 
 
 _Method = Callable[[Emitter, Statement, int], Lines]

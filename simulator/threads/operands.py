@@ -57,13 +57,18 @@ SPECIAL: Mapping[str, str] = {
 }
 """Special registers. Source: PTX ISA, "Special Registers"."""
 
-_NO_NAME = re.compile(r"\W")
+_NO_NAME = re.compile(r"\W", re.ASCII)
 _TERM = re.compile(r"\s*\+\s*(?=-?\s*[\w%$])")
+
+
+def spelt(name: str) -> str:
+    """A name of PTX as a part of one of Python: of an input nothing else comes into the source."""
+    return _NO_NAME.sub(lambda found: f"_{ord(found[0]):x}_", name)
 
 
 def python_name(register: str) -> str:
     """A register as a local variable."""
-    return "r_" + _NO_NAME.sub(lambda found: f"_{ord(found[0]):x}_", register.lstrip("%"))
+    return "r_" + spelt(register.lstrip("%"))
 
 
 @dataclass(slots=True)

@@ -16,7 +16,9 @@ FOLDERS = ("checker", "fencewright", "lowering", "mlir_dialects", "passes", "sim
 HAZARDS = ROOT / "tests/lit/tools/fence-check/hazards.s"
 
 REACHES_OUT = {
+    "compile": {"simulator/threads/compile.py"},
     "ctypes": {"fencewright/gpu.py", "simulator/core/processes/children.py"},
+    "exec": {"simulator/threads/compile.py"},
     "multiprocessing": {
         "simulator/core/processes/campaign.py",
         "simulator/core/processes/children.py",

@@ -1,8 +1,10 @@
 """Kernels executed lane by lane: control flow, lanes that meet, barriers, copies, and what ends them."""
 
+import ast
+
 import pytest
 
-from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.simulator.threads.launch import (
     LaunchError,
     Run,
@@ -275,6 +277,47 @@ def test_partial_warps_at_a_barrier_are_said() -> None:
 
 def test_a_trap_ends_a_launch() -> None:
     assert run(kernel("trap;")).outcome.problem == "a trap"
+
+
+_CALLED = {"NotExecuted", "globals", "Allocation"} | {f"ld4{space}" for space in "gs"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "cp.async.wait_group BAD;",
+        "cp.async.bulk.wait_group BAD;",
+        "cp.async.ca.shared.global [tile], [%rd1], BAD;",
+        "st.param.b32 [given+BAD], %r1;",
+        "ld.param.u32 %r3, [out+BAD];",
+        "ld.global.u32 %r3, [BAD];",
+        "mov.u32 BAD, %r1;",
+        "add.u32 %r3, %r1, BAD;",
+        "bar.sync BAD;",
+        "call.uni BAD;",
+        "setp.eq.u32 %p1|BAD, %r1, 0;",
+        "mbarrier.init.shared::cta.b64 [bar], BAD;",
+        "shfl.sync.idx.b32 %r3, %r1, BAD, 31, -1;",
+        "atom.global.add.u32 %r3, [%rd1], BAD;",
+        "@BAD bra L; L:",
+    ],
+)
+@pytest.mark.parametrize("bad", ["ran.append(1)", "__import__('os')", "M", "T.index", "ran", "(M)"])
+def test_text_of_an_input_is_never_run(statement: str, bad: str) -> None:
+    """What is no register and no number is refused, or a name that means nothing to Python."""
+    text = kernel(".param .b32 given; " + statement.replace("BAD", bad) + " ret;")
+    try:
+        module = read_module(read_ptx(text, "k.ptx"), text)
+    except PtxError:
+        return
+    found = execute(module, parse_launch("k<<<1, 1>>>(i32[64])"))
+    assert bad.strip("()") in found.outcome.problem
+    tree = ast.parse(found.program.source)
+    called = {node.func.id for node in ast.walk(tree)
+              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert {name for name in called if not name.startswith("f_")} <= _CALLED
+    assert not named & {"ran", "__import__", "os"}
 
 
 # Launches
