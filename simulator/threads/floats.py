@@ -174,8 +174,15 @@ def from_float(value: float, type: str, mode: str = "rn") -> Bits:
 
 @absorbing
 def exactly(operation: str, type: str, mode: str, *operands: Bits) -> Bits:
-    """One of add, sub, mul, fma, div, rcp, sqrt on bits, rounded once."""
+    """One of add, sub, mul, fma, div, rcp, sqrt on bits, rounded once.
+
+    Of quotients and roots of 64 bits a NaN is the operand's, as an H200 has it.
+    """
     numbers = [to_float(each, type) for each in operands]
+    if type == "f64" and operation in ("div", "rcp", "sqrt"):
+        for bits, number in zip(operands, numbers, strict=True):
+            if number != number:
+                return bits | 1 << 51
     if operation == "sub":
         operation, numbers = "add", [numbers[0], -numbers[1]]
     if operation == "rcp":
@@ -226,13 +233,15 @@ def _quotient(first: float, second: float, type: str, mode: str) -> Bits:
 
 
 def _square_root(value: float, type: str, mode: str) -> Bits:
+    if value < 0 and type == "f64":
+        return 0xFFF8 << 48
     if value != value or value < 0:
         return FORMATS[type].nan
     if value == 0 or math.isinf(value):
         return from_float(value, type)
     exact = Fraction(value)
-    # Enough digits of the root that the last one only says whether it is exact.
-    shift = 2 * 120
+    # Enough digits of the root, however small, that the last one only says whether it is exact.
+    shift = 2 * (120 + max(0, -math.frexp(value)[1]))
     scaled = exact * Fraction(2) ** shift
     root = math.isqrt(scaled.numerator // scaled.denominator)
     inexact = Fraction(root) ** 2 != scaled
@@ -261,10 +270,12 @@ def fma32(a: Bits, b: Bits, c: Bits) -> Bits:
 
 
 def flush(bits: Any, type: str = "f32") -> Any:
-    """A subnormal number as the zero of its sign (.ftz)."""
+    """A subnormal number as the zero of its sign, a NaN as the canonical one (.ftz)."""
     form = FORMATS[type]
     exponents = (1 << form.exponent) - 1 << form.fraction
     try:
+        if bits & exponents == exponents and bits & (1 << form.fraction) - 1:
+            return form.nan
         return bits if bits & exponents else bits & 1 << form.width - 1
     except UnknownUsed as used:
         return used.value
@@ -277,6 +288,15 @@ def saturate(bits: Bits, type: str) -> Bits:
     if value != value or value <= 0:
         return 0
     return from_float(1.0, type) if value >= 1 else bits
+
+
+@absorbing
+def absolute(bits: Bits, type: str) -> Bits:
+    """abs; a NaN is the canonical one, of 64 bits it stays, as an H200 has it."""
+    form = FORMATS[type]
+    if to_float(bits, type) != to_float(bits, type):
+        return bits if type == "f64" else form.nan
+    return bits & (1 << form.width - 1) - 1
 
 
 @absorbing

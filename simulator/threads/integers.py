@@ -24,9 +24,9 @@ def quotient(a: int, b: int, width: int) -> int:
 
 @absorbing
 def remainder(a: int, b: int, width: int) -> int:
-    """rem, with the sign of the dividend."""
+    """rem, with the sign of the dividend; by zero all bits are set, as an H200 has it."""
     if not b:
-        return a & (1 << width) - 1
+        return (1 << width) - 1
     found = abs(a) % abs(b)
     return (found if a >= 0 else -found) & (1 << width) - 1
 

@@ -146,7 +146,7 @@ _NUMBERS = (
         )
     ),
     _row("mad", "fh", "exactly('fma', {t}, {r}, {a}, {b}, {c})", _FLOAT, whole=True),
-    _row("abs", "fh", "{a} & ({m} >> 1)", _FLOAT, whole=True),
+    _row("abs", "fh", "absolute({a}, {t})", _FLOAT, whole=True),
     _row("neg", "fh", "negative({a}, {t})", _FLOAT, whole=True),
     _row("min", "fh", "least({a}, {b}, {t})", _FLOAT, whole=True),
     _row("max", "fh", "greatest({a}, {b}, {t})", _FLOAT, whole=True),
@@ -180,7 +180,7 @@ NAMES: Mapping[str, object] = {
         each.__name__: each
         for each in (
             floats.f32, floats.f64, floats.bits32, floats.bits64, floats.fma32, floats.exactly,
-            floats.flush, floats.negative, floats.saturate, floats.least, floats.greatest, floats.compare,
+            floats.absolute, floats.flush, floats.negative, floats.saturate, floats.least, floats.greatest, floats.compare,
             floats.approximately, floats.to_integer, floats.of_integer, floats.convert,
             floats.is_class, integers.signed, integers.quotient, integers.remainder,
             integers.clamp, integers.count_leading, integers.highest_bit, integers.nth_set,
@@ -279,11 +279,11 @@ def formula(opcode: Opcode, type: str, operands: Sequence[str]) -> str | None:
     )  # fmt: skip
     if not row.whole:
         found = f"{found} & {mask}" if row.head in ("add", "sub", "mul") else f"({found}) & {mask}"
-    if number and "ftz" in opcode.modifiers and type == "f32" and row.head in _ROUNDED:
+    if number and "ftz" in opcode.modifiers and type == "f32" and row.head in _FLUSHED:
         found = f"flush({found})"
     if number and "sat" in opcode.modifiers:
         found = f"saturate({found}, {type!r})"
     return found
 
 
-_ROUNDED = frozenset("add sub mul mad fma div rcp sqrt sin cos lg2 ex2 tanh rsqrt min max".split())
+_FLUSHED = frozenset("add sub mul mad fma div rcp sqrt sin cos lg2 ex2 tanh rsqrt min max neg".split())
