@@ -399,7 +399,12 @@ class Detector(Observer):
             for link in thread.order.links.values():
                 message: Message = link.message
                 is_own = link.writers.get(source, 0) >= first.clock
-                if is_own or self.knows(message.known, first.thread, first.clock):
+                # A read-modify-write hands on what others have released before it.
+                carried = message.at(self.clocks, link.reader, 2)
+                knows = (
+                    self.knows(each, first.thread, first.clock) for each in (message.known, carried)
+                )
+                if is_own or any(knows):
                     return link
         return None
 

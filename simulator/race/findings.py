@@ -96,26 +96,33 @@ def _nearly(detector: Detector, link: Link, first: Access) -> str:
     need = message.writer.distance(link.reader)
     scope = _SCOPES[need]
     faults: list[str] = []
+    orders: list[str] = []
+    fences: list[str] = []
     carried = message.at(detector.clocks, link.reader, need)
     if store.level < need:
         faults.append(f"the write has the scope {_SCOPES[store.level]}")
     elif not detector.knows(carried, first.thread, first.clock):
         faults.append(
-            f"the write is a release of scope {_SCOPES[store.level]}"
-            if store.releases and store.level < need
-            else f"the write is no release and no fence of scope {scope} or wider comes before it"
+            f"the write is no release and no fence of scope {scope} or wider comes before it"
         )
+    if faults:
+        orders.append(f"the write release.{scope}")
+        fences.append("before the write")
+    sides = len(faults)
     if load.level < need:
         faults.append(f"the read has the scope {_SCOPES[load.level]}")
     elif not load.acquires:
         faults.append(f"the read is no acquire and no fence of scope {scope} or wider follows it")
+    if len(faults) > sides:
+        orders.append(f"the read acquire.{scope}")
+        fences.append("after the read")
     if not faults:
         return KINDS["write-read"].lacks
+    threads = "the same threads" if len(fences) > 1 else "the same thread"
     return (
         f"the value written at {store.place} ({store.name}) and read at {load.place} ({load.name}) "
-        f"would order them, but {' and '.join(faults)}: make the write release.{scope} and the read "
-        f"acquire.{scope}, or put fence.acq_rel.{scope} before the write and after the read, in the "
-        f"same threads"
+        f"would order them, but {' and '.join(faults)}: make {' and '.join(orders)}, or put "
+        f"fence.acq_rel.{scope} {' and '.join(fences)}, in {threads}"
     )
 
 

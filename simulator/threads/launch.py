@@ -300,10 +300,13 @@ def _arguments(
         if isinstance(given, int | float):
             allocation, value = None, _number(parameter, given, number)
         else:
+            # Compilers name a parameter after the kernel, and the argument says more.
+            given_by_compiler = parameter.name == f"{kernel.name}_param_{number}"
+            name = f"argument {number}" if given_by_compiler else parameter.name
             if isinstance(given, Array):
-                allocation = _array(memory, parameter.name, given)
+                allocation = _array(memory, name, given)
             elif isinstance(given, File):
-                allocation = _file(memory, parameter.name, given.path)
+                allocation = _file(memory, name, given.path)
             else:
                 allocation = known[given.argument]
                 assert allocation is not None

@@ -276,6 +276,15 @@ def test_what_nearly_orders_is_said() -> None:
     )
 
 
+def test_only_the_side_that_lacks_something_is_named() -> None:
+    found = verdict(_filled(PAIRS[8], ""))
+    (finding,) = found.findings
+    assert finding.text.endswith(
+        "would order them, but the read is no acquire and no fence of scope gpu or wider follows it: "
+        "make the read acquire.gpu, or put fence.acq_rel.gpu after the read, in the same thread"
+    )
+
+
 def test_a_partial_warp_is_a_warning() -> None:
     found = verdict("and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 ret; bar.sync 0; ret;")
     assert [each.kind for each in found.findings] == ["barrier divergence"]
