@@ -298,8 +298,14 @@ def _parser() -> ArgumentParser:
         "--launch",
         metavar="LAUNCH",
         action="append",
+        default=[],
         help="execute a PTX kernel and find its data races: "
         "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'",
+    )
+    parser.add_argument(
+        "--launches",
+        metavar="LAUNCHES",
+        help="execute the launches of that file too, one in a line; # begins a comment",
     )
     parser.add_argument(
         "--l2-per-agent",
@@ -411,7 +417,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         arguments = _parser().parse_args(argv)
         _prepare(arguments)
-        if arguments.launch:
+        if arguments.launch or arguments.launches:
             from fencewright.tools.commands.race_check import check_launches
 
             return check_launches(arguments, NAME)

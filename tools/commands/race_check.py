@@ -29,6 +29,9 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         raise _usage("--launch is not for SARIF", tool)
     if len(arguments.inputs) > 1 or arguments.in_folder:
         raise _usage("--launch is for one file", tool)
+    launches = [*arguments.launch, *_listed(arguments.launches)]
+    if not launches:
+        raise _usage(f"there is no launch in {arguments.launches}", tool)
     path = arguments.inputs[0]
     file = STDIN if path == "-" else path
     try:
@@ -38,13 +41,22 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
-    verdicts = list(_verdicts(module, arguments.launch, tool))
+    verdicts = list(_verdicts(module, launches, tool))
     lines = (
         _json(verdicts, file) if arguments.format == "json" else _text(verdicts, file, arguments)
     )
     with output_file(arguments.output) as stream:
         stream.writelines(f"{printable(line)}\n" for line in lines)
     return worst([_status(each) for each in verdicts])
+
+
+def _listed(path: str | None) -> Iterator[str]:
+    """The launches of a file."""
+    if path is None:
+        return
+    for line in diagnostics.as_text(diagnostics.read_bytes(path)).splitlines():
+        if launch := line.partition("#")[0].strip():
+            yield launch
 
 
 def _verdicts(module: Module, launches: Sequence[str], tool: str) -> Iterator[Verdict]:
