@@ -1,4 +1,4 @@
-"""What a thread knows: how far of every other thread it is behind, as immutable rows of clocks.
+"""Knowledge of threads: how far each has come that is ordered before, as rows of clocks.
 
 A launch of 33,792 threads cannot have a vector of that length for each. Most threads of a block
 know the same, and rows are shared by reference: a join looks at rows that differ and at no others.
@@ -13,7 +13,7 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """Rows by block, clocks of asynchronous agents, and what the async proxy may see of all that."""
+    """Rows by block, clocks of asynchronous agents, and what the async proxy may see of that."""
 
     rows: Mapping[int, Row]
     agents: Mapping[int, int]
@@ -48,7 +48,7 @@ class Clocks:
         return joined
 
     def join(self, a: Knowledge, b: Knowledge) -> Knowledge:
-        """What both know together."""
+        """The union of two pieces of knowledge."""
         if a is b or b is NOTHING:
             return a
         if a is NOTHING:
@@ -81,7 +81,7 @@ class Clocks:
         return Knowledge(rows, agents, proxied) if changed else a
 
     def with_own(self, known: Knowledge, thread: int, clock: int) -> Knowledge:
-        """What a thread knows, its own past included."""
+        """The knowledge of a thread, its own past included."""
         return self.with_all(known, ((thread, clock),))
 
     def with_all(self, known: Knowledge, own: Iterable[tuple[int, int]]) -> Knowledge:

@@ -42,7 +42,7 @@ class Link:
 
 @dataclass(slots=True)
 class State:
-    """What the detector keeps of a thread.
+    """The state of a thread.
 
     ``known`` is shared with others, who all know the same after a barrier; ``heard`` is what the
     thread alone knows of agents.
@@ -66,14 +66,14 @@ class State:
     published_inits: Knowledge = NOTHING
 
     def hears(self, agent: int, clock: int) -> None:
-        """Know what an agent has done up to a clock; it is of ``known`` from the next release on."""
+        """Know what an agent has done; it is in ``known`` from the next release on."""
         if self.heard.get(agent, 0) < clock:
             self.heard[agent] = clock
 
 
 @dataclass(slots=True)
 class MbarrierState:
-    """What the detector keeps of an mbarrier: agents, and the message of each phase."""
+    """The state of an mbarrier: its agents, and the message of each phase."""
 
     agent: int
     init_agent: int
@@ -120,7 +120,7 @@ class Race:
 
 
 MOST_SC_FENCES = 64
-"""The fence.sc of other threads that a write carries: above it is an order less, and an alarm more."""
+"""The fence.sc that a write carries of others at most: with more, an order may be missed."""
 
 
 class Detector(Observer):
@@ -177,7 +177,7 @@ class Detector(Observer):
         return state.heard.get(who, 0) >= clock or state.known.agents.get(who, 0) >= clock
 
     def home(self, who: int) -> Home:
-        """Where a thread is, or the thread that an agent works for."""
+        """The place of a thread, or of the thread that an agent works for."""
         who = who if who < self.count else self.owners[who]
         block = self.machine.threads[who].block
         return Home(who, block.number, block.cluster.number)
@@ -193,14 +193,14 @@ class Detector(Observer):
             state.heard.clear()
 
     def _own(self, state: State) -> Knowledge:
-        """What a thread knows with its own past; what comes after is a new epoch."""
+        """The knowledge of a thread with its own past; what comes after is a new epoch."""
         self._settle(state)
         found = self.clocks.with_own(state.known, state.home.thread, state.clock)
         state.clock += 1
         return found
 
     def _levels(self, state: State, key: object, site: Site) -> Levels:
-        """What a write releases at each level: by itself, and by fences and releases before it."""
+        """The releases of a write at each level: by itself, and by fences and releases before."""
         before = state.released.get(key, NO_LEVELS)
         levels = [
             self.clocks.join(fence, old) for fence, old in zip(state.fences, before, strict=True)
@@ -245,8 +245,8 @@ class Detector(Observer):
     def _earlier_sc(self, state: State) -> Sequence[ScFence]:
         """The fence.sc that come before one of a thread in every order that is possible.
 
-        A value that was written after such a fence has been read before: in the other order it would
-        be read before it was written.
+        A value that was written after such a fence has been read before: in the other order it
+        would be read before it was written.
         """
         readers = self.sc_readers if len(self.sc_readers) <= MOST_SC_FENCES else {0: state}
         return [
@@ -275,7 +275,7 @@ class Detector(Observer):
 
     @staticmethod
     def _keep(state: State, key: object, message: Message) -> None:
-        """Keep a message for a fence to come; it takes the place of an earlier part of its chain."""
+        """Keep a message for a fence to come, in place of an earlier part of its chain."""
         kept = state.pending.setdefault(key, [])
         if kept and kept[-1].chain is message.chain:
             kept[-1] = message
@@ -390,7 +390,7 @@ class Detector(Observer):
         self.races[key] = Race(kind, memory, at, size, first, second, same, link)
 
     def _nearly(self, first: Access, second: Access) -> Link | None:
-        """A value that the second thread's block read and that was written after the first access."""
+        """A value that the second block has read, written after the first access."""
         source = self.home(first.thread).thread
         block = self.machine.threads[self.home(second.thread).thread].block
         for thread in block.threads:
@@ -399,7 +399,7 @@ class Detector(Observer):
             for link in thread.order.links.values():
                 message: Message = link.message
                 is_own = link.writers.get(source, 0) >= first.clock
-                # A read-modify-write hands on what others have released before it.
+                # A read-modify-write carries what others have released before it.
                 carried = message.at(self.clocks, link.reader, 2)
                 knows = (
                     self.knows(each, first.thread, first.clock) for each in (message.known, carried)
@@ -471,7 +471,7 @@ class Detector(Observer):
 
     @staticmethod
     def _forget_messages(shadow: Shadow, at: int, size: int, but: int | None) -> None:
-        """What was written over carries nothing any more."""
+        """Drop the messages of what is written over."""
         for width in (1, 2, 4, 8):
             if width == but:
                 continue

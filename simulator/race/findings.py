@@ -1,4 +1,4 @@
-"""Findings as text: both accesses with their places, and what the order that nearly exists lacks."""
+"""Findings as text: both accesses with their places, and what a near order lacks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def _is_of_one_block(detector: Detector, race: Race) -> bool:
 
 
 def _nearly(detector: Detector, link: Link, first: Access) -> str:
-    """What the value that was read lacks to order the two accesses."""
+    """The sides of a value that was read which lack something to order the two accesses."""
     message, sites = link.message, detector.sites
     store, load = sites[message.site], sites[link.site]
     need = message.writer.distance(link.reader)

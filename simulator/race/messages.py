@@ -1,4 +1,4 @@
-"""What a strong write hands to those that read it, by how far each release reaches."""
+"""Messages of strong writes: what is released to their readers, by the reach of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Levels = tuple[Knowledge, Knowledge, Knowledge]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a thread is: what decides how far two threads are apart."""
+    """The place of a thread, which decides how far two threads are apart."""
 
     thread: int
     block: int
@@ -25,7 +25,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """The releases that a value carries, and who wrote it. ``chain``: of which this is a later part.
+    """The releases that a value carries, and its writer. ``chain``: of which it is a later part.
 
     ``clock`` and ``known``: the writer's at the write. ``sc``: the fence.sc that the
     writer knew.
@@ -44,7 +44,7 @@ class Message:
     chain: object = field(default_factory=object)
 
     def at(self, clocks: Clocks, reader: Home, level: int) -> Knowledge:
-        """What a reader gets whose acquire reaches a level."""
+        """The knowledge that a reader gets whose acquire reaches a level."""
         found = self.blocks.get(reader.block, NOTHING)
         if level > 0:
             found = clocks.join(found, self.clusters.get(reader.cluster, NOTHING))

@@ -11,7 +11,7 @@ _MODEL = "PTX ISA, Memory Consistency Model"
 
 
 class FenceRule(Enum):
-    """What a fence does: orders, lets the async proxy see, or publishes initialised mbarriers."""
+    """The effect of a fence: order, sight of the async proxy, or publication of mbarriers."""
 
     ORDERS = "orders"
     PROXY = "proxy"
@@ -41,7 +41,7 @@ FENCES: Mapping[str, FenceRow] = {
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """A kind of finding: what it is, where nothing nearly orders the two accesses, and its source."""
+    """A kind of finding: its words, those where nothing nearly orders the two, and its source."""
 
     words: str
     lacks: str
@@ -67,8 +67,8 @@ KINDS: Mapping[str, KindRow] = {
     ),
     "proxy": KindRow(
         "race (proxy)",
-        "the write is ordered before the copy, but no fence.proxy.async stands between them: put one "
-        "after the write, in the thread that wrote",
+        "the write is ordered before the copy, but no fence.proxy.async stands between them: "
+        "put one after the write, in the thread that wrote",
         f"{_MODEL}, Proxies",
     ),
     "read-only": KindRow(
@@ -89,7 +89,8 @@ KINDS: Mapping[str, KindRow] = {
     ),
     "peer-exit": KindRow(
         "race (peer gone)",
-        "the peer may have ended by then: put a barrier of the cluster between the access and its end",
+        "the peer may have ended by then: put a barrier of the cluster between the access and "
+        "its end",
         "CUDA Programming Guide, Distributed Shared Memory",
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is kept of each word of memory: who wrote it last, and who has read it since.
+"""Shadow memory: of each word who wrote it last, and who has read it since.
 
 Words have four bytes until the first access that is smaller; then the allocation has a shadow for
 each byte. Numbers are in arrays that take memory where they are touched, sets in dictionaries.
@@ -17,9 +17,9 @@ Strong = tuple[int, int, int, int, int]
 class Shadow:
     """The shadow of an allocation; threads are stored plus one, so that zero is nobody.
 
-    ``writer``, ``written`` and ``write_site`` of the last weak write. ``strong``: by word, the strong accesses that nobody's weak
-    write has followed, by thread and whether they write. ``summaries``: the least level of those,
-    their place and size if all have one, else -1.
+    ``writer``, ``written`` and ``write_site`` are of the last weak write. ``strong``: by word, the
+    strong accesses that no weak write has followed, by thread and whether they write.
+    ``summaries``: the least level of those, their place and size if all have one, else -1.
     """
 
     __slots__ = (

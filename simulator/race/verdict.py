@@ -19,7 +19,7 @@ _ACCESSES = (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY, Kind.TENSOR)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found of a launch. ``problem``: why it was not executed to its end, or ""."""
+    """The findings of a launch. ``problem``: why it was not executed to its end, or ""."""
 
     launch: Launch
     findings: tuple[Finding, ...]
@@ -35,7 +35,7 @@ class Verdict:
 
     @property
     def seen(self) -> str:
-        """What was executed."""
+        """The launch, the schedules, and the accesses that were executed."""
         noun = "access" if self.accesses == 1 else "accesses"
         return (
             f"{self.launch}, {len(SCHEDULES)} schedules, "

@@ -1,4 +1,4 @@
-"""What a PTX file declares beyond its instructions: files, cluster shapes, initial values, tables.
+"""Declarations of a PTX file: files, cluster shapes, initial values, tables of jumps.
 
 Source: PTX ISA, "Variables"; "Performance-Tuning Directives"; "Cluster Dimension Directives".
 """

@@ -32,7 +32,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        """What an exponent is stored with."""
+        """The number that is added to an exponent when it is stored."""
         return (1 << (self.exponent - 1)) - 1
 
 
@@ -42,7 +42,10 @@ FORMATS: Mapping[str, Format] = {
     "f32": Format(8, 23, 0x7FFFFFFF),
     "f64": Format(11, 52, 0x7FF8000000000000),
 }
-"""The formats by PTX type. Source: PTX ISA, "Fundamental Types"; "Alternate Floating-Point Data Formats"."""
+"""The formats by PTX type.
+
+Source: PTX ISA, "Fundamental Types"; "Alternate Floating-Point Data Formats".
+"""
 
 _four = bytearray(4)
 _INT4, _FLOAT4 = memoryview(_four).cast("I"), memoryview(_four).cast("f")

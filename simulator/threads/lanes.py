@@ -1,4 +1,4 @@
-"""What lanes of a warp compute together, and what they wait for.
+"""Computations of several lanes of a warp, and the requests of threads that wait.
 
 Source: PTX ISA, shfl.sync; vote.sync; match.sync; redux.sync; bar.red; ldmatrix; stmatrix.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from fencewright.simulator.threads.integers import signed
 
 Values = Mapping[int, Any]
-"""What each lane gives, by its number."""
+"""The operands of the lanes that meet, by lane."""
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ TOGETHER: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     "redux min s": _for_all(_reduce(lambda a, b: min(signed(a, 32), signed(b, 32)))),
     "redux max s": _for_all(_reduce(lambda a, b: max(signed(a, 32), signed(b, 32)))),
 }
-"""What each kind of meeting gives each lane."""
+"""The results of each kind of meeting, by lane."""
 
 FOLDS: Mapping[str, Callable[[list[Any]], Any]] = {
     "popc": lambda values: sum(map(bool, values)),

@@ -202,7 +202,7 @@ class Run:
 
 
 def check_launch(module: Module, launch: Launch) -> PtxFunction:
-    """The kernel of a launch. Raises ``LaunchError`` for one that a chip or the file cannot have."""
+    """The kernel of a launch. Raises ``LaunchError`` for one that cannot be."""
     kernels = [each.name for each in module.ptx.functions.values() if each.is_entry]
     if launch.kernel not in kernels:
         raise LaunchError(f"there is no kernel '{launch.kernel}': there is {', '.join(kernels)}")

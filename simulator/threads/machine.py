@@ -118,7 +118,7 @@ class Machine:
     # Weak accesses: one function for each size and space, made once for a launch
 
     def loads(self, size: int, space: str) -> Callable[[Thread, Any, int], Any]:
-        """What reads ``size`` bytes."""
+        """A function that reads ``size`` bytes."""
         shift, low, locate = size.bit_length() - 1, size - 1, self.locate
         get, observer, watched = self.memory.allocations.get, self.observer, self.observed
 
@@ -140,7 +140,7 @@ class Machine:
         return load
 
     def stores(self, size: int, space: str) -> Callable[[Thread, Any, Any, int], None]:
-        """What writes ``size`` bytes."""
+        """A function that writes ``size`` bytes."""
         shift, low, locate = size.bit_length() - 1, size - 1, self.locate
         get, observer, watched = self.memory.allocations.get, self.observer, self.observed
         mask = (1 << 8 * size) - 1

@@ -1,4 +1,4 @@
-"""What an execution tells those that watch it."""
+"""Observers of an execution: its instructions as they see them, and the events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -92,7 +92,10 @@ class Operands:
         return 0 if element is None else 1 if element[0] == "pred" else element[1] * element[2]
 
     def value(self, text: str, type: str) -> str:
-        """What is read as a type, as unsigned bits. Raises ``NotExecuted`` for what is not known."""
+        """An operand that is read as a type, as unsigned bits.
+
+        Raises ``NotExecuted`` for a name that is not known.
+        """
         if text.startswith("!"):
             return f"({self.value(text[1:].strip(), type)} ^ 1)"
         if self.function.type_of(text) is not None:

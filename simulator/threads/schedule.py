@@ -1,4 +1,4 @@
-"""Who goes on next: a fair order of threads, barriers, meetings of lanes, and hangs.
+"""A fair order of threads, with barriers, meetings of lanes, and hangs.
 
 A thread runs until it comes to a strong operation, a barrier, or its 64th jump back. One that polls
 in vain goes on only when nobody else can, so that it does not see what is not the last value by
@@ -23,7 +23,7 @@ from fencewright.simulator.threads.state import WARP, Block, Thread
 from fencewright.simulator.threads.unknown import NotExecuted, OutOfBounds, UnknownUsed
 
 PATIENCE = 64
-"""How often each thread polls the same value before nothing is expected to change it."""
+"""Polls of the same value by every thread after which nothing is expected to change it."""
 GENERATED = "<kernel>"
 """The file name of compiled kernels, by which their lines are found in tracebacks."""
 
@@ -58,7 +58,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a launch ended: done, or with what stopped it."""
+    """The end of a launch: done, or with what stopped it."""
 
     problem: str = ""
     hang: tuple[Waiting, ...] = ()
@@ -238,7 +238,7 @@ class Scheduler:
             self._wake(thread, FOLDS[request.fold](folded) if request.fold else None)
 
     def _note_partial(self, block: Block, arrived: list[tuple[Thread, BarrierWait]]) -> None:
-        """Notice warps of which only some lanes came to an aligned barrier, or to different ones."""
+        """Notice warps whose lanes came to an aligned barrier in part, or to different ones."""
         aligned = [each for each in arrived if self._is_aligned(each[1].site)]
         lanes = Counter(thread.index // WARP for thread, _ in aligned)
         places: dict[int, set[int]] = {}

@@ -2,7 +2,7 @@
 
 A formula is Python on the bits of the operands: ``{a}`` unsigned, ``{A}`` as a signed number,
 ``{w}`` the width, ``{m}`` its mask, ``{t}`` the type. Its result is masked unless ``whole`` says
-that it cannot have more bits. ``lanes.operations`` has what lanes do together.
+that it cannot have more bits. ``lanes`` has what lanes compute together.
 """
 
 import re
@@ -24,7 +24,7 @@ _MOVE = "PTX ISA, Data Movement and Conversion Instructions"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operation on types of some letters; ``needs``: words that its name has, ``bars``: has not."""
+    """One operation on types of some letters; ``needs``: words that its name has."""
 
     head: str
     letters: str
@@ -180,7 +180,8 @@ NAMES: Mapping[str, object] = {
         each.__name__: each
         for each in (
             floats.f32, floats.f64, floats.bits32, floats.bits64, floats.fma32, floats.exactly,
-            floats.absolute, floats.flush, floats.negative, floats.saturate, floats.least, floats.greatest, floats.compare,
+            floats.absolute, floats.flush, floats.negative, floats.saturate, floats.least,
+            floats.greatest, floats.compare,
             floats.approximately, floats.to_integer, floats.of_integer, floats.convert,
             floats.is_class, integers.signed, integers.quotient, integers.remainder,
             integers.clamp, integers.count_leading, integers.highest_bit, integers.nth_set,
@@ -195,7 +196,7 @@ NAMES: Mapping[str, object] = {
     "abs": abs,
     "chosen": _chosen,
 }  # fmt: skip
-"""What formulas call."""
+"""The functions that formulas call."""
 
 _BY_HEAD: dict[str, list[Row]] = {}
 for _each in ROWS:
@@ -212,7 +213,7 @@ _SIMPLE = re.compile(r"\w+")
 
 
 def letter_of(type: str) -> str:
-    """``u``, ``s``, ``b``; ``f`` of f32 and f64, ``h`` of 16 bits, ``p`` of a predicate; else ""."""
+    """``u``, ``s``, ``b``; ``f`` of f32 and f64, ``h`` of 16 bits, ``p`` of a predicate, or ""."""
     element = element_of(type)
     if element is None or element[2] != 1:
         return ""
@@ -241,7 +242,7 @@ def as_signed(operand: str, width: int) -> str:
 
 
 def formula(opcode: Opcode, type: str, operands: Sequence[str]) -> str | None:
-    """What an operation computes on one element, as Python; None without a row."""
+    """The result of an operation on one element, as Python; None without a row."""
     row = row_of(opcode, type)
     if row is None:
         return None

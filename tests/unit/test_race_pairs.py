@@ -291,6 +291,43 @@ def test_a_partial_warp_is_a_warning() -> None:
     assert not found.is_race
 
 
+def test_findings_of_one_line_are_of_one_cause_each() -> None:
+    """All of a macro stands in one line of the source: there the lines of the PTX tell them apart."""
+    body = (
+        _FIRST.replace("\n", "")
+        + """ .loc 1 7 1
+    st.global.u32 [%rd1], 1;
+    st.global.u32 [%rd1+4], 1; ret;
+READ: .loc 1 7 9
+    ld.global.u32 %r3, [%rd1];
+    ld.global.u32 %r4, [%rd1+4]; ret;"""
+    )
+    text = kernel(body) + '.file 1 "/src/macro.cuh"\n'
+    found = judge(
+        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}")
+    )
+    texts = [each.text for each in found.findings if each.kind == "write-read"]
+    assert len(texts) == 2
+    assert all("at macro.cuh:7 (ld.global.u32)" in each for each in texts)
+
+
+def test_lines_of_the_source_are_one_finding() -> None:
+    body = (
+        _FIRST.replace("\n", "")
+        + """ .loc 1 7 1
+    st.global.u32 [%rd1], 1;
+    st.global.u32 [%rd1+4], 1; ret;
+READ: .loc 1 8 9
+    ld.global.u32 %r3, [%rd1];
+    ld.global.u32 %r4, [%rd1+4]; ret;"""
+    )
+    text = kernel(body) + '.file 1 "/src/two.cuh"\n'
+    found = judge(
+        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}")
+    )
+    assert sorted(each.kind for each in found.findings) == ["read-write", "write-read"]
+
+
 def test_the_order_of_execution_is_no_order() -> None:
     """A reader that comes first by luck races as well: both schedules find it."""
     body = _FIRST + "st.global.u32 [%rd1], 42; ret; READ: ld.global.u32 %r4, [%rd1]; ret;"

@@ -198,6 +198,18 @@ def test_carries_and_wide_products() -> None:
     assert result(kernel(body))[:3] == [0 + 4 + 3, 200 + 5 + 3, 300 + 5 + 3]
 
 
+def test_names_of_inner_scopes_are_their_own() -> None:
+    """Inline texts declare the same names again, and labels stand alone on a line."""
+    body = """
+    { .reg .pred p; .reg .b32 x; setp.gt.u32 p, %r1, 3; selp.b32 x, 1, 0, p; mov.u32 %r3, x; }
+    { .reg .pred p; .reg .b32 x; setp.gt.u32 p, %r1, 5; @p bra
+      OVER; mov.u32 x, 10; add.u32 %r3, %r3, x;
+      OVER:
+    }
+    st.global.u32 [%rd3], %r3; ret;"""
+    assert result(kernel(body))[:8] == [10, 10, 10, 10, 11, 11, 1, 1]
+
+
 def test_one_lane_is_elected() -> None:
     body = """
     setp.lt.u32 %p1, %r1, 4; @%p1 ret; elect.sync %r3|%p2, 0xFFFFFFF0; mov.u32 %r4, 1;
