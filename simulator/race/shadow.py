@@ -5,7 +5,7 @@ each byte. Numbers are in arrays that take memory where they are touched, sets i
 """
 
 from fencewright.simulator.race.messages import Message
-from fencewright.simulator.threads.memory import Allocation
+from fencewright.simulator.threads.memory import Allocation, zeros
 
 MANY = -1
 """In place of a reader: they are in ``many``."""
@@ -60,5 +60,4 @@ class Shadow:
 
 
 def _numbers(count: int) -> memoryview:
-    # Pages of a bytearray that nobody has touched take no memory.
-    return memoryview(bytearray(4 * count)).cast("i")
+    return memoryview(zeros(4 * count)).cast("i")

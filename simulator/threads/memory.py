@@ -6,6 +6,7 @@ addresses. An address of shared memory has the rank of its block in the cluster 
 Source: PTX ISA, "State Spaces"; "Generic Addressing".
 """
 
+from mmap import mmap
 from typing import Any
 
 from fencewright.simulator.threads.unknown import OutOfBounds, Unknown
@@ -17,6 +18,15 @@ OFFSET = 0xFFFFFFFF
 RANK_BITS = 24
 SHARED_OFFSET = (1 << RANK_BITS) - 1
 _SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3}
+
+
+_PAGES = 1 << 16
+"""Bytes from which memory is mapped: what nobody touches takes none."""
+
+
+def zeros(size: int) -> "bytearray | mmap":
+    """Bytes that are zero until they are written."""
+    return bytearray(size) if size < _PAGES else mmap(-1, size)
 
 
 class Allocation:
@@ -33,7 +43,7 @@ class Allocation:
 
     def __init__(self, name: str, size: int, space: str, base: int = 0, element: int = 4):
         self.name, self.size, self.space, self.base, self.element = name, size, space, base, element
-        self.data = bytearray(size + 15 & ~15)
+        self.data = zeros(size + 15 & ~15)
         view = memoryview(self.data)
         self.views = (view, view.cast("H"), view.cast("I"), view.cast("Q"))
         self.unknown: dict[int, tuple[Unknown, int]] = {}

@@ -1,6 +1,7 @@
 """Kernels executed lane by lane: control flow, lanes that meet, barriers, copies, and what ends them."""
 
 import ast
+from mmap import mmap
 
 import pytest
 
@@ -330,6 +331,17 @@ def test_text_of_an_input_is_never_run(statement: str, bad: str) -> None:
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert {name for name in called if not name.startswith("f_")} <= _CALLED
     assert not named & {"ran", "__import__", "os"}
+
+
+def test_what_nobody_touches_takes_no_memory() -> None:
+    """Arguments of gibibytes are pages that are mapped when they are written."""
+    found = run(
+        kernel("st.global.u32 [%rd3+2147483648], %r1; ret;"), "k<<<1, 32>>>(i32[1000000000])"
+    )
+    assert found.outcome.is_done
+    assert found.arguments[0] is not None
+    assert isinstance(found.arguments[0].data, mmap)
+    assert found.arguments[0].get(2147483648 + 4 * 31, 4) == 31
 
 
 # Launches
