@@ -287,4 +287,6 @@ def formula(opcode: Opcode, type: str, operands: Sequence[str]) -> str | None:
     return found
 
 
-_FLUSHED = frozenset("add sub mul mad fma div rcp sqrt sin cos lg2 ex2 tanh rsqrt min max neg".split())
+_FLUSHED = frozenset(
+    "add sub mul mad fma div rcp sqrt sin cos lg2 ex2 tanh rsqrt min max neg".split()
+)
