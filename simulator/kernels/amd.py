@@ -348,7 +348,7 @@ def _parameter(argument: KernelArgument) -> KernelParameter:
         8 * argument.size,
         argument.kind == "global_buffer",
         argument.offset,
-        is_hidden=argument.kind.startswith("hidden_"),
+        is_hidden=argument.is_hidden,
         hidden=_HIDDEN.get(argument.kind),
     )
 

@@ -915,7 +915,7 @@ class _ThreadReader:
         """A word of the kernarg segment."""
         for each in self.function.arguments:
             within = offset - each.offset
-            if 0 <= within < each.size:
+            if 0 <= within < each.size and not each.is_hidden:
                 if each.name in self.launch.values:
                     return self.launch.values[each.name] >> within * 8 & WORD_MASK
                 return _HalfAddress(each.name, 0, within // 4)

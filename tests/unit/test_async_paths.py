@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from fencewright.simulator.ptx import definition
+from fencewright.simulator.ptx import builder, definition
 from fencewright.simulator.ptx.formats import columns
 from fencewright.tools.dev.pages import async_paths
 from fencewright.tools.dev.pages.async_paths import INSTRUCTIONS, Instruction, Route, answers
@@ -63,8 +63,8 @@ def test_what_has_a_word_in_scoped_is_executed(name: str) -> None:
 
 
 def test_a_path_that_is_broken_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    readers = {name: each for name, each in columns._READERS.items() if name != "elect"}  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(columns, "_READERS", readers)
+    readers = {name: each for name, each in builder._READERS.items() if name != "elect"}  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(builder, "_READERS", readers)
     assert answers(only("elect.sync"))[Route.COLUMNS] == "unknown instruction 'elect.sync'"
     other = definition.outcomes
 

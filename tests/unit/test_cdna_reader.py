@@ -128,8 +128,12 @@ def test_functions_have_instructions_labels_arguments_and_descriptors() -> None:
     kernel = read.functions["k"]
     assert read.chip == "gfx942"
     assert kernel.descriptor["user_sgpr_kernarg_segment_ptr"] == 1
-    assert kernel.arguments[:2] == (KernelArgument("x", 0, 8), KernelArgument("out", 8, 8))
-    assert [each.name for each in kernel.arguments] == ["x", "out", "lds", "n"]
+    assert kernel.arguments[:2] == (
+        KernelArgument("x", 0, 8, "global_buffer"),
+        KernelArgument("out", 8, 8),
+    )
+    given = [each.name for each in kernel.arguments if not each.is_hidden]
+    assert given == ["x", "out", "lds", "n"]
     branch, label, invalidate, load = kernel.body
     assert branch == AssemblyInstruction(
         "s_cbranch_scc1", (".LBB0_2",), (), HEAD + 1, "s_cbranch_scc1 .LBB0_2"

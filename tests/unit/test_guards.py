@@ -128,7 +128,7 @@ WITHOUT: tuple[tuple[str, str, View], ...] = (
         pass_trials.SCOPED,
     ),
     (
-        "lowering/ptx/select.py _normalise: if asked.failure_ordering is not None -> if False",
+        "lowering/ptx/select.py _normalise: if requested.failure_ordering is not None -> if False",
         "an exchange that acquires where it fails",
         pass_trials.ON_PTX[0],
     ),
@@ -332,12 +332,12 @@ ACROSS_AGENTS: tuple[tuple[str, str], ...] = (
         "across_program 0 (gfx942)",
     ),
     (
-        SINK + "_before: must & ~meaning.invalidates | needed_at(meaning, needs) -> "
-        "needed_at(meaning, needs)",
+        SINK + "_before: must & ~step.meaning.invalidates | needed_at(step, needs) -> "
+        "needed_at(step, needs)",
         "across_program 3 (gfx942-tgsplit)",
     ),
     (
-        SINK + "_before: ~meaning.invalidates -> meaning.invalidates",
+        SINK + "_before: ~step.meaning.invalidates -> step.meaning.invalidates",
         "across_program 3 (gfx942-tgsplit)",
     ),
     (

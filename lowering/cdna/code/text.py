@@ -84,6 +84,11 @@ class KernelArgument:
     size: int
     kind: str = ""
 
+    @property
+    def is_hidden(self) -> bool:
+        """True of what the runtime gives, and no caller."""
+        return self.kind.startswith("hidden_")
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
