@@ -4,6 +4,7 @@ First threads first with copies done at once, then last threads first with copie
 possible: of one order alone a lock may be won so that it hides a race.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fencewright.lowering.code.effects import Kind
@@ -71,6 +72,7 @@ def judge(module: Module, launch: Launch) -> Verdict:
             )
         ]
         problem = problem or _problem(run)
+    problem = problem or _unseen(sites)
     accesses = [seen for site, seen in zip(sites, executed, strict=True) if is_access(site)]
     return Verdict(
         launch,
@@ -82,6 +84,14 @@ def judge(module: Module, launch: Launch) -> Verdict:
         len(accesses),
         checked,
     )
+
+
+def _unseen(sites: Sequence[Site]) -> str:
+    """A matrix operation: its operands are reads that nothing checks."""
+    for site in sites:
+        if site.instruction.statement.kind is Kind.TENSOR:
+            return f"what {site.name} reads is not checked, at {site.place}"
+    return ""
 
 
 def is_access(site: Site) -> bool:

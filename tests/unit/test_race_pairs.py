@@ -254,6 +254,14 @@ def test_a_counter_of_many_is_checked_once() -> None:
     assert kinds("red.relaxed.gpu.global.add.u32 [%rd1], 1; ret;", "4, 64") == set()
 
 
+def test_a_launch_with_a_matrix_operation_is_not_judged() -> None:
+    """Its operands are read from shared memory, which nothing checks."""
+    product = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd7, %rd8, 1, 1, 1, 0, 0;"
+    found = verdict(f".reg .f32 %f<4>; mov.u64 %rd7, 0; mov.u64 %rd8, 0; {product} ret;", "1, 128")
+    assert str(found).startswith("not judged: what wgmma.mma_async")
+    assert "reads is not checked, at k.ptx:" in str(found)
+
+
 def test_a_hang_says_who_waits_where() -> None:
     found = verdict(
         "L: ld.acquire.gpu.global.u32 %r3, [%rd2]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L; ret;"
