@@ -4,7 +4,6 @@ First threads first with copies done at once, then last threads first with copie
 possible: of one order alone a lock may be won so that it hides a race.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fencewright.lowering.code.effects import Kind
@@ -72,7 +71,6 @@ def judge(module: Module, launch: Launch) -> Verdict:
             )
         ]
         problem = problem or _problem(run)
-    problem = problem or _unseen(sites)
     accesses = [seen for site, seen in zip(sites, executed, strict=True) if is_access(site)]
     return Verdict(
         launch,
@@ -86,14 +84,6 @@ def judge(module: Module, launch: Launch) -> Verdict:
     )
 
 
-def _unseen(sites: Sequence[Site]) -> str:
-    """A matrix operation: its operands are reads that nothing checks."""
-    for site in sites:
-        if site.instruction.statement.kind is Kind.TENSOR:
-            return f"what {site.name} reads is not checked, at {site.place}"
-    return ""
-
-
 def is_access(site: Site) -> bool:
     """True of what accesses memory that others may see."""
     statement = site.instruction.statement
@@ -103,7 +93,7 @@ def is_access(site: Site) -> bool:
 def _problem(run: Run) -> str:
     outcome = run.outcome
     if not outcome.problem:
-        return ""
+        return _skipped(run)
     text = outcome.problem
     if outcome.is_outside:
         text = f"out of bounds: {text}"
@@ -112,3 +102,11 @@ def _problem(run: Run) -> str:
     site = run.program.sites[outcome.site]
     text = f"{text}, at {site.place} ({site.name})"
     return text if outcome.thread is None else f"{text}, {outcome.thread}"
+
+
+def _skipped(run: Run) -> str:
+    """The first instruction of which nothing is known that it may do to memory."""
+    if not run.machine.skipped:
+        return ""
+    site = run.program.sites[min(run.machine.skipped)]
+    return f"what {site.name} does to memory is not checked, at {site.place}"

@@ -34,6 +34,8 @@ _NOTHING = frozenset(
     "griddepcontrol createpolicy".split()
 )
 """Heads of what changes no value; fences are said to the observer."""
+_OF_REGISTERS = (Kind.COMPUTE, Kind.LANES)
+"""Kinds of what accesses no memory, whether it is executed or not."""
 Lines = Iterator[str]
 
 
@@ -86,6 +88,8 @@ class Emitter:
         return f"{semantics.as_signed(name, element[1])} & {(1 << width) - 1}"
 
     def _unknown(self, statement: Statement, site: int) -> Lines:
+        if statement.kind not in _OF_REGISTERS:
+            yield f"M.skip({site})"
         defined = [each for each in statement.defines if self.operands.function.type_of(each)]
         if statement.opcode.known is None and not defined:
             # Its operands are not known either: the first is the result of all that computes.
@@ -96,7 +100,7 @@ class Emitter:
                 return
         for each in defined:
             yield self._assign(each, f"M.unknown({site})")
-        if not defined:
+        if not defined and statement.kind in _OF_REGISTERS:
             yield "pass"
 
     def _formula(self, statement: Statement) -> list[str] | None:

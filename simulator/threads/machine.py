@@ -50,6 +50,7 @@ class Machine:
         self.late: list[Callable[[], None]] = []
         self.ticks = 0
         self.executed = [False] * len(sites)
+        self.skipped = set[int]()
         self.blocks = list(self._blocks())
         self.threads = [thread for each in self.blocks for thread in each.threads]
         self.local_size = 0
@@ -219,6 +220,10 @@ class Machine:
         else:
             thread.advance()
         return old
+
+    def skip(self, site: int) -> None:
+        """Note an instruction that is not executed and may access memory."""
+        self.skipped.add(site)
 
     def unknown(self, site: int) -> Unknown:
         """The result of an instruction that is not executed."""
