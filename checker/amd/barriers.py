@@ -51,13 +51,13 @@ def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
     return {each: met.get(each, frozenset({each})) for each in every}
 
 
-def needed_by_peers(code: Code) -> Mapping[int, int]:
+def needed_by_peers(code: Code, met: Mapping[Operation, frozenset[Operation]]) -> Mapping[int, int]:
     """By the number of a barrier, the ``Caches`` that must hold nothing stale for waves at another one.
 
     What a wave reads after the barrier at which it itself is, its own reads show; a wave at another
-    barrier reads other things, and does not invalidate for what this one has acquired.
+    barrier reads other things, and does not invalidate for what this one has acquired. ``met``: as
+    ``met_by_peers`` has it.
     """
-    met = met_by_peers(code)
     after = dict.fromkeys((each.number for each in met), 0)
 
     def of_others(barrier: Operation) -> int:
@@ -122,7 +122,9 @@ class Barriers:
     def met(self, barrier: Operation) -> int:
         """What is issued between a barrier and the next one, by any of the waves that meet there.
 
-        Some of them may be at another barrier, if no path has both.
+        Some of them may be at another barrier, if no path has both: all waves are taken to come to one
+        that is on their path, as languages require of them. ``met_by_peers`` takes nothing of the kind,
+        since what is surplus by it may be removed.
         """
         after = 0
         for other in self.barriers:

@@ -106,6 +106,9 @@ _Fact = tuple[int, ...]
 
 _Hazards = frozenset[tuple[Rule, str]]
 
+_Met = Mapping[Operation, frozenset[Operation]]
+"""For each barrier those at which other waves may be meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
@@ -118,14 +121,18 @@ class _Facts:
 class _Filter:
     """What counts of a relation, given what waves may propagate to one another.
 
-    ``needed``: as ``needed_by_peers`` finds it of the function as it was.
+    ``met`` and ``needed``: the barriers that waves are at together, and the caches that
+    ``needed_by_peers`` finds of the function as it was.
     """
 
-    def __init__(self, code: Code, passed: Propagated, needed: Mapping[int, int]):
+    def __init__(
+        self, code: Code, passed: Propagated, met: _Met, needed: Mapping[int, int] | None = None
+    ):
         self.code = code
         self.passed = passed
         self.scopes = code.mode.scopes
-        self.needed = needed
+        self.met = met
+        self.needed = needed_by_peers(code, met) if needed is None else needed
         own = (1 << code.others) - 1
         every_read = code.reads << code.others
         self.pending: list[int] = []
@@ -133,7 +140,7 @@ class _Filter:
         always = code.of_kinds(_O.BARRIER, _O.OUTSIDE)
         for rank, scope in enumerate(self.scopes):
             reach = code.mode.reach(scope)
-            others = _with_met(code, passed.at[reach]) << code.others
+            others = self._with_met(passed.at[reach]) << code.others
             if passed.by_flag[reach]:
                 others |= every_read
             if scope is Scope.SYSTEM:
@@ -188,6 +195,13 @@ class _Filter:
         found.append(place.unflushed_since_barrier if publishes or operation.kind in _LEAVES else 0)
         return tuple(found)
 
+    def _with_met(self, barriers: int) -> int:
+        """Barriers, and those at which other waves may be meanwhile."""
+        for barrier in self.code.those(barriers):
+            for other in self.met[barrier]:
+                barriers |= other.bit
+        return barriers
+
     def _stale_for_others(self, barrier: Operation, place: Place, scope: Scope) -> int:
         """The reads that a wave at another barrier may be older than, once both have met."""
         caches = self.needed[barrier.number] & int(self.code.mode.caches(scope))
@@ -214,17 +228,6 @@ def _is_candidate(step: Step, operation: Operation | None) -> bool:
         return step.effects.kind is Kind.WAIT
     effect = operation.effect
     return effect.writes_back is not None or bool(effect.invalidates)
-
-
-def _with_met(code: Code, barriers: int) -> int:
-    """Barriers, and those at which other waves may be meanwhile."""
-    if not barriers:
-        return 0
-    met = met_by_peers(code)
-    for barrier in code.those(barriers):
-        for other in met[barrier]:
-            barriers |= other.bit
-    return barriers
 
 
 def _at_agent(code: Code) -> int:
@@ -263,7 +266,7 @@ class _Search:
         self.kept = kept
         self.beside_unknown = beside_unknown(code.flow)
         self.pending = _passed_on_pending(code, places)
-        self.filter = _Filter(code, propagated(code, places), needed_by_peers(code))
+        self.filter = _Filter(code, propagated(code, places), met_by_peers(code))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
         self._acquires = _at_agent(code) | code.of_kinds(_O.BARRIER)
@@ -432,7 +435,8 @@ class _Search:
         If so, that is what they may hand from now on.
         """
         places, _ = _observe(self.code, entries)
-        chosen = _Filter(self.code, propagated(self.code, places), self.filter.needed)
+        passed, before = propagated(self.code, places), self.filter
+        chosen = _Filter(self.code, passed, before.met, before.needed)
         facts = self._facts(chosen, places)
         if any(_exceeds(fact, self.before.operations[at]) for at, fact in facts.items()):
             return False
