@@ -14,6 +14,7 @@ and ``llvm_ir.caches``: what their operations mean, and how something is put amo
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -106,6 +107,32 @@ class CacheStep(NamedTuple):
 
 
 CacheSteps: TypeAlias = list[CacheStep]
+
+
+@dataclass(slots=True)
+class AtBarriers:
+    """Facts as bits that waves leave at barriers, and find at those that others may be at meanwhile.
+
+    ``met``: as ``CacheCode.barriers_in_step`` has it.
+    """
+
+    met: Mapping[Operation, frozenset[Operation]]
+    left: dict[Operation, int] = field(default_factory=dict[Operation, int])
+
+    def leave(self, barrier: Operation, bits: int) -> None:
+        """Add what one wave leaves at a barrier."""
+        self.left[barrier] = self.left.get(barrier, 0) | bits
+
+    def found(self, barrier: Operation) -> int:
+        """All that a wave may find at a barrier."""
+        bits = 0
+        for other in self.met[barrier]:
+            bits |= self.left.get(other, 0)
+        return bits
+
+    def snapshot(self) -> tuple[int, ...]:
+        """All of it, as it is now."""
+        return tuple(self.left.values())
 
 
 class StoreThrough(NamedTuple):

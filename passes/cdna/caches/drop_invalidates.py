@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation
 
 from fencewright.lowering.cdna.caches import Caches
 from fencewright.lowering.code.dataflow import solve
-from fencewright.passes.analysis.caches import CacheCode, CacheStep
+from fencewright.passes.analysis.caches import AtBarriers, CacheCode, CacheStep
 from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 
@@ -37,33 +37,29 @@ AT_END = int(Caches.SYSTEM)
 class Needs:
     """The lattice of the analysis: the caches that must hold nothing stale, joined by union.
 
-    ``met``: the barriers at which other waves may be while one is at a barrier. ``begin``,
-    ``end``: where each block begins and ends. ``barriers``, ``flag``: what waves of the work-group
-    need after each barrier, and after a read of a flag. All are bits of ``Caches``.
+    ``barriers``, ``flag``: what waves of the work-group need after each barrier, and after a read
+    of a flag. ``begin``, ``end``: where each block begins and ends. All are bits of ``Caches``.
     """
 
-    met: Mapping[Operation, frozenset[Operation]]
+    barriers: AtBarriers
     begin: Mapping[Block, int] = field(default_factory=dict[Block, int])
     end: Mapping[Block, int] = field(default_factory=dict[Block, int])
-    barriers: dict[Operation, int] = field(default_factory=dict[Operation, int])
     flag: int = 0
 
     def of_waves(self) -> tuple[int, ...]:
         """The needs of waves of the work-group, as they are now."""
-        return self.flag, *self.barriers.values()
+        return self.flag, *self.barriers.snapshot()
 
     def acquired(self, step: CacheStep, needed: int) -> None:
         """Note what is needed after an acquire."""
         if step.meaning.is_barrier:
-            self.barriers[step.op] = self.barriers.get(step.op, 0) | needed
+            self.barriers.leave(step.op, needed)
         else:
             self.flag |= needed
 
     def of_observers(self, step: CacheStep) -> int:
         """What those need who learn of this wave's past by an operation."""
-        needed = 0 if step.meaning.is_barrier else self.flag
-        for barrier in self.met[step.op] if step.meaning.is_barrier else ():
-            needed |= self.barriers.get(barrier, 0)
+        needed = self.barriers.found(step.op) if step.meaning.is_barrier else self.flag
         return needed | AT_END if step.meaning.leaves_workgroup else needed
 
 
@@ -80,7 +76,7 @@ def before(step: CacheStep, needed: int, needs: Needs) -> int:
 
 def solve_needs(code: CacheCode) -> Needs:
     """The least fixpoint: needs only grow, of a finite lattice."""
-    needs, steps = Needs(code.barriers_in_step), code.steps
+    needs, steps = Needs(AtBarriers(code.barriers_in_step)), code.steps
 
     def carry(block: Block, needed: int) -> int:
         for step in reversed(steps[block]):

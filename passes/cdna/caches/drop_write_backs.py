@@ -1,7 +1,7 @@
 """The pass ``drop-write-backs``: no write-back where nothing can be dirty that it would have to write."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from xdsl.ir import Block, Operation
@@ -10,6 +10,7 @@ from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.code import dataflow
 from fencewright.passes.analysis.caches import (
     VMCNT,
+    AtBarriers,
     CacheCode,
     CacheStep,
     CacheSteps,
@@ -81,34 +82,25 @@ AT_ENTRY = stores_of(DONE, DIRTY)
 
 @dataclass(slots=True)
 class Published:
-    """What publications of a work-group release, at each barrier and through flags.
+    """The stores that publications of a work-group release, at each barrier and through flags."""
 
-    ``met``: the barriers at which other waves may be while one is at a barrier.
-    """
-
-    met: Mapping[Operation, frozenset[Operation]]
-    barriers: dict[Operation, StoreStates] = field(default_factory=dict[Operation, int])
+    barriers: AtBarriers
     flag: StoreStates = 0
 
     def add(self, step: CacheStep, state: StoreStates) -> None:
         """One more publication."""
         if step.meaning.is_barrier:
-            self.barriers[step.op] = self.barriers.get(step.op, 0) | arrived(state)
+            self.barriers.leave(step.op, arrived(state))
         else:
             self.flag |= arrived(state)
 
     def snapshot(self) -> tuple[StoreStates, ...]:
         """All of it, as it is now."""
-        return self.flag, *self.barriers.values()
+        return self.flag, *self.barriers.snapshot()
 
     def acquired(self, step: CacheStep) -> StoreStates:
         """What an acquire may receive; by a flag at system scope anything, from other kernels."""
-        if not step.meaning.is_barrier:
-            return self.flag | AT_ENTRY
-        state = 0
-        for barrier in self.met[step.op]:
-            state |= self.barriers.get(barrier, 0)
-        return state
+        return self.barriers.found(step.op) if step.meaning.is_barrier else self.flag | AT_ENTRY
 
 
 def arrived(state: StoreStates) -> StoreStates:
@@ -139,7 +131,7 @@ def solve(code: CacheCode) -> Solution:
 
 
 def _solve(code: CacheCode, steps: Mapping[Block, CacheSteps]) -> Solution:
-    published = Published(code.barriers_in_step)
+    published = Published(AtBarriers(code.barriers_in_step))
 
     def carry(block: Block, state: StoreStates) -> StoreStates:
         for step in steps[block]:
