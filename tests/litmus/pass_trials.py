@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 
 from fencewright.lowering.vocabulary import Fact, L2PerAgent
 from fencewright.passes.litmus.build_litmus import build
+from fencewright.passes.litmus.cdna import UnwaitedArgumentError
 from fencewright.passes.litmus.outline_litmus_threads import OutlineLitmusThreadsPass
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.litmus.read_litmus import read_only_test
@@ -142,7 +143,10 @@ class Trial:
 
     def wrong(self, code: ModuleOp) -> str:
         """What ``code`` does that the source forbids; empty if there is nothing, or too much to see."""
-        test = read_only_test(code, self.view.options)
+        try:
+            test = read_only_test(code, self.view.options)
+        except UnwaitedArgumentError as problem:
+            return str(problem)
         does = run(test, LIMITS if isinstance(test, CdnaTest) else AXIOMS)
         if does.races:
             return "a race"
