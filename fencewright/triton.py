@@ -648,7 +648,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
     asked = parser.parse_args(arguments)
     if problem := _missing(asked.program, is_module=asked.is_module):
-        parser.exit(2, f"{asked.program}: error: {problem}\n")
+        from fencewright.tools.streams import tell
+
+        tell(f"{asked.program}: error: {problem}")
+        sys.exit(2)
     options = {"facts": asked.fact, "features": asked.feature, "opt_level": asked.opt_level}
     try:
         hook = install(asked.mode, strict=asked.strict, **options)

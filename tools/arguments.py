@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from fencewright.tools.statuses import USAGE
+from fencewright.tools.streams import tell
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -34,4 +35,6 @@ def _print_help(parser: ArgumentParser, file: "SupportsWrite[str] | None" = None
 
 
 def _refuse(parser: ArgumentParser, message: str) -> NoReturn:
-    parser.exit(USAGE, f"{parser.prog}: error: {message}; try {parser.prog} --help\n")
+    # Not by parser.exit, which leaves in stderr's buffer what nobody reads: Python fails on it as it ends.
+    tell(f"{parser.prog}: error: {message}; try {parser.prog} --help")
+    sys.exit(USAGE)

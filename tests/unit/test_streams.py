@@ -38,6 +38,12 @@ UNWRITABLE = {"fence-sim": 2, "fence-check": 2}
 """The status of what could not be written, where it is not 1."""
 
 
+@pytest.fixture(autouse=True)
+def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As most users have it: what cannot be written may show only when Python ends."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+
+
 def words(command: str, folder: Path) -> list[str]:
     """The command as words, with the files that it names in ``folder``."""
     mlir, ll, ptx = (folder / name for name in ("x.mlir", "x.ll", "x.ptx"))
