@@ -7,12 +7,22 @@ from types import MappingProxyType
 from typing import IO, ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.kernels.accept import no_kernel
+
+
+def place_of(op: Operation) -> SourceLocation | None:
+    """The place that an operation comes from; None if nobody knows."""
+    at = op.location
+    if not isinstance(at, FileLineColLoc):
+        return None
+    return SourceLocation(at.filename.data, at.line.data, at.column.data)
 
 
 @dataclass(frozen=True)

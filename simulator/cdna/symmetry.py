@@ -24,6 +24,7 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import Interner, LdsState, LineTopology, MachineEvent, State
 from fencewright.simulator.cdna.wave import ID_BITS, ID_MASK, CompiledProgram, Entry, Op
 from fencewright.simulator.core.condition import Register
+from fencewright.simulator.core.program import Location
 
 Item = TypeVar("Item")
 
@@ -113,16 +114,12 @@ class _Search:
         if one.line < 0 or other.line < 0:
             return one.line == other.line
         if one.in_lds:
-            return self._same(self.lds, self.compiled.lds[one.line].initial, one, other)
-        location, image = self.compiled.lines[one.line], self.compiled.lines[other.line]
-        if location.kind is not image.kind:
-            return False
-        return self._same(self.lines, location.initial - image.initial, one, other)
-
-    def _same(self, found: _Bijection, difference: int, one: Op, other: Op) -> bool:
-        if one.in_lds:
-            difference -= self.compiled.lds[other.line].initial
-        return not difference and found.pair(one.line, other.line)
+            found, locations = self.lds, self.compiled.lds
+        else:
+            found, locations = self.lines, self.compiled.lines
+        return are_alike(locations[one.line], locations[other.line]) and found.pair(
+            one.line, other.line
+        )
 
     def automorphism(self, waves: Permutation) -> Automorphism | None:
         """What was found, with all else in its place; None if that is no bijection."""
@@ -140,6 +137,11 @@ class _Search:
         if any(groups.get(of_lds[n], of_lds[n]) != of_lds[m] for n, m in enumerate(lds)):
             return None
         return Automorphism(waves, lines, lds, cus, l2s, groups)
+
+
+def are_alike(one: Location, other: Location) -> bool:
+    """Whether memory at two locations begins and behaves alike."""
+    return one.initial == other.initial and one.kind is other.kind
 
 
 def _shape(op: Op) -> tuple[object, ...]:

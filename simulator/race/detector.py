@@ -220,13 +220,11 @@ class Detector(Observer):
         if old is not None and min(old.level, site.level) >= old.writer.distance(state.home):
             chained = old
         device, clusters, blocks = extended(self.clocks, chained, state.home, levels)
-        message = Message(
+        chain = object() if chained is None else chained.chain
+        return Message(
             state.home, site.number, site.level, site.releases, clock, state.known,
-            device, clusters, blocks, self._sc(state),
+            device, clusters, blocks, self._sc(state), chain,
         )  # fmt: skip
-        if chained is not None:
-            object.__setattr__(message, "chain", chained.chain)
-        return message
 
     def _sc(self, state: State) -> tuple[ScFence, ...]:
         """The fence.sc before what a thread writes now: its own, and those that it knows."""

@@ -65,17 +65,13 @@ def programs_of(
 
 
 def _read(kernel: "KernelOp", l2_per_agent: L2PerAgent | None) -> LaneProgram:
-    from xdsl.dialects.builtin import FileLineColLoc
-
+    from fencewright.passes.print.assembly import place_of
     from fencewright.passes.print.cdna import print_kernel
 
     printed = print_kernel(kernel)
 
-    def place_of(instruction: AssemblyInstruction) -> SourceLocation | None:
-        at = printed.operations[instruction.line].location
-        if not isinstance(at, FileLineColLoc):
-            return None
-        return SourceLocation(at.filename.data, at.line.data, at.column.data)
+    def place_in(instruction: AssemblyInstruction) -> SourceLocation | None:
+        return place_of(printed.operations[instruction.line])
 
     ((function),) = read_assembly(printed.text).functions.values()
-    return replace(program_of(function, l2_per_agent, place_of), name=kernel.sym_name.data)
+    return replace(program_of(function, l2_per_agent, place_in), name=kernel.sym_name.data)

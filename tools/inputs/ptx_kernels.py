@@ -12,7 +12,6 @@ from fencewright.simulator.kernels.ptx import program_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Operation
 
     from fencewright.mlir_dialects.ptx import KernelOp
 
@@ -42,27 +41,19 @@ def programs_of(module: "ModuleOp") -> tuple[LaneProgram, ...]:
 def _read(module: "ModuleOp", kernel: "KernelOp") -> LaneProgram:
     from fencewright.mlir_dialects.ptx import VariableOp
     from fencewright.passes.analysis.control_flow import top_level
+    from fencewright.passes.print.assembly import place_of
     from fencewright.passes.print.ptx import listing
 
     variables = [op for op in top_level(module) if isinstance(op, VariableOp)]
     printed = listing([kernel], variables)
 
-    def place_of(line: int) -> SourceLocation | None:
+    def place_in(line: int) -> SourceLocation | None:
         op = printed.operations.get(line)
-        return None if op is None else _place(op)
+        return None if op is None else place_of(op)
 
     try:
         file = read_ptx(printed.text, "")
     except PtxError as problem:
-        raise LaunchError(problem.problem, place_of(problem.line)) from problem
+        raise LaunchError(problem.problem, place_in(problem.line)) from problem
     function = file.functions[kernel.sym_name.data]
-    return program_of(file, function, lambda each: place_of(each.line))
-
-
-def _place(op: "Operation") -> SourceLocation | None:
-    from xdsl.dialects.builtin import FileLineColLoc
-
-    at = op.location
-    if not isinstance(at, FileLineColLoc):
-        return None
-    return SourceLocation(at.filename.data, at.line.data, at.column.data)
+    return program_of(file, function, lambda each: place_in(each.line))

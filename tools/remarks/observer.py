@@ -20,6 +20,7 @@ from fencewright.lowering.ptx.code.statements import opcode_of
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import target_of
 from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.print.assembly import place_of
 from fencewright.tools.remarks.reasons import LOWERINGS, REASONS
 from fencewright.tools.remarks.remarks import (
     TEXT,
@@ -34,7 +35,6 @@ from fencewright.tools.remarks.remarks import (
     RemarkKind,
     Sight,
     function_of,
-    place_of,
     price,
     space_of,
     synchronises,

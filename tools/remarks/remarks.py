@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
@@ -24,6 +24,7 @@ from fencewright.lowering.sequence import Line, Target, UnsupportedError
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, Ordering
 from fencewright.mlir_dialects import cdna, ptx, scoped
 from fencewright.passes.kernels.accept import bits_of, is_used, sequence_of
+from fencewright.passes.print.assembly import place_of
 
 if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.dialect import InstOp
@@ -146,14 +147,6 @@ def told_of(
 
 
 # Operations
-
-
-def place_of(op: Operation) -> SourceLocation | None:
-    """Where an operation comes from; None if nobody knows."""
-    at = op.location
-    if not isinstance(at, FileLineColLoc):
-        return None
-    return SourceLocation(at.filename.data, at.line.data, at.column.data)
 
 
 def function_of(op: Operation) -> str:

@@ -10,7 +10,7 @@ from typing import Generic, TypeAlias, TypeVar
 from xdsl.ir import Block, Operation, Region
 
 from fencewright.passes.analysis.control_flow import block_graph, successors
-from fencewright.tools.remarks.remarks import place_of
+from fencewright.passes.print.assembly import place_of
 
 T = TypeVar("T")
 
