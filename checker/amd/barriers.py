@@ -1,4 +1,4 @@
-"""What is done between the barriers of a function of AMD assembly, and which barriers can go.
+"""Accesses between the barriers of a function of AMD assembly, and the barriers that can go.
 
 A forward dataflow over the operations has the last barriers on the way, and what has been issued that no
 barrier has come after the end of. A barrier orders what is done when it is reached, not what is in
@@ -29,7 +29,7 @@ class _At:
     issued: int = 0
 
     def join(self, other: "_At") -> "_At":
-        """What may be on either path."""
+        """The operations that may be on either path."""
         return _At(
             self.last | other.last, self.unordered | other.unordered, self.issued | other.issued
         )
@@ -89,7 +89,7 @@ _OF_ALL = frozenset({"-1", CLUSTER_BARRIER})
 
 
 def is_numbered(barrier: Operation) -> bool:
-    """Whether it is a signal of a barrier that not all waves of the work-group need come to."""
+    """True if it is a signal of a barrier that not all waves of the work-group need come to."""
     return any(each not in _OF_ALL for each in _number_of(barrier))
 
 
@@ -120,7 +120,7 @@ class Barriers:
                 self._leave(number, at)  # What is noted on the way grows with the state.
 
     def met(self, barrier: Operation) -> int:
-        """What is issued between a barrier and the next one, by any of the waves that meet there.
+        """The operations between a barrier and the next one, of any of the waves that meet there.
 
         Some of them may be at another barrier, if no path has both: all waves are taken to come to one
         that is on their path, as languages require of them. ``met_by_peers`` takes nothing of the kind,
@@ -136,7 +136,7 @@ class Barriers:
         return after
 
     def unwaited(self) -> int:
-        """The loads to LDS that are in flight wherever others could be told that they are done.
+        """The loads to LDS that are in flight wherever others could learn that they are done.
 
         That is at barriers, or where there are none at reads of LDS.
         """

@@ -1,4 +1,4 @@
-"""Judges what code does not provide of what its source asks, for code of any vendor.
+"""Orders that a source requires and code of any vendor does not provide.
 
 ``obligations`` has the pairs that are required, ``align`` tells which instructions they are about,
 and the vendor's ``Comparer`` what the code orders. Each pair is judged by itself, so that what the
@@ -59,7 +59,7 @@ class Comparison(Generic[Judge]):
 
     @property
     def was_compared(self) -> bool:
-        """Whether the function could be judged."""
+        """True if the function could be judged."""
         return all(each.rule is not Rule.NOT_COMPARED for each in self.findings)
 
 
@@ -87,7 +87,7 @@ class Pair(Generic[Code]):
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """What is missing, as text after the earlier operation. ``lesser``: as in ``Finding``.
+    """A missing order, as text after the earlier operation. ``lesser``: as in ``Finding``.
 
     ``unless``: a condition, said at the end.
     """
@@ -98,7 +98,7 @@ class Lack:
 
 
 _Lacks = Callable[[Aligned[Code], Aligned[Code], Scope], Lack | None]
-"""What orders the earlier before the later operation at a scope, and is missing; None: nothing."""
+"""A check of the order of two operations at a scope: the part that is missing; None: nothing."""
 
 Check = tuple[Order, Rule, Iterable[Aligned[Code]], _Lacks[Code]]
 """One way in which a later operation may come too early: past one of those operations."""
@@ -116,7 +116,7 @@ class Comparer(ABC, Generic[Code]):
     WIDTH: ClassVar[int]
     """The most threads that run as one: the compiler may leave out a barrier among them."""
     REFERS_TO_ITSELF: ClassVar[bool]
-    """Whether a finding about one access names it as the earlier one too."""
+    """True if a finding about one access names it as the earlier one too."""
 
     def __init__(self, source: SourceFunction, hierarchy: Hierarchy, blocks: int):
         self.source = source
@@ -132,7 +132,7 @@ class Comparer(ABC, Generic[Code]):
 
     @abstractmethod
     def unfit(self) -> str:
-        """Why the code cannot be compared at all; "": it can."""
+        """The reason for which the code cannot be compared at all; "": it can."""
 
     @abstractmethod
     def accesses(self) -> Iterator[CodeAccess]:
@@ -156,7 +156,7 @@ class Comparer(ABC, Generic[Code]):
 
     @abstractmethod
     def incoherent(self, access: Aligned[Code], scope: Scope) -> Lack | None:
-        """Why an access is no atomic of ``scope``; None: it is one."""
+        """The reason for which an access is no atomic of ``scope``; None: it is one."""
 
     def owners(
         self, rule: Rule, earlier: SourceOperation, later: SourceOperation
@@ -336,5 +336,5 @@ def not_compared(
 
 
 def synchronises(operation: SourceOperation) -> bool:
-    """Whether an operation orders others, or is an atomic."""
+    """True if an operation orders others, or is an atomic."""
     return operation.ordering is not Ordering.WEAK or operation.kind is SourceKind.BARRIER

@@ -88,7 +88,7 @@ _RMW_KINDS: Mapping[tuple[str, str], RmwKind] = MappingProxyType(
 )
 _COMPARING = frozenset({"cmpswap", "cmpst", "cmpstore"})
 _OTHER_VERBS = frozenset({"rsub", "mskor"})
-"""The verbs of what no RmwKind is."""
+"""The verbs of read-modify-writes that are no RmwKind."""
 _NAMED_ELEMENTS: Mapping[str, tuple[str, int]] = MappingProxyType(
     {"byte": ("b", 8), "ubyte": ("u", 8), "sbyte": ("i", 8), "short": ("b", 16)}
     | {"ushort": ("u", 16), "sshort": ("i", 16), "dword": ("b", 32)}

@@ -106,7 +106,7 @@ def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
 
 
 def _placements(code: TestCode, configuration: CdnaConfiguration) -> list[Placement]:
-    """Where threads run; with one L2 per agent there are no XCDs, and their CUs are of one."""
+    """The places of threads; with one L2 per agent there are no XCDs, and their CUs are of one."""
     places = [each.thread.placement.resolve(each.number) for each in code.threads]
     if configuration.l2_per_agent is not L2PerAgent.ONE:
         return places
@@ -130,7 +130,7 @@ class _ReadCode:
 
     @property
     def places(self) -> Mapping[int, SourceLocation | None]:
-        """Where the operation of each line was written."""
+        """The place of the operation of each line."""
         return {line: place_of(op) for line, op in self.operations.items()}
 
 
@@ -179,7 +179,7 @@ class _TestReader:
         return _ReadCode(function, operations, dict(_observed(printed)))
 
     def _launch(self, code: ThreadCode, read: _ReadCode, place: Placement) -> ThreadLaunch:
-        """What the thread is started with, by the names that its code has for it."""
+        """The values with which the thread begins, by the names that its code has for them."""
         if not isinstance(code.kernel, cdna.KernelOp):
             locations = {(symbol, 0): name for name, symbol in self.symbols.items()}
             return ThreadLaunch({}, locations, observed=read.observed)
@@ -233,7 +233,7 @@ def _first_register(value: SSAValue) -> str:
 
 
 def _observed(printed: PrintedCode) -> Iterator[tuple[int, tuple[tuple[str, str], ...]]]:
-    """What is looked at in each line in which the wave ends: what its block observes."""
+    """The values that are observed in each line in which the wave ends: those of its block."""
     for line, op in printed.operations.items():
         if not isinstance(op, _ENDS) or op.parent is None:
             continue

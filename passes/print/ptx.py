@@ -278,7 +278,7 @@ class _Printer:
 
 
 def _needs_register(op: ptx.ConstOp) -> bool:
-    """Whether a constant cannot be written in the place of an operand everywhere.
+    """True if a constant cannot be written in the place of an operand everywhere.
 
     Predicates have no literals, an instruction on floats would take the bits for an integer, and
     ptxas takes a number for an address in few state spaces.

@@ -59,7 +59,7 @@ class _Bijection:
 
 @dataclass(frozen=True)
 class Automorphism:
-    """What goes in the place of what: waves, locations in memory and in LDS, CUs, L2s."""
+    """A mapping of waves, locations in memory and in LDS, CUs and L2s to one another."""
 
     waves: Permutation
     lines: tuple[int, ...]
@@ -70,7 +70,7 @@ class Automorphism:
 
     @cached_property
     def is_identity(self) -> bool:
-        """Whether every wave stays in its place."""
+        """True if every wave stays in its place."""
         return self.waves == tuple(range(len(self.waves)))
 
 
@@ -122,7 +122,7 @@ class _Search:
         )
 
     def automorphism(self, waves: Permutation) -> Automorphism | None:
-        """What was found, with all else in its place; None if that is no bijection."""
+        """The automorphism, with all else in its place; None if that is no bijection."""
         compiled = self.compiled
         lines = self.lines.completed(len(compiled.lines))
         lds = self.lds.completed(len(compiled.lds))
@@ -140,7 +140,7 @@ class _Search:
 
 
 def are_alike(one: Location, other: Location) -> bool:
-    """Whether memory at two locations begins and behaves alike."""
+    """True if memory at two locations begins and behaves alike."""
     return one.initial == other.initial and one.kind is other.kind
 
 
@@ -199,7 +199,7 @@ def _identity(compiled: CompiledProgram) -> Automorphism:
 
 
 def group_of(compiled: CompiledProgram) -> "Sorted | Tried | None":
-    """How the states of a program are brought to one of those that are equal; None: each is alone.
+    """The group that brings states of a program to one of those that are equal; None: each is alone.
 
     Split barriers, waves that carry out copies, and chips that handle requests in any order are left
     alone: nothing says there what an automorphism does to their states.
@@ -307,7 +307,7 @@ def _permuted(waves: Permutation, keys: Sequence[int]) -> list[int]:
 
 
 def _is_observed(compiled: CompiledProgram, group: Sequence[Automorphism]) -> bool:
-    """Whether outcomes can say which wave, or which location of several, is which."""
+    """True if outcomes can say which wave, or which location of several, is which."""
     moved = {
         compiled.lines[line].name
         for each in group
@@ -400,7 +400,7 @@ class SymmetricEngine(CdnaEngine):
         return self._keys((pc, regs, relative, *parts))
 
     def _part(self, number: int, line: int, wave: int) -> tuple[object, ...]:
-        """What the caches of a wave's CU and its queue have of a location."""
+        """The part of a location that the caches of a wave's CU and its queue hold."""
         topology, cu = self._topologies[line], self.compiled.cu[wave]
         _, l2s, l1s, queues, scalars, pending = self.line_states[line].items[number]
         at, by_number = topology.queue_of_cu[cu], self.compiled.by_number

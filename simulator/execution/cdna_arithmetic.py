@@ -242,7 +242,7 @@ def _same(value: Values) -> Values:
 
 
 def nonzero(value: Values) -> Values:
-    """Whether a value is not 0."""
+    """True if a value is not 0."""
     return flags(value != 0)
 
 
@@ -606,7 +606,7 @@ def _scalar() -> Iterator[tuple[str, Row]]:
 ARITHMETIC: Mapping[str, Row] = MappingProxyType(
     dict((*_vector_integers(), *_vector_floats(), *_scalar()))
 )
-"""What each instruction computes of its sources, by its name without its encoding."""
+"""The result of each instruction from its sources, by its name without its encoding."""
 
 
 # Comparisons
@@ -617,7 +617,7 @@ _UNORDERED = {"nge": "lt", "ngt": "le", "nle": "gt", "nlt": "ge", "nlg": "eq", "
 
 
 _SPELLED = {"ne": "lg"}
-"""What differs is called less or greater, but by vector comparisons of integers."""
+"""Unequal values are called less or greater, but by vector comparisons of integers."""
 
 
 def _integer_comparison(name: str, bits: int, is_signed: bool) -> _Binary:
@@ -667,7 +667,7 @@ def _comparisons() -> Iterator[tuple[str, Row]]:
 
 
 COMPARISONS: Mapping[str, Row] = MappingProxyType(dict(_comparisons()))
-"""What each comparison says of its sources: SOPC and VOPC. Source: MI300 ISA 12.4 and 12.9."""
+"""The relation of each comparison: SOPC and VOPC. Source: MI300 ISA 12.4 and 12.9."""
 
 
 # Atomics
@@ -757,4 +757,4 @@ def _atomics() -> Iterator[tuple[str, Arithmetic]]:
 
 
 ATOMICS: Mapping[str, Arithmetic] = MappingProxyType(dict(_atomics()))
-"""What each atomic stores: of the old value and the operands, in the order of the row's places."""
+"""The value that each atomic stores, from the old value and the operands, in the order of the row's places."""

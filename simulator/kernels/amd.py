@@ -87,7 +87,7 @@ _USER_REGISTERS = (
 )  # fmt: skip
 """Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial state."""
 _WITHOUT_VALUE = frozenset({"private_segment_buffer", "flat_scratch_init", "private_segment_size"})
-"""What finds private memory, which each lane has for itself here."""
+"""The registers that find private memory, which each lane has for itself here."""
 
 _HIDDEN: Mapping[str, LaneValue] = {
     f"hidden_{name}_{axis}": LaneValue[f"{value}_{axis.upper()}"]
@@ -170,7 +170,7 @@ class _Reader:
         return {number: before(number, after[number]) for number in self.reached}
 
     def _overwritten(self, step: CodeStep) -> Iterable[str]:
-        """What an instruction writes in every lane, so that nothing is left of what was there."""
+        """The registers that an instruction writes in every lane, so that nothing is left of their old values."""
         if not self.masks or "exec_lo" not in step.effects.uses:
             return step.effects.defines
         return (name for name in step.effects.defines if not is_vector(name))
@@ -222,7 +222,7 @@ class _Reader:
         return self.function.metadata.get(name, self.descriptor.get(name, 0))
 
     def _enter(self) -> None:
-        """What the hardware puts in registers before a kernel begins."""
+        """The values that the hardware puts in registers before a kernel begins."""
         state, descriptor = self.state, self.descriptor
         first = 0
         for name, count in _USER_REGISTERS:
@@ -313,7 +313,7 @@ _CONDITIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Values], Values]]] = 
 }
 
 _COPIES = frozenset({"s_mov_b32", "s_mov_b64", "s_add_u32", "s_addc_u32"})
-"""What a resource is moved by, and moved on to the part of a wave."""
+"""The instructions that move a resource, and move it on to the part of a wave."""
 
 
 def _sources(instruction: AssemblyInstruction) -> set[str]:

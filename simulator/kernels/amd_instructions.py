@@ -65,7 +65,7 @@ from fencewright.simulator.performance.policies import cdna_policy
 
 
 class NotExecutedError(ValueError):
-    """Why an instruction is not executed."""
+    """The reason for which an instruction is not executed."""
 
 
 SCC = ("scc",)
@@ -105,7 +105,7 @@ _SIGNED = MappingProxyType({"sbyte": 8, "i8": 8, "sshort": 16, "i16": 16})
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What instructions of one kernel depend on beside their registers.
+    """The facts of one kernel on which its instructions depend beside their registers.
 
     ``private``: the registers of the resource of private memory. ``place_of``: where an
     instruction of the text comes from.
@@ -384,7 +384,7 @@ class Translator:
     def _whole_sum(
         self, carry: Operand, high: Sequence[Part], name: str
     ) -> "tuple[_LowHalf, Register] | None":
-        """What an instruction and the one that its carry is of compute together, of 64 bits."""
+        """The sum of 64 bits that an instruction computes together with the one that gives its carry."""
         low_half = self._sums.get(self.operand(carry, 64))
         if low_half is None or self.state.active() is not None:
             return None
@@ -732,7 +732,7 @@ def _width(instruction: AssemblyInstruction) -> tuple[int, Sequence[str]]:
 
 
 def _sources(name: str, operands: Sequence[Operand]) -> Sequence[Operand]:
-    """What an instruction reads: of those that add to their result that too."""
+    """The operands that an instruction reads; the result too, if it is added to."""
     return operands[1:] if name not in _ACCUMULATING else (*operands[1:], operands[0])
 
 
@@ -782,7 +782,7 @@ class DppControl:
 
     @property
     def writes_all(self) -> bool:
-        """Whether no lane keeps what it has."""
+        """True if no lane keeps what it has."""
         return self.zeros and all(self.enabled)
 
 
@@ -838,7 +838,7 @@ def _has_source(
 def _taken(
     control: DppControl, active: LaneFlags, value: Values, lanes: Values | None = None
 ) -> Values:
-    """What each lane reads of another; 0 where that is none."""
+    """The value that each lane reads of another; 0 where there is none."""
     has_source, sources = _has_source(control, active, lanes)
     return np.where(has_source, value[:, sources], np.uint64(0))
 
@@ -940,7 +940,7 @@ _KINDS: Mapping[tuple[Kind, bool], MemoryAccessKind] = MappingProxyType(
 
 
 def _scope(effect: Effect) -> str:
-    """How far a write-back gets, or whose stores are seen after an invalidate of L2."""
+    """The scope that a write-back reaches, or whose stores are seen after an invalidate of L2."""
     if effect.writes_back is not None:
         return effect.writes_back.name.lower()
     named = ((Caches.SYSTEM, Visibility.SYSTEM), (Caches.AGENT, Visibility.AGENT))

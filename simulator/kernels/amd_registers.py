@@ -1,4 +1,4 @@
-"""What the registers of a wave hold where AMD code is read: parts of the values of a ``LaneProgram``.
+"""Registers of a wave where AMD code is read, as parts of the values of a ``LaneProgram``.
 
 Within a block a value has a register of the program of its own, however many 32-bit registers of the
 hardware it is in, so that a pair that is loaded and used whole is never taken apart, and a move is no
@@ -37,7 +37,7 @@ EXEC, VCC = ("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi")
 
 
 def is_vector(name: str) -> bool:
-    """Whether each lane has a register of its own: ``v`` and ``a``."""
+    """True if each lane has a register of its own: ``v`` and ``a``."""
     return name[0] in "va" and name[1:].isdigit()
 
 
@@ -84,7 +84,7 @@ class Registers:
             self.set(EXEC, self._full)
 
     def forget(self) -> None:
-        """What is computed of lanes is computed anew: after a barrier that is less than to keep it."""
+        """Masks of lanes are computed anew: after a barrier that is less work than to keep them."""
         self._known.clear()
 
     # New registers
@@ -125,7 +125,7 @@ class Registers:
         )
 
     def special(self, value: LaneValue, *, is_scalar: bool) -> Register:
-        """The register of what a lane or wave knows about itself."""
+        """The register with a value that a lane or wave knows about itself."""
 
         def made() -> Register:
             result = self.new(is_scalar=is_scalar)
@@ -156,7 +156,7 @@ class Registers:
         return self._once(("joined", *ones), lambda: self.compute(_joined, ones, "pack"))
 
     def part(self, name: str) -> Part:
-        """Where the value of one register is. Raises ``UnknownRegisterError``."""
+        """The place of one register's value. Raises ``UnknownRegisterError``."""
         return self._part(name)
 
     def pair(self, low: Part, high: Part) -> Register:
@@ -190,7 +190,7 @@ class Registers:
             self.unknown.pop(name, None)
 
     def write(self, names: Names, register: Register) -> None:
-        """What an instruction writes: a vector register only in the lanes that EXEC has."""
+        """The registers that an instruction writes: of vectors only the lanes that EXEC has."""
         lanes = self.active() if is_vector(names[0]) else None
         if lanes is not None and any(name in self._parts for name in names):
             result = self.new(is_scalar=False)

@@ -95,7 +95,7 @@ from fencewright.simulator.kernels.ptx_instructions import (
 from fencewright.simulator.kernels.ptx_pointers import Pointers
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
-"""Where an instruction is written, as messages and tables say it."""
+"""The place of an instruction, as messages and tables say it."""
 
 
 def program_of(file: PtxFile, function: PtxFunction, places: Places | None = None) -> LaneProgram:
@@ -252,7 +252,7 @@ class _Kernel:
         return 64 if element is None else element[1] * element[2]
 
     def result(self, operand: str) -> Register | None:
-        """Where a result goes; None for the sink."""
+        """The register of a result; None for the sink."""
         return None if operand == "_" else self.register(operand)
 
     def constant(self, value: int, bits: int) -> Register:
@@ -312,7 +312,7 @@ class _Kernel:
         return self.constant(known, bits)
 
     def address_of(self, name: str) -> int:
-        """Where a variable lies in its state space."""
+        """The address of a variable in its state space."""
         if name not in self.addresses:
             variable = self.variables[name]
             data = _initial(variable) if variable.space in ("global", "const") else None
@@ -408,7 +408,7 @@ class _Kernel:
             self.refuse(f"it has {count} operands")
 
     def arithmetic(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """What lanes compute, each by itself or with those of its warp."""
+        """A result that lanes compute, each by itself or with those of its warp."""
         if opcode.kind is Kind.LANES:
             self.cross_lane(opcode, operands)
             return
@@ -487,11 +487,11 @@ class _Kernel:
                 self.element(opcode, each, split(n * opcode.width, opcode.width), whole)
 
     def extends(self, opcode: Opcode, register: str) -> bool:
-        """Whether a load fills the rest of its register with the sign."""
+        """True if a load fills the rest of its register with the sign."""
         return opcode.type.startswith("s") and opcode.width < self.bits(register)
 
     def element(self, opcode: Opcode, to: str, part: Callable[..., Values], *of: Register) -> None:
-        """A part of what is loaded as a register."""
+        """A part of a loaded value as a register."""
         result = self.register(to)
         if not self.extends(opcode, to):
             self.compute(part, of, result)
@@ -754,7 +754,7 @@ _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
         **dict.fromkeys(MBARRIER_WAITS, (3, 4)),
     }
 )
-"""The least and most operands of what computes nothing: some have a hint, or a count."""
+"""The least and most operands of instructions that compute nothing: some have a hint, or a count."""
 
 _INWARDS = (
     (AddressSpace.LOCAL, AddressSpace.GLOBAL),
@@ -834,7 +834,7 @@ def _parameters(
 def _layout(
     function: PtxFunction, variables: Mapping[str, PtxVariable]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Where the variables lie that a function uses, and the bytes of each state space.
+    """The addresses of the variables that a function uses, and the bytes of each state space.
 
     Those as large as the launch says are last.
     """

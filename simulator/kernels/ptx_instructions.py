@@ -123,7 +123,7 @@ def fence_of(statement: Statement, place: SourceLocation | None) -> FenceInstruc
 def ordering_of(
     opcode: Opcode, text: str, place: SourceLocation | None, *, releases: bool, acquires: bool
 ) -> FenceInstruction:
-    """What the ordering of a name does, of a fence or an access: its release waits, its acquire empties L1; neither within the CTA.
+    """The effect of an ordering, of a fence or an access: its release waits, its acquire empties L1; neither within the CTA.
 
     Source: ``lowering.ptx.performance.costs`` and ``EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
     """
@@ -164,7 +164,7 @@ def barrier_of(
 
 
 def marker(statement: Statement, place: SourceLocation | None) -> FenceInstruction:
-    """What has nothing to do."""
+    """An instruction that has nothing to do."""
     return _without_effect(_text(statement), place)
 
 
@@ -186,5 +186,5 @@ def _without_effect(
 
 
 def _text(statement: Statement) -> str:
-    """An instruction without its guard, which says nothing of what it does."""
+    """An instruction without its guard, which does not change its meaning."""
     return f"{statement.opcode.name} {', '.join(statement.operands)}".rstrip()

@@ -62,7 +62,7 @@ class HazardError(UnreadableError):
 
 @dataclass(frozen=True, slots=True)
 class ThreadLaunch:
-    """What a thread's kernel is started with, and what of it is looked at when it has ended.
+    """The values with which a thread's kernel begins, and those that are observed when it has ended.
 
     ``values`` of arguments that are numbers; ``locations`` by their pointer argument, or the symbol
     that stands for them, and their offset from it in bytes; ``registers``: what the hardware puts
@@ -101,7 +101,7 @@ class ThreadCode:
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """What the simulator's ``register`` has at that time; no bits but those of ``may`` are set.
+    """The value of the simulator's ``register`` at that time; no bits but those of ``may`` are set.
 
     Its lowest bit is that of the register ``like``, if there is one, or the opposite.
     """
@@ -141,7 +141,7 @@ _Value = int | _Computed | _HalfAddress | _Unusable
 
 @dataclass(frozen=True, slots=True)
 class _InFlight:
-    """What a scalar load of an argument will bring, once it has been waited for."""
+    """The value that a scalar load of an argument will bring, once it has been waited for."""
 
     value: _Value
     line: int
@@ -163,7 +163,7 @@ def _bits(value: _Value) -> int:
 
 
 def _joined(register: str, a: _Held, b: _Held) -> _Held:
-    """What ``register`` is known to hold where two paths meet."""
+    """The value that ``register`` is known to hold where two paths meet."""
     if a == b:
         return a
     if isinstance(a, _InFlight) or isinstance(b, _InFlight):
@@ -202,7 +202,7 @@ _Known = tuple[AssemblyInstruction, rows.MnemonicRow]
 
 
 def _is_by_lanes(known: _Known) -> bool:
-    """Whether an instruction does nothing for a lane that is not active; a comparison clears its bit."""
+    """True if an instruction does nothing for a lane that is not active; a comparison clears its bit."""
     _, row = known
     return row.lanes and not isinstance(row.meaning, rows.CompareWords)
 
@@ -310,7 +310,7 @@ _USER_REGISTERS = (
     ("user_sgpr_queue_ptr", 2),
     ("user_sgpr_kernarg_segment_ptr", 2),
 )
-"""What the first scalar registers hold, in their order, and how many each of it takes."""
+"""The contents of the first scalar registers, in their order, with the number of registers of each."""
 
 
 def _initial_state(function: Function, launch: ThreadLaunch) -> _State:
@@ -382,7 +382,7 @@ class _ThreadReader:
         self.lines.append(0 if self.instruction is None else self.instruction.line)
 
     def _solve(self) -> dict["_BlockStart", _State]:
-        """What registers hold at the start of each block that is reached."""
+        """The values of registers at the start of each block that is reached."""
         start = _initial_state(self.function, self.launch)
         entry = {_place(0, start): start}
         work = list(entry)
@@ -448,7 +448,7 @@ class _ThreadReader:
         return tuple(f"{register}_{half}" for half in ("lo", "hi")[: self.mask_words])
 
     def value(self, register: str) -> _Value:
-        """What a register holds; it must not be in flight."""
+        """The value of a register; it must not be in flight."""
         held = self.state.get(register, _unset(register))
         if isinstance(held, _InFlight):
             problem = (
@@ -535,7 +535,7 @@ class _ThreadReader:
                 self.state[name] = _Computed(held.register, held.may)
 
     def is_nonzero(self, words: Iterable[_Value]) -> _Value:
-        """Whether any of the words is not 0, as 0 or 1."""
+        """True if any of the words is not 0, as 0 or 1."""
         together: _Value = 0
         for each in words:
             together = self.compute(_OR, together, each)
@@ -549,7 +549,7 @@ class _ThreadReader:
         return origin if isinstance(origin, _Computed) and origin.may == 1 else value
 
     def lane(self, mask: _Value) -> _Value:
-        """Whether the lane is in a mask, as 0 or 1."""
+        """True if the lane is in a mask, as 0 or 1."""
         return self.compute(_AND, mask, 1)
 
     # Instructions
@@ -814,7 +814,7 @@ class _ThreadReader:
         return bits
 
     def _counts(self, mnemonic: str, operands: tuple[Operand, ...]) -> Mapping[str, int]:
-        """What a wait leaves outstanding, by the names of counters."""
+        """The counts that a wait leaves outstanding, by the names of counters."""
         assert self.instruction is not None
         match operands:
             case (int(operand),) | ("null", int(operand)) if (
@@ -848,7 +848,7 @@ class _ThreadReader:
             self._add(wait)
 
     def _executed(self, counter: str, count: int) -> int:
-        """How many of the last ``count`` operations of a counter are executed."""
+        """The number of the last ``count`` operations of a counter that are executed."""
         issued = self.issued.get(counter, ())
         return count and count - sum(not is_executed for is_executed in issued[-count:])
 
@@ -1072,7 +1072,7 @@ class _ThreadReader:
         self._go_on(number)
 
     def _learn(self, state: _State, names: tuple[str, ...], nonzero: bool) -> None:
-        """What a branch says of the register that it looked at, if that is one bit."""
+        """Learn from a branch the register that it looked at, if that is one bit."""
         low, *rest = (state[name] for name in names)
         if not isinstance(low, _Computed) or low.may != 1 or any(each != 0 for each in rest):
             return
@@ -1140,11 +1140,11 @@ def access_instruction(
 _OPERANDS = MappingProxyType(
     {Operation.LOAD: 1, Operation.STORE: 2, Operation.ATOMIC_RMW: 2, Operation.CMPXCHG: 2}
 )
-"""How many operands an access has without a scalar address and without its result."""
+"""The number of operands of an access without a scalar address and without its result."""
 
 
 def _operand_count(access: rows.AccessRow) -> int:
-    """How many operands an access has, but for its result."""
+    """The number of operands of an access, but for its result."""
     count = _OPERANDS[access.operation] + (access.space is AddressSpace.GLOBAL)
     lds_exchange = access.space is AddressSpace.LOCAL and access.operation is Operation.CMPXCHG
     return count + lds_exchange
@@ -1180,7 +1180,7 @@ def _moved(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value:
 
 
 def _relation(kind: ArithmeticKind, a: _Value, b: _Value) -> tuple[str, bool]:
-    """Which register the lowest bit of ``a kind b`` is like, and whether it is the opposite."""
+    """The register that the lowest bit of ``a kind b`` is like, and true if it is the opposite."""
     if isinstance(a, int):
         a, b = b, a
     if not isinstance(a, _Computed) or not isinstance(b, int):
@@ -1195,7 +1195,7 @@ def _relation(kind: ArithmeticKind, a: _Value, b: _Value) -> tuple[str, bool]:
 
 
 def _simpler(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value | None:
-    """What ``a kind b`` is without computing it, as far as the bits that may be set determine it."""
+    """The value of ``a kind b`` without computing it, as far as the bits that may be set determine it."""
     if isinstance(a, int) and kind in (_ADD, _AND, _OR, _XOR, _EQ, _NE):
         a, b = b, a
     if not isinstance(b, int):

@@ -1,4 +1,4 @@
-"""What GFX9 instructions compute and touch, as rows by mnemonic: the subset that is executed.
+"""The meaning of GFX9 instructions, as rows by mnemonic: the subset that is executed.
 
 A row has the roles of its operands as they are printed, the registers that it defines and uses
 besides, and its meaning, which ``programs.amd`` gives to the simulator. Memory accesses come
@@ -16,7 +16,7 @@ from fencewright.simulator.core.program import ArithmeticKind
 
 
 class Use(FastStrEnum):
-    """Whether an instruction writes or reads an operand."""
+    """True if an instruction writes or reads an operand."""
 
     DEFINES = "d"
     USES = "u"
@@ -24,7 +24,7 @@ class Use(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """How an instruction treats an operand, and how many 32-bit registers it has."""
+    """The use of an operand by an instruction, and its number of 32-bit registers."""
 
     use: Use
     words: int
@@ -187,7 +187,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """What memory and registers do not see."""
+    """An instruction that neither memory nor registers see."""
 
 
 Meaning = (

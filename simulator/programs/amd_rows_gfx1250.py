@@ -1,4 +1,4 @@
-"""What gfx1250's instructions compute and touch, as ``amd_rows`` has those of GFX9.
+"""The meaning of gfx1250's instructions, as ``amd_rows`` has those of GFX9.
 
 A lane mask is one word, arithmetic has other names, comparisons can write exec, and two vector
 instructions can be one (``code.text.halves``). Sources: LLVM 24 AMDGPU, SOPInstructions.td,
@@ -40,7 +40,7 @@ _ADD, _SUB = ArithmeticKind.ADD, ArithmeticKind.SUB
 _EXEC = ("exec_lo",)
 _WORDS = {"b32": 1, "b64": 2}
 _RENAMED = {"andn1": "and_not0", "andn2": "and_not1", "orn1": "or_not0", "orn2": "or_not1"}
-"""What logic is called here that GFX9 calls so."""
+"""The names of logic here, by those that GFX9 has."""
 
 
 _BY_TABLE = LogicByTable(

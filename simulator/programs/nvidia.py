@@ -65,7 +65,7 @@ _MISSING: Mapping[str, str] = {
     "bar red": "what a barrier computes of all threads",
     "barrier red": "what a barrier computes of all threads",
 }
-"""What the model, or this reader, lacks for an operation, by its first word or all of them."""
+"""The parts that the model, or this reader, lacks for an operation, by its first word or all of them."""
 
 _END = "done"
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
@@ -86,12 +86,12 @@ class ToRegister:
 
 
 Argument = ToLocation | ToRegister | int
-"""What a kernel's parameter is bound to; a number stands for itself."""
+"""The value to which a kernel's parameter is bound; a number stands for itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchIndex:
-    """Where a thread is among those of its test: in its work-group, its cluster, the grid."""
+    """The place of a thread among those of its test: in its work-group, its cluster, the grid."""
 
     place: Placement
     thread: int
@@ -132,7 +132,7 @@ class _Dynamic:
 
 _DYNAMIC = _Dynamic()
 _Value = _Address | int | _Dynamic
-"""What a register holds, as far as it is known before the run."""
+"""The value of a register, as far as it is known before the run."""
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class KnownMemory:
-    """What a test says of the memory that its kernels reach by addresses, and what they say.
+    """Facts on the memory that kernels reach by addresses, from their test and from themselves.
 
     ``variables``: the location or mbarrier that a variable in shared memory is, by its name and
     its work-group. ``multicasts``: what each multicast address accesses. ``described``: the
@@ -167,7 +167,7 @@ class KnownMemory:
     where: Callable[[int], str] = "in line {}".format
 
     def peer(self, name: str, group: int) -> str | None:
-        """What a location in shared memory is to another work-group; None if there is none."""
+        """The location of another work-group for one in shared memory; None if there is none."""
         own = next((variable for (variable, _), each in self.variables.items() if each == name), "")
         return self.variables.get((own, group))
 
@@ -206,7 +206,7 @@ _COMPUTED: Mapping[str, ArithmeticKind] = {
     each: ArithmeticKind(each) for each in ("add", "sub", "and", "or", "xor", "min", "max")
 }
 _SIGNED = frozenset({"min", "max"})
-"""What the model computes of signed words alone."""
+"""The arithmetic that the model has for signed words alone."""
 _SETS: Mapping[Comparison, ArithmeticKind] = {
     Comparison.EQ: ArithmeticKind.EQ,
     Comparison.NE: ArithmeticKind.NE,
@@ -221,7 +221,7 @@ _COMPARISONS: Mapping[str, Comparison] = {
 _UNSIGNED = frozenset({"lo", "ls", "hi", "hs"})
 _SWAPPED = {Comparison.GT: Comparison.LT, Comparison.GE: Comparison.LE}
 _SILENT = frozenset({"bar warp sync", "pmevent", "nanosleep", "createpolicy"})
-"""What means nothing to threads of a warp of their own."""
+"""Instructions that mean nothing to threads of a warp of their own."""
 _OPPOSITE = {
     Comparison.EQ: Comparison.NE,
     Comparison.NE: Comparison.EQ,
@@ -285,7 +285,7 @@ class _Reader:
     # What is known before the run
 
     def _solve(self) -> dict[str, _Value]:
-        """What every register holds; dynamic where two instructions write different values."""
+        """The value of every register; dynamic where two instructions write different values."""
         instructions = list(self.kernel.instructions)
         values: dict[str, _Value] = {}
         changed = True
@@ -364,7 +364,7 @@ class _Reader:
         return _DYNAMIC if peer is None else replace(address, name=peer)
 
     def _known(self, operand: str, values: Mapping[str, _Value]) -> _Value | None:
-        """What an operand is, before the run."""
+        """The value of an operand, before the run."""
         value = number(operand)
         if value is not None:
             return value
@@ -444,7 +444,7 @@ class _Reader:
             self._guarded(each)
 
     def _is_loop(self, block: PtxBlock) -> bool:
-        """Whether a block is no more than a wait that is done again until it succeeds."""
+        """True if a block is no more than a wait that is done again until it succeeds."""
         if len(block.instructions) != 2:
             return False
         wait, jump = (each.statement for each in block.instructions)
@@ -456,7 +456,7 @@ class _Reader:
         return jump.guard == complete and self._jumps_to(block.successors[1:], block.number)
 
     def _jumps_to(self, following: Sequence[int], target: int) -> bool:
-        """Whether what follows is nothing but a jump to a block."""
+        """True if what follows is nothing but a jump to a block."""
         if not following:
             return False
         block = self.kernel.blocks[following[0]]
@@ -468,7 +468,7 @@ class _Reader:
         )
 
     def _after_loop(self, block: PtxBlock) -> int | None:
-        """Where control goes from a loop that jumps out of itself; None where it falls through."""
+        """The block after a loop that jumps out of itself; None where it falls through."""
         jump = block.instructions[-1].statement
         return None if jump.guard.startswith("!") else block.successors[0]
 
@@ -560,7 +560,7 @@ class _Reader:
         return self.result(text)
 
     def address(self, text: str) -> _Address:
-        """What an operand in brackets is the address of."""
+        """The location at the address of an operand in brackets."""
         names = [*names_in(text)]
         base = self._known(names[0], self.values) if names else None
         rest = text[len(names[0]) :].replace(" ", "").removeprefix("+") if names else ""
@@ -595,7 +595,7 @@ class _Reader:
         return name
 
     def _variable(self, address: _Address) -> str | None:
-        """What the test calls a variable in shared memory, if it does."""
+        """The test's name of a variable in shared memory, if it has one."""
         if address.offset or address.group is None:
             return None
         return self.test.variables.get((address.name, address.group))
@@ -652,7 +652,7 @@ class _Reader:
                 return self.operand(text.strip("{ }"))
 
     def memory(self, statement: Statement, text: str) -> Given:
-        """What is accessed at an address: a location, or those of a multicast address."""
+        """The locations at an address: one, or those of a multicast address."""
         if statement.opcode.head == "multimem":
             return self.peers(text)
         if _is_of_a_word(statement):
@@ -880,12 +880,12 @@ class _Reader:
                 self.add(Branch(label, self.operand(name), unless=is_negated))
 
     def _is_of_branch(self, test: "_Compared", name: str) -> bool:
-        """Whether what was computed last is what a branch asks for, and nothing else does."""
+        """True if what was computed last is what a branch asks for, and nothing else does."""
         is_last = test.instructions.stop == len(self.column.instructions)
         return is_last and test.predicate == name and self.uses[name] == 1
 
     def _compare_and_branch(self, test: "_Compared", label: str, is_negated: bool) -> None:
-        """A branch on a comparison, in the place of what computed that."""
+        """A branch on a comparison, in place of the instructions that computed the comparison."""
         del self.column.instructions[test.instructions.start :]
         del self.column.lines[test.instructions.start :]
         del self.registers[test.predicate]

@@ -469,7 +469,7 @@ class Detector(Observer):
 
     @staticmethod
     def _forget_messages(shadow: Shadow, at: int, size: int, but: int | None) -> None:
-        """Drop the messages of what is written over."""
+        """Drop the messages of values that are written over."""
         for width in (1, 2, 4, 8):
             if width == but:
                 continue
@@ -590,7 +590,7 @@ class Detector(Observer):
     def update(
         self, thread: Thread, memory: Allocation, at: int, size: int, site: int, value: Any
     ) -> None:
-        """A read-modify-write, which keeps the releases of what it read."""
+        """A read-modify-write, which keeps the releases of the value that it read."""
         same = (memory.get(at, size) == value) is True
         shadow = self._strong(thread, memory, at, size, site, True, same)
         if shadow is None:

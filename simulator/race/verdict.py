@@ -85,7 +85,7 @@ def judge(module: Module, launch: Launch) -> Verdict:
 
 
 def is_access(site: Site) -> bool:
-    """True of what accesses memory that others may see."""
+    """True of an access to memory that others may see."""
     statement = site.instruction.statement
     return statement.kind in _ACCESSES and not statement.opcode.of_parameters
 

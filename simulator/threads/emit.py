@@ -33,9 +33,9 @@ _NOTHING = frozenset(
     "prefetch prefetchu applypriority discard nanosleep pmevent setmaxnreg brkpt fence membar "
     "griddepcontrol createpolicy".split()
 )
-"""Heads of what changes no value; fences are said to the observer."""
+"""Heads of instructions that change no value; fences go to the observer."""
 _OF_REGISTERS = (Kind.COMPUTE, Kind.LANES)
-"""Kinds of what accesses no memory, whether it is executed or not."""
+"""Kinds of instructions that access no memory, executed or not."""
 Lines = Iterator[str]
 
 

@@ -355,7 +355,7 @@ class Machine:
         thread.copy_group += 1
 
     def copy_wait(self, thread: Thread, left: int | None) -> None:
-        """cp.async.wait_group; None: wait_all, of what is not committed too."""
+        """cp.async.wait_group; None: wait_all, for copies that are not committed too."""
         last = thread.copy_group if left is None else thread.copy_group - 1 - left
         self.finish_copies(thread, last)
         self.observer.copy_wait(thread, last)

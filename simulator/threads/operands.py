@@ -86,7 +86,7 @@ class Operands:
         return name
 
     def width(self, register: str) -> int:
-        """The bits of a register; 0 of what is none."""
+        """The bits of a register; 0 for any other operand."""
         type = self.function.type_of(register)
         element = element_of(type) if type else None
         return 0 if element is None else 1 if element[0] == "pred" else element[1] * element[2]
