@@ -1,7 +1,8 @@
 """What ``pyproject.toml`` cannot say: the page of the package index, and the links of an sdist.
 
-Where the project is published stands in ``[tool.fencewright.addresses]``. Links of README.md lead to
-the site there; while it has no address they are text, for a relative link leads nowhere on an index.
+Where the project is published stands in ``[tool.fencewright.addresses]``. Links of README.md lead
+to the site there; while it has no address they are text, for a relative link leads nowhere on an
+index.
 """
 
 import os
@@ -21,7 +22,7 @@ _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?!https:)(?P<path>[^)\s
 
 
 def address_of(link: str, site: str) -> str:
-    """The target of a link of README.md on the site: as ``tools/dev/pages/site.py`` puts things there."""
+    """The target of a link of README.md on the site, as ``tools/dev/pages/site.py`` names it."""
     path, mark, anchor = link.partition("#")
     place = path.removeprefix("docs/")
     if path == "docs/README.md":

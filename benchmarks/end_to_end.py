@@ -68,8 +68,8 @@ def results() -> list[Result]:
             "fence-opt beside llc",
             ("operations", "in", "fence-opt", "llc -O2", "llc -O0"),
             tuple(rows),
-            "CPU seconds (user and system) of the whole process, text in, assembly out, for gfx942. "
-            "A quarter each of acquire loads, release stores, acq_rel read-modify-writes and "
-            "seq_cst fences over four scopes. fence-opt is Python, llc is C++.",
+            "CPU seconds (user and system) of the whole process, text in, assembly out, for "
+            "gfx942. A quarter each of acquire loads, release stores, acq_rel read-modify-writes "
+            "and seq_cst fences over four scopes. fence-opt is Python, llc is C++.",
         )
     ]

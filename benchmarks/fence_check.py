@@ -2,8 +2,8 @@
 # Triton says of few of its names that they are there.
 """Times fence-check: many instructions, a folder of kernels with their sources, one long function.
 
-``python benchmarks/fence_check.py`` prints the tables. The kernels are Triton's, compiled by its own LLVM;
-the long function is ``llc``'s.
+``python benchmarks/fence_check.py`` prints the tables. The kernels are Triton's, compiled by its
+own LLVM; the long function is ``llc``'s.
 """
 
 import importlib.util

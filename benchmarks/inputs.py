@@ -1,4 +1,5 @@
-"""The same scoped operations as MLIR and as LLVM IR, at any size, for both sides of a comparison."""
+"""The same scoped operations as MLIR and as LLVM IR, at any size, for both sides of a
+comparison."""
 
 from itertools import islice, product
 

@@ -38,7 +38,7 @@ def results() -> list[Result]:
             "LLVM IR through `lower_llvm_ir`",
             ("module", "instructions", *(f"instructions a second, -O{each}" for each in LEVELS)),
             tuple(rows),
-            "Text in, text out, gfx942: parsed and verified by LLVM, carried through xDSL. -O2, the "
-            "default, also solves what each write-back, invalidate and wait is for.",
+            "Text in, text out, gfx942: parsed and verified by LLVM, carried through xDSL. -O2, "
+            "the default, also solves what each write-back, invalidate and wait is for.",
         )
     ]

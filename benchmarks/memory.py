@@ -108,7 +108,7 @@ def results() -> list[Result]:
             "What memory costs",
             ("instruction or command", "target", "a CPU second, or CPU seconds"),
             (*_rates(), *commands),
-            "Accesses have scattered addresses in 48 KiB, the hardest there are; whole commands count "
-            "start-up, reading and writing.",
+            "Accesses have scattered addresses in 48 KiB, the hardest there are; whole commands "
+            "count start-up, reading and writing.",
         )
     ]

@@ -165,8 +165,8 @@ def _many_runs() -> Result:
         f"CPU time of one run of the models by axioms, in a warm process. Enumerated: every run "
         f"of every thread with every other, as small tests are decided, for {_ENUMERATED_LIMIT:,} "
         f"steps; in brackets where they decide nothing. Otherwise as `fence-sim run` does it, with "
-        f"execution graphs built lazily after a few steps of that, within {_STATE_LIMIT:,} steps. The "
-        f"last two: whether an execution never ends, by stagnant graphs.",
+        f"execution graphs built lazily after a few steps of that, within {_STATE_LIMIT:,} steps. "
+        f"The last two: whether an execution never ends, by stagnant graphs.",
     )
 
 

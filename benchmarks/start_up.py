@@ -69,8 +69,8 @@ def results() -> list[Result]:
             "Start-up",
             ("command", "CPU time", "wall time"),
             tuple(rows),
-            "Modules of two operations, caches warm; plain.mlir has none of ours. The last one also explores "
-            "every state.",
+            "Modules of two operations, caches warm; plain.mlir has none of ours. The last one "
+            "also explores every state.",
         )
     ]
 

@@ -1,10 +1,11 @@
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # Triton is not among the project's dependencies.
-"""Compile times of Triton kernels with the hook of ``fencewright.triton`` off, check and lower; no GPU.
+"""Compile times of Triton kernels with the hook of ``fencewright.triton`` off, check and lower; no
+GPU.
 
 ``python benchmarks/triton_compile.py -o FILE [CHIP ...]`` compiles the kernels of
-tests/data/triton/tutorial_kernels.py in all modes in turn and writes CPU times and counts as JSON, of
-which benchmarks/gpu/triton_page.py makes a table of docs/triton.md.
+tests/data/triton/tutorial_kernels.py in all modes in turn and writes CPU times and counts as JSON,
+of which benchmarks/gpu/triton_page.py makes a table of docs/triton.md.
 """
 
 import argparse

@@ -38,7 +38,8 @@ _ORDERINGS = frozenset({"acquire", "release", "acq_rel", "sc"})
 
 
 def counts(text: str) -> str:
-    """The write-backs / invalidates / waits of AMD's assembly, or fences / ordered accesses of PTX."""
+    """The write-backs / invalidates / waits of AMD's assembly, or fences / ordered accesses of
+    PTX."""
     names = [line.split()[0] for line in text.splitlines() if line.split()]
     if ".visible .entry" in text:
         words = [set(each.split(".")) for line in text.splitlines() for each in line.split()[:2]]
@@ -52,7 +53,8 @@ def counts(text: str) -> str:
 
 
 def edited(chip: str, **options: Any) -> Callable[..., tuple[str, str] | None]:
-    """A hook that lowers each kernel for ``chip``, whatever it gains; ``options`` of ``lower_llvm_ir``."""
+    """A hook that lowers each kernel for ``chip``, whatever it gains; ``options`` of
+    ``lower_llvm_ir``."""
     from fencewright import lower_llvm_ir
 
     def hook(self=None, stages=None, *_: object, **__: object):
@@ -117,14 +119,14 @@ def results() -> list[Result]:
     rows = [(name, *(column[name] for column in columns.values())) for name in names]
     rows.append(("**sum**", *(f"**{_sum(column)}**" for column in columns.values())))
     note = (
-        "Kernels of tests/data/triton/tutorial_kernels.py, all compiled by Triton 3.9 and its own LLVM: "
-        "write-backs / invalidates / waits in the assembly, for sm_90 fences / ordered accesses in "
-        "PTX. fencewright.triton gives a kernel back as it was in which nothing but waits would change "
-        "(triton.md). Lowered: its LLVM IR edited by lower_llvm_ir, whatever that gains; with the fact cumulative-write-backs, releases "
-        "within the work-group wait for no stores that a later write-back covers. One stays in stream_k, "
-        "before tl.debug_barrier, because a load past the caches may still be on its way where the "
-        "leader writes back. LLVM leaves out all of them (differences-from-llvm.md), and so does "
-        "compat=llvm."
+        "Kernels of tests/data/triton/tutorial_kernels.py, all compiled by Triton 3.9 and its own "
+        "LLVM: write-backs / invalidates / waits in the assembly, for sm_90 fences / ordered "
+        "accesses in PTX. fencewright.triton gives a kernel back as it was in which nothing but "
+        "waits would change (triton.md). Lowered: its LLVM IR edited by lower_llvm_ir, whatever "
+        "that gains; with the fact cumulative-write-backs, releases within the work-group wait for "
+        "no stores that a later write-back covers. One stays in stream_k, before tl.debug_barrier, "
+        "because a load past the caches may still be on its way where the leader writes back. LLVM "
+        "leaves out all of them (differences-from-llvm.md), and so does compat=llvm."
     )
     return [Result("Seven Triton kernels", ("kernel", *columns), tuple(rows), note)]
 

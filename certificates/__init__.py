@@ -1,1 +1,4 @@
-"""Certificates of the shipped lowerings, one JSON file a mode; `simulator.certify.certificate` reads them."""
+"""Certificates of the shipped lowerings, one JSON file a mode.
+
+`simulator.certify.certificate` reads them.
+"""

@@ -21,4 +21,7 @@ def how_to_get(missing: ImportError) -> str | None:
     package = (missing.name or "").partition(".")[0]
     if package not in GROUPS:
         return None
-    return f"this needs {package}, which is not installed: pip install 'fencewright[{GROUPS[package]}]'"
+    return (
+        f"this needs {package}, which is not installed: pip install "
+        f"'fencewright[{GROUPS[package]}]'"
+    )

@@ -466,7 +466,8 @@ class Device:
 
 
 def open_devices(count: int) -> list[Device]:
-    """The first GPUs of the machine, each of which reaches the others' memory. Raises ``GpuError``."""
+    """The first GPUs of the machine, each of which reaches the others' memory. Raises
+    ``GpuError``."""
     devices = [Device(index) for index in range(count)]
     for one, other in permutations(devices, 2):
         one.reach(other)

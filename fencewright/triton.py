@@ -77,7 +77,8 @@ def may_gain(llvm_ir: str, target: str, features: tuple[str, ...], facts: tuple[
 
     It cannot where nothing orders. On CDNA it cannot either where all that orders is at scopes for
     which ``target`` maintains no cache: waits alone do, as LLVM inserts them itself. Inline PTX
-    without fences can gain only by a ``red``. Facts may take more away. Raises ``UnsupportedError`` for an unknown target or feature.
+    without fences can gain only by a ``red``. Facts may take more away. Raises ``UnsupportedError``
+    for an unknown target or feature.
     """
     from fencewright.lowering.targets import parse_target
 
@@ -123,7 +124,8 @@ def _cdna_name(mnemonic: str) -> str | None:
 
 @cache
 def _ptx_name(mnemonic: str) -> str | None:
-    """What a PTX instruction is counted as: its operation, ordering and scope; None: not counted."""
+    """What a PTX instruction is counted as: its operation, ordering and scope; None: not
+    counted."""
     from fencewright.lowering.code.effects import Kind
     from fencewright.lowering.ptx.code.statements import ACCESSES, CONTROL, SILENT, read_opcode
     from fencewright.lowering.vocabulary import Ordering
@@ -164,7 +166,8 @@ class Report:
     ``target``: as ``gfx942`` or ``sm_90a``. ``after``: how often each instruction that synchronises
     is in the assembly that was made. ``changed``: whether that is of other LLVM IR than Triton's.
     ``problem``: why it was not lowered, None if it was or did not have to be. ``seconds`` of
-    CPU time that the hook took. ``cached``: Triton had it compiled already, by a hook with the same options.
+    CPU time that the hook took. ``cached``: Triton had it compiled already, by a hook with the same
+    options.
     """
 
     kernel: str
@@ -206,7 +209,8 @@ class Report:
         return "ptx" if parse_target(self.target).is_ptx else "amdgcn"
 
     def findings(self) -> list[str]:
-        """The errors and warnings of ``fence-check`` on the assembly, a line each; takes tenths of a second.
+        """The errors and warnings of ``fence-check`` on the assembly, a line each; takes tenths of
+        a second.
 
         Raises ``AssemblyError`` or ``PtxError`` for assembly that it cannot read.
         """
@@ -314,7 +318,8 @@ class Hook:
         self._cache_directory: tuple[str, str | None] | None = None
 
     def __call__(self, *arguments: Any) -> tuple[str, str] | None:
-        """Without arguments: key and hash for Triton's caches. With them: Triton's stages to change."""
+        """Without arguments: key and hash for Triton's caches. With them: Triton's stages to
+        change."""
         if not arguments:
             return self._key
         if self._before is not None:
@@ -349,7 +354,8 @@ class Hook:
         self._enter_caches()
 
     def leave(self) -> None:
-        """Give Triton back the hook that was there. Raises ``RuntimeError`` if it is not this one."""
+        """Give Triton back the hook that was there. Raises ``RuntimeError`` if it is not this
+        one."""
         runtime = self._knobs.runtime
         if runtime.add_stages_inspection_hook is not self:
             raise RuntimeError(
@@ -540,7 +546,8 @@ def install(
 
     ``mode``: "lower" or "check". ``facts``, ``features`` and ``opt_level`` as of ``lower_llvm_ir``:
     what is promised of every launch is for all kernels. A kernel that cannot be lowered, also one
-    for a chip that is not known, is compiled as it was: a warning and its report say why; ``strict``:
+    for a chip that is not known, is compiled as it was: a warning and its report say why;
+    ``strict``:
     ``NotLoweredError`` is raised instead. ``on_report`` is called with each report. A hook of
     another's that is there already still runs; one of ours rests until ``uninstall``. Raises
     ``ValueError`` for an unknown mode, level or fact, ``ModuleNotFoundError`` without Triton.
@@ -557,7 +564,8 @@ def install(
 
 
 def uninstall() -> None:
-    """Take away the hook that ``install`` made last. Raises ``RuntimeError`` where it is not Triton's."""
+    """Take away the hook that ``install`` made last. Raises ``RuntimeError`` where it is not
+    Triton's."""
     installed = import_module("triton.knobs").runtime.add_stages_inspection_hook
     if not isinstance(installed, Hook):
         raise RuntimeError("Fencewright's hook is not the one that Triton has now")
@@ -576,7 +584,8 @@ class InstallOptions(TypedDict, total=False):
 
 @contextmanager
 def enabled(mode: Mode, **options: Unpack[InstallOptions]) -> Generator[Hook]:
-    """``install`` with its options for a while; raises what that raises, and what ``leave`` raises."""
+    """``install`` with its options for a while; raises what that raises, and what ``leave``
+    raises."""
     hook = install(mode, **options)
     try:
         yield hook

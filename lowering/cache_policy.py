@@ -31,7 +31,8 @@ class Lookup(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """What an access does at each cache; a chip without a last-level cache looks nothing up there."""
+    """What an access does at each cache; a chip without a last-level cache looks nothing up
+    there."""
 
     l1: Lookup
     l2: Lookup

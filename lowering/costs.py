@@ -1,7 +1,7 @@
 """What instructions cost, to choose between alternatives that are sound, never to decide what is.
 
-The rows are the target's (``lowering.cdna.performance.costs``, ``lowering.ptx.performance.costs``). Costs of one
-target compare with each other, costs of different targets do not.
+The rows are the target's (``lowering.cdna.performance.costs``, ``lowering.ptx.performance.costs``).
+Costs of one target compare with each other, costs of different targets do not.
 """
 
 from collections.abc import Iterable

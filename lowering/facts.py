@@ -54,7 +54,8 @@ CLAMPS = (
 
 @dataclass(frozen=True, slots=True)
 class CacheClamp:
-    """A row: under ``fact``, ``mnemonic`` with ``bits`` may as well be ``narrow``, None: nothing."""
+    """A row: under ``fact``, ``mnemonic`` with ``bits`` may as well be ``narrow``, None:
+    nothing."""
 
     fact: Fact
     generation: Generation
@@ -88,15 +89,15 @@ class PromiseRow:
 
 STORE_CLAMPS = (
     PromiseRow(Fact.COHERENT_STORES, _G.GFX942,
-               "CDNA4 ISA, store control by sc1 sc0; LLVM 24 AMDGPUUsage, amdgcn-av none: a release "
-               "only waits; docs/minimise.md has what speaks for it and against"),
+               "CDNA4 ISA, store control by sc1 sc0; LLVM 24 AMDGPUUsage, amdgcn-av none: a "
+               "release only waits; docs/minimise.md has what speaks for it and against"),
 )  # fmt: skip
 """Plain stores may go to the agent by themselves; no write-back then."""
 
 WRITE_BACK_ROWS = (
     PromiseRow(Fact.CUMULATIVE_WRITE_BACKS, _G.GFX942,
-               "LLVM AMDGPUUsage, Memory Model GFX942: its code sequences are right only if it holds; "
-               "SIMemoryLegalizer promises it of earlier writes of the same wave alone; "
+               "LLVM AMDGPUUsage, Memory Model GFX942: its code sequences are right only if it "
+               "holds; SIMemoryLegalizer promises it of earlier writes of the same wave alone; "
                "docs/minimise.md has what speaks for it and against"),
 )  # fmt: skip
 """Releases within the work-group leave their stores to wider ones."""
@@ -113,21 +114,22 @@ class AtomicsRow:
 
 ELEMENT_ROWS = (
     AtomicsRow(Fact.UNORDERED_ELEMENTS, "ptx",
-               "Triton language, atomic_add: of a block, with one memory order for all of it; that of "
-               "its elements is not said, and their instructions are ordered one after another"),
+               "Triton language, atomic_add: of a block, with one memory order for all of it; that "
+               "of its elements is not said, and their instructions are ordered one after another"),
 )  # fmt: skip
 
 
 CUDA_ATOMICS_ROWS = (
     AtomicsRow(Fact.CUDA_ATOMICS, "ptx",
-               "CUDA C++ Programming Guide, Atomic Functions: relaxed, at thread_scope_device without a "
-               "suffix; clang writes them as seq_cst at system scope"),
+               "CUDA C++ Programming Guide, Atomic Functions: relaxed, at thread_scope_device "
+               "without a suffix; clang writes them as seq_cst at system scope"),
 )  # fmt: skip
 """Whatever orders them in the program stands beside them, as __threadfence does."""
 
 
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
-    """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use for."""
+    """The facts called ``names``. Raises ``UnsupportedError`` for one that ``target`` has no use
+    for."""
     architecture = backend_of(target).architecture
     useful = {each.fact for each in CLAMPS if each.architecture == architecture}
     of_atomics = (*ELEMENT_ROWS, *CUDA_ATOMICS_ROWS)
@@ -152,7 +154,8 @@ def are_write_backs_cumulative(facts: frozenset[Fact], target: str) -> bool:
 
 
 def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:
-    """Whether ``facts`` promise that elements of one operation have no order that ``target`` keeps."""
+    """Whether ``facts`` promise that elements of one operation have no order that ``target``
+    keeps."""
     architecture = backend_of(target).architecture
     return any(row.fact in facts and row.architecture == architecture for row in ELEMENT_ROWS)
 

@@ -49,8 +49,8 @@ def lower(
     is needed for accesses only; ``width`` in bits, 32 if nothing is said. ``type`` says what a
     value is where that matters, as in ``kind="fadd", type="bf16"``, and how wide: i8 to i128, f16,
     bf16, f32, f64, and two numbers as one value, f16x2 and bf16x2. Those are updated as a whole;
-    ``elementwise`` asks for no more than each number by itself. ``compat="llvm"`` reproduces LLVM's own
-    choice where the sound default differs. Raises ``UnsupportedError`` for a request that
+    ``elementwise`` asks for no more than each number by itself. ``compat="llvm"`` reproduces LLVM's
+    own choice where the sound default differs. Raises ``UnsupportedError`` for a request that
     means nothing or that the target cannot meet; never ignores or silently widens a scope.
     """
     features = features if isinstance(features, tuple) else several("features", features)

@@ -1,4 +1,5 @@
-"""The words of a user to a ``Target``, and what lowers for its chip, loaded when first asked for."""
+"""The words of a user to a ``Target``, and what lowers for its chip, loaded when first asked
+for."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -65,7 +66,8 @@ def options_of(target: Target) -> dict[str, Any]:
 
 
 def several(what: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The words ``given``. Raises ``UnsupportedError`` for a string, whose items are its letters."""
+    """The words ``given``. Raises ``UnsupportedError`` for a string, whose items are its
+    letters."""
     if isinstance(given, str):
         raise UnsupportedError(f"{what} '{given}'", "one word for several", (f"['{given}']",))
     return tuple(given)

@@ -223,13 +223,13 @@ FACT_TEXT = {
     Fact.SINGLE_WAVE_WORKGROUP: "no work-group has more than one wavefront",
     Fact.NO_CLUSTERS: "no work-group shares its cluster with another one",
     Fact.UNCACHED_MEMORY: "no L2 keeps the global memory that the kernel accesses (MTYPE UC)",
-    Fact.COHERENT_STORES: "vmcnt counts a store with scope bits once it is at the point of coherence of "
-    "that scope",
-    Fact.CUMULATIVE_WRITE_BACKS: "a write-back is done once everything is in memory that any wave of its CU "
-    "stored before it",
-    Fact.UNORDERED_ELEMENTS: "atomics that come one after another from one place of the source, as the "
-    "elements of a tensor operation do, have no order among themselves",
-    Fact.CUDA_ATOMICS: "seq_cst read-modify-writes at system scope are CUDA's atomic functions, which are "
-    "relaxed at the scope of the device",
+    Fact.COHERENT_STORES: "vmcnt counts a store with scope bits once it is at the point of "
+    "coherence of that scope",
+    Fact.CUMULATIVE_WRITE_BACKS: "a write-back is done once everything is in memory that any wave "
+    "of its CU stored before it",
+    Fact.UNORDERED_ELEMENTS: "atomics that come one after another from one place of the source, as "
+    "the elements of a tensor operation do, have no order among themselves",
+    Fact.CUDA_ATOMICS: "seq_cst read-modify-writes at system scope are CUDA's atomic functions, "
+    "which are relaxed at the scope of the device",
 }
 """What each promises."""

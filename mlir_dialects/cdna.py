@@ -5,8 +5,8 @@ is looked up in the rows of ``fencewright.lowering.cdna.instructions`` (``op.row
 
     cdna.kernel @store attributes {chip = "gfx942", ...} {
     ^bb0(%kernarg : !cdna.sgpr<2, 0>):
-      %p  = cdna.load s_load_dwordx2 %kernarg {offset = 0 : i64} : (!cdna.sgpr<2, 0>) -> !cdna.sgpr<2>
-      %a  = cdna.mov %p : !cdna.sgpr<2> -> !cdna.vgpr<2>
+      %p  = cdna.load s_load_dwordx2 %kernarg {offset = 0 : i64} : (!cdna.sgpr<2, 0>) ->
+      !cdna.sgpr<2> %a  = cdna.mov %p : !cdna.sgpr<2> -> !cdna.vgpr<2>
       %v  = cdna.const 1 : !cdna.vgpr
       cdna.cache buffer_wbl2 {modifiers = ["sc1"], phase = #cdna<phase release>}
       cdna.s_waitcnt vmcnt(0) {phase = #cdna<phase release>}
@@ -508,9 +508,10 @@ class AsyncOp(MemoryOp):
 class TensorOp(SynchronisingOp):
     """The wave has a tile copied between a tensor in memory and LDS, as its descriptors say.
 
-    Counts in tensorcnt. Of the first descriptor the second register has the address in LDS, the third
-    and fourth that in memory. Tensors of three to five dimensions have four descriptors.
-    Source: LLVM 24 IntrinsicsAMDGPU, tensor.load.to.lds; Triton, AMD TDMUtility, decodeTDMDescriptor.
+    Counts in tensorcnt. Of the first descriptor the second register has the address in LDS, the
+    third and fourth that in memory. Tensors of three to five dimensions have four descriptors.
+    Source: LLVM 24 IntrinsicsAMDGPU, tensor.load.to.lds; Triton, AMD TDMUtility,
+    decodeTDMDescriptor.
 
         cdna.tensor tensor_load_to_lds %d0, %d1 : (!cdna.sgpr<4>, !cdna.sgpr<8>) -> ()
         cdna.tensor tensor_load_to_lds_d4 %d0, %d1, %d2, %d3 : (!cdna.sgpr<4>, !cdna.sgpr<8>,
@@ -537,8 +538,8 @@ class CacheOp(SynchronisingOp):
 class BarrierOp(SynchronisingOp):
     """An instruction of an execution barrier: ``cdna.barrier s_barrier``.
 
-    Where barriers have numbers, it is the only one of the ``modifiers``. ``m0`` is what that register
-    has to hold, which is written right before:
+    Where barriers have numbers, it is the only one of the ``modifiers``. ``m0`` is what that
+    register has to hold, which is written right before:
 
         cdna.barrier s_barrier_init {modifiers = ["m0"], m0 = 131073 : i64}
     """
@@ -900,7 +901,8 @@ class KernelOp(IRDLOperation):
     The entry block's arguments are the registers that hold a value at the start, already
     allocated: kernarg segment pointer, work-group and work-item ids, scratch.
     Sizes in bytes. ``workgroup_ids`` and ``workitem_ids`` say how many dimensions (x, y, z)
-    the hardware provides; ``max_workgroup_size`` in lanes; ``cluster_size`` in work-groups (x, y, z);
+    the hardware provides; ``max_workgroup_size`` in lanes; ``cluster_size`` in work-groups (x, y,
+    z);
     ``named_barriers`` is the highest number of one that it uses.
     """
 

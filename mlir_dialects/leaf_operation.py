@@ -147,7 +147,8 @@ def append(block: Block, op: Operation) -> None:
 
 
 def operations(block: Block) -> list[Operation]:
-    """The operations of ``block`` as it is now, in order: three times as fast as by ``block.ops``."""
+    """The operations of ``block`` as it is now, in order: three times as fast as by
+    ``block.ops``."""
     found: list[Operation] = []
     op = block._first_op
     while op is not None:

@@ -275,7 +275,8 @@ class MulticastOp(IRDLOperation):
 
 @irdl_op_definition
 class AddressOp(IRDLOperation):
-    """The address of a location or mbarrier, or a multicast one: ``%p = litmus.address @x : !llvm.ptr<1>``.
+    """The address of a location or mbarrier, or a multicast one:
+    ``%p = litmus.address @x : !llvm.ptr<1>``.
 
     ``!llvm.ptr<7>`` is an address in the cluster's LDS, ``i64`` the descriptor by which tensor
     cores know a tile. In a body of machine instructions it gives the registers that hold it.

@@ -351,7 +351,8 @@ class SequenceOp(InstructionOp):
     ``{dst}`` is the result; every other name is made fresh wherever the operation is printed.
 
         %old = ptx.sequence ["addr", "data"](%p, %v) [".reg .b32 {negated}",
-            "neg.s32 {negated}, {data}", "atom.relaxed.gpu.global.add.u32 {dst}, [{addr}], {negated}"]
+            "neg.s32 {negated}, {data}", "atom.relaxed.gpu.global.add.u32 {dst}, [{addr}],
+            {negated}"]
             : (!ptx.reg<b64>, !ptx.reg<b32>) -> !ptx.reg<b32>
     """
 
@@ -385,7 +386,8 @@ class SequenceOp(InstructionOp):
             _verify_line(line.data)
 
     def statements(self, name: Namer, prefix: str) -> list[str]:
-        """The statements in PTX; the names of its own begin with ``prefix``, which nobody else has."""
+        """The statements in PTX; the names of its own begin with ``prefix``, which nobody else
+        has."""
         places = {
             place.data: name(operand)
             for place, operand in zip(self.places, self.operands, strict=True)

@@ -901,7 +901,8 @@ _WEAK_EFFECTS: Mapping[type[Operation], AbstractSet[EffectInstance]] = {
 }
 
 ACCESSES: frozenset[type[Operation]] = frozenset({LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp})
-"""Every ``AccessOperation``: where many operations are asked, a type is found sooner than a class above it."""
+"""Every ``AccessOperation``: where many operations are asked, a type is found sooner than a class
+above it."""
 
 if TYPE_CHECKING:
     Scoped: Dialect
@@ -913,7 +914,8 @@ SYNCHRONOUS = Dialect(
     [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp],
     [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr],
 )
-"""``scoped`` without what ``scoped_async`` has, which few programs use and which takes longer to import."""
+"""``scoped`` without what ``scoped_async`` has, which few programs use and which takes longer to
+import."""
 
 
 def __getattr__(name: str) -> object:

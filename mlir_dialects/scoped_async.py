@@ -263,7 +263,8 @@ class MbarrierInitOp(MbarrierOperation):
 
 @irdl_op_definition
 class MbarrierInvalOp(MbarrierOperation):
-    """End an mbarrier, so that its memory can be used otherwise. Source: PTX ISA, mbarrier.inval."""
+    """End an mbarrier, so that its memory can be used otherwise. Source: PTX ISA,
+    mbarrier.inval."""
 
     name = "scoped.mbarrier_inval"
     assembly_format = "$mbarrier attr-dict `:` type($mbarrier)"
@@ -271,7 +272,8 @@ class MbarrierInvalOp(MbarrierOperation):
 
 @irdl_op_definition
 class MbarrierExpectTxOp(MbarrierOperation):
-    """Let the phase also wait for ``bytes`` of async copies. Source: PTX ISA, mbarrier.expect_tx."""
+    """Let the phase also wait for ``bytes`` of async copies. Source: PTX ISA,
+    mbarrier.expect_tx."""
 
     name = "scoped.mbarrier_expect_tx"
     SPACES: ClassVar[Spaces] = _OWN_OR_PEER
@@ -282,7 +284,8 @@ class MbarrierExpectTxOp(MbarrierOperation):
 
 @irdl_op_definition
 class MbarrierCompleteTxOp(MbarrierOperation):
-    """Say that ``bytes`` of what a phase waits for are there. Source: PTX ISA, mbarrier.complete_tx.
+    """Say that ``bytes`` of what a phase waits for are there. Source: PTX ISA,
+    mbarrier.complete_tx.
 
     Relaxed: it makes nothing visible, so that only what was synchronised otherwise may rest on it.
     """
@@ -487,7 +490,8 @@ class ClusterArriveOp(AsyncOperation):
 
 @irdl_op_definition
 class ClusterWaitOp(AsyncOperation):
-    """Wait until every thread of the cluster has arrived; acquires. Source: barrier.cluster.wait."""
+    """Wait until every thread of the cluster has arrived; acquires. Source:
+    barrier.cluster.wait."""
 
     name = "scoped.cluster_wait"
     assembly_format = "attr-dict"
@@ -1054,7 +1058,8 @@ class BulkWaitGroupOp(WaitGroupOperation):
 
 @irdl_op_definition
 class TensormapReplaceOp(AsyncOperation):
-    """Replace a tensor map's ``global_address``, in LDS or global memory. Source: tensormap.replace."""
+    """Replace a tensor map's ``global_address``, in LDS or global memory. Source:
+    tensormap.replace."""
 
     name = "scoped.tensormap_replace"
     SPACES: ClassVar[Spaces] = MappingProxyType({"map": (_LOCAL, _GLOBAL)})
@@ -1240,7 +1245,8 @@ class AsyncFence(AsyncOperation, ABC):
 
 @irdl_op_definition
 class ProxyFenceOp(AsyncFence):
-    """Order generic against async accesses of one address space, in both directions; all without one.
+    """Order generic against async accesses of one address space, in both directions; all without
+    one.
 
     Source: PTX ISA, fence.proxy.async.
 

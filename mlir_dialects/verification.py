@@ -1,4 +1,5 @@
-"""Verification of a module in linear time; xDSL's own counts a region's blocks at every terminator."""
+"""Verification of a module in linear time; xDSL's own counts a region's blocks at every
+terminator."""
 
 from xdsl.ir import Block, ErasedSSAValue, Operation, Region
 from xdsl.traits import IsTerminator, NoTerminator

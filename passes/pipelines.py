@@ -212,7 +212,8 @@ def _check_facts(mcpu: str, opt_level: OptLevel, facts: tuple[str, ...]) -> None
 
 
 def _check_stores(mcpu: str, stores: StorePolicy | None) -> None:
-    """Raise ``UnsupportedError`` for a policy that is not that of the chip, whose passes ask for none."""
+    """Raise ``UnsupportedError`` for a policy that is not that of the chip, whose passes ask for
+    none."""
     is_requested = mcpu in CHIPS and not _splits_counters(mcpu)
     is_its_own = stores is None or (stores == "back" and mcpu in CHIPS)
     if not (is_requested or is_its_own):
@@ -352,10 +353,11 @@ class LLVMIRPipeline(Pipeline):
         )
 
     def gains(self, ctx: Context, op: ModuleOp) -> bool:
-        """Apply the pipeline; whether it takes anything away, or moves it, that is more than a wait.
+        """Apply the pipeline; whether it takes anything away, or moves it, that is more than a
+        wait.
 
-        On CDNA. Where it does not, LLVM makes the same of the module as it was, but for waits, and the
-        rest of the pipeline is left out.
+        On CDNA. Where it does not, LLVM makes the same of the module as it was, but for waits, and
+        the rest of the pipeline is left out.
         """
         steps = self.steps()
         lowers = next(n for n, step in enumerate(steps) if step.name == "lower-scoped-llvm-ir")
@@ -519,7 +521,8 @@ def lower_llvm_ir(
     gfx1250 has back alone.
     ``edit``: give back ``text`` itself, changed only where synchronisation has changed, and not
     what LLVM 22 prints of it, which other versions may not read; the same string if nothing has.
-    ``gains``: with ``edit``, give back ``text`` also where, on CDNA, nothing but waits would change.
+    ``gains``: with ``edit``, give back ``text`` also where, on CDNA, nothing but waits would
+    change.
     ``file`` is named in messages. Raises ``ParseError`` for text that LLVM rejects or that cannot
     be carried, and with ``edit`` where instructions share a line; ``UnsupportedError`` for what
     the target lacks, ``VerifyException`` for a module for another target.

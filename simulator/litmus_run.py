@@ -292,7 +292,8 @@ def _hangs(
     limits: Limits,
     weaker: "Callable[[WorkBudget], Stagnation]",
 ) -> tuple[tuple[str, ...], str]:
-    """How executions may never end: as interleavings show it, if they do, or ``weaker`` executions."""
+    """How executions may never end: as interleavings show it, if they do, or ``weaker``
+    executions."""
     from fencewright.simulator.core.sequential import sequential_hangs
 
     if program is not None and program.is_straight:

@@ -35,6 +35,7 @@ def _print_help(parser: ArgumentParser, file: "SupportsWrite[str] | None" = None
 
 
 def _refuse(parser: ArgumentParser, message: str) -> NoReturn:
-    # Not by parser.exit, which leaves in stderr's buffer what nobody reads: Python fails on it as it ends.
+    # Not by parser.exit, which leaves in stderr's buffer what nobody reads: Python fails on it as
+    # it ends.
     tell(f"{parser.prog}: error: {message}; try {parser.prog} --help")
     sys.exit(USAGE)

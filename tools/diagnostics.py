@@ -101,7 +101,8 @@ class _VersionAction(Action):
 
 
 def _check_memory_limit() -> None:
-    """Raises :class:`ToolError` where the environment has no size for the memory of explorations."""
+    """Raises :class:`ToolError` where the environment has no size for the memory of
+    explorations."""
     try:
         memory_limit()
     except ValueError as problem:
@@ -200,9 +201,10 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
     """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
 
     ``unwritable`` is the status of an ``OSError``, as a full disk, ``failed`` of what else is no
-    :class:`ToolError`, as an interrupt, SIGTERM or SIGHUP. Usage errors of argparse keep their status 2. A closed stdout is
-    an error; where the reader of a pipe is gone the tool ends with ``CLOSED_PIPE``, without a word. Nothing ever
-    ends in a traceback unless the environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
+    :class:`ToolError`, as an interrupt, SIGTERM or SIGHUP. Usage errors of argparse keep their
+    status 2. A closed stdout is an error; where the reader of a pipe is gone the tool ends with
+    ``CLOSED_PIPE``, without a word. Nothing ever ends in a traceback unless the environment
+    variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
     try:
         check_stdout()
@@ -248,7 +250,8 @@ class _Ended(KeyboardInterrupt):
 
 @contextmanager
 def _ended_in_order() -> Generator[None]:
-    """Interrupts, SIGTERM and SIGHUP raise ``_Ended`` meanwhile, so that files and processes are cleaned up.
+    """Interrupts, SIGTERM and SIGHUP raise ``_Ended`` meanwhile, so that files and processes are
+    cleaned up.
 
     Whoever handles them already, or ignores them, keeps that; only the main thread can be told.
     """
@@ -368,7 +371,8 @@ _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg")
 
 
 def is_picture(output: str) -> bool:
-    """Whether a file is to be a picture, by its name. Raises ``ToolError`` for one of another kind."""
+    """Whether a file is to be a picture, by its name. Raises ``ToolError`` for one of another
+    kind."""
     if output.lower().endswith(_OTHER_PICTURES):
         raise error(f"a picture is written as .svg, not as '{output}'", "fence-sim")
     return output.endswith(".svg")
@@ -379,7 +383,8 @@ def output_file(path: str | None) -> Generator[IO[str]]:
     """Open ``path`` (None or ``-``: stdout) for text that takes its name only when complete.
 
     A regular file is written beside its place and renamed on success, so that an error, an
-    interrupt, SIGTERM or SIGHUP leaves what was there, and nothing beside it. Raises ``OSError`` with the path that was asked for.
+    interrupt, SIGTERM or SIGHUP leaves what was there, and nothing beside it. Raises ``OSError``
+    with the path that was asked for.
     """
     if path is None or path == "-":
         check_stdout()

@@ -40,7 +40,8 @@ NAME = "fence-check"
 
 
 def _reports(arguments: Namespace) -> Iterator[FileReport]:
-    """The reports on all inputs, in their order; ``arguments`` gets what was not read in folders."""
+    """The reports on all inputs, in their order; ``arguments`` gets what was not read in
+    folders."""
     for path in arguments.inputs:
         if os.path.isdir(path):
             yield from _reports_in(path, arguments)
@@ -262,7 +263,8 @@ def _parser() -> ArgumentParser:
         "--explain",
         metavar="RULE",
         action=_ExplainAction,
-        help="print what a rule finds, why it is wrong, and an example, and exit; all: of every rule",
+        help="print what a rule finds, why it is wrong, and an example, and exit; all: of every "
+        "rule",
     )
     parser.add_argument(
         "--list-rules",
@@ -291,7 +293,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--surplus",
         action="store_true",
-        help="print the write-backs, invalidates, waits and fences that can go, and what each costs",
+        help="print the write-backs, invalidates, waits and fences that can go, and what each "
+        "costs",
     )
     add_options(parser)
     parser.add_argument(
@@ -324,7 +327,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--annotate",
         action="store_true",
-        help="write the assembly with what each synchronisation instruction is for; with -o x.html as "
+        help="write the assembly with what each synchronisation instruction is for; with -o x.html "
+        "as "
         "a page",
     )
     parser.add_argument(
@@ -367,7 +371,8 @@ _OF_FILES = ("source", "run", "code", "counterexamples", "to", "annotate")
 
 
 def _prepare(arguments: Namespace) -> None:
-    """Add what the command line says between the lines. Raises ``ToolError`` for what does not go."""
+    """Add what the command line says between the lines. Raises ``ToolError`` for what does not
+    go."""
     check_options(arguments, NAME)
     arguments.traces = bool(os.environ.get(diagnostics.TRACEBACK_VARIABLE))
     arguments.in_folder = any(map(os.path.isdir, arguments.inputs))

@@ -176,13 +176,15 @@ class FenceOptMain(xDSLOptMain):
             dest="imports",
             action="store_const",
             const=MLIR,
-            help="the input is MLIR in the llvm, nvvm and rocdl dialects: mlir-translate makes LLVM IR "
+            help="the input is MLIR in the llvm, nvvm and rocdl dialects: mlir-translate makes "
+            "LLVM IR "
             "of it, which is imported",
         )
         lowering.add_argument(
             "--mlir-sync",
             action="store_true",
-            help="the input is MLIR in generic form (mlir-opt --mlir-print-op-generic), whose dialects "
+            help="the input is MLIR in generic form (mlir-opt --mlir-print-op-generic), whose "
+            "dialects "
             "are not registered: what synchronises in it becomes scoped, or is an error; what does "
             "not stays",
         )
@@ -377,7 +379,8 @@ class FenceOptMain(xDSLOptMain):
         return self.args.imports or self.args.frontend
 
     def _check_frontend(self) -> None:
-        """Raise ``ToolError`` where ``-f`` says something else than the other flags, or has options."""
+        """Raise ``ToolError`` where ``-f`` says something else than the other flags, or has
+        options."""
         given, imports = self.args.frontend, self.args.imports
         if given not in (None, *self.available_frontends):
             raise error(f"-f {given}: it has no options here", NAME)
@@ -562,7 +565,8 @@ class FenceOptMain(xDSLOptMain):
             sys.exit(1)
 
     def _check_outputs(self) -> None:
-        """Raise :class:`ToolError` if an output would take the place of the input or of the other."""
+        """Raise :class:`ToolError` if an output would take the place of the input or of the
+        other."""
         name = self.get_input_name()
         outputs = {"-o": self.args.output_file, f"{REMARKS}-output": self.args.remarks_output}
         check_outputs(NAME, outputs, [None if name == STDIN else name])

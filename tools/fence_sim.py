@@ -198,8 +198,8 @@ def judge(
     """The verdict on a test's condition; of an incomplete run only what more could not change.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
-    no outcome is defined. A condition never holds of a test that may hang unless it says that it may,
-    on purpose, nor then of one that ends; of one whose source races the outcomes are what this
+    no outcome is defined. A condition never holds of a test that may hang unless it says that it
+    may, on purpose, nor then of one that ends; of one whose source races the outcomes are what this
     lowering does, not a verdict.
     """
     on_purpose = test.condition.may_hang
@@ -365,7 +365,8 @@ def _steps(
 
 
 def convert(arguments: Namespace) -> int:
-    """``fence-sim convert``: between ``.litmus`` in columns and ``.mlir``; columns to those of Dat3M."""
+    """``fence-sim convert``: between ``.litmus`` in columns and ``.mlir``; columns to those of
+    Dat3M."""
     path = arguments.input
     text = read_text(path)
     if is_columns(path, text):

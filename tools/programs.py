@@ -19,8 +19,8 @@ from fencewright.tools.version import VERSION
 class Program:
     """A program: its name, its entry point as ``function`` of ``module``, and what it does.
 
-    ``module`` has also ``main(argv)``, which returns the exit status. ``interrupted`` is that of one
-    that is interrupted before it begins, ``unwritable`` where its output cannot be written.
+    ``module`` has also ``main(argv)``, which returns the exit status. ``interrupted`` is that of
+    one that is interrupted before it begins, ``unwritable`` where its output cannot be written.
     """
 
     name: str

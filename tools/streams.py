@@ -31,7 +31,8 @@ def flush_stdout() -> None:
 
 
 def print_or_fail(name: str, text: Callable[[], str], unwritable: int = 1) -> int:
-    """Print the text that a function makes; returns the exit status, ``unwritable`` after an error."""
+    """Print the text that a function makes; returns the exit status, ``unwritable`` after an
+    error."""
     try:
         check_stdout()
         print(text())
@@ -46,7 +47,8 @@ def print_or_fail(name: str, text: Callable[[], str], unwritable: int = 1) -> in
 
 
 def ends_silently(failure: BaseException) -> bool:
-    """True where ``failure`` comes from a stream whose reader is gone; nothing is written to any then."""
+    """True where ``failure`` comes from a stream whose reader is gone; nothing is written to any
+    then."""
     if not isinstance(failure, BrokenPipeError) or not _is_abandoned():
         return False
     forget_streams()

@@ -1,4 +1,5 @@
-"""Long work on several processes or machines: ``--jobs``, ``--cluster``, and files run side by side."""
+"""Long work on several processes or machines: ``--jobs``, ``--cluster``, and files run side by
+side."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -139,7 +140,8 @@ def _results(
 
 
 _TASKS, _MOST_FILES = 64, 50
-"""Files are put together to as many tasks or more, of so many files at most: a task costs a millisecond."""
+"""Files are put together to as many tasks or more, of so many files at most: a task costs a
+millisecond."""
 
 
 def _run_files(

@@ -4,8 +4,8 @@
 whose threads are in different CTAs, puts every other CTA onto the second GPU and widens scopes
 to ``.sys``. Each is run as it is, with the scopes that it had, and without synchronisation, and
 is always judged by what the PTX model says of the first form. It writes DIR/across.md and
-DIR/across.json. Exit status: 1 if the first form of a test showed an outcome that the model forbids;
-2 if nothing could be run.
+DIR/across.json. Exit status: 1 if the first form of a test showed an outcome that the model
+forbids; 2 if nothing could be run.
 """
 
 import argparse
@@ -189,9 +189,9 @@ def report(rows: Sequence[Row], machine: str, output: Path) -> int:
 def _machine(device: Device, stress: Stress, seconds: float) -> str:
     blocks = ", ".join(str(size) for size in stress.block_sizes)
     return (
-        f"Measured {date.today().isoformat()} on {GPUS} of {description(device)}, with peer access: "
-        f"{stress.launches} launches of {stress.instances:,} instances, in blocks of {blocks} "
-        f"threads; {seconds:.0f} s in all."
+        f"Measured {date.today().isoformat()} on {GPUS} of {description(device)}, with peer "
+        f"access: {stress.launches} launches of {stress.instances:,} instances, in blocks of "
+        f"{blocks} threads; {seconds:.0f} s in all."
     )
 
 

@@ -2,8 +2,8 @@
 
 ``python benchmarks/gpu/litmus_campaign.py --output DIR [FILE ...]`` writes DIR/litmus.md and
 DIR/litmus.json; the default are all tests of tests/litmus/gpu. Tests in one CTA or
-cluster run twice, with their locations in global and in shared memory. Exit status: 1 if an outcome that the
-model forbids was seen, or if a planted bug was not noticed; 2 if nothing could be run.
+cluster run twice, with their locations in global and in shared memory. Exit status: 1 if an outcome
+that the model forbids was seen, or if a planted bug was not noticed; 2 if nothing could be run.
 """
 
 import argparse
@@ -88,7 +88,8 @@ def _forbids(condition: Condition) -> bool:
 def run_campaign(
     tests: Iterable[PtxLitmusTest], device: GpuDevice, stress: Stress, target: str
 ) -> Iterator[Row]:
-    """Run every test, those in one CTA or cluster also in shared memory, then the planted bugs among them."""
+    """Run every test, those in one CTA or cluster also in shared memory, then the planted bugs
+    among them."""
     listed = {test.name: test for test in tests}
     for test in listed.values():
         yield _row(test, device, stress, target)

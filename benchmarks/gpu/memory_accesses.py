@@ -3,7 +3,8 @@
 Three steps, since the profiler starts the second:
 
 ``python memory_accesses.py draw ACCESSES``
-``ncu --csv --metrics $(python memory_accesses.py metrics) python memory_accesses.py launch ACCESSES > COUNTED``
+``ncu --csv --metrics $(python memory_accesses.py metrics)
+python memory_accesses.py launch ACCESSES > COUNTED``
 ``python memory_accesses.py compare ACCESSES COUNTED``
 
 ACCESSES has a line for each launch of one warp, in the format of ``fence-sim access --json``.

@@ -1,13 +1,16 @@
-"""Whole kernels on the GPU at hand, counted by Nsight Compute, beside what ``fence-sim traffic`` says.
+"""Whole kernels on the GPU at hand, counted by Nsight Compute, beside what ``fence-sim traffic``
+says.
 
 Four steps, since the profiler starts the third:
 
 ``python memory_kernels.py compile FOLDER``
 ``python memory_kernels.py metrics``
-``ncu --csv --clock-control none --metrics METRICS python memory_kernels.py launch FOLDER > COUNTED``
+``ncu --csv --clock-control none --metrics METRICS
+python memory_kernels.py launch FOLDER > COUNTED``
 ``python memory_kernels.py compare COUNTED``
 
-``launch`` needs neither Fencewright nor numpy. It ends with status 1 if a kernel computes something wrong.
+``launch`` needs neither Fencewright nor numpy. It ends with status 1 if a kernel computes something
+wrong.
 """
 
 import argparse
@@ -305,7 +308,8 @@ class Gpu:
         return held
 
     def upload(self, words: Words) -> ctypes.c_uint64:
-        """The address, a multiple of 1 GiB as the model has them, of new memory with these words."""
+        """The address, a multiple of 1 GiB as the model has them, of new memory with these
+        words."""
         place = self.allocate(4 * len(words) + GIB)
         memory = ctypes.c_uint64(-(-place.value // GIB) * GIB)
         self.copy_in(memory, array.array("I", words))

@@ -1,4 +1,5 @@
-"""What stays in L1: accesses of one warp after one another, counted by Nsight Compute, beside the model.
+"""What stays in L1: accesses of one warp after one another, counted by Nsight Compute, beside the
+model.
 
 Four steps, since the profiler starts the second:
 
@@ -7,12 +8,12 @@ Four steps, since the profiler starts the second:
 ``python memory_l1.py text COUNTED > TEXT``
 ``python memory_l1.py compare TEXT``
 
-Each launch loads some sectors with ``ld.global.ca``, does something else to them or to half of them,
-and loads them again; or does without the first load. Others store and load local memory. An access
-waits for the load before it, whose value its address is computed with. ``launch`` and ``text`` need
-nothing but Python. ``compare`` prints which sectors hit, and ends with status 1 if a launch counts
-otherwise than the rows of ``lowering/ptx/performance/accesses.py`` say. Where ptxas gives a load of local memory
-the value that was just stored, it says so: what is left is compared.
+Each launch loads some sectors with ``ld.global.ca``, does something else to them or to half of
+them, and loads them again; or does without the first load. Others store and load local memory. An
+access waits for the load before it, whose value its address is computed with. ``launch`` and
+``text`` need nothing but Python. ``compare`` prints which sectors hit, and ends with status 1 if a
+launch counts otherwise than the rows of ``lowering/ptx/performance/accesses.py`` say. Where ptxas
+gives a load of local memory the value that was just stored, it says so: what is left is compared.
 """
 
 import argparse
@@ -85,7 +86,8 @@ ROOM = 128
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Accesses of one warp to the same bytes, in order; only the first ``lanes`` take part in the middle."""
+    """Accesses of one warp to the same bytes, in order; only the first ``lanes`` take part in the
+    middle."""
 
     accesses: tuple[str, ...]
     pattern: str
@@ -98,7 +100,8 @@ class Launch:
 
     @property
     def executed(self) -> tuple[str, ...]:
-        """The accesses that ptxas leaves: it forwards a store to local memory to a load right after.
+        """The accesses that ptxas leaves: it forwards a store to local memory to a load right
+        after.
 
         Known from ``smsp__inst_executed_op_local_ld``, which counts those that are left.
         """
@@ -183,15 +186,16 @@ PREDICTED = tuple(each for each in METRICS if "op_st_lookup" not in each and "lt
 
 
 def kernel(launch: Launch) -> str:
-    """A PTX module of one kernel. Each access has an address register and a parameter of its own."""
+    """A PTX module of one kernel. Each access has an address register and a parameter of its
+    own."""
     lines: list[str] = []
     for number, access in enumerate(launch.accesses):
         if access.startswith("fence"):
             lines.append(f"{access};")
             continue
         start = "mov.u64 %at, room;" if launch.is_local else f"ld.param.u64 %at, [base{number}];"
-        # Parameters of the same value, so that ptxas cannot take one access for another, and one that
-        # is zero, so that what was loaded moves no address, which ptxas does not know.
+        # Parameters of the same value, so that ptxas cannot take one access for another, and one
+        # that is zero, so that what was loaded moves no address, which ptxas does not know.
         lines += [start, "add.u64 %at, %at, %offset;", "and.b32 %own, %last, %zero;"]
         lines += ["cvt.u64.u32 %wide, %own;", "add.u64 %at, %at, %wide;"]
         lines += body(access, "@%few " if launch.is_of_few(number) else "")

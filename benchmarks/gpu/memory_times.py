@@ -1,6 +1,8 @@
-"""Times on the GPU at hand: latencies and rates of each level, strided reads, and fences after stores.
+"""Times on the GPU at hand: latencies and rates of each level, strided reads, and fences after
+stores.
 
-``python memory_times.py latencies|rates|strides|fences`` prints a line for each measurement, with what its columns are
+``python memory_times.py latencies|rates|strides|fences`` prints a line for each measurement, with
+the names of its columns
 first. It needs neither Fencewright nor numpy.
 """
 
@@ -130,7 +132,8 @@ RATE_STEPS = 4096
 
 
 def rate_kernel(body: str) -> str:
-    """A kernel of 1024 threads an SM whose loop has ``body``: at %near shared, at %at global memory."""
+    """A kernel of 1024 threads an SM whose loop has ``body``: at %near shared, at %at global
+    memory."""
     return f"""{HEAD}
 .visible .entry rate(.param .u64 data) {{
 .shared .align 128 .b8 room[16384];
@@ -175,7 +178,8 @@ RATES = (
     ("shared", 8 * 16, _loads("ld.volatile.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%near];")),
     ("L1", 8 * 16, _loads("ld.relaxed.cta.global.v4.u32 {%v0, %v1, %v2, %v3}, [%at];")),
 )
-"""The level, the bytes that a lane's step reads of it, and the step. Registers: operands of an FMA."""
+"""The level, the bytes that a lane's step reads of it, and the step. Registers: operands of an
+FMA."""
 
 
 def rates(gpu: Gpu) -> Iterator[str]:
@@ -233,7 +237,10 @@ STRIDES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 def strides(gpu: Gpu) -> Iterator[str]:
     """Useful bandwidth of reading every n-th word of 256 MiB; and of 16 MiB that L2 has."""
-    yield "# stride in words, useful GB/s of one pass over 256 MiB, of 64 over 16 MiB in L2: best of 7"
+    yield (
+        "# stride in words, useful GB/s of one pass over 256 MiB, of 64 over 16 MiB in L2: best of "
+        "7"
+    )
     function = gpu.function(STRIDED.encode() + b"\0", "strided")
     data = gpu.allocate(TENSOR)
     gpu.fill(data, TENSOR)

@@ -1,9 +1,11 @@
-"""Runs the patterns of examples/patterns on the GPU at hand, as lowered and with each order taken away.
+"""Runs the patterns of examples/patterns on the GPU at hand, as lowered and with each order taken
+away.
 
-``python benchmarks/gpu/patterns.py --output DIR`` writes DIR/patterns.md, the last section of docs/gpu-async.md, in the
-words by which `make docs` finds its rows for docs/patterns.md. Left out are the patterns that ``async_patterns.py`` runs, and what
-``fence-sim run-gpu`` cannot run, with the reason. ``--emit`` prints what would be run, and needs no GPU. Exit status: 1 if a
-pattern showed what it must not; 2 if nothing could be run.
+``python benchmarks/gpu/patterns.py --output DIR`` writes DIR/patterns.md, the last section of
+docs/gpu-async.md, in the words by which `make docs` finds its rows for docs/patterns.md. Left out
+are the patterns that ``async_patterns.py`` runs, and what
+``fence-sim run-gpu`` cannot run, with the reason. ``--emit`` prints what would be run, and needs no
+GPU. Exit status: 1 if a pattern showed what it must not; 2 if nothing could be run.
 """
 
 import argparse
@@ -30,7 +32,8 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A pattern, with ``taken`` out of it, ready to be run, or with the ``reason`` why it cannot be.
+    """A pattern, with ``taken`` out of it, ready to be run, or with the ``reason`` why it cannot
+    be.
 
     ``allowed``: how the whole pattern may end.
     """
@@ -124,11 +127,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     wanted.output.mkdir(parents=True, exist_ok=True)
     head = (
-        "## The patterns as litmus tests\n\nThe other programs of [patterns.md](patterns.md), as `fence-sim run-gpu` runs "
-        "them, as lowered and with each order taken away: `benchmarks/gpu/patterns.py`. *Wrong* is what the "
-        "condition forbids; of a program that shows a fault, how often it did. Instances that gave up are not counted.\n\n"
-        f"Measured {date.today().isoformat()} on {description(device)}: {stress.launches} launches of "
-        f"{stress.instances:,} instances for every row."
+        "## The patterns as litmus tests\n\nThe other programs of [patterns.md](patterns.md), as "
+        "`fence-sim run-gpu` runs "
+        "them, as lowered and with each order taken away: `benchmarks/gpu/patterns.py`. *Wrong* is "
+        "what the "
+        "condition forbids; of a program that shows a fault, how often it did. Instances that gave "
+        "up are not counted.\n\n"
+        f"Measured {date.today().isoformat()} on {description(device)}: {stress.launches} launches "
+        f"of {stress.instances:,} instances for every row."
     )
     (wanted.output / "patterns.md").write_text(f"{head}\n\n{table(rows)}\n", encoding="utf-8")
     whole = (row for row in rows if row[0].taken == NOTHING and not row[0].pattern.shows_a_fault)

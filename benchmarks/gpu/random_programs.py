@@ -113,7 +113,8 @@ def _ptx_test(module: ModuleOp, setting: Setting) -> PtxTest:
 def _forms(
     test: PtxTest, plain: PtxProgram, meant: Run, seed: int
 ) -> Iterator[tuple[Form, PtxProgram]]:
-    """What to run; of the weakened forms those that are wrong by the PTX model, a mutant if one is found."""
+    """What to run; of the weakened forms those that are wrong by the PTX model, a mutant if one is
+    found."""
     best = test.test.program
     yield Form.LOWERED, best
     if plain != best:
@@ -234,7 +235,8 @@ def markdown(totals: Totals, machine: str, first: int) -> str:
 
 
 def report(totals: Totals, machine: str, first: int, output: Path) -> int:
-    """Write random.md and random.json to ``output``; the exit status, 1 if something is not right."""
+    """Write random.md and random.json to ``output``; the exit status, 1 if something is not
+    right."""
     output.mkdir(parents=True, exist_ok=True)
     (output / "random.md").write_text(markdown(totals, machine, first))
     data = {

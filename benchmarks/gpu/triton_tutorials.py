@@ -1,6 +1,7 @@
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 # PyTorch and Triton are not among the project's dependencies.
-"""Runs Triton kernels on the GPU at hand with the hook of ``fencewright.triton`` off, check and lower.
+"""Runs Triton kernels on the GPU at hand with the hook of ``fencewright.triton`` off, check and
+lower.
 
 ``python benchmarks/gpu/triton_tutorials.py -o triton.json [KERNEL ...]`` needs an NVIDIA GPU,
 PyTorch, Triton 3.6 or later, and llvmlite. triton_page.py makes the table of docs/triton.md of the
@@ -37,7 +38,8 @@ UNORDERED = "unordered-elements"
 
 SAMPLES, RUNS, COMPILATIONS = 25, 3, 5
 _FLUSHED = 256 << 20
-"""Bytes that are written before each sample: more than the L2 has, and time for the CPU to get ahead."""
+"""Bytes that are written before each sample: more than the L2 has, and time for the CPU to get
+ahead."""
 
 
 def modes() -> dict[str, dict[str, Any] | None]:
@@ -281,7 +283,8 @@ PROBLEMS = (
 
 
 def fresh_kernels() -> Any:
-    """The kernels with none of them compiled yet: Triton 3.6 keeps those of a process whatever the hook."""
+    """The kernels with none of them compiled yet: Triton 3.6 keeps those of a process whatever the
+    hook."""
     spec = importlib.util.spec_from_file_location("tutorial_kernels", KERNELS)
     assert spec is not None
     assert spec.loader is not None
@@ -297,7 +300,8 @@ def cpu_seconds() -> float:
 
 
 def ptx_of(kernels: Any, name: str) -> str:
-    """The PTX of the one version of a kernel that was compiled, without its places in the source."""
+    """The PTX of the one version of a kernel that was compiled, without its places in the
+    source."""
     kernel = getattr(kernels, name)
     (cache, *_), *others = kernel.device_caches.values()
     (compiled,) = cache.values()
@@ -418,7 +422,8 @@ def complaints(measured: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Run all kernels or those named, and write what was measured as JSON; 1 if a result is wrong."""
+    """Run all kernels or those named, and write what was measured as JSON; 1 if a result is
+    wrong."""
     names = [each.__name__ for each in PROBLEMS]
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="KERNEL")

@@ -47,7 +47,8 @@ _WITHOUT_CLUSTERS = tuple(each for each in _REACHES if each is not Scope.CLUSTER
 
 
 def scopes_of(chip: ChipRow) -> tuple[Scope, ...]:
-    """The scopes that a chip tells apart, narrowest first; without clusters theirs is the agent's."""
+    """The scopes that a chip tells apart, narrowest first; without clusters theirs is the
+    agent's."""
     return _WITH_CLUSTERS if chip.clusters else _WITHOUT_CLUSTERS
 
 
@@ -85,10 +86,11 @@ class Mode:
 
     @property
     def peers_await_invalidates(self) -> bool:
-        """Whether what a wave invalidates holds for others of its work-group only once that is done.
+        """Whether what a wave invalidates holds for others of its work-group only once that is
+        done.
 
-        Those on its CU come after it in the same queues. Where requests are not ordered, it holds for
-        the wave itself no sooner either.
+        Those on its CU come after it in the same queues. Where requests are not ordered, it holds
+        for the wave itself no sooner either.
         """
         return self.tgsplit and self.chip.orders_requests
 
@@ -111,8 +113,8 @@ class Mode:
     def required(self, scope: Scope) -> Visibility:
         """How far a store must get for an error: less than ``reach`` for a cluster.
 
-        A store that is done has reached the cluster on the machine by default, whose WGP$ acknowledges
-        nothing by itself. LLVM 24 relies on it: its releases to a cluster only wait.
+        A store that is done has reached the cluster on the machine by default, whose WGP$
+        acknowledges nothing by itself. LLVM 24 relies on it: its releases to a cluster only wait.
         """
         return Visibility.WORKGROUP if scope is Scope.CLUSTER else self.reach(scope)
 

@@ -1,9 +1,9 @@
 """Accesses between the barriers of a function of AMD assembly, and the barriers that can go.
 
-A forward dataflow over the operations has the last barriers on the way, and what has been issued that no
-barrier has come after the end of. A barrier orders what is done when it is reached, not what is in
-flight there. It can go if nothing of that, back to the barrier before, is in conflict with what is issued
-after it, up to the next one; of barriers next to each other one of two.
+A forward dataflow over the operations has the last barriers on the way, and what has been issued
+that no barrier has come after the end of. A barrier orders what is done when it is reached, not
+what is in flight there. It can go if nothing of that, back to the barrier before, is in conflict
+with what is issued after it, up to the next one; of barriers next to each other one of two.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,8 @@ _O = OperationKind
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """Masks of operations: the last barriers, what no barrier has ordered, and all that were issued."""
+    """Masks of operations: the last barriers, what no barrier has ordered, and all that were
+    issued."""
 
     last: int = 0
     unordered: int = 0
@@ -36,9 +37,11 @@ class _At:
 
 
 def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
-    """For each barrier those at which other waves of the work-group may be meanwhile, itself included.
+    """For each barrier those at which other waves of the work-group may be meanwhile, itself
+    included.
 
-    Waves meet at their n-th barriers, on any pair of paths. All of them where barriers have numbers.
+    Waves meet at their n-th barriers, on any pair of paths. All of them where barriers have
+    numbers.
     """
     barriers = {
         number: [each for _, each in steps if each is not None and each.kind is _O.BARRIER]
@@ -52,7 +55,8 @@ def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
 
 
 def needed_by_peers(code: Code, met: Mapping[Operation, frozenset[Operation]]) -> Mapping[int, int]:
-    """By the number of a barrier, the ``Caches`` that must hold nothing stale for waves at another one.
+    """By the number of a barrier, the ``Caches`` that must hold nothing stale for waves at another
+    one.
 
     What a wave reads after the barrier at which it itself is, its own reads show; a wave at another
     barrier reads other things, and does not invalidate for what this one has acquired. ``met``: as
@@ -122,9 +126,9 @@ class Barriers:
     def met(self, barrier: Operation) -> int:
         """The operations between a barrier and the next one, of any of the waves that meet there.
 
-        Some of them may be at another barrier, if no path has both: all waves are taken to come to one
-        that is on their path, as languages require of them. ``met_by_peers`` takes nothing of the kind,
-        since what is surplus by it may be removed.
+        Some of them may be at another barrier, if no path has both: all waves are taken to come to
+        one that is on their path, as languages require of them. ``met_by_peers`` takes nothing of
+        the kind, since what is surplus by it may be removed.
         """
         after = 0
         for other in self.barriers:

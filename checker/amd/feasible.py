@@ -1,8 +1,9 @@
 """Paths that cannot be taken: a scalar comparison comes out as before while its registers stay.
 
-For the registers of one comparison after another, ``without_infeasible_paths`` gives the flow a block
-for every set of outcomes that is known there, and leaves out the branches that contradict them. Compilers
-wait on all paths of the text; who writes assembly by hand skips a load and its wait by two tests.
+For the registers of one comparison after another, ``without_infeasible_paths`` gives the flow a
+block for every set of outcomes that is known there, and leaves out the branches that contradict
+them. Compilers wait on all paths of the text; who writes assembly by hand skips a load and its wait
+by two tests.
 """
 
 from collections import Counter

@@ -1,10 +1,11 @@
-"""What each operation of a function provides: which earlier ones are done when it issues, and where.
+"""What each operation of a function provides: which earlier ones are done when it issues, and
+where.
 
-The relation has two sides. *Pending*: an earlier access is pending for an operation at a scope if it may
-not be done for all of that scope when the operation issues; a store, atomic or barrier for which
-nothing is pending at a scope provides a release of it. *Older*: a later read may be older than an
-earlier one if it may see what was there before the earlier one's value was written; a load or
-atomic that no later read may be older than provides an acquire.
+The relation has two sides. *Pending*: an earlier access is pending for an operation at a scope if
+it may not be done for all of that scope when the operation issues; a store, atomic or barrier for
+which nothing is pending at a scope provides a release of it. *Older*: a later read may be older
+than an earlier one if it may see what was there before the earlier one's value was written; a load
+or atomic that no later read may be older than provides an acquire.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +26,8 @@ _O = OperationKind
 class Place:
     """What holds when an operation issues: the state there as sets of operations, a bit each.
 
-    Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to this
-    one at an operation. ``flight``, ``only_in_memory``, ``stores_at_barrier``,
+    Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to
+    this one at an operation. ``flight``, ``only_in_memory``, ``stores_at_barrier``,
     ``unflushed_since_barrier``: see ``State``. ``undone``: by reach, the stores that have not got
     so far, but for those in flight; ``stale``: by cache. ``pending_invalidates``: the invalidates
     that are not done. ``stale_for_peers``: ``stale`` as it is for others of the work-group;
@@ -112,7 +113,8 @@ class LiftedFunction:
 
         In a loop that may be the operation itself, one round earlier. Of calls, and of what came
         before the function: the operation of kind ``OUTSIDE`` stands for all that they access.
-        ``hardest``: as the chip's documents can be read (``Mode.reach``), not as far as an error goes.
+        ``hardest``: as the chip's documents can be read (``Mode.reach``), not as far as an error
+        goes.
         """
         return self.code.those(self.pending_bits(operation, scope, hardest=hardest))
 
@@ -383,7 +385,8 @@ _SHOWN = 4
 
 
 def lines(operations: Iterable[Operation]) -> str:
-    """``line 21`` or ``lines 21, 25``; a few, and how many more. What came before: ``the caller``."""
+    """``line 21`` or ``lines 21, 25``; a few, and how many more. What came before:
+    ``the caller``."""
     numbers = sorted({each.line for each in operations})
     caller = ["the caller"] if numbers[:1] == [0] else []
     numbers = [each for each in numbers if each]

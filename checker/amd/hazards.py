@@ -34,8 +34,8 @@ def find_hazards(
 ) -> list[Finding]:
     """The findings in one function, by line; ``entries``: what ``solve`` finds of ``code``.
 
-    ``places``: where alone a register may be used too early, if that is known. ``unwaited``: the lines
-    of loads to LDS that nothing waits for where it would count.
+    ``places``: where alone a register may be used too early, if that is known. ``unwaited``: the
+    lines of loads to LDS that nothing waits for where it would count.
     """
     return sorted(_Analysis(code, entries, places, unwaited).findings())
 
@@ -66,10 +66,16 @@ _TEXTS: Mapping[Rule, str] = MappingProxyType(
     {
         Rule.ENTRY: "the function is called with loads in flight",
         Rule.RAW: "{register} is used while the load of line {line} that writes it is in flight",
-        Rule.WAW: "{register} is overwritten while the load of line {line} that writes it is in flight",
-        Rule.RETURN: "the function returns while the load of line {line} to {register} is in flight",
-        Rule.LDS_DMA: "LDS is read while the load of line {line} to LDS is in flight, which matters "
-        "if both are of one place",
+        Rule.WAW: (
+            "{register} is overwritten while the load of line {line} that writes it is in flight"
+        ),
+        Rule.RETURN: (
+            "the function returns while the load of line {line} to {register} is in flight"
+        ),
+        Rule.LDS_DMA: (
+            "LDS is read while the load of line {line} to LDS is in flight, which matters "
+            "if both are of one place"
+        ),
     }
 )
 ON_A_PATH = (Rule.RAW, Rule.WAW)

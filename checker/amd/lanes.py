@@ -1,10 +1,10 @@
 """Which lanes scalar registers stand for along one path, and which branches that contradicts.
 
-LLVM runs both sides of a branch one after another, with the lanes of each in ``exec``, and joins paths
-that exclude each other. A mask is here what it is for any one lane: a Boolean function of the masks that
-were not known, as an ordered decision diagram, so that equal functions are one. A branch that is
-taken where no lane, or some lane, can be left in ``exec`` or ``vcc`` is one that cannot be taken.
-Sources: LLVM StructurizeCFG, SILowerControlFlow; CDNA3 ISA, 4.4 (scalar logic by bits).
+LLVM runs both sides of a branch one after another, with the lanes of each in ``exec``, and joins
+paths that exclude each other. A mask is here what it is for any one lane: a Boolean function of the
+masks that were not known, as an ordered decision diagram, so that equal functions are one. A branch
+that is taken where no lane, or some lane, can be left in ``exec`` or ``vcc`` is one that cannot be
+taken. Sources: LLVM StructurizeCFG, SILowerControlFlow; CDNA3 ISA, 4.4 (scalar logic by bits).
 """
 
 from collections.abc import Mapping
@@ -109,7 +109,8 @@ Masks = frozenset[tuple[str, ...]]
 class Lanes:
     """What is known of masks at one place of a path.
 
-    ``masks`` by their registers; ``never``: what holds of no lane; ``some``: of which each has a lane.
+    ``masks`` by their registers; ``never``: what holds of no lane; ``some``: of which each has a
+    lane.
     """
 
     chip: ChipRow
@@ -223,9 +224,10 @@ _FORGET = (Kind.CALL, Kind.OPAQUE)
 def inactive_masks(flow: Flow) -> Mapping[int, Masks]:
     """The masks with no active lane where each block begins, on every path to it.
 
-    A loop of LLVM's keeps so the lanes that have left it: each round takes them out of ``exec``, so that
-    a walk that begins within the loop knows that those it begins with have not left. A must-analysis: where
-    paths meet, what holds on both. Source: LLVM SILowerControlFlow (``SI_IF_BREAK``, ``SI_LOOP``).
+    A loop of LLVM's keeps so the lanes that have left it: each round takes them out of ``exec``, so
+    that a walk that begins within the loop knows that those it begins with have not left. A
+    must-analysis: where paths meet, what holds on both. Source: LLVM SILowerControlFlow
+    (``SI_IF_BREAK``, ``SI_LOOP``).
     """
     size = flow.chip.wave_size // 32
     steps = (step for block in flow.blocks for step in block.steps)

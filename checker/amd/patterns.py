@@ -98,8 +98,8 @@ class _Patterns:
     def _publishes(self, operation: Operation) -> bool:
         """Whether a write may be how other work-groups learn of this one's past.
 
-        Where the bits do not say it, an atomic is, and a store that a wait for stores precedes. One in
-        floating point whose result nobody takes adds up numbers: nobody learns anything by it.
+        Where the bits do not say it, an atomic is, and a store that a wait for stores precedes. One
+        in floating point whose result nobody takes adds up numbers: nobody learns anything by it.
         """
         if operation.space is None or operation.in_lds or operation.kind is _O.LOAD_TO_LDS:
             return False
@@ -162,8 +162,8 @@ class _Patterns:
         first, *more = pending
         what = said.format(s="s" if more else "", lines=lines(pending))
         text = (
-            f"s_barrier lets other waves go on while the {what} {'are' if more else 'is'} in flight: "
-            f"{state.needed(each.number for each in pending)} is missing{harm}"
+            f"s_barrier lets other waves go on while the {what} {'are' if more else 'is'} in "
+            f"flight: {state.needed(each.number for each in pending)} is missing{harm}"
         )
         self._add(rule, barrier, first, text, level, also=[each.line for each in more])
 
@@ -213,8 +213,8 @@ class _Patterns:
             for number, wait in self.begun.get(barrier.number, ()):
                 back = self.code.operations[number]
                 text = (
-                    f"s_barrier lets another wave go on before the write-back of line {back.line} is "
-                    f"complete, and what that wave stores at line {operation.line} may be seen: "
+                    f"s_barrier lets another wave go on before the write-back of line {back.line} "
+                    f"is complete, and what that wave stores at line {operation.line} may be seen: "
                     f"{wait} is missing before the barrier"
                 )
                 self._add(Rule.WRITE_BACK_UNWAITED, barrier, back, text, once=True)
@@ -320,8 +320,8 @@ class _Patterns:
             ]
             if pending:
                 text = (
-                    f"this may be seen before what {lines(pending)} stored is there for the {scope}: "
-                    "a write-back, or a wait for it, is missing before"
+                    f"this may be seen before what {lines(pending)} stored is there for the "
+                    f"{scope}: a write-back, or a wait for it, is missing before"
                 )
                 self._add(Rule.UNORDERED_SIGNAL, write, pending[0], text)
 

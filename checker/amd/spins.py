@@ -2,7 +2,8 @@
 
 A loop waits if all that leads out of it depends on what it loads from addresses that it does not
 change, and it stores nothing. What only leads to the address of another access is not waited for: a
-pointer to the flag. Nor does a loop wait that takes what it loaded into its next round: it computes.
+pointer to the flag. Nor does a loop wait that takes what it loaded into its next round: it
+computes.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +46,8 @@ def spins_of(code: Code) -> list[Spin]:
 
 
 class _Summary:
-    """By block what says that a loop with it does more, and what it changes; all addresses of reads."""
+    """By block what says that a loop with it does more, and what it changes; all addresses of
+    reads."""
 
     def __init__(self, blocks: Sequence[Block]):
         self.does_more = [
@@ -63,7 +65,8 @@ class _Summary:
 
 
 class _MayWait:
-    """A test of a loop, block by block: it may wait if it reads from an address that no block changes."""
+    """A test of a loop, block by block: it may wait if it reads from an address that no block
+    changes."""
 
     def __init__(self, summary: _Summary):
         self._summary = summary
@@ -161,7 +164,8 @@ def _leads_out(
 
 
 def _needed(blocks: Sequence[Block], head: int, loop: Graph[int]) -> frozenset[str]:
-    """The registers that a round of a loop takes as the one before, or what is before it, left them."""
+    """The registers that a round of a loop takes as the one before, or what is before it, left
+    them."""
 
     def before(number: int, after: frozenset[str]) -> frozenset[str]:
         needed = set(after)

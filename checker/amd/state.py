@@ -1,7 +1,8 @@
 """What may be in flight and what is done where, at every place of a function: one forward dataflow.
 
-On the scoreboard of ``lowering.cdna.counters.scoreboard``, whose tokens are the registers that loads write
-and the numbers of operations (``cdna_accesses``). Beside what is in flight, the state has
+On the scoreboard of ``lowering.cdna.counters.scoreboard``, whose tokens are the registers that
+loads write and the numbers of operations (``cdna_accesses``). Beside what is in flight, the state
+has
 
 * for each reach the stores that get no further by themselves and are not being written back
   (``dirty``), and for each write-back in flight those that it covers (``covered``). A write-back
@@ -57,7 +58,8 @@ _FLAT_LEAVES: Mapping[Counter, tuple[tuple[Counter, CounterEventKind], ...]] = M
         Counter.DSCNT: ((Counter.LOADCNT, _VECTOR), (Counter.STORECNT, _VECTOR)),
     }
 )
-"""By the counter that has seen the end of flat accesses: what they are on the others from then on."""
+"""By the counter that has seen the end of flat accesses: what they are on the others from then
+on."""
 
 _DONE: Mapping[Counter, int] = MappingProxyType(
     dict.fromkeys(Counter, int(_VECTOR))
@@ -80,7 +82,8 @@ ANYTHING = "*"
 _COUNT_STORES = (Counter.VSCNT, Counter.STORECNT)
 _OPEN_AT_CALLS = (*_COUNT_STORES, Counter.ASYNCCNT, Counter.TENSORCNT)
 """Counters of nothing that writes registers, which functions leave as they are where they begin and
-return. Source: what LLVM 22 to 24 make for gfx1030, gfx1100 and gfx1250; SIInsertWaitcnts, function entry."""
+return. Source: what LLVM 22 to 24 make for gfx1030, gfx1100 and gfx1250; SIInsertWaitcnts, function
+entry."""
 
 LDS_DATA = "lds"
 """Stands for what loads write to LDS."""
@@ -273,8 +276,8 @@ class State:
     ``pending_invalidates``: by the number of an invalidate in flight what it leaves nothing stale
     of once it is done, by cache.
 
-    Where ``has_peers`` (``Mode.peers_await_invalidates``), ``stale_for_peers`` has for the others of a
-    work-group, by cache, the reads since whose end no invalidate has ended, and
+    Where ``has_peers`` (``Mode.peers_await_invalidates``), ``stale_for_peers`` has for the others
+    of a work-group, by cache, the reads since whose end no invalidate has ended, and
     ``pending_peer_invalidates`` which of these each invalidate in flight is about.
     ``stores_at_barrier``: the barriers that other waves may have reached with stores in flight;
     ``unflushed_since_barrier``: those of them since which this wave has not written back either,
@@ -596,7 +599,8 @@ class State:
         if count > 0:
             return
         if self.pending_peer_invalidates and name in COUNT_INVALIDATES:
-            # Whether an invalidate counts is not certain everywhere, so that no other count says it is done.
+            # Whether an invalidate counts is not certain everywhere, so that no other count says it
+            # is done.
             for settled in self.pending_peer_invalidates.values():
                 self.stale_for_peers = [
                     a & ~b for a, b in zip(self.stale_for_peers, settled, strict=True)

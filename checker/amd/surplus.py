@@ -48,8 +48,8 @@ _O = OperationKind
 class Surplus:
     """One instruction, or one field of a wait, that can go.
 
-    ``price``: units of ``lowering.cdna.performance.costs`` for each wave that executes it; ``waves``: of a
-    work-group, if its size is known.
+    ``price``: units of ``lowering.cdna.performance.costs`` for each wave that executes it;
+    ``waves``: of a work-group, if its size is known.
     """
 
     rule: Rule
@@ -87,7 +87,8 @@ def beside_unknown(flow: Flow) -> frozenset[int]:
 
 
 def surplus_barrier(code: Code, barrier: Operation) -> Surplus:
-    """A barrier that can go, as far as memory is concerned; what it costs is without the waiting."""
+    """A barrier that can go, as far as memory is concerned; what it costs is without the
+    waiting."""
     price = cost_of(code.mode.target, read_line(barrier.text)).amount
     waves = _waves(code)
     return Surplus(Rule.SURPLUS_BARRIER, barrier.line, barrier.text, price, waves, _BARRIER_REASON)
@@ -102,7 +103,8 @@ def _waves(code: Code) -> int | None:
 
 
 _Fact = tuple[int, ...]
-"""What counts for one operation: pending and older by scope, and what other waves have in flight."""
+"""What counts for one operation: pending and older by scope, and what other waves have in
+flight."""
 
 _Hazards = frozenset[tuple[Rule, str]]
 
@@ -252,8 +254,9 @@ class _End(Enum):
 class _Search:
     """What is left of a function, from which one thing after another is taken.
 
-    ``counted``, ``waits`` and ``changing`` are what ``code`` has of it, and change with it. A change
-    is followed only as far as it makes a difference, so that the time is that of what is there.
+    ``counted``, ``waits`` and ``changing`` are what ``code`` has of it, and change with it. A
+    change is followed only as far as it makes a difference, so that the time is that of what is
+    there.
     """
 
     def __init__(self, code: Code, entries: Mapping[int, State], kept: Container[int]):
@@ -334,7 +337,8 @@ class _Search:
                     self.waits[line] = before
 
     def _state_at(self, number: int, at: Step) -> State:
-        """What holds before a step; known for a block, as what can go is looked for from its end."""
+        """What holds before a step; known for a block, as what can go is looked for from its
+        end."""
         entry = self.entries[number]
         if self._known[0] is not entry:
             state = entry.copy()
@@ -493,10 +497,13 @@ class _Search:
             stale |= bits if level & caches else 0
         seen = stale & ~state.flight & self._acquires
         if not seen:
-            return "nothing that may be an acquire has been read on the way here, or since the last one"
+            return (
+                "nothing that may be an acquire has been read on the way here, or since the last "
+                "one"
+            )
         return (
-            f"nothing reads what a cache may still hold of before {lines(self.code.those(seen))}, or "
-            "not until the next one"
+            f"nothing reads what a cache may still hold of before {lines(self.code.those(seen))}, "
+            "or not until the next one"
         )
 
 

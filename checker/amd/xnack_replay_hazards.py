@@ -1,9 +1,10 @@
 """Registers that are overwritten while an access that reads them may have yet to be translated.
 
-On chips that count translations an access may be replayed until its addresses are translated, and then reads
-its registers again. A forward dataflow has those registers. Any wait ends it here, and any other
-change of the program counter than falling through a conditional branch; hardware waits between scalar
-and vector accesses. Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, xcnt; llvm-project#160812,
+On chips that count translations an access may be replayed until its addresses are translated, and
+then reads its registers again. A forward dataflow has those registers. Any wait ends it here, and
+any other change of the program counter than falling through a conditional branch; hardware waits
+between scalar and vector accesses. Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, xcnt;
+llvm-project#160812,
 #198823, #213394.
 """
 
@@ -68,8 +69,8 @@ def _found(flow: Flow, begin: Mapping[int, _Pending]) -> Iterator[Finding]:
                 if line and line not in seen:
                     seen.add(line)
                     text = (
-                        f"{register} is overwritten while the access of line {line} that reads it may be "
-                        "replayed: s_wait_xcnt 0x0 is missing"
+                        f"{register} is overwritten while the access of line {line} that reads it "
+                        "may be replayed: s_wait_xcnt 0x0 is missing"
                     )
                     yield Finding(step.instruction.line, Rule.TRANSLATION, text, about=(line,))
             pending = _after(step, pending)

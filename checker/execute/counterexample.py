@@ -2,10 +2,11 @@
 
 One wave runs the instructions as found, from the earlier to the later operation of a finding, each
 access to a location of its own. The other wave is the partner that the source's order is there for:
-lowered by our own rows, or those of ``partner_rows``, so that what shows is the fault of the code. The path between the two is
-the shortest on which it shows. Where what the wave has acquired from afar is not there yet for its
-work-group, a third wave is who released that. Accesses that make no difference are left out, but none that a
-wait counts. An access of another width runs as the one of 32 bits, as a location is a word.
+lowered by our own rows, or those of ``partner_rows``, so that what shows is the fault of the code.
+The path between the two is the shortest on which it shows. Where what the wave has acquired from
+afar is not there yet for its work-group, a third wave is who released that. Accesses that make no
+difference are left out, but none that a wait counts. An access of another width runs as the one of
+32 bits, as a location is a word.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +54,8 @@ from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
 _O = OperationKind
 DATA, FLAG, SEEN, COPIED = "data", "flag", "seen", "copied"
 _ROWS = {name: row for chip in KNOWN_CHIPS for name, row in rows_for(chip).items()}
-"""What the machine executes; what accesses memory or waits has one name on all chips that have it."""
+"""What the machine executes; what accesses memory or waits has one name on all chips that have
+it."""
 
 _MOST_TRIED = 32
 _MOST_STATES = 50_000
@@ -349,7 +351,8 @@ def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operatio
 
 
 def _of_one_access(code: Code, pair: Pair[Operation], name: str) -> Counterexample:
-    """A load that is older than the one before it, or a read-modify-write that another one loses."""
+    """A load that is older than the one before it, or a read-modify-write that another one
+    loses."""
     each, scope = pair.later, pair.scope
     assert each.step is not None
     make = Partner(code.mode, scope)
@@ -381,8 +384,8 @@ class _Shape:
     """What the wave as found does at both ends, the partner, and what must not come out.
 
     ``found``: the number of the wave as found. ``first`` and ``last``: location, value (None: a
-    load), and register, if what is loaded is observed. ``writer``: a third wave as far away as one of
-    the agent can be; none without instructions.
+    load), and register, if what is loaded is observed. ``writer``: a third wave as far away as one
+    of the agent can be; none without instructions.
     """
 
     found: int
@@ -456,8 +459,8 @@ def _lacks(text: str) -> UnshownError:
 def _acquires(earlier: Operation, later: Operation, make: "Partner") -> _Shape:
     """The wave as found sees a flag, then accesses data.
 
-    Where an atomic does not tell what it saw, the partner's counts with it: that it was the first is
-    what its result says.
+    Where an atomic does not tell what it saw, the partner's counts with it: that it was the first
+    is what its result says.
     """
     flag, data = _space(earlier), _space(later)
     met = earlier.kind is _O.BARRIER
@@ -487,7 +490,8 @@ def _space(operation: Operation) -> AddressSpace:
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """What the other wave executes, lowered by our own rows or those of a chip that is only read."""
+    """What the other wave executes, lowered by our own rows or those of a chip that is only
+    read."""
 
     mode: Mode
     scope: Scope
@@ -747,7 +751,8 @@ def _smallest(test: Counterexample, found: int) -> Counterexample:
 
 
 def _without_other_copies(wave: Sequence[Executed]) -> Iterator[Executed]:
-    """A wave but for what copies between its ends and no wait counts: each would be an agent more."""
+    """A wave but for what copies between its ends and no wait counts: each would be an agent
+    more."""
     for position, each in enumerate(wave):
         is_end = position in (0, len(wave) - 1)
         if is_end or not each.source or not _may_go(each, wave[position + 1 :]):

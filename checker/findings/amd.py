@@ -14,7 +14,8 @@ PAGES = (
         levels=(_ERROR,),
         architectures=(CDNA,),
         summary="A register is used while a load that writes it is in flight",
-        text="A load returns at once and writes its register later. The hardware does not hold back "
+        text="A load returns at once and writes its register later. The hardware does not hold "
+        "back "
         "an instruction that reads the register meanwhile: it gets what was there before. A wait "
         "for the load's counter has to come first, on every path.",
         source=_ISA,
@@ -31,7 +32,8 @@ PAGES = (
         levels=(_ERROR,),
         architectures=(CDNA,),
         summary="A register is overwritten while a load that writes it is in flight",
-        text="When the load completes it replaces the newer value. Two loads of one kind deliver in "
+        text="When the load completes it replaces the newer value. Two loads of one kind deliver "
+        "in "
         "order, so that one may overwrite the other's register; everything else has to wait.",
         source=_ISA,
         examples=(
@@ -47,7 +49,8 @@ PAGES = (
         levels=(_ERROR,),
         architectures=(CDNA,),
         summary="A function does not wait for what its caller has in flight",
-        text="By LLVM's calling convention a function that is called may find loads to any register "
+        text="By LLVM's calling convention a function that is called may find loads to any "
+        "register "
         "in flight and waits for all counters first. What it reads or writes before that may be "
         "replaced by a load of the caller.",
         source="LLVM, SIInsertWaitcnts: the wait at the entry of a function that is no kernel",
@@ -80,7 +83,8 @@ PAGES = (
         levels=(_ERROR,),
         architectures=(CDNA,),
         summary="A register is overwritten while an access may be replayed",
-        text="On gfx1250 an access whose page is missing is issued again, and reads its address and "
+        text="On gfx1250 an access whose page is missing is issued again, and reads its address "
+        "and "
         "data from the registers again. Until `s_wait_xcnt` says that the translation is done, or "
         "the access has returned, those registers must keep their values.",
         source="LLVM 24 AMDGPUUsage, Memory Model GFX125x, xcnt",
@@ -99,7 +103,8 @@ PAGES = (
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
         summary="LDS is read while a load to LDS is in flight",
-        text="A load from memory to LDS counts on vmcnt, not on the counter of LDS accesses: a read "
+        text="A load from memory to LDS counts on vmcnt, not on the counter of LDS accesses: a "
+        "read "
         "of what it writes has to wait for that. Which part of LDS each accesses is not known, "
         "hence a warning. It is a note where elsewhere that load is waited for in time, as in a "
         "pipeline of several buffers.",
@@ -118,7 +123,8 @@ PAGES = (
         levels=(_ERROR, _WARNING),
         architectures=(CDNA,),
         summary="What is acquired for the work-group may be passed on too early",
-        text="Happens-before is transitive: what a wave acquires from the agent has to hold for its "
+        text="Happens-before is transitive: what a wave acquires from the agent has to hold for "
+        "its "
         "work-group when the wave publishes to that. Where the waves of a work-group are on "
         "several CUs, an invalidate of the L2 that is still in flight leaves the other waves old "
         "lines to read. A warning in a kernel that reads nothing that it has acquired from its "
@@ -167,7 +173,8 @@ PAGES = (
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
         summary="An access is issued while a write-back is under way",
-        text="A write-back is complete when vmcnt says so. An access that others may see and that is "
+        text="A write-back is complete when vmcnt says so. An access that others may see and that "
+        "is "
         "issued before tells them of data which their memory does not have yet. The same holds for "
         "write-backs of other waves since a barrier. A note if the write-back covers nothing that "
         "this wave stored.",
@@ -204,7 +211,8 @@ PAGES = (
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
         summary="A load to LDS is in flight at a barrier",
-        text="LDS is read after the barrier, perhaps by other waves, for whom nobody else can wait. "
+        text="LDS is read after the barrier, perhaps by other waves, for whom nobody else can "
+        "wait. "
         "A note where the load is waited for before another barrier, as in a pipeline of several "
         "buffers.",
         source="MI300 ISA 9.1.9, loads to LDS; 4.4, wait counters",
@@ -222,9 +230,10 @@ PAGES = (
         levels=(_WARNING, _NOTE),
         architectures=(CDNA,),
         summary="A wave publishes what other waves may still have in flight",
-        text="After a barrier one wave often publishes what all have stored. A wave can wait for its "
-        "own stores alone, so that each has to wait before the barrier. A note if those stores stay "
-        "in an L2 of many, which only a write-back publishes.",
+        text="After a barrier one wave often publishes what all have stored. A wave can wait for "
+        "its "
+        "own stores alone, so that each has to wait before the barrier. A note if those stores "
+        "stay in an L2 of many, which only a write-back publishes.",
         source=f"{_MODEL}, release at workgroup scope before s_barrier",
         examples=(
             Example(
@@ -275,7 +284,8 @@ PAGES = (
         levels=(_WARNING,),
         architectures=(CDNA,),
         summary="Code that nothing reaches was not checked",
-        text="Only an indirect jump can lead there, and where that goes is not known. The exit status "
+        text="Only an indirect jump can lead there, and where that goes is not known. The exit "
+        "status "
         "is 3 if nothing worse was found.",
         source="MI300 ISA, s_setpc_b64",
         examples=(

@@ -25,8 +25,8 @@ PAGES = (
         summary="An access may not be done when what publishes it issues",
         text="The source orders an access before an atomic write or a barrier by a release; in the "
         "code it may not be done for all of that scope when the atomic or barrier issues. Who sees "
-        "the flag may then not see the data. Found with `--source` or `--run`. A note where it depends on "
-        "what the documents of the chip leave open.",
+        "the flag may then not see the data. Found with `--source` or `--run`. A note where it "
+        "depends on what the documents of the chip leave open.",
         source=_MODELS,
         examples=(
             Example(
@@ -72,10 +72,12 @@ PAGES = (
         levels=(_ERROR, _NOTE),
         architectures=_BOTH,
         summary="A read may issue before an earlier write is done",
-        text="All seq_cst operations have one order, in which an atomic read comes after the atomic "
-        "writes before it. If the read issues before the write is done, two threads that each write "
-        "and then read the other's location may both read what was there before. Found with "
-        "`--source` or `--run`. A note where it depends on what the documents of the chip leave open.",
+        text="All seq_cst operations have one order, in which an atomic read comes after the "
+        "atomic "
+        "writes before it. If the read issues before the write is done, two threads that each "
+        "write and then read the other's location may both read what was there before. Found with "
+        "`--source` or `--run`. A note where it depends on what the documents of the chip leave "
+        "open.",
         source=f"C++20 [atomics.order]; {_MODELS}",
         examples=(
             Example(
@@ -94,7 +96,8 @@ PAGES = (
         levels=(_ERROR,),
         architectures=_BOTH,
         summary="An atomic access lacks the bits of its scope",
-        text="An atomic access of the source is one for fewer threads in the code: it may be served by "
+        text="An atomic access of the source is one for fewer threads in the code: it may be "
+        "served by "
         "a cache that the others do not share, or, in PTX, be a weak access or one of a narrower "
         "scope. Found with `--source` or `--run`.",
         source=_MODELS,
@@ -112,7 +115,8 @@ PAGES = (
         levels=(_ERROR,),
         architectures=_BOTH,
         summary="A barrier of the source is not in the code",
-        text="Every path of the source passes the barrier, and the code has none at all. Found with "
+        text="Every path of the source passes the barrier, and the code has none at all. Found "
+        "with "
         "`--source` or `--run`.",
         source="LLVM AMDGPUUsage, llvm.amdgcn.s.barrier; PTX ISA, bar.sync",
         examples=(
@@ -157,7 +161,8 @@ PAGES = (
         levels=(_WARNING,),
         architectures=_BOTH,
         summary="A loop waits for a flag that orders nothing after it",
-        text="The flag's value is used for nothing else, so that it stands for something that others "
+        text="The flag's value is used for nothing else, so that it stands for something that "
+        "others "
         "did before. What is read after the loop may be older than the flag for lack of an acquire "
         "of its scope. In PTX also after a counter that tells who is last.",
         source=_MODELS,
@@ -185,10 +190,11 @@ PAGES = (
         levels=(_WARNING,),
         architectures=_BOTH,
         summary="A flag is written that orders nothing before it",
-        text="The kernel itself waits for the flag, so that others take it for a sign that what was "
-        "stored before can be read. For lack of a release of its scope it may be seen first. In PTX "
-        "also a counter that tells who is last, and a strong store right after a fence for fewer "
-        "threads.",
+        text="The kernel itself waits for the flag, so that others take it for a sign that what "
+        "was "
+        "stored before can be read. For lack of a release of its scope it may be seen first. In "
+        "PTX also a counter that tells who is last, and a strong store right after a fence for "
+        "fewer threads.",
         source=_MODELS,
         examples=(
             Example(
@@ -220,7 +226,8 @@ PAGES = (
         levels=(_NOTE,),
         architectures=_BOTH,
         summary="A barrier can go",
-        text="It orders nothing: what threads access before it and after it does not meet, or another "
+        text="It orders nothing: what threads access before it and after it does not meet, or "
+        "another "
         "barrier stands between the same accesses.",
         source=_MODELS,
         examples=(
@@ -249,7 +256,8 @@ PAGES = (
         levels=(_NOTE,),
         architectures=_BOTH,
         summary="A wait can go",
-        text="Nothing can be outstanding that it waits for. AMD with `--surplus`: also where nothing "
+        text="Nothing can be outstanding that it waits for. AMD with `--surplus`: also where "
+        "nothing "
         "uses, overwrites or publishes what it waits for before the next wait. PTX: a wait for "
         "groups that leaves all that can be in flight.",
         source=f"{_MODELS}; PTX ISA, cp.async.wait_group",
@@ -295,7 +303,8 @@ PAGES = (
         levels=(_WARNING,),
         architectures=_BOTH,
         summary="A function could not be compared with its source",
-        text="It is missing on one side, or its instructions cannot be assigned to the operations of "
+        text="It is missing on one side, or its instructions cannot be assigned to the operations "
+        "of "
         "the source; the message says why. The exit status is 3 if nothing worse was found.",
         source="docs/checker.md, Against the source",
         examples=(

@@ -98,8 +98,8 @@ class Finding:
     ``lesser``: its level, where that is less than its rule's. ``cost``: of what can go, in the
     prices' units, for the waves of a work-group, or for one if their number is not known; 0: not
     known. Of a comparison with a source: ``source_line`` asks for what is missing,
-    ``earlier_source_line`` has the earlier of two accesses, both 0 if not known; ``function`` is the
-    one compared, "" if there is no source.
+    ``earlier_source_line`` has the earlier of two accesses, both 0 if not known; ``function`` is
+    the one compared, "" if there is no source.
     """
 
     line: int

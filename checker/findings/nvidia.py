@@ -69,7 +69,8 @@ PAGES = (
         Rule.PROXY_FENCE,
         (_ERROR, _WARNING, _NOTE),
         summary="A proxy fence is missing",
-        text="What threads write through the generic proxy is read or overwritten through the async "
+        text="What threads write through the generic proxy is read or overwritten through the "
+        "async "
         "proxy by a copy or a matrix product, with no fence between the two proxies on some path. "
         "An error where both access the same bytes, a warning where shared memory is read that may "
         "be the same, a note otherwise.",
@@ -81,7 +82,8 @@ PAGES = (
         Rule.PROXY_ACQUIRE,
         (_WARNING,),
         summary="An acquire between proxies is missing",
-        text="An asynchronous copy reads global memory after an acquire from other work-groups. What "
+        text="An asynchronous copy reads global memory after an acquire from other work-groups. "
+        "What "
         "they wrote was generic; the acquire orders generic accesses alone, so that a proxy fence "
         "has to follow it.",
         source=_PROXIES,
@@ -103,7 +105,8 @@ PAGES = (
         Rule.ASYNC_UNWAITED,
         (_ERROR, _WARNING),
         summary="What is asynchronous has not been waited for",
-        text="An operation in flight has its data, registers or tensor map used, or overwritten, or "
+        text="An operation in flight has its data, registers or tensor map used, or overwritten, "
+        "or "
         "the kernel ends, before a wait of its kind. An error where both are at one address, a "
         "warning where they may be, or where it is other threads that come too early.",
         source="PTX ISA, Asynchronous Operations; cp.async.wait_group, wgmma.wait_group",
@@ -126,9 +129,10 @@ PAGES = (
         Rule.READ_ONLY,
         (_ERROR, _WARNING),
         summary="What changes is loaded as read-only",
-        text="`ld.global.nc` may be served by a cache that is not coherent: it is for data that stay "
-        "as they are while the kernel runs. An error where the kernel stored there, a warning after "
-        "an acquire from other work-groups.",
+        text="`ld.global.nc` may be served by a cache that is not coherent: it is for data that "
+        "stay "
+        "as they are while the kernel runs. An error where the kernel stored there, a warning "
+        "after an acquire from other work-groups.",
         source="PTX ISA, ld.global.nc",
         bad=f"{_POLL}{_READ_ONLY}",
         good=f"{_POLL}ld.global.b32 %r2, [%rd1];\n",
@@ -158,7 +162,8 @@ PAGES = (
         Rule.MBARRIER_INIT,
         (_WARNING,),
         summary="An mbarrier may be used before it is initialised",
-        text="Threads use an mbarrier that another thread initialises, with no barrier between. Or an "
+        text="Threads use an mbarrier that another thread initialises, with no barrier between. Or "
+        "an "
         "mbarrier in use is written as data, with no `mbarrier.inval` before; or a relaxed arrival "
         "at the cluster's barrier follows an initialisation without `fence.mbarrier_init`.",
         source="PTX ISA, mbarrier.init, mbarrier.inval, fence.mbarrier_init",
@@ -169,7 +174,8 @@ PAGES = (
         Rule.CLUSTER_BARRIER,
         (_ERROR, _WARNING),
         summary="A barrier of the cluster does not order what it should",
-        text="A relaxed arrival at the cluster's barrier after stores that other CTAs read. Or a CTA "
+        text="A relaxed arrival at the cluster's barrier after stores that other CTAs read. Or a "
+        "CTA "
         "reads of another what all write, frees tensor memory of a pair, or ends after such a "
         "read, without the cluster's barrier between: a warning.",
         source="PTX ISA, barrier.cluster",
@@ -221,7 +227,8 @@ PAGES = (
         Rule.MBARRIER_ORDER,
         (_WARNING,),
         summary="A relaxed operation on an mbarrier does not order what it should",
-        text="An arrival after stores to shared memory, or a wait before loads, is relaxed: who waits "
+        text="An arrival after stores to shared memory, or a wait before loads, is relaxed: who "
+        "waits "
         "for the phase need not see the stores.",
         source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem",
         bad=f"{_STORE}{_ARRIVE.format('relaxed')}{_WAIT}ld.shared.b32 %r2, [tile+4];\n",
@@ -241,7 +248,8 @@ PAGES = (
         Rule.SURPLUS_PROXY_FENCE,
         (_NOTE,),
         summary="A proxy fence can go",
-        text="No access of the one proxy can follow one of the other there; or it is for all memory "
+        text="No access of the one proxy can follow one of the other there; or it is for all "
+        "memory "
         "where `.shared::cta` will do.",
         source=_PROXIES,
         bad=f"{_STORE}{_PROXY_FENCE}{_PROXY_FENCE}{_BULK_STORE}",
@@ -262,7 +270,8 @@ PAGES = (
         Rule.SURPLUS_RELEASE,
         (_NOTE,),
         summary="A release can be weaker",
-        text="The fence right before the access releases already, or the kernel does nothing before "
+        text="The fence right before the access releases already, or the kernel does nothing "
+        "before "
         "it that it could release.",
         source="PTX ISA, Memory Consistency Model, release patterns",
         bad="st.global.b32 [%rd1], %r1;\nfence.acq_rel.gpu;\n"
@@ -274,7 +283,8 @@ PAGES = (
         Rule.SURPLUS_ACQUIRE,
         (_NOTE,),
         summary="An acquire can be weaker",
-        text="The fence right after the access acquires already, or the kernel does nothing after it "
+        text="The fence right after the access acquires already, or the kernel does nothing after "
+        "it "
         "that would have to be newer.",
         source="PTX ISA, Memory Consistency Model, acquire patterns",
         bad="ld.acquire.gpu.global.b32 %r1, [%rd2];\nfence.acq_rel.gpu;\n"

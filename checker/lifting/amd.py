@@ -255,7 +255,8 @@ class _Reader:
         return self.arguments.pointer(key, space.number)
 
     def _sources(self) -> Mapping[int, tuple[frozenset[str], ...]]:
-        """By the ``id`` of a step that accesses memory, where the registers of its address come from."""
+        """By the ``id`` of a step that accesses memory, where the registers of its address come
+        from."""
         blocks = self.code.flow.blocks
         accesses = {
             self.labels[id(step)]: step
@@ -326,7 +327,8 @@ class _Reader:
             return Branch(names)
         if len(targets) > 2:
             raise _unlifted(block.steps[-1], "a branch to more than two places")
-        # Without an instruction it is the choice of hardware between the two beginnings of a kernel.
+        # Without an instruction it is the choice of hardware between the two beginnings of a
+        # kernel.
         label = self.labels[id(block.steps[-1])] if block.steps else "entry"
         loaded = self._loaded(number, block)
         return Branch(names, self.arguments.condition(label, loaded, f"b{label}"))
@@ -396,8 +398,8 @@ def _address(step: Step) -> tuple[Operand, ...]:
 
 
 _Paths = tuple[int, ...]
-"""The operations, as bits, that some path to a place leads through; then, for each scope, those past
-no release fence of it; then those past no acquire fence."""
+"""The operations, as bits, that some path to a place leads through; then, for each scope, those
+past no release fence of it; then those past no acquire fence."""
 
 
 class _Unfenced:

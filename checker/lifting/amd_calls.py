@@ -1,7 +1,8 @@
-"""Which function a call of AMD assembly goes to, and a function with all that it calls in its place.
+"""Which function a call of AMD assembly goes to, and a function with all that it calls in its
+place.
 
-An address is followed from the symbol that it is made of (``f@rel32@lo+4``) through copies, lanes of
-vector registers, and the load of an entry of the global offset table. Source: LLVM AMDGPUUsage,
+An address is followed from the symbol that it is made of (``f@rel32@lo+4``) through copies, lanes
+of vector registers, and the load of an entry of the global offset table. Source: LLVM AMDGPUUsage,
 "Relocation Records" and "Non-Kernel Functions".
 """
 
@@ -38,7 +39,8 @@ Of the table's entry of a function the name ends in ``@``. A lane of a vector re
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, or a jump to a function that returns for the one that jumps; ``name``: "" if unknown."""
+    """A call, or a jump to a function that returns for the one that jumps; ``name``: "" if
+    unknown."""
 
     name: str
     is_jump: bool
@@ -154,8 +156,8 @@ def callees(assembly: Assembly) -> frozenset[str]:
 def inlined(assembly: Assembly, function: Function) -> Function:
     """The function with what it calls in the place of each call; instructions keep their lines.
 
-    Raises ``UnliftableError``, with the name of what is called, where that is not in the file, calls
-    itself, or is not known.
+    Raises ``UnliftableError``, with the name of what is called, where that is not in the file,
+    calls itself, or is not known.
     """
     return _Inliner(assembly).inlined(function)
 
@@ -207,7 +209,8 @@ class _Inliner:
                 yield AssemblyLabel(following, each.line)
 
     def _after(self, called: Function, own: str) -> str:
-        """The label after a copy of what is called; none if it returns where its text ends alone."""
+        """The label after a copy of what is called; none if it returns where its text ends
+        alone."""
         returns = [each for each in called.instructions if is_return(each)]
         jumps = any(each.is_jump for each in self._calls(called).values())
         return "" if returns == [called.body[-1]] and not jumps else f".Lreturn{own}"

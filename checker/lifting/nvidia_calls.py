@@ -27,7 +27,8 @@ _NAME = re.compile(r"(?<![\w$%])[%$]?[A-Za-z_$][\w$]*")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: the name of what is called, and of the parameters on both sides as the caller has them.
+    """A call: the name of what is called, and of the parameters on both sides as the caller has
+    them.
 
     ``name``: "" where a register has the address.
     """
@@ -62,8 +63,8 @@ def callees(module: PtxFile) -> frozenset[str]:
 def inlined(module: PtxFile, function: PtxFunction) -> PtxFunction:
     """The function with what it calls in the place of each call; instructions keep their lines.
 
-    Raises ``UnliftableError``, with the name of what is called, where that is not in the file, calls
-    itself, or is not known.
+    Raises ``UnliftableError``, with the name of what is called, where that is not in the file,
+    calls itself, or is not known.
     """
     if not any(each.statement.operation == CALL for each in function.instructions):
         return function
@@ -71,7 +72,8 @@ def inlined(module: PtxFile, function: PtxFunction) -> PtxFunction:
 
 
 _Key = tuple[int, int]
-"""A block: the copy of a function that it is of, and its number there; what follows a call: below 0."""
+"""A block: the copy of a function that it is of, and its number there; what follows a call: below
+0."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The text of a function on ``scoped``, and what readers of either vendor's code make it from.
 
-A reader gives blocks of operations with their orderings and scopes; all that is computed is symbolic.
-An address is an argument of the function, and so is what is stored or compared.
+A reader gives blocks of operations with their orderings and scopes; all that is computed is
+symbolic. An address is an argument of the function, and so is what is stored or compared.
 """
 
 import re
@@ -62,7 +62,8 @@ class Arguments:
         return self.value(name, f"!llvm.ptr<{space}>" if space else "!llvm.ptr")
 
     def condition(self, label: str, loaded: Value | None, question: str) -> "Comparison":
-        """The condition ``%t`` of a branch: that a loaded value, or the argument ``question``, holds.
+        """The condition ``%t`` of a branch: that a loaded value, or the argument ``question``,
+        holds.
 
         A loaded value is compared with an argument, any other argument with zero.
         """
@@ -76,7 +77,8 @@ class Arguments:
 class Access:
     """A load, a store or a read-modify-write, of memory at ``pointer``; ``type``: of its value.
 
-    A read-modify-write without ``rmw`` exchanges if it finds ``compared``. Results are called by ``label``.
+    A read-modify-write without ``rmw`` exchanges if it finds ``compared``. Results are called by
+    ``label``.
     """
 
     kind: Kind
@@ -128,7 +130,8 @@ class Comparison:
 
 
 Operation = Access | str
-"""An operation of a block; text: one that synchronises, or an asynchronous copy, as it is written."""
+"""An operation of a block; text: one that synchronises, or an asynchronous copy, as it is
+written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,8 @@ def choice(
     label: str,
     targets: Sequence[str],
 ) -> Iterator[Block]:
-    """The block ``name``, which goes on at one of several places: a row of branches, each by an argument."""
+    """The block ``name``, which goes on at one of several places: a row of branches, each by an
+    argument."""
     for n, target in enumerate(targets[:-1]):
         last = n == len(targets) - 2
         other = targets[-1] if last else f"{name}_or{n}"
@@ -245,7 +249,8 @@ class Definition:
 def reaching_definitions(
     graph: Graph[int], blocks: Sequence[Sequence[Definition]]
 ) -> Iterator[tuple[str, Definitions]]:
-    """The label of each instruction of ``blocks`` that the first leads to, and the definitions before it.
+    """The label of each instruction of ``blocks`` that the first leads to, and the definitions
+    before it.
 
     These are valid until the next are asked for.
     """
@@ -272,7 +277,8 @@ def _either(known: Definitions, coming: Definitions) -> Definitions:
 
 
 Computation = tuple[Sequence[str], Sequence[str], Mapping[str, Value]]
-"""An instruction: registers that it defines, those it computes them from, and values loaded to registers."""
+"""An instruction: registers that it defines, those it computes them from, and values loaded to
+registers."""
 
 
 def loaded_by(computations: Iterable[Computation], registers: Iterable[str]) -> Value | None:

@@ -1,10 +1,11 @@
 """What CTAs of a cluster do to one another's memory without meeting, in one PTX function.
 
-All CTAs of a cluster run the same text. A forward dataflow has what a CTA has written into its own shared
-memory, what it has accessed of another one's, and what it has allocated together with another one,
-since it last met them: at the cluster's barrier, or, of accesses, by an arrival or a wait at an mbarrier of the
-cluster. Source: PTX ISA, "Cluster of Cooperative Thread Arrays"; "barrier.cluster"; CUDA
-programming guide, "Distributed Shared Memory": it has to exist until all accesses of it are done.
+All CTAs of a cluster run the same text. A forward dataflow has what a CTA has written into its own
+shared memory, what it has accessed of another one's, and what it has allocated together with
+another one, since it last met them: at the cluster's barrier, or, of accesses, by an arrival or a
+wait at an mbarrier of the cluster. Source: PTX ISA, "Cluster of Cooperative Thread Arrays";
+"barrier.cluster"; CUDA programming guide, "Distributed Shared Memory": it has to exist until all
+accesses of it are done.
 """
 
 from collections.abc import Iterator

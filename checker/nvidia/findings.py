@@ -232,8 +232,8 @@ def _unfenced_products(analysis: ProductAnalysis) -> Iterator[Finding]:
 _MISUSES = {
     Misuse.PHASE: (
         Rule.MBARRIER_PHASE,
-        "the loop waits for the same parity in every round, while line {line} arrives in every round: "
-        "from the second round on this does not wait",
+        "the loop waits for the same parity in every round, while line {line} arrives in every "
+        "round: from the second round on this does not wait",
     ),
     Misuse.UNUSED_RESULT: (
         Rule.MBARRIER_WAIT,
@@ -241,8 +241,8 @@ _MISUSES = {
     ),
     Misuse.NO_BYTES: (
         Rule.MBARRIER_BYTES,
-        "no mbarrier.expect_tx says that this completes bytes on its mbarrier: the phase may complete "
-        "before the copy has",
+        "no mbarrier.expect_tx says that this completes bytes on its mbarrier: the phase may "
+        "complete before the copy has",
     ),
     Misuse.BYTES: (
         Rule.MBARRIER_BYTES,
@@ -316,18 +316,18 @@ def _apart(analysis: ClusterAnalysis) -> Iterator[Finding]:
         match each.apart:
             case ClusterRace.PULL:
                 message = (
-                    f"this reads in another CTA what line {line} writes there: a barrier of the cluster "
-                    "is missing between"
+                    f"this reads in another CTA what line {line} writes there: a barrier of the "
+                    "cluster is missing between"
                 )
             case ClusterRace.END:
                 message = (
-                    f"the kernel may end while another CTA does what line {line} does to its shared "
-                    "memory: a barrier of the cluster is missing before the end"
+                    f"the kernel may end while another CTA does what line {line} does to its "
+                    "shared memory: a barrier of the cluster is missing before the end"
                 )
             case ClusterRace.FREE:
                 message = (
-                    f"the other CTA may not have done the allocation of line {line}: a barrier of the "
-                    "cluster is missing between"
+                    f"the other CTA may not have done the allocation of line {line}: a barrier of "
+                    "the cluster is missing between"
                 )
         yield _finding(each.later, Rule.CLUSTER_BARRIER, _WARNING, message, (each.before,))
 
@@ -343,13 +343,13 @@ def _uninitialised(analysis: InitAnalysis) -> Iterator[Finding]:
         line = each.init.line
         if each.scope is Scope.CLUSTER:
             message = (
-                f"the arrival is relaxed, and does not show the cluster that line {line} initialised an "
-                "mbarrier: fence.mbarrier_init.release.cluster is missing between"
+                f"the arrival is relaxed, and does not show the cluster that line {line} "
+                "initialised an mbarrier: fence.mbarrier_init.release.cluster is missing between"
             )
         else:
             message = (
-                f"threads that did not initialise the mbarrier of line {line} may come here before it "
-                "is: a barrier is missing between"
+                f"threads that did not initialise the mbarrier of line {line} may come here before "
+                "it is: a barrier is missing between"
             )
         yield _finding(each.later, Rule.MBARRIER_INIT, _WARNING, message, (each.init,))
 
@@ -378,8 +378,8 @@ def _past_changes(analysis: ViewAnalysis) -> Iterator[Finding]:
             case Change.ACQUIRE:
                 level = _WARNING
                 message = (
-                    f"{name} may read what others wrote before the acquire of line {line}, as it was "
-                    "before: .nc is for what no thread writes"
+                    f"{name} may read what others wrote before the acquire of line {line}, as it "
+                    "was before: .nc is for what no thread writes"
                 )
         yield _finding(each.later, rule, level, message, (each.before,))
 
@@ -390,7 +390,10 @@ def _past_changes(analysis: ViewAnalysis) -> Iterator[Finding]:
 def _early_reads(analysis: GridAnalysis) -> Iterator[Finding]:
     for each in analysis.early():
         name = each.read.statement.opcode.name
-        message = f"{name} may come before griddepcontrol.wait, and find what the grid before has not written yet"
+        message = (
+            f"{name} may come before griddepcontrol.wait, and find what the grid before has not "
+            "written yet"
+        )
         if each.later is None:
             yield _finding(each.read, Rule.GRID_DEPENDENCY, _NOTE, message)
         else:

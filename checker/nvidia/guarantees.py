@@ -145,8 +145,8 @@ def _is_fence(statement: Statement) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Masks of accesses ``pending`` at each scope of ``SCOPES``, of strong ``reads`` that no acquiring fence
-    has followed, and of the releasing ``fences`` that every path has passed.
+    """Masks of accesses ``pending`` at each scope of ``SCOPES``, of strong ``reads`` that no
+    acquiring fence has followed, and of the releasing ``fences`` that every path has passed.
     """
 
     pending: tuple[int, ...] = (0,) * len(SCOPES)

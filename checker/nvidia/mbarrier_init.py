@@ -30,7 +30,8 @@ class Uninitialised:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """``may``, ``must``: initialised on some, on every path; ``unseen``: not released to the cluster."""
+    """``may``, ``must``: initialised on some, on every path; ``unseen``: not released to the
+    cluster."""
 
     may: int = 0
     must: int = 0

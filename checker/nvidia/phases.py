@@ -1,9 +1,10 @@
 """Mbarriers that are asked for the wrong phase, told of the wrong bytes, or not listened to.
 
-Only mbarriers at one address that the text knows are looked at: a variable, or a register that is not
-computed anew. A wait in a loop that has one parity, while arrivals in the same loop complete a phase in each
-round, finds the phase before the last one complete from the second round on. Source: PTX ISA,
-"mbarrier", "Phase of the mbarrier object"; "mbarrier.try_wait"; "mbarrier.inval"; "expect-tx".
+Only mbarriers at one address that the text knows are looked at: a variable, or a register that is
+not computed anew. A wait in a loop that has one parity, while arrivals in the same loop complete a
+phase in each round, finds the phase before the last one complete from the second round on. Source:
+PTX ISA, "mbarrier", "Phase of the mbarrier object"; "mbarrier.try_wait"; "mbarrier.inval";
+"expect-tx".
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,8 @@ class Misuse(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Misused:
-    """``at`` misuses an mbarrier; ``other``: what shows it. ``found``, ``wanted``: numbers of bytes."""
+    """``at`` misuses an mbarrier; ``other``: what shows it. ``found``, ``wanted``: numbers of
+    bytes."""
 
     misuse: Misuse
     at: PtxInstruction
@@ -60,7 +62,8 @@ class Misused:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Masks of instructions: mbarriers in use, weak writes since a release, relaxed waits since an acquire."""
+    """Masks of instructions: mbarriers in use, weak writes since a release, relaxed waits since an
+    acquire."""
 
     alive: int = 0
     unreleased: int = 0

@@ -5,8 +5,9 @@ a point has the generic accesses of the CTA that may have been made before it, o
 a proxy fence: by the thread itself, or by another one that it has synchronised with through an
 mbarrier or a named barrier (``bar.sync`` of all threads at one place adds nothing: their states
 there are the same). What was made before such a barrier, and fenced after it by the thread itself,
-it no longer gets from others: the barrier and the fence order it too. An access through the async proxy needs a fence after each of them that
-conflicts with it. It is the first rule of ``docs/async.md``, on instructions as they are found:
+it no longer gets from others: the barrier and the fence order it too. An access through the async
+proxy needs a fence after each of them that conflicts with it. It is the first rule of
+``docs/async.md``, on instructions as they are found:
 ``passes/proxies`` needs operations of ``scoped``, whose addresses and phases foreign code has not,
 and inserts fences where this one judges those that stand. Source: PTX ISA, "Causality order"
 (proxy-preserved base causality); "Async proxy".
@@ -48,8 +49,8 @@ class Conflict(FastStrEnum):
 class RequiredOrder:
     """A proxy fence that is missing: between ``before`` and ``later``, for ``space``.
 
-    ``sure``: both are of the same bytes; else they may be. ``supplied``: what a tensor core reads there
-    may come from copies into the same array.
+    ``sure``: both are of the same bytes; else they may be. ``supplied``: what a tensor core reads
+    there may come from copies into the same array.
     """
 
     before: PtxInstruction
@@ -268,7 +269,8 @@ class ProxyAnalysis:
         return found
 
     def _reached_from(self, start: int) -> frozenset[int]:
-        """The instructions of the blocks that a path leads to from a block, which is one of them."""
+        """The instructions of the blocks that a path leads to from a block, which is one of
+        them."""
         blocks = map(self.function.blocks.__getitem__, self._graph.reachable([start]))
         return frozenset(each.number for block in blocks for each in block.instructions)
 

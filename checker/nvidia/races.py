@@ -1,10 +1,10 @@
 """What threads of a CTA write and others access with no barrier between, in one PTX function.
 
-A forward dataflow has the accesses of shared memory, and of what a kernel's parameters point to, since
-the last barrier of any kind. All threads run the same text, so that of two accesses one may be by
-another thread than the other. They are held against each other only where the text says that they
-meet: both at one place, one of them a write by some threads alone; one at a fixed place, one at
-places of threads that begin there; places of neighbours; places that two different expressions
+A forward dataflow has the accesses of shared memory, and of what a kernel's parameters point to,
+since the last barrier of any kind. All threads run the same text, so that of two accesses one may
+be by another thread than the other. They are held against each other only where the text says that
+they meet: both at one place, one of them a write by some threads alone; one at a fixed place, one
+at places of threads that begin there; places of neighbours; places that two different expressions
 choose by the thread, of which the thread does not write the second itself. Accesses under a
 condition that depends on the thread are left out of the last two: pairs of threads take turns so.
 Source: PTX ISA, "Data races"; "bar.sync".
@@ -29,7 +29,8 @@ _BARRIERS = (
     | MBARRIER_WAITS
     | {"bar warp sync", "barrier cluster wait", "call", "shfl", "vote", "match", "redux"}
 )
-"""What threads may wait for one another at. PTX gives the last four no order, but code relies on it."""
+"""What threads may wait for one another at. PTX gives the last four no order, but code relies on
+it."""
 _DATA = frozenset({"ld", "st", "cp async", "tcgen05 alloc"})
 _COPIES_DONE = frozenset({"cp async wait_group", "cp async wait_all"})
 _IN_TENSOR_MEMORY = frozenset({"tcgen05 ld", "tcgen05 st"})

@@ -4,8 +4,8 @@ A loop that waits for memory to change waits for what another thread did before 
 what it reads is used for nothing but to wait, and the read is no acquire, nothing that is read
 after the loop needs to be newer than the flag; a weak read need not see it change at all. So it is
 with what the same kernel writes to such a flag without a release, and with a counter whose result
-says who goes on to read what the others have left. Orders are those of ``ptx_orders``. Source: PTX ISA,
-"Release and Acquire Patterns"; "Causality order".
+says who goes on to read what the others have left. Orders are those of ``ptx_orders``. Source: PTX
+ISA, "Release and Acquire Patterns"; "Causality order".
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,11 +1,12 @@
 """Barriers, and orderings of accesses, that order nothing in one PTX kernel.
 
-A forward dataflow has what may have been done since the last barrier of all threads, and which barrier that
-was. A barrier can go where nothing before it, back to the barrier before, is in conflict with anything after it,
-up to the next one. Of barriers next to each other one of two can go. Where groups of threads have barriers of
-their own, one group may meet another at another place in the text, and nothing is said. What is not an access by threads, an
-mbarrier or a copy, counts as a conflict with everything. Nothing that an instruction that is not known can run
-before or after is said to be surplus.
+A forward dataflow has what may have been done since the last barrier of all threads, and which
+barrier that was. A barrier can go where nothing before it, back to the barrier before, is in
+conflict with anything after it, up to the next one. Of barriers next to each other one of two can
+go. Where groups of threads have barriers of their own, one group may meet another at another place
+in the text, and nothing is said. What is not an access by threads, an mbarrier or a copy, counts as
+a conflict with everything. Nothing that an instruction that is not known can run before or after is
+said to be surplus.
 """
 
 from collections.abc import Iterator
@@ -37,7 +38,8 @@ def _is_unknown(each: PtxInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """What an instruction accesses; ``places`` is None of what may be in conflict with everything."""
+    """What an instruction accesses; ``places`` is None of what may be in conflict with
+    everything."""
 
     places: tuple[tuple[Place, bool], ...] | None
 

@@ -6,8 +6,8 @@ the groups from the newest on, so that a wait which leaves some is followed exac
 *surely* meets an operation in flight where both are at one address, which has not been computed
 anew since. Pipelines of several buffers have copies in flight while they use others: what only
 may meet is held against a kernel that never waits for operations of the kind, or a loop that
-issues the same one again without any wait for a group between. What other threads do is not looked into, but
-for tensor memory, which is left to them by telling them to go on.
+issues the same one again without any wait for a group between. What other threads do is not looked
+into, but for tensor memory, which is left to them by telling them to go on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +45,8 @@ _DEPTH = 8
 class MissingWait:
     """``later`` is in conflict with what ``before``, in flight, may yet do.
 
-    ``what``: the register or memory; ``sure``: it is the same, else it may be. ``told``: it has been
-    waited for, but after the barrier from which others go on.
+    ``what``: the register or memory; ``sure``: it is the same, else it may be. ``told``: it has
+    been waited for, but after the barrier from which others go on.
     """
 
     before: PtxInstruction
@@ -155,7 +155,8 @@ _NOTHING = _State((_Flight(),) * len(COMPLETIONS))
 class _Operation:
     """An operation of a row: the registers and places that it is not done with when it is issued.
 
-    ``signals``: where its mbarrier is, if it has one. ``conditions``: what is true where it is issued.
+    ``signals``: where its mbarrier is, if it has one. ``conditions``: what is true where it is
+    issued.
     """
 
     instruction: PtxInstruction
@@ -211,7 +212,8 @@ class WaitAnalysis:
             yield from self._too_early(each, state)
 
     def idle(self) -> Iterator[PtxInstruction]:
-        """The waits for groups that leave as much in flight as there may be, in the order of the text."""
+        """The waits for groups that leave as much in flight as there may be, in the order of the
+        text."""
         if not self.function.is_entry or not any(self._waits):
             return
         seen = {each.instruction.number for each in self.operations}
@@ -259,8 +261,8 @@ class WaitAnalysis:
     def _chosen(self) -> Mapping[int, int]:
         """The fewest groups that one of the waits leaves among which a switch chooses.
 
-        Which is chosen is known at run time, as how many groups are in flight is: the choice is taken
-        to be right. Two alternatives are no switch, but the last turn of a loop.
+        Which is chosen is known at run time, as how many groups are in flight is: the choice is
+        taken to be right. Two alternatives are no switch, but the last turn of a loop.
         """
         found: dict[tuple[int, str, int], list[_Choice]] = {}
         tables = {
@@ -406,12 +408,14 @@ class WaitAnalysis:
         return flight.without(self._signalled(flight.all, self.places.of_mbarrier(mbarrier)))
 
     def _signalled(self, mask: int, mbarrier: Place) -> int:
-        """Those operations that are done after a wait at an mbarrier, as far as its address says."""
+        """Those operations that are done after a wait at an mbarrier, as far as its address
+        says."""
         others = [1 << bit for bit in bits(mask) if self._is_another(bit, mbarrier)]
         return mask & ~sum(others)
 
     def _is_another(self, bit: int, mbarrier: Place) -> bool:
-        """Whether an operation signals another mbarrier, of another variable or at another place in one."""
+        """Whether an operation signals another mbarrier, of another variable or at another place in
+        one."""
         signals, known = self.operations[bit].signals, self.places.variables
         if signals is None or mbarrier.root not in known or signals.root not in known:
             return False
@@ -450,7 +454,8 @@ class WaitAnalysis:
         return "tensor memory", self._of_tensor_memory(later, before)
 
     def _at_end(self, before: _Operation) -> Overlap:
-        """Whether a kernel may not end before an operation is done, which uses its shared memory."""
+        """Whether a kernel may not end before an operation is done, which uses its shared
+        memory."""
         is_needed = before.completion.ends and self.function.is_entry
         return Overlap.SURE if is_needed else Overlap.NO
 
@@ -512,7 +517,8 @@ def _by_register(conditions: Sequence[Condition]) -> Mapping[str, Condition]:
 
 
 def _exclude_each_other(choices: Sequence[_Choice]) -> bool:
-    """True where one of some waits is reached at a time: each by its own entry of a table, or value."""
+    """True where one of some waits is reached at a time: each by its own entry of a table, or
+    value."""
     return all(
         a.condition is None or b.condition is None or a.condition.contradicts(b.condition)
         for a, b in combinations(choices, 2)

@@ -84,7 +84,8 @@ class ProductAnalysis:
 
 
 def _copied(each: PtxInstruction) -> frozenset[str] | None:
-    """The registers that an instruction copies, none of a constant; None: it does something else."""
+    """The registers that an instruction copies, none of a constant; None: it does something
+    else."""
     statement = each.statement
     if statement.operation != "mov" or len(statement.operands) != 2 or statement.guard:
         return None

@@ -36,8 +36,8 @@ class Method(FastStrEnum):
 class Alignment:
     """``candidates``: by the key of an instruction, the numbers of the operations that it may
     come from: of one of them, if there are several. ``problem``: why nothing can be judged.
-    ``unplaced``: instructions that access memory and come from no operation that is known. ``lost``: a
-    barrier that every path of the source passes, where the code has none at all.
+    ``unplaced``: instructions that access memory and come from no operation that is known.
+    ``lost``: a barrier that every path of the source passes, where the code has none at all.
     """
 
     method: Method
@@ -214,7 +214,8 @@ class _Places:
     def _in_their_place(
         self, unlocated: Sequence[int], numbers_by_key: Mapping[int, tuple[int, ...]]
     ) -> dict[int, tuple[int, ...]]:
-        """Accesses without a place, each with the one operation that is left between its neighbours.
+        """Accesses without a place, each with the one operation that is left between its
+        neighbours.
 
         LLVM says where the first of a clause comes from, and of the others nothing.
         """

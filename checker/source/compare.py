@@ -50,7 +50,8 @@ Judge = TypeVar("Judge", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Generic[Judge]):
-    """The result for one function. ``comparer``: what judged its pairs; None: nothing was judged."""
+    """The result for one function. ``comparer``: what judged its pairs; None: nothing was
+    judged."""
 
     function: str
     alignment: Alignment | None
@@ -78,7 +79,8 @@ class Aligned(Generic[Code]):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Generic[Code]):
-    """Two operations of the code, the earlier of which is required before the later at ``scope``."""
+    """Two operations of the code, the earlier of which is required before the later at
+    ``scope``."""
 
     earlier: Code
     later: Code
@@ -140,7 +142,8 @@ class Comparer(ABC, Generic[Code]):
 
     @abstractmethod
     def analyse(self, alignment: Alignment) -> Iterator[tuple[Code, int, bool]]:
-        """Analyse the code; its operations, their keys in the alignment, and which are mere loads."""
+        """Analyse the code; its operations, their keys in the alignment, and which are mere
+        loads."""
 
     @abstractmethod
     def scope_of(self, scope: Scope) -> Scope:

@@ -2,9 +2,9 @@
 
 Happens-before is transitive: after an atomic read that acquires from the agent, a release to the
 work-group passes on what was acquired, and who takes that from there acquires from the work-group
-alone. A pair is an atomic read and a later atomic write or barrier, where every path between them has
-an acquire of the agent (or the system) and after it a release of the work-group (or a wider scope).
-Sources: C++20 [intro.races], happens before; LLVM AMDGPUMemoryModel, inclusive scopes.
+alone. A pair is an atomic read and a later atomic write or barrier, where every path between them
+has an acquire of the agent (or the system) and after it a release of the work-group (or a wider
+scope). Sources: C++20 [intro.races], happens before; LLVM AMDGPUMemoryModel, inclusive scopes.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ def _either(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """``reach``: the reads that reach this place, as bits. By rank of scope, ``unacquired``: those of
-    them that reach it on a path without an acquire; by class and rank, ``unreleased``: without a
+    """``reach``: the reads that reach this place, as bits. By rank of scope, ``unacquired``: those
+    of them that reach it on a path without an acquire; by class and rank, ``unreleased``: without a
     release after it.
     """
 
@@ -58,7 +58,8 @@ class _State:
         return _State(self.reach, unacquired, self.unreleased)
 
     def release(self, one_as: bool) -> "_State":
-        """Something releases to the work-group what has been acquired; ``one_as``: in memory alone."""
+        """Something releases to the work-group what has been acquired; ``one_as``: in memory
+        alone."""
         unreleased = tuple(
             marks
             if one_as and each is _LOCAL
@@ -71,7 +72,8 @@ class _State:
 def passed_on(
     function: SourceFunction, hierarchy: Hierarchy
 ) -> dict[tuple[Order, int], RequiredOrder]:
-    """Every pair that the function asks for, as ``Obligations`` has them: by the later operation."""
+    """Every pair that the function asks for, as ``Obligations`` has them: by the later
+    operation."""
     most = function.most_threads
     if most is not None and most <= hierarchy.wave:
         return {}

@@ -1,4 +1,5 @@
-"""Source and code that were compiled twice, once as they are and once with a line for each instruction."""
+"""Source and code that were compiled twice, once as they are and once with a line for each
+instruction."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +58,8 @@ def _with_operations(
 
 
 def with_orders(code: SourceModule, original: SourceModule) -> SourceModule:
-    """``original`` with the places of the same accesses in ``code``, a copy with other synchronisation.
+    """``original`` with the places of the same accesses in ``code``, a copy with other
+    synchronisation.
 
     Raises ``SourceError`` where a function has other accesses.
     """

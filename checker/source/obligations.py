@@ -22,7 +22,8 @@ from fencewright.lowering.code.dataflow import entries
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
-"""The scopes at which something can be owed on GFX9, narrowest first; a cluster's is the agent's."""
+"""The scopes at which something can be owed on GFX9, narrowest first; a cluster's is the
+agent's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,8 @@ class Hierarchy:
 
 GFX9 = Hierarchy(SCOPES, 64)
 PTX = Hierarchy((Scope.WORKGROUP, Scope.CLUSTER, Scope.AGENT, Scope.SYSTEM), 1)
-"""PTX orders the threads of a warp no more than others. Source: PTX ISA, Memory Consistency Model."""
+"""PTX orders the threads of a warp no more than others. Source: PTX ISA, Memory Consistency
+Model."""
 
 
 class Order(FastStrEnum):
@@ -182,7 +184,8 @@ class _Finder:
         )
 
     def _rank(self, operation: SourceOperation) -> int:
-        """The rank of an operation's scope: LDS is a work-group's, and a barrier but the cluster's."""
+        """The rank of an operation's scope: LDS is a work-group's, and a barrier but the
+        cluster's."""
         rank = self.ranks[operation.scope]
         if operation.kind is SourceKind.BARRIER and operation.scope is not Scope.CLUSTER:
             return 0

@@ -142,7 +142,8 @@ _UPDATES = (SourceKind.RMW, SourceKind.CMPXCHG)
 
 
 def with_cuda_atomics(module: SourceModule) -> SourceModule:
-    """A module whose seq_cst updates at system scope are CUDA's: relaxed, at the scope of the device.
+    """A module whose seq_cst updates at system scope are CUDA's: relaxed, at the scope of the
+    device.
 
     Source: CUDA C++ Programming Guide, Atomic Functions; as ``relax-cuda-atomics`` lowers them.
     """

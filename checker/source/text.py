@@ -2,8 +2,8 @@
 
 A reader of its own, by lines, beside the one of ``--import-llvm``: that one has LLVM parse and
 rename what it reads, so that newer LLVM's text is refused and lines are lost, and it needs
-llvmlite. Here an instruction that is not known does nothing but be there, and what is known keeps its
-line and its ``!dbg``. Inline PTX is read as the instructions that it will be. Sources: LLVM
+llvmlite. Here an instruction that is not known does nothing but be there, and what is known keeps
+its line and its ``!dbg``. Inline PTX is read as the instructions that it will be. Sources: LLVM
 LangRef; AMDGPUUsage, Memory Scopes, LLVM IR Intrinsics; NVPTXUsage;
 MemoryModelRelaxationAnnotations.
 """
@@ -48,7 +48,8 @@ _SPACES: Mapping[str, Mapping[int, AddressSpace | None]] = MappingProxyType(
         CDNA.name: _SHARED_SPACES
         | {7: _GLOBAL, 8: _GLOBAL, 9: _GLOBAL}
         | dict.fromkeys((2, 4, 5, 6)),
-        # 7 is the cluster's shared memory, which may be the own one; 6 tensor memory, 101 arguments.
+        # 7 is the cluster's shared memory, which may be the own one; 6 tensor memory, 101
+        # arguments.
         PTX.name: _SHARED_SPACES | {7: _GENERIC} | dict.fromkeys((4, 5, 6, 101)),
     }
 )
@@ -97,7 +98,8 @@ INTRINSICS = (
         _INTRINSICS, pointers=True),
     IntrinsicRow(r"llvm\.amdgcn\.ds\.(append|consume|fadd|fmin|fmax|ordered.*)",
         SourceKind.RMW, _INTRINSICS, pointers=True),
-    IntrinsicRow(r"llvm\.amdgcn\.image\.(sample|load|gather).*", SourceKind.LOAD, _INTRINSICS, _GLOBAL),
+    IntrinsicRow(r"llvm\.amdgcn\.image\.(sample|load|gather).*", SourceKind.LOAD, _INTRINSICS,
+                 _GLOBAL),
     IntrinsicRow(r"llvm\.amdgcn\.image\.store.*", SourceKind.STORE, _INTRINSICS, _GLOBAL),
     IntrinsicRow(r"llvm\.amdgcn\.image\.atomic.*", SourceKind.RMW, _INTRINSICS, _GLOBAL),
     IntrinsicRow(r"llvm\.mem(cpy|move|set)\..*", SourceKind.COPY, _LANGREF, pointers=True),
@@ -343,7 +345,8 @@ class _Body:
             self.succeeded[found[1]] = (number, not positive)
 
     def _tested(self, text: str) -> tuple[str, int] | None:
-        """The block that a branch goes to only if a compare-exchange has succeeded, and that one."""
+        """The block that a branch goes to only if a compare-exchange has succeeded, and that
+        one."""
         found = _TESTED.match(text)
         if found is None or found[2].rstrip(",") == found[3] or found[1] not in self.succeeded:
             return None

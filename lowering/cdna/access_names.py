@@ -1,8 +1,9 @@
 """The names of AMD memory accesses, decoded: path, verb, element, read-modify-write.
 
 Names have the same parts on every generation: ``global_load_dwordx2`` and ``global_load_b64``,
-``flat_atomic_smax_x2`` and ``flat_atomic_max_i64``, ``ds_add_rtn_f32``. Which of them a chip has is not
-known here. Source: MI300 ISA 12; RDNA3 ISA 16; LLVM AMDGPU, FLATInstructions.td and DSInstructions.td.
+``flat_atomic_smax_x2`` and ``flat_atomic_max_i64``, ``ds_add_rtn_f32``. Which of them a chip has is
+not known here. Source: MI300 ISA 12; RDNA3 ISA 16; LLVM AMDGPU, FLATInstructions.td and
+DSInstructions.td.
 """
 
 import re
@@ -32,9 +33,9 @@ class Path(FastStrEnum):
 class AccessName:
     """The decoded name of a load, store or atomic.
 
-    ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``: of its
-    type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which ``compares``,
-    and for what no RmwKind is.
+    ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``: of
+    its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
+    ``compares``, and for what no RmwKind is.
     ``is_half``: it accesses half a register (``d16``). ``is_packed``: two numbers in 32 bits.
     ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
     """

@@ -36,7 +36,8 @@ WAIT_STATES: Table[int] = Table(
             hazard=Hazard.SCALAR_READ, generation=_G.GFX942),
         row(0, f"{_LLVM}: what gfx9 needs nops for, gfx12 and later wait for by themselves",
             hazard=(Hazard.SCALAR_READ, Hazard.STORE_DATA), generation=_G.GFX1250),
-        row(0, "LLVM 24 AMDGPUUsage, Memory Model GFX125x: s_wait_xcnt says that nothing is replayed",
+        row(0, "LLVM 24 AMDGPUUsage, Memory Model GFX125x: s_wait_xcnt says that nothing is "
+               "replayed",
             hazard=Hazard.CLAUSE, generation=_G.GFX1250),
         row(1, f"MI200 ISA 4.5; {_LLVM}, checkVALUHazardsHelper",
             hazard=Hazard.STORE_DATA, generation=(_G.GFX908, _G.GFX90A)),
@@ -214,7 +215,8 @@ class _Translations:
         self.pending = set(pending)
 
     def wait_before(self, line: Printed) -> bool:
-        """Whether the line overwrites such a register, so that it has to wait; counts it as issued."""
+        """Whether the line overwrites such a register, so that it has to wait; counts it as
+        issued."""
         waits = not self.pending.isdisjoint(line.effect.sets)
         if waits or _WAITS_FOR_ALL.match(line.text):
             self.pending.clear()

@@ -4,9 +4,9 @@ The rows say for every generation, whatever its mode (a row that depends on tgsp
 L2s an agent has, holds in all of them): in which caches an access may find something stale,
 how far what it writes gets by itself, and what cache maintenance covers. The simulator has
 rows of its own; that the two agree is for the tests of the passes to find out.
-On gfx10 and gfx11 the L1 is the L0 of a CU, and what stands for the L2s is the read-only L1 of a shader
-array, which loads find stale and nothing ever leaves dirty; their L2 is where all agents meet. On gfx12
-the L1 is the L0 of a CU and the L2 the agent's one.
+On gfx10 and gfx11 the L1 is the L0 of a CU, and what stands for the L2s is the read-only L1 of a
+shader array, which loads find stale and nothing ever leaves dirty; their L2 is where all agents
+meet. On gfx12 the L1 is the L0 of a CU and the L2 the agent's one.
 """
 
 from collections.abc import Iterable
@@ -103,7 +103,8 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(stores=Visibility.SYSTEM), _CONTROL, generation=_NEW, access=_S, bits="sc0 sc1"),
     row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), _ATOMICS,
         generation=_NEW, access=_A, bits=("", "sc0")),
-    row(Effect(stores=Visibility.SYSTEM), _ATOMICS, generation=_NEW, access=_A, bits=("sc1", "sc0 sc1")),
+    row(Effect(stores=Visibility.SYSTEM), _ATOMICS, generation=_NEW, access=_A,
+        bits=("sc1", "sc0 sc1")),
     row(Effect(reads=Caches.ALL), _FOREIGN, generation=_NEW, access=_L, bits=_NO_SCOPE),
     row(Effect(stores=Visibility.WORKGROUP), _FOREIGN, generation=_NEW, access=_S, bits=_NO_SCOPE),
     row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), _FOREIGN,
@@ -115,9 +116,11 @@ _ACCESS_ROWS: list[Row[Effect]] = [
     row(Effect(reads=Caches.SYSTEM), f"{_MODEL}: passes what is not the agent's",
         generation=_SCOPED, access=_L, bits=_DEV),
     row(Effect(), f"{_MODEL}: passes all caches", generation=_SCOPED, access=_L, bits=_SYS),
-    row(Effect(stores=Visibility.WORKGROUP), f"{_MODEL}: a cache of its scope or wider may absorb it, and "
+    row(Effect(stores=Visibility.WORKGROUP),
+        f"{_MODEL}: a cache of its scope or wider may absorb it, and "
         "may report it complete", generation=_SCOPED, access=_S, bits=_UNSCOPED),
-    row(Effect(stores=Visibility.CLUSTER), f"{_MODEL}: passes the WGP$; what comes after it may absorb it",
+    row(Effect(stores=Visibility.CLUSTER),
+        f"{_MODEL}: passes the WGP$; what comes after it may absorb it",
         generation=_SCOPED, access=_S, bits=_SE),
     row(Effect(stores=Visibility.AGENT), _MODEL, generation=_SCOPED, access=_S, bits=_DEV),
     row(Effect(stores=Visibility.SYSTEM), _MODEL, generation=_SCOPED, access=_S, bits=_SYS),
@@ -139,25 +142,31 @@ _ACCESS_ROWS: list[Row[Effect]] = [
         generation=_OLD, access=_A),
     row(Effect(reads=Caches.ALL), f"{_RDNA_MODEL}: may hit the L0; of dlc alone nothing is said",
         generation=_RDNA, access=_L, bits=(*_PLAIN, "dlc")),
-    row(Effect(reads=Caches.AGENT | Caches.SYSTEM), f"{_RDNA_MODEL}: glc misses the L0, and dlc beside "
+    row(Effect(reads=Caches.AGENT | Caches.SYSTEM),
+        f"{_RDNA_MODEL}: glc misses the L0, and dlc beside "
         "it the shader array's L1", generation=_GFX10, access=_L, bits="glc"),
     row(Effect(), f"{_RDNA_MODEL}: misses the L0 and the shader array's L1",
         generation=_GFX10, access=_L, bits="dlc glc"),
     row(Effect(), f"{_RDNA_MODEL}: glc misses the L0 and the shader array's L1",
         generation=_GFX11, access=_L, bits=("glc", "dlc glc")),
-    row(Effect(stores=Visibility.SYSTEM), f"{_RDNA_MODEL}: no scope bits; what is outside the L2 is written "
-        "through, and the L2 is coherent with other agents or bypassed", generation=_RDNA, access=_S),
-    row(Effect(stores=Visibility.SYSTEM), f"{_RDNA_MODEL}: performed in the L2; glc returns the old value",
+    row(Effect(stores=Visibility.SYSTEM),
+        f"{_RDNA_MODEL}: no scope bits; what is outside the L2 is written "
+        "through, and the L2 is coherent with other agents or bypassed", generation=_RDNA,
+        access=_S),
+    row(Effect(stores=Visibility.SYSTEM),
+        f"{_RDNA_MODEL}: performed in the L2; glc returns the old value",
         generation=_RDNA, access=_A),
     row(Effect(reads=Caches.L1 | Caches.SYSTEM), f"{_GFX12_MODEL}: may hit the L0",
         generation=_GFX12, access=_L, bits=_UNSCOPED),
     row(Effect(reads=Caches.SYSTEM), f"{_GFX12_MODEL}: passes the L0, to the agent's L2",
         generation=_GFX12, access=_L, bits=(_SE, _DEV)),
     row(Effect(), f"{_GFX12_MODEL}: passes all caches", generation=_GFX12, access=_L, bits=_SYS),
-    row(Effect(stores=Visibility.AGENT), f"{_GFX12_MODEL}: the L0 writes through; global_wb can be left out "
+    row(Effect(stores=Visibility.AGENT),
+        f"{_GFX12_MODEL}: the L0 writes through; global_wb can be left out "
         "below SCOPE_SYS", generation=_GFX12, access=_S, bits=(*_UNSCOPED, _SE, _DEV)),
     row(Effect(stores=Visibility.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_S, bits=_SYS),
-    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT), f"{_GFX12_MODEL}: performed in the L2",
+    row(Effect(reads=Caches.SYSTEM, stores=Visibility.AGENT),
+        f"{_GFX12_MODEL}: performed in the L2",
         generation=_GFX12, access=_A, bits=(*_UNSCOPED, _SE, _DEV)),
     row(Effect(stores=Visibility.SYSTEM), _GFX12_MODEL, generation=_GFX12, access=_A, bits=_SYS),
 ]  # fmt: skip
@@ -179,7 +188,8 @@ _OF_GFX9 = (_WBL2, _INV, _INVL2, _VOL)
 _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), f"{_MAINTENANCE}: nothing at wave and group scope",
         generation=_NEW, mnemonic=_WBL2, bits=("", "sc0", *_NO_SCOPE)),
-    row(Effect(writes_back=Visibility.AGENT), _MAINTENANCE, generation=_NEW, mnemonic=_WBL2, bits="sc1"),
+    row(Effect(writes_back=Visibility.AGENT), _MAINTENANCE, generation=_NEW, mnemonic=_WBL2,
+        bits="sc1"),
     row(Effect(writes_back=Visibility.SYSTEM), _MAINTENANCE,
         generation=_NEW, mnemonic=_WBL2, bits="sc0 sc1"),
     row(Effect(), f"{_MAINTENANCE}: nothing at wave scope",
@@ -188,7 +198,8 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
         generation=_NEW, mnemonic=_INV, bits="sc0"),
     row(Effect(invalidates=Caches.L1 | Caches.AGENT), _MAINTENANCE,
         generation=_NEW, mnemonic=_INV, bits="sc1"),
-    row(Effect(invalidates=Caches.ALL), _MAINTENANCE, generation=_NEW, mnemonic=_INV, bits="sc0 sc1"),
+    row(Effect(invalidates=Caches.ALL), _MAINTENANCE, generation=_NEW, mnemonic=_INV,
+        bits="sc0 sc1"),
     row(Effect(), "not on this chip", generation=_NEW, mnemonic=(_INVL2, _VOL)),
     row(Effect(writes_back=Visibility.SYSTEM), "LLVM AMDGPUUsage, Memory Model GFX90A",
         generation=Generation.GFX90A, mnemonic=_WBL2),
@@ -218,7 +229,8 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
     row(Effect(), "not on this chip", generation=_GFX12, mnemonic=_OF_GFX9),
     row(Effect(), f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
         generation=_GFX12, mnemonic=_GLOBAL_WB, bits=(*_UNSCOPED, _SE)),
-    row(Effect(writes_back=Visibility.AGENT), f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
+    row(Effect(writes_back=Visibility.AGENT),
+        f"{_GFX12_MODEL}, global_wb: can be left out below SCOPE_SYS",
         generation=_GFX12, mnemonic=_GLOBAL_WB, bits=_DEV),
     row(Effect(writes_back=Visibility.SYSTEM), f"{_GFX12_MODEL}, global_wb",
         generation=_GFX12, mnemonic=_GLOBAL_WB, bits=_SYS),
@@ -226,7 +238,8 @@ _MAINTENANCE_ROWS: list[Row[Effect]] = [
         generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_UNSCOPED),
     row(Effect(invalidates=Caches.L1), f"{_GFX12_MODEL}, global_inv: the L0 of the CU",
         generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_SE),
-    row(Effect(invalidates=Caches.L1 | Caches.AGENT), f"{_GFX12_MODEL}, global_inv: the L0; the agent has "
+    row(Effect(invalidates=Caches.L1 | Caches.AGENT),
+        f"{_GFX12_MODEL}, global_inv: the L0; the agent has "
         "one L2", generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_DEV),
     row(Effect(invalidates=Caches.ALL), f"{_GFX12_MODEL}, global_inv",
         generation=_GFX12, mnemonic=_GLOBAL_INV, bits=_SYS),
@@ -257,8 +270,8 @@ def access_effect(
 ) -> Effect:
     """The effect of an access to global memory; ``KeyError`` for bits that no chip has.
 
-    ``clusters``: whether a cluster's reach is told from a work-group's. What is for the agent or the
-    system need not tell them apart, and takes the narrower one.
+    ``clusters``: whether a cluster's reach is told from a work-group's. What is for the agent or
+    the system need not tell them apart, and takes the narrower one.
     """
     return _access_effect(chip, access, tuple(modifiers), clusters)
 

@@ -1,8 +1,8 @@
 """AMD's chips, one row each: what one chip has and another has not, and what they are called.
 
-``CHIPS`` are those that are lowered for. ``KNOWN_CHIPS`` are these and the others whose code is read
-and executed (fence-check, fence-sim) and never made. Everything else is rows of tables that have a chip's generation, or one of its traits, as a
-column; no table lists chips.
+``CHIPS`` are those that are lowered for. ``KNOWN_CHIPS`` are these and the others whose code is
+read and executed (fence-check, fence-sim) and never made. Everything else is rows of tables that
+have a chip's generation, or one of its traits, as a column; no table lists chips.
 
 A chip that is lowered as another (its twin) is one row:
 
@@ -23,8 +23,8 @@ A generation is a row here and a file of rows:
 4. ``fence-sim certify`` makes its certificates, one for each of ``certificate.modes()``, and
    ``make docs`` its pages.
 
-One that is not lowered for (``lowered=False``) needs no file of its own: only rows of the tables that
-say what instructions do, which have every ``Generation`` in their domain. The others have
+One that is not lowered for (``lowered=False``) needs no file of its own: only rows of the tables
+that say what instructions do, which have every ``Generation`` in their domain. The others have
 ``LOWERED_GENERATIONS``.
 """
 
@@ -124,11 +124,12 @@ class CacheNames:
 
 @dataclass(frozen=True, slots=True)
 class SplitMode:
-    """The mode in which waves of one work-group may sit on different CUs, each with an L1 of its own.
+    """The mode in which waves of one work-group may sit on different CUs, each with an L1 of its
+    own.
 
     ``name`` for people. ``feature``: what switches it on in LLVM, as ``-mattr`` has it.
-    ``directive``: of ``.amdhsa_kernel``, without ``.amdhsa_``; 1 in the mode. ``by_default``: whether
-    it holds where nothing is said. ``lds``: whether its work-groups have LDS.
+    ``directive``: of ``.amdhsa_kernel``, without ``.amdhsa_``; 1 in the mode. ``by_default``:
+    whether it holds where nothing is said. ``lds``: whether its work-groups have LDS.
     """
 
     name: str
@@ -152,7 +153,8 @@ class SplitMode:
 
 @dataclass(frozen=True, slots=True)
 class NamedBarriers:
-    """Barriers for some of a work-group's waves, numbered from 1; a kernel reserves them in groups."""
+    """Barriers for some of a work-group's waves, numbered from 1; a kernel reserves them in
+    groups."""
 
     count: int
     group: int
@@ -178,11 +180,12 @@ class ChipRow:
     run on several. ``boards``: what it is sold as, in small letters. ``elf_machine``: its number
     in code objects (LLVM AMDGPUUsage, "ELF Code Object", EF_AMDGPU_MACH). ``wave_size`` in lanes.
     ``clusters``: work-groups can be launched in clusters, which are a scope of their own.
-    ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are in
-    registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
-    ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls what
-    the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache, maintenance included, is
-    done there in its order; else a later access may overtake an invalidate, and a write-back a store.
+    ``named_barriers``: those of a work-group, if there are any. ``ready_workgroup_ids``: they are
+    in registers that no kernel asks for. ``first_lines`` are those that every kernel begins with.
+    ``lowered``: code is made for it; else it is only read and executed. ``caches``: how it calls
+    what the tables call L1 and L2. ``orders_requests``: what a wave asks of a CU's cache,
+    maintenance included, is done there in its order; else a later access may overtake an
+    invalidate, and a write-back a store.
     """
 
     name: str
@@ -213,7 +216,8 @@ class ChipRow:
 
     @property
     def splits_counters(self) -> bool:
-        """Whether loads, stores and LDS have counters of their own, each with its wait instruction."""
+        """Whether loads, stores and LDS have counters of their own, each with its wait
+        instruction."""
         return Counter.LOADCNT in self.counters
 
     @property
@@ -228,7 +232,8 @@ class ChipRow:
 
     @property
     def split_name(self) -> str:
-        """What it calls the mode in which a work-group may span CUs; as gfx9 does if it has none."""
+        """What it calls the mode in which a work-group may span CUs; as gfx9 does if it has
+        none."""
         return TGSPLIT if self.split_mode is None else self.split_mode.name
 
     @property
@@ -277,8 +282,8 @@ _GFX1250_COUNTERS = MappingProxyType(
         Counter.XCNT: 63, Counter.ASYNCCNT: 63, Counter.TENSORCNT: 63,
     }
 )  # fmt: skip
-"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; that tensorcnt has six bits as well is inferred from
-what HipKittens for gfx1250 takes it for (sync.cuh, wait_tdm).
+"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; that tensorcnt has six bits as well is
+inferred from what HipKittens for gfx1250 takes it for (sync.cuh, wait_tdm).
 """
 
 _GFX9 = frozenset({InstructionSet.GFX9, InstructionSet.BEFORE_GFX940})
@@ -297,7 +302,8 @@ GFX90A = ChipRow(
     "MI200 ISA; LLVM FeatureISAVersion9_0_A, AMDGPUUsage, Memory Model GFX90A, accum_offset",
     _GFX9 | {InstructionSet.GFX90A}, _ONE, split_mode=_THREADGROUP_SPLIT, scope_bits=False,
     l2_maintenance=True, back_off_barrier=True, packed_workitem_ids=True,
-    vector_registers=_UNIFIED, scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS, elf_machine=0x3F,
+    vector_registers=_UNIFIED, scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX9_COUNTERS,
+    elf_machine=0x3F,
     boards=("mi200", "mi210", "mi250", "mi250x"),
 )  # fmt: skip
 GFX942 = ChipRow(
@@ -316,23 +322,24 @@ GFX950 = replace(
 
 GFX1030 = ChipRow(
     "gfx1030", Generation.GFX1030,
-    "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion10_3_0; registers: in waves "
-    "of 32",
+    "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion10_3_0; registers: in "
+    "waves of 32",
     frozenset({InstructionSet.GFX10}), _MANY, split_mode=_WGP, scope_bits=False,
     l2_maintenance=False, back_off_barrier=True, packed_workitem_ids=False,
     vector_registers=VectorRegisters(1024, 16, unified=False, source=f"{_REGISTERS}: gfx10.3"),
     scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX10_COUNTERS, elf_machine=0x36,
     wave_size=32, lowered=False, caches=CacheNames("L0", "L1", "shader array"),
 )  # fmt: skip
-"""What the tables call the L1 is the L0 of a CU; what they call an L2, many of which an agent has, is the
-read-only L1 of a shader array. The L2 comes after these, and is where all agents meet.
+"""What the tables call the L1 is the L0 of a CU; what they call an L2, many of which an agent has,
+is the read-only L1 of a shader array. The L2 comes after these, and is where all agents meet.
 """
 _GFX1010_REGISTERS = VectorRegisters(1024, 8, unified=False, source=f"{_REGISTERS}: gfx10.1")
 _ALIKE = "LLVM 24 compiles atomics, fences and barriers at each scope as for"
 
 GFX1100 = replace(
     GFX1030, name="gfx1100", generation=Generation.GFX1100,
-    source="LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion11_0_0; registers: "
+    source="LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; LLVM FeatureISAVersion11_0_0; "
+           "registers: "
     "in waves of 32",
     instruction_sets=frozenset({InstructionSet.GFX11}), packed_workitem_ids=True,
     vector_registers=VectorRegisters(1536, 24, unified=False, source=f"{_REGISTERS}: 1536 VGPRs"),
@@ -342,12 +349,13 @@ _GFX1102_REGISTERS = VectorRegisters(1024, 16, unified=False, source=f"{_REGISTE
 
 GFX1200 = replace(
     GFX1100, name="gfx1200", generation=Generation.GFX1200, l2_per_agent=_ONE,
-    source="LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM FeatureISAVersion12; registers: in waves of 32",
+    source="LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM FeatureISAVersion12; registers: in waves "
+           "of 32",
     instruction_sets=frozenset({InstructionSet.GFX12}), scope_bits=True, l2_maintenance=True,
     counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "shader array"),
 )  # fmt: skip
-"""What the tables call the L1 is the L0 of a CU, and the L2 is the agent's: what a shader array has between them
-is a buffer, in which nothing is stale.
+"""What the tables call the L1 is the L0 of a CU, and the L2 is the agent's: what a shader array has
+between them is a buffer, in which nothing is stale.
 """
 
 GFX1250 = ChipRow(

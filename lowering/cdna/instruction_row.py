@@ -52,7 +52,8 @@ class InstructionRow:
     """One instruction.
 
     ``operands`` has named places. ``counters`` are those that it increments, of those that a
-    chip has, or as cache maintenance may increment (``instructions.CACHE_COUNTS``). ``space`` is the memory that it accesses.
+    chip has, or as cache maintenance may increment (``instructions.CACHE_COUNTS``). ``space`` is
+    the memory that it accesses.
     ``expansion`` has the complete lines that a pseudo instruction stands for. ``early_clobber``: a
     result is written before every operand has been read, so they must not share registers.
     ``chips`` are those that have it. Every chip has both forms of access to private memory; there

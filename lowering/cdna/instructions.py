@@ -5,7 +5,8 @@ know about an instruction. Operand places in braces: ``{dst}``, ``{addr}``, ``{l
 ``{compare}``, ``{resource}``, ``{offset}`` of a memory access; ``{a}``, ``{b}``, ``{c}`` and
 ``{imm0}``, ``{imm1}`` of arithmetic; a register pair also has ``.lo`` and ``.hi``, a wider value
 ``[n]`` for its n-th register. ``{offset+4}`` is the offset of an access and as many bytes more.
-Which chip has which instruction is certified by ``llvm-mc`` in tests/unit/test_cdna_instructions.py.
+Which chip has which instruction is certified by ``llvm-mc`` in
+tests/unit/test_cdna_instructions.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -306,7 +307,8 @@ CACHE_COUNTS: Table[Counts] = Table(
             mnemonic="buffer_inv"),
         table_row(Counts.MAY, "MI200 ISA: nothing says that it counts, nor that it does not",
             mnemonic=("buffer_invl2", "buffer_wbinvl1_vol")),
-        table_row(Counts.MAY, "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11: nothing says that they "
+        table_row(Counts.MAY, "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11: nothing says that "
+                              "they "
             "count, nor that they do not; LLVM takes them for no access",
             mnemonic=("buffer_gl0_inv", "buffer_gl1_inv")),
     ),
@@ -550,8 +552,8 @@ _READ_AS: Mapping[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {
     _GFX11: (_LIKE_GFX1250, _JOINT),
     _GFX12: (_LIKE_GFX1250, _SPLIT),
 }
-"""Chips that are only read: those whose accesses of integers and scalar loads they have, so called, and
-what else.
+"""Chips that are only read: those whose accesses of integers and scalar loads they have, so called,
+and what else.
 """
 
 _FLOATS = frozenset(FLOAT_VERBS)
@@ -579,7 +581,8 @@ def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
 
 
 def has_instruction(chip: str, row: InstructionRow) -> bool:
-    """Whether a chip has the instruction of ``row``; of one that is only read, as far as is known."""
+    """Whether a chip has the instruction of ``row``; of one that is only read, as far as is
+    known."""
     return chip in row.chips or (row.mnemonic, row.returns) in _read_on(chip)
 
 
@@ -623,7 +626,8 @@ IN_PLACE_OF: Mapping[InstructionSet, Mapping[str, str]] = {
 
 @cache
 def spelled(chip: str, mnemonic: str) -> str:
-    """How ``chip`` calls the arithmetic that gfx9 calls ``mnemonic``, or what it has in place of it."""
+    """How ``chip`` calls the arithmetic that gfx9 calls ``mnemonic``, or what it has in place of
+    it."""
     sets = CHIPS[chip].instruction_sets
     own = (
         names[mnemonic] for each, names in IN_PLACE_OF.items() if each in sets and mnemonic in names

@@ -185,7 +185,8 @@ _KEPT = frozenset(
         "v_lshlrev_b32_e32", "v_lshrrev_b32_e32", "v_ashrrev_i32_e32", "v_cndmask_b32_e64",
         "v_add_f32_e32", "v_sub_f32_e32", "v_bfe_u32", "v_bfe_i32", "v_lshl_add_u64",
         *(f"v_cmp_{name}_{letter}{width}_e64"
-          for name in ("eq", "ne", "lt", "le", "gt", "ge") for letter in "ui" for width in (32, 64)),
+          for name in ("eq", "ne", "lt", "le", "gt",
+                       "ge") for letter in "ui" for width in (32, 64)),
         "v_and_b64", "v_or_b64", "v_xor_b64", "v_cndmask_b64", "v_zext_mask_b32", "v_sext_mask_b32",
         "v_zext_b32_b64", "v_sext_b32_b64",
     )

@@ -1,8 +1,8 @@
 """What uses the named barriers of a work-group: instructions by the number of the barrier.
 
 A barrier completes when as many waves have signalled as it counts, and starts anew. Who waits has
-joined it before: s_barrier_wait is for the barrier that was joined last. s_barrier_leave is left out
-on purpose: it takes a wave out of the count for good.
+joined it before: s_barrier_wait is for the barrier that was joined last. s_barrier_leave is left
+out on purpose: it takes a wave out of the count for good.
 Source: LLVM 24 AMDGPUExecutionSynchronization, s_barrier GFX12; m0 as LLVM 22.1.8 fills it.
 """
 

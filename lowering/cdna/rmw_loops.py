@@ -1,4 +1,5 @@
-"""Read-modify-writes that LLVM makes loops of compare-exchanges of, as the chip has no instruction for them.
+"""Read-modify-writes that LLVM makes loops of compare-exchanges of, as the chip has no instruction
+for them.
 
 Each round of the loop waits for what the compare-exchange has returned, to know whether it was the
 last. What metadata and attributes decide (``!amdgpu.no.fine.grained.memory`` and its like) is not
@@ -20,7 +21,8 @@ from fencewright.lowering.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class OtherForm:
-    """Updates that a chip has no instruction for, and that become other instructions than a loop."""
+    """Updates that a chip has no instruction for, and that become other instructions than a
+    loop."""
 
     kinds: frozenset[RmwKind]
     types: frozenset[ValueType]
@@ -52,7 +54,8 @@ OTHER_FORMS = (
 
 
 def is_loop(chip: str, space: AddressSpace, kind: RmwKind, type_: ValueType) -> bool:
-    """True where LLVM expands an update on ``chip`` to a compare-exchange loop, whatever it is promised.
+    """True where LLVM expands an update on ``chip`` to a compare-exchange loop, whatever it is
+    promised.
 
     Source: LLVM 22 SITargetLowering, shouldExpandAtomicRMWInIR; held against what LLVM makes by
     tests/unit/test_rmw_loops.py.

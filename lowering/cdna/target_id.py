@@ -1,4 +1,5 @@
-"""Target ids: a chip with the settings that code may be compiled for, as ``gfx942:sramecc+:xnack-``.
+"""Target ids: a chip with the settings that code may be compiled for, as
+``gfx942:sramecc+:xnack-``.
 
 No setting changes what is emitted: sequences hold for memory with and without error correction,
 and clauses are always such that they can be replayed. The assembly says what it was made for.

@@ -18,7 +18,8 @@ def solve(
     edge: Callable[[NodeT, NodeT, StateT], StateT | None] | None = None,
     shared: Callable[[], object] | None = None,
 ) -> dict[NodeT, StateT]:
-    """The least fixpoint: the state on entry to each node that a path leads to from one of ``start``.
+    """The least fixpoint: the state on entry to each node that a path leads to from one of
+    ``start``.
 
     ``transfer``: the state after a node; a node without successors is not asked for it.
     ``join(known, coming)``: the state where two paths meet; equal to ``known`` if nothing is new.
@@ -46,8 +47,9 @@ def solve(
                 states[target] = joined
                 yield target
 
-    # Any node may read what any other one has shared, so all are visited again, from the states so far,
-    # which are below the fixpoint. Once a visit of all adds nothing, every state has seen all of it.
+    # Any node may read what any other one has shared, so all are visited again, from the states so
+    # far, which are below the fixpoint. Once a visit of all adds nothing, every state has seen all
+    # of it.
     while True:
         before = None if shared is None else shared()
         visit(graph, tuple(states), grown_after)
@@ -56,7 +58,8 @@ def solve(
 
 
 class Growing(Protocol):
-    """A state that is joined in place: for states that are too large to be made anew at each join."""
+    """A state that is joined in place: for states that are too large to be made anew at each
+    join."""
 
     def copy(self) -> Self:
         """Another state with the same content."""
@@ -76,10 +79,11 @@ def solve_in_place(
     transfer: Callable[[NodeT, GrowingT], GrowingT],
     work: Iterable[NodeT],
 ) -> None:
-    """Grow ``states``, those on entry to each node, until they hold after the nodes of ``work`` and on.
+    """Grow ``states``, those on entry to each node, until they hold after the nodes of ``work`` and
+    on.
 
-    ``transfer`` returns a state of its own, never the one that it was given. A fixpoint may be gone on
-    from: new entries, and the nodes that they are of as ``work``.
+    ``transfer`` returns a state of its own, never the one that it was given. A fixpoint may be gone
+    on from: new entries, and the nodes that they are of as ``work``.
     """
 
     def grown_after(node: NodeT) -> Iterable[NodeT]:
@@ -100,10 +104,11 @@ def solve_in_place(
 def visit(
     graph: Graph[NodeT], work: Iterable[NodeT], grown_after: Callable[[NodeT], Iterable[NodeT]]
 ) -> None:
-    """Visit the nodes of ``work``, and those that ``grown_after`` returns of each, until none is left.
+    """Visit the nodes of ``work``, and those that ``grown_after`` returns of each, until none is
+    left.
 
-    In sweeps through the nodes, forwards and backwards by turns: a change goes along any number of edges of
-    one direction in a single sweep, so that there are as many sweeps as paths turn.
+    In sweeps through the nodes, forwards and backwards by turns: a change goes along any number of
+    edges of one direction in a single sweep, so that there are as many sweeps as paths turn.
     """
     number, nodes = graph.number, graph.nodes
     later, direction = {number[node] for node in work}, 1
@@ -143,8 +148,8 @@ def entries(
 ) -> dict[int, JoinableT]:
     """The state on entry to each of numbered blocks that a path leads to from the first one.
 
-    ``through``: the state after a block, of which the number is given; ``along``: the part of it that goes
-    from a block to one after it (None: all of it).
+    ``through``: the state after a block, of which the number is given; ``along``: the part of it
+    that goes from a block to one after it (None: all of it).
     """
     if not blocks:
         return {}

@@ -8,10 +8,11 @@ from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering,
 class Kind(FastStrEnum):
     """The kind of an instruction, as far as synchronisation depends on it.
 
-    ``COPY``: memory to memory, LDS or tensor memory, by the instruction itself or after it. ``SIGNAL``: the
-    arrival at a barrier that others wait at, the commitment of copies to a group, a message. ``WAIT``:
-    for counters, copies or a barrier's phase. ``LANES``: data between the lanes of a wave. ``CACHE``: a
-    write-back, an invalidate, a hint. ``OPAQUE``: anything, since the instruction is not known.
+    ``COPY``: memory to memory, LDS or tensor memory, by the instruction itself or after it.
+    ``SIGNAL``: the arrival at a barrier that others wait at, the commitment of copies to a group, a
+    message. ``WAIT``: for counters, copies or a barrier's phase. ``LANES``: data between the lanes
+    of a wave. ``CACHE``: a write-back, an invalidate, a hint. ``OPAQUE``: anything, since the
+    instruction is not known.
     """
 
     LOAD = "load"
@@ -34,7 +35,8 @@ class Kind(FastStrEnum):
 
 
 class Proxy(FastStrEnum):
-    """The way by which an access reaches memory. Source: PTX ISA, "Proxies"; AMD code has the generic one."""
+    """The way by which an access reaches memory. Source: PTX ISA, "Proxies"; AMD code has the
+    generic one."""
 
     GENERIC = "generic"
     ASYNC = "async"
@@ -48,8 +50,8 @@ class Proxy(FastStrEnum):
 class Access:
     """One access to memory. ``address``: its operand as written, without brackets.
 
-    ``space``: None where the instruction does not say, as with generic addresses. ``size`` in bytes; None:
-    not known.
+    ``space``: None where the instruction does not say, as with generic addresses. ``size`` in
+    bytes; None: not known.
     """
 
     address: str
@@ -62,10 +64,11 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects that both vendors and a source have. ``defines`` and ``uses``: registers by their names.
+    """The effects that both vendors and a source have. ``defines`` and ``uses``: registers by their
+    names.
 
-    ``ordering`` and ``scope``: None where the instruction has none. ``unread``: the words of its name that
-    no row knows; an instruction with any is opaque.
+    ``ordering`` and ``scope``: None where the instruction has none. ``unread``: the words of its
+    name that no row knows; an instruction with any is opaque.
     """
 
     kind: Kind

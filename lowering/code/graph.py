@@ -21,9 +21,11 @@ NodeT = TypeVar("NodeT", bound=Hashable)
 
 @dataclass(frozen=True)
 class Graph(Generic[NodeT]):
-    """Nodes and their edges. ``nodes``: in an order that most edges follow; a solver visits them in it.
+    """Nodes and their edges. ``nodes``: in an order that most edges follow; a solver visits them in
+    it.
 
-    ``successors`` has a line for each node. An edge may be more than a jump: whatever a state goes along.
+    ``successors`` has a line for each node. An edge may be more than a jump: whatever a state goes
+    along.
     """
 
     nodes: tuple[NodeT, ...]

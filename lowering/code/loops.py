@@ -10,8 +10,9 @@ def loops_of(
 ) -> Iterator[tuple[int, frozenset[int]]]:
     """The head and the blocks of each natural loop, one for each edge that leads back.
 
-    ``begin`` is called for each loop; what it returns, for each block of that. Where it answers no, the loop
-    is left out and its other blocks are not looked for: in code with many jumps back they may be all.
+    ``begin`` is called for each loop; what it returns, for each block of that. Where it answers no,
+    the loop is left out and its other blocks are not looked for: in code with many jumps back they
+    may be all.
     """
     graph = graph_of(blocks)
     for number, head in back_edges(graph, graph.nodes[:1]):
@@ -28,8 +29,8 @@ def natural_loop(
 ) -> frozenset[NodeT] | None:
     """The nodes from which one of ``ends`` is reached without the head; None if one is not taken.
 
-    Where a loop has several entries, it may be given more nodes than it has. Source: Aho, Sethi, Ullman,
-    "Compilers", 10.4.
+    Where a loop has several entries, it may be given more nodes than it has. Source: Aho, Sethi,
+    Ullman, "Compilers", 10.4.
     """
     if takes is not None and not takes(head):
         return None

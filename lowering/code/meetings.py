@@ -1,4 +1,5 @@
-"""Barriers that threads of a group are at together, counted: the n-th of one with the n-th of another."""
+"""Barriers that threads of a group are at together, counted: the n-th of one with the n-th of
+another."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ BarrierT = TypeVar("BarrierT", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Barriers(Generic[BarrierT]):
-    """The barriers that a thread may come to ``first``, and ``after`` each the ones it may come to next."""
+    """The barriers that a thread may come to ``first``, and ``after`` each the ones it may come to
+    next."""
 
     first: frozenset[BarrierT]
     after: Mapping[BarrierT, frozenset[BarrierT]]
@@ -39,7 +41,8 @@ class Barriers(Generic[BarrierT]):
 def barriers_of(
     graph: Graph[NodeT], entry: NodeT, barriers: Mapping[NodeT, Sequence[BarrierT]]
 ) -> Barriers[BarrierT]:
-    """The order of the barriers on the paths from ``entry``. ``barriers``: those of each node, in order."""
+    """The order of the barriers on the paths from ``entry``. ``barriers``: those of each node, in
+    order."""
     nothing: frozenset[BarrierT] = frozenset()
 
     def first_from(node: NodeT, after: frozenset[BarrierT]) -> frozenset[BarrierT]:

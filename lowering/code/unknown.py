@@ -1,7 +1,8 @@
-"""The instructions that come after or before one that is not known, on some path of either vendor's code.
+"""The instructions that come after or before one that is not known, on some path of either vendor's
+code.
 
-One that is not known may issue anything, wait for anything, and access every register and all memory: nothing
-that can run after it, or before it, is known to be surplus.
+One that is not known may issue anything, wait for anything, and access every register and all
+memory: nothing that can run after it, or before it, is known to be surplus.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,1 +1,2 @@
-"""LLVM's words: architectures, scopes, orderings, and in ``intrinsics`` the effects of intrinsics."""
+"""LLVM's words: architectures, scopes, orderings, and in ``intrinsics`` the effects of
+intrinsics."""

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 UNORDERED = "unordered"
-"""An atomic access whose value is one that was stored; no more, which is what LLVM makes of it on AMD's
-chips: a plain access, even of a volatile one. Source: LLVM LangRef, Ordering; SIMemoryLegalizer, expandLoad
-and expandStore."""
+"""An atomic access whose value is one that was stored; no more, which is what LLVM makes of it on
+AMD's chips: a plain access, even of a volatile one. Source: LLVM LangRef, Ordering;
+SIMemoryLegalizer, expandLoad and expandStore."""
 
 ORDERING_OF: Mapping[str | None, Ordering] = MappingProxyType(
     {
@@ -49,8 +49,8 @@ class Architecture:
     ``spaces``: the numbers of the address spaces that it shares with the vocabulary.
     ``features``: what ``target-features`` may switch that changes the lowering, each with the
     function attribute that means the same; ``version``: the feature that is a PTX version.
-    ``access_orders``: an access carries its ordering, and becomes inline assembly as well; if not, it
-    stays LLVM's, relaxed, between what orders it.
+    ``access_orders``: an access carries its ordering, and becomes inline assembly as well; if not,
+    it stays LLVM's, relaxed, between what orders it.
     ``work_group``: what a kernel says of the most threads of a work-group: the numbers in a match
     are to be multiplied.
     """

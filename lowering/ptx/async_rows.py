@@ -271,7 +271,8 @@ def _copies() -> Rows:
     for size, caches in ((16, "cg"), (8, "ca"), (4, "ca")):
         yield _row(
             f"async_copy {size} read",
-            f"cp.async.{caches}.shared.global [{{destination}}], [{{source}}], {size}, {{source_size}}",
+            f"cp.async.{caches}.shared.global [{{destination}}], [{{source}}], {size}, "
+            f"{{source_size}}",
             _AMPERE,
             "PTX ISA, cp.async: src-size, zeros for the rest",
         )

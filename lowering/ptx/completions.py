@@ -24,12 +24,13 @@ class Left(FastStrEnum):
 class Completion:
     """``operations`` that are in flight until one of ``waits``, or of ``all_waits``.
 
-    ``word``: one that their names have; ``unless``: one that makes a wait none. ``commit``: what closes a group, of which a wait leaves as
-    many as its operand says; "": there are no groups. ``conflicts``: the operations on tensor memory
-    that do not keep their order after them; None: what they leave is in shared memory or registers.
-    ``told``: whether they are those of threads that are told to go on meanwhile, too. ``releases``: whether
-    an arrival at an mbarrier says that it is done. ``ends``: whether a CTA may not end before it. ``missing``:
-    what a program lacks that goes on too early.
+    ``word``: one that their names have; ``unless``: one that makes a wait none. ``commit``: what
+    closes a group, of which a wait leaves as many as its operand says; "": there are no groups.
+    ``conflicts``: the operations on tensor memory that do not keep their order after them; None:
+    what they leave is in shared memory or registers.
+    ``told``: whether they are those of threads that are told to go on meanwhile, too. ``releases``:
+    whether an arrival at an mbarrier says that it is done. ``ends``: whether a CTA may not end
+    before it. ``missing``: what a program lacks that goes on too early.
     """
 
     operations: frozenset[str]
@@ -58,7 +59,8 @@ MEETS = _names("bar sync, bar red, barrier sync, barrier red")
 
 _TCGEN05 = "PTX ISA, tcgen05 memory consistency model"
 _TO_GLOBAL = _names(
-    "cp async bulk, cp async bulk tensor bulk_group, cp reduce async bulk, cp reduce async bulk tensor"
+    "cp async bulk, cp async bulk tensor bulk_group, cp reduce async bulk, cp reduce async bulk "
+    "tensor"
 )
 
 COMPLETIONS: tuple[Completion, ...] = (

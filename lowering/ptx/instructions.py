@@ -63,7 +63,8 @@ def register_for(bits: int) -> RegisterClass | None:
 class InstructionFamily:
     """One family of instructions: ``operands`` and ``result`` are words of the name or registers.
 
-    ``noun``: its word in messages. ``last`` is the register of the last type in the name, ``first`` that of the one before it.
+    ``noun``: its word in messages. ``last`` is the register of the last type in the name, ``first``
+    that of the one before it.
     """
 
     noun: str
@@ -155,11 +156,13 @@ IMMEDIATES: Mapping[str, tuple[int, int]] = MappingProxyType(
         "barrier cluster wait": (0, 0),
     }
 )
-"""The least and the greatest number of constants of a barrier. Source: PTX ISA, bar; barrier.cluster."""
+"""The least and the greatest number of constants of a barrier. Source: PTX ISA, bar;
+barrier.cluster."""
 BARRIERS = 16
 """The named barriers of a work-group. Source: PTX ISA, bar."""
 WARP = 32
-"""The threads of a warp, of which those at a barrier are a multiple. Source: PTX ISA, WARP_SZ; bar."""
+"""The threads of a warp, of which those at a barrier are a multiple. Source: PTX ISA, WARP_SZ;
+bar."""
 _LETTERS = ("b", "u", "s", "f", "bf")
 """Of types whose values registers hold."""
 _TYPES_OF = {"cvt": 2, "fence": 0, "bar": 0, "barrier": 0}

@@ -47,11 +47,13 @@ SPACE: Table[Space] = Table(
     "PTX address space",
     {"space": AddressSpace},
     (
-        row(Space("", SpaceReach.ALL), f"{_SPACES}: generic addressing", space=AddressSpace.GENERIC),
+        row(Space("", SpaceReach.ALL), f"{_SPACES}: generic addressing",
+            space=AddressSpace.GENERIC),
         row(Space(".global", SpaceReach.ALL), _SPACES, space=AddressSpace.GLOBAL),
         row(Space(".shared", SpaceReach.SHARED), f"{_SPACES}: ::cta by default",
             space=AddressSpace.LOCAL),
-        row(Space(".shared::cluster", SpaceReach.SHARED, PtxForm.CLUSTER), f"{_SPACES}: since sm_90",
+        row(Space(".shared::cluster", SpaceReach.SHARED, PtxForm.CLUSTER),
+            f"{_SPACES}: since sm_90",
             space=AddressSpace.SHARED_CLUSTER),
         row(Space(".const", SpaceReach.OWN), f"{_SPACES}: nobody writes it",
             space=AddressSpace.CONSTANT),
@@ -77,14 +79,16 @@ SCOPE: Table[ScopeRule] = Table(
     "PTX scope",
     {"scope": Scope, "reach": SpaceReach, "clusters": (False, True)},
     (
-        row(ScopeRule("", False), f"{_SPACES}: no other thread can see a change", reach=SpaceReach.OWN),
+        row(ScopeRule("", False), f"{_SPACES}: no other thread can see a change",
+            reach=SpaceReach.OWN),
         # An atomic must stay strong, or a race with another thread's would tear it.
         row(ScopeRule("cta", False), f"{_SCOPES}: .cta is the narrowest",
             scope=Scope.SINGLETHREAD, reach=(SpaceReach.ALL, SpaceReach.SHARED)),
         row(ScopeRule("cta", remark="PTX has no wavefront scope: widened to .cta"),
             f"{_SCOPES}: warp is no scope",
             scope=Scope.WAVEFRONT, reach=(SpaceReach.ALL, SpaceReach.SHARED)),
-        row(ScopeRule("cta"), _SCOPES, scope=Scope.WORKGROUP, reach=(SpaceReach.ALL, SpaceReach.SHARED)),
+        row(ScopeRule("cta"), _SCOPES, scope=Scope.WORKGROUP, reach=(SpaceReach.ALL,
+                                                                     SpaceReach.SHARED)),
         row(ScopeRule("cluster"), _SCOPES,
             scope=Scope.CLUSTER, reach=(SpaceReach.ALL, SpaceReach.SHARED), clusters=True),
         row(ScopeRule("cta"), _BEFORE_CLUSTERS,
@@ -130,7 +134,8 @@ _ACCESS = tuple(pair for pair in SKELETON if pair[0].is_access)
 _ORDERED = (AccessHint.NONE, AccessHint.NONTEMPORAL)
 _VOLATILE_SOURCE = (
     "PTX ISA, ld.volatile, st.volatile: relaxed.sys, and kept if each load has a register of its "
-    "own; ptxas drops a relaxed or acquire load of an unused value, and an overwritten relaxed store"
+    "own; ptxas drops a relaxed or acquire load of an unused value, and an overwritten relaxed "
+    "store"
 )
 
 
@@ -144,12 +149,14 @@ SEMANTICS: Table[Semantics] = Table(
     (
         row(_WEAK, f"{_MODEL}: .weak", access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONE),
         row(Semantics(".weak", False, ".cs"), "PTX ISA, Cache Operators: .cs, accessed once",
-            access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONTEMPORAL, reach=SpaceReach.ALL),
+            access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONTEMPORAL,
+            reach=SpaceReach.ALL),
         row(_WEAK, "PTX ISA, Cache Operators: of global memory's caches",
             access=((_L, _O.WEAK), (_S, _O.WEAK)), hint=AccessHint.NONTEMPORAL,
             reach=(SpaceReach.SHARED, SpaceReach.OWN)),
         row(_VOLATILE, _VOLATILE_SOURCE,
-            access=tuple(pair for pair in _ACCESS if pair[0] in (_L, _S)), hint=AccessHint.VOLATILE),
+            access=tuple(pair for pair in _ACCESS if pair[0] in (_L, _S)),
+            hint=AccessHint.VOLATILE),
         row(_strong(".relaxed"), _ABI,
             access=((_L, _O.RELAXED), (_S, _O.RELAXED)), hint=_ORDERED),
         row(_strong(".acquire"), _ABI, access=((_L, _O.ACQUIRE),), hint=_ORDERED),
@@ -205,22 +212,26 @@ FENCE: Table[str] = Table(
         # Volatile accesses are relaxed; their ordering is a fence of its own.
         row("release", _SPLIT, step=SkeletonStep.WRITE_BACK, access=((_S, _O.RELEASE),),
             volatile=True, one_sided=True),
-        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=SkeletonStep.WRITE_BACK, access=((_S, _O.RELEASE),),
+        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=SkeletonStep.WRITE_BACK,
+            access=((_S, _O.RELEASE),),
             volatile=True, one_sided=False),
         row("acquire", _SPLIT, step=SkeletonStep.INVALIDATE, access=_ACQUIRING_LOAD,
             volatile=True, one_sided=True),
-        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=SkeletonStep.INVALIDATE, access=_ACQUIRING_LOAD,
+        row("acq_rel", f"{_SPLIT}; {_TWO_SIDED}", step=SkeletonStep.INVALIDATE,
+            access=_ACQUIRING_LOAD,
             volatile=True, one_sided=False),
         # Everything else is carried by the access.
         row("", f"{_MODEL}: fences wait by themselves",
-            step=(SkeletonStep.RELEASE_WAIT, SkeletonStep.OWN_WAIT, SkeletonStep.LDS_WAIT, SkeletonStep.CACHE_WAIT)),
+            step=(SkeletonStep.RELEASE_WAIT, SkeletonStep.OWN_WAIT, SkeletonStep.LDS_WAIT,
+                  SkeletonStep.CACHE_WAIT)),
         row("", _CARRIED, step=SkeletonStep.PRIOR_WAIT, access=_but((_L, _O.SEQ_CST))),
         row("", _CARRIED, step=SkeletonStep.WRITE_BACK, access=((_S, _O.RELEASE),), volatile=False),
         row("", _CARRIED, step=SkeletonStep.INVALIDATE, access=_ACQUIRING_LOAD, volatile=False),
         row("", _CARRIED, step=SkeletonStep.WRITE_BACK,
             access=_but(*_SC_ACCESS, (_F, _O.SEQ_CST), (_F, _O.ACQ_REL), (_F, _O.RELEASE),
                         (_S, _O.RELEASE))),
-        row("", _CARRIED, step=SkeletonStep.INVALIDATE, access=_but(*_ACQUIRING_LOAD, (_F, _O.ACQUIRE))),
+        row("", _CARRIED, step=SkeletonStep.INVALIDATE, access=_but(*_ACQUIRING_LOAD,
+                                                                    (_F, _O.ACQUIRE))),
     ),
 )  # fmt: skip
 """(step, (operation, ordering), volatile, one_sided) -> the fence of that step, "" for none."""
@@ -353,7 +364,8 @@ BARRIER: Table[BarrierRow | Illegal] = Table(
             scope=Scope.WAVEFRONT, ordering=_O.RELAXED),
         *_cta_barriers(_CTA_BARRIER, _BARRIER, converged=False),
         *_cta_barriers(_ALIGNED_BARRIER, _ALIGNED, converged=True),
-        row(BarrierRow(("barrier.cluster.arrive.release", "barrier.cluster.wait.acquire")), _CLUSTER,
+        row(BarrierRow(("barrier.cluster.arrive.release", "barrier.cluster.wait.acquire")),
+            _CLUSTER,
             scope=Scope.CLUSTER, ordering=_O.ACQ_REL, clusters=True, ordered=True),
         row(BarrierRow(("barrier.cluster.arrive", "barrier.cluster.wait")), _CLUSTER,
             scope=Scope.CLUSTER, ordering=_O.ACQ_REL, clusters=True, ordered=False),

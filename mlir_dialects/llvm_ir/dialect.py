@@ -93,7 +93,8 @@ def escape(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template taken apart: literal text, operand numbers, ``~n`` for successor n, None: symbol."""
+    """A template taken apart: literal text, operand numbers, ``~n`` for successor n, None:
+    symbol."""
 
     pieces: tuple[str | int | None, ...]
     operands: int
@@ -143,7 +144,8 @@ def parse_template(text: str) -> Template:
 
 @irdl_attr_definition
 class OpaqueType(ParametrizedAttribute, TypeAttribute):
-    """An LLVM type without a counterpart among the builtin types: ``!llvm_ir.type<"{ i32, i1 }">``."""
+    """An LLVM type without a counterpart among the builtin types:
+    ``!llvm_ir.type<"{ i32, i1 }">``."""
 
     name = "llvm_ir.type"
 
@@ -202,9 +204,9 @@ def type_to_text(type: Attribute) -> str:
 # Operations
 
 ACCESS = "llvm_ir.access"
-"""The discardable attribute of an ``llvm_ir.inst`` that is one access in the generic proxy, or several
-weak ones, perhaps under a predicate: ``{ordering, scope}``, with ``update`` if it is one atomic
-read-modify-write."""
+"""The discardable attribute of an ``llvm_ir.inst`` that is one access in the generic proxy, or
+several weak ones, perhaps under a predicate: ``{ordering, scope}``, with ``update`` if it is one
+atomic read-modify-write."""
 
 NO_ACCESS = "llvm_ir.no_access"
 """The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""
@@ -213,14 +215,15 @@ LOWERED_FOR = "llvm_ir.lowered_for"
 """The discardable attribute of a function that has been lowered for CDNA: see ``FuncOp``."""
 
 ASM = "llvm_ir.asm"
-"""The discardable attribute of an operation that a call was: ``{text, was}``, a template of the text
-and the properties that it stands for."""
+"""The discardable attribute of an operation that a call was: ``{text, was}``, a template of the
+text and the properties that it stands for."""
 
 METADATA = "llvm_ir.metadata"
 """The discardable attribute of ``scoped`` operations that keeps their LLVM metadata as text."""
 
 UNORDERED = "llvm_ir.unordered"
-"""The discardable attribute of a weak access that is ``unordered`` to LLVM, with the name of its syncscope.
+"""The discardable attribute of a weak access that is ``unordered`` to LLVM, with the name of its
+syncscope.
 
 Its value comes and goes as a weak one's, but it is an atomic, through which fences may synchronise.
 Source: LLVM LangRef, Atomic Memory Ordering Constraints and fence."""
@@ -270,7 +273,8 @@ class _TemplateOperation(QuickOperation):
 
     @property
     def may_access_memory(self) -> bool:
-        """Whether the instruction can touch memory: not arithmetic, phis, branches, debug records."""
+        """Whether the instruction can touch memory: not arithmetic, phis, branches, debug
+        records."""
         if NO_ACCESS in self.attributes:
             return False
         return not (self.opcode in _NO_ACCESS_OPCODES or self.is_debug_record)
@@ -307,7 +311,8 @@ class TopLevelOp(QuickOperation):
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """A function with a body: its header as a template, arguments being those of the entry block."""
+    """A function with a body: its header as a template, arguments being those of the entry
+    block."""
 
     name = "llvm_ir.func"
 
@@ -337,7 +342,8 @@ class FuncOp(IRDLOperation):
 
     @property
     def lowered_for(self) -> dict[str, Any] | None:
-        """What it has been lowered for, as ``lowering.lower.lower`` takes it; None if it has not."""
+        """What it has been lowered for, as ``lowering.lower.lower`` takes it; None if it has
+        not."""
         noted = self.attributes.get(LOWERED_FOR)
         return None if noted is None else _options_of(noted)
 
@@ -420,7 +426,8 @@ class PackOp(QuickOperation):
 
 @irdl_op_definition
 class AwaitOp(LeafOperation):
-    """LLVM waits until a value that memory gives is there: it is used, and nothing is done with it."""
+    """LLVM waits until a value that memory gives is there: it is used, and nothing is done with
+    it."""
 
     name = "llvm_ir.await"
 

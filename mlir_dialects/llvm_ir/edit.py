@@ -60,7 +60,8 @@ class EditedModule:
     """A module that was read from LLVM IR, and how it is written back; ``module`` may be changed.
 
     Raises what ``import_llvm_ir`` raises, and ``ParseError`` where an instruction does not begin a
-    line, where LLVM reads several for one, and for pointers with a type, which LLVM reads but does not write.
+    line, where LLVM reads several for one, and for pointers with a type, which LLVM reads but does
+    not write.
     """
 
     def __init__(self, text: str, file: str = "<string>", *, sparse: bool = False):
@@ -84,8 +85,8 @@ class EditedModule:
 class _Kept(NamedTuple):
     """What an operation was: its lines, ``result`` in them, and what it consisted of.
 
-    ``results``: those of all its lines. ``more``: the instructions after the first that are in it too. ``printed``: as LLVM prints the
-    first.
+    ``results``: those of all its lines. ``more``: the instructions after the first that are in it
+    too. ``printed``: as LLVM prints the first.
     """
 
     number: int
@@ -123,7 +124,8 @@ class _KeptFunction:
 
 
 def _require_opaque_pointers(source: Source) -> None:
-    """Raise ``ParseError`` at the first pointer that says to what: beside it ``ptr`` is an error to its LLVM."""
+    """Raise ``ParseError`` at the first pointer that says to what: beside it ``ptr`` is an error to
+    its LLVM."""
     found = _STAR.finditer(source.text) if "*" in source.text else ()
     star = next((each for each in found if each[1]), None)
     if star is not None:
@@ -155,8 +157,8 @@ _NOT_EDITED = "cannot tell which lines are {}: write each instruction on its own
 
 
 _UPGRADED = (
-    "LLVM reads other instructions for a call of '{}', an intrinsic that it no longer has: write those, as "
-    "'opt -S' of LLVM 22 does of this file"
+    "LLVM reads other instructions for a call of '{}', an intrinsic that it no longer has: write "
+    "those, as 'opt -S' of LLVM 22 does of this file"
 )
 
 
@@ -234,7 +236,8 @@ def _refuse_upgraded(
     given: Sequence[SourceInstruction],
     printed: Sequence[str],
 ) -> None:
-    """Raise ``ParseError`` at the first call of an intrinsic that LLVM has read as other instructions."""
+    """Raise ``ParseError`` at the first call of an intrinsic that LLVM has read as other
+    instructions."""
     left = {name for line in printed for name in _INTRINSIC.findall(line)}
     for each in given:
         called = _INTRINSIC.search(each.lines) if each.head[1] == "call" else None
@@ -253,7 +256,8 @@ def _tokens_of(
 ) -> dict[str, str]:
     """The token in the text for each of LLVM's, in the order in which LLVM counts those.
 
-    They differ where the text leaves out numbers, and where LLVM was made to call a value otherwise.
+    They differ where the text leaves out numbers, and where LLVM was made to call a value
+    otherwise.
     ``results``: LLVM's, of each instruction. ``same``: the instructions are as LLVM prints them.
     """
     tokens: dict[str, str] = {}
@@ -320,7 +324,8 @@ def _take_references(
 
 
 def _with_nodes(text: str, given: str, nodes: Mapping[str, str]) -> str:
-    """Metadata that LLVM gave what it read for a call: the call's own, and its nodes in their places.
+    """Metadata that LLVM gave what it read for a call: the call's own, and its nodes in their
+    places.
 
     A node that refers to others, whose numbers are LLVM's, is left out.
     Source: LLVM 22 AutoUpgrade.cpp, upgradeAMDGCNIntrinsicCall: the nodes are empty.

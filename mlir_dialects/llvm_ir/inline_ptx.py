@@ -1,10 +1,11 @@
 """Inline PTX and NVVM's intrinsics in LLVM IR: which ``scoped`` operation each is, if one says it.
 
 A call that is one unconditional operation which ``scoped`` has words for becomes that operation.
-It keeps its text (``dialect.ASM``) and is written back as that text while nothing of it has changed. What
-``scoped`` cannot say stays text: an access under a predicate, of a vector, with a cache hint, through
-an integer. Of an atomic read-modify-write that stays text it is noted what it is (``UPDATE``), and
-of what touches no memory that it does not. All other calls may do anything.
+It keeps its text (``dialect.ASM``) and is written back as that text while nothing of it has
+changed. What
+``scoped`` cannot say stays text: an access under a predicate, of a vector, with a cache hint,
+through an integer. Of an atomic read-modify-write that stays text it is noted what it is
+(``UPDATE``), and of what touches no memory that it does not. All other calls may do anything.
 
 Source: PTX ISA; LLVM NVPTXUsage, NVPTX Intrinsics; LLVM IntrinsicsNVVM.td.
 """
@@ -218,7 +219,8 @@ class _Reader:
         return number(given[1] if given else text)
 
     def pointer(self, text: str, space: AddressSpace | None = None) -> str | None:
-        """The place in ``[$n]``, if it is a pointer to ``space``; None: to that which the name says."""
+        """The place in ``[$n]``, if it is a pointer to ``space``; None: to that which the name
+        says."""
         if space is None:
             said = self.statement.opcode.spaces
             if len(said) > 1:
@@ -332,7 +334,8 @@ def _ordered(read: _Reader) -> dict[str, Attribute | None]:
 
 
 def _fits(read: _Reader, type_: Attribute | None) -> bool:
-    """Whether a value of a type is what the name says; an access of I/O memory is none of ``scoped``."""
+    """Whether a value of a type is what the name says; an access of I/O memory is none of
+    ``scoped``."""
     opcode = read.statement.opcode
     return (
         type_ is not None
@@ -554,7 +557,8 @@ def _mbarrier_arrive(read: _Reader) -> Said | None:
 
 
 def _mbarrier_wait(read: _Reader) -> Said | None:
-    """A loop around one wait for a parity, or a question whose answer is all that the text gives."""
+    """A loop around one wait for a parity, or a question whose answer is all that the text
+    gives."""
     statement = read.statement
     ordering, scope = statement.ordering, statement.scope
     if ordering is None or scope is None or len(statement.operands) != 3:
@@ -591,7 +595,8 @@ def _tensor_commit(read: _Reader) -> Said | None:
 
 
 def _async_copy(read: _Reader) -> Said | None:
-    """One of a constant size; how many bytes of these it reads may be an operand, but no predicate."""
+    """One of a constant size; how many bytes of these it reads may be an operand, but no
+    predicate."""
     spaces = read.statement.opcode.spaces
     if read.modifiers - {"ca", "cg"} or len(spaces) != 2:
         return None
@@ -735,4 +740,5 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], Said | None]] = MappingProxyType(
         "tcgen05 wait::st": _plain(scoped_async.Tcgen05WaitOp, direction=_STORES),
     }
 )
-"""By the words of its row (``lowering.ptx.code.statements``), what makes an operation of a statement."""
+"""By the words of its row (``lowering.ptx.code.statements``), what makes an operation of a
+statement."""

@@ -30,7 +30,8 @@ _NEWER_TRIPLE = re.compile(r'^target triple = "amdgpu[0-9]', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A binary floating-point type: its bits of exponent and of significand, and LLVM 22's prefix."""
+    """A binary floating-point type: its bits of exponent and of significand, and LLVM 22's
+    prefix."""
 
     exponent: int
     significand: int
@@ -61,8 +62,9 @@ _DOUBLE = _FORMATS["double"]
 
 
 _MISTAKEN = {".buffer.load.async.lds(": ".buffer.async.load.lds("}
-"""Names of newer intrinsics that LLVM 22 takes for its own ``.buffer.load`` of some type, as they are
-while it reads: of the same length, and nobody's. Source: LLVM 22 Intrinsics.cpp, lookupIntrinsicID.
+"""Names of newer intrinsics that LLVM 22 takes for its own ``.buffer.load`` of some type, as they
+are while it reads: of the same length, and nobody's. Source: LLVM 22 Intrinsics.cpp,
+lookupIntrinsicID.
 """
 
 

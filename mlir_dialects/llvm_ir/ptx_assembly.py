@@ -11,7 +11,8 @@ from fencewright.mlir_dialects.llvm_ir.write import without_casts
 
 
 def inline_ptx(ops: Sequence[Operation], names: Mapping[SSAValue, str]) -> str:
-    """The call that executes ``ops``, of which one may have a result; ``names``: of LLVM's values."""
+    """The call that executes ``ops``, of which one may have a result; ``names``: of LLVM's
+    values."""
     results = [each for op in ops for each in op.results]
     operands = list(dict.fromkeys(each for op in ops for each in op.operands))
     places = {value: f"${number}" for number, value in enumerate([*results, *operands])}

@@ -181,7 +181,8 @@ _RELAXED_BY = "!mmra "
 
 @lru_cache(maxsize=1 << 12)
 def _plan_anywhere(template: str, architecture: Architecture) -> _Plan:
-    """The plan for ``template`` in any module: it refers to no metadata that the dialect has words for."""
+    """The plan for ``template`` in any module: it refers to no metadata that the dialect has words
+    for."""
     return _plan(template, {}, architecture)
 
 
@@ -811,7 +812,8 @@ class _FunctionReader:
         return op
 
     def _typed(self, value: SSAValue, type: Attribute) -> SSAValue:
-        """``value``, which is of ``type``: that of an instruction carried as text is known by uses."""
+        """``value``, which is of ``type``: that of an instruction carried as text is known by
+        uses."""
         if value.type is _NOT_KNOWN[0]:
             set_type(value, type)
         return value

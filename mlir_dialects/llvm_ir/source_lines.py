@@ -74,7 +74,8 @@ class SourceFunction:
 
 
 def defined_functions(text: str) -> Iterator[SourceFunction]:
-    """The functions with bodies in ``text``, in order; none after one that cannot be taken apart."""
+    """The functions with bodies in ``text``, in order; none after one that cannot be taken
+    apart."""
     end = 0
     for definition in _DEFINITION.finditer(text):
         start = definition.start()

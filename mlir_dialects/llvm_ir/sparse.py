@@ -1,9 +1,9 @@
 """Which instructions of LLVM IR no pass looks at, so that they are carried as text.
 
-Of a kernel most is arithmetic. What synchronisation depends on is little: accesses, calls that may do
-anything, branches; and of the arithmetic what makes something of a flag's value, of a thread's id
-or of a generic pointer. To carry too little costs time; what is carried nobody finds anything out
-about, which no pass may need to be right.
+Of a kernel most is arithmetic. What synchronisation depends on is little: accesses, calls that may
+do anything, branches; and of the arithmetic what makes something of a flag's value, of a thread's
+id or of a generic pointer. To carry too little costs time; what is carried nobody finds anything
+out about, which no pass may need to be right.
 """
 
 import re

@@ -21,7 +21,8 @@ from fencewright.mlir_dialects import scoped
 from fencewright.passes.analysis.control_flow import block_graph
 
 _ACCESS = "llvm_ir.access"
-"""On inline PTX that is an access (mlir_dialects/llvm_ir/inline_ptx.py): that is imported for no others."""
+"""On inline PTX that is an access (mlir_dialects/llvm_ir/inline_ptx.py): that is imported for no
+others."""
 _CALL = re.compile(r"(?:(?:tail |musttail |notail )?call|invoke|callbr)\b")
 _FENCELESS_CALL = re.compile(r"[^\"]*?@llvm\.(?:nvvm\.read\.|(?!nvvm\.))")
 """A call of one of LLVM's own intrinsics, or of one that reads an id: no inline assembly."""
@@ -100,5 +101,6 @@ SILENT = frozenset(
         "llvm_ir.slice",
     }
 )
-"""Operations that have nothing to do with memory, though they are no pure values, and those of which
-LLVM IR has so many that their traits take long to ask. By name: no dialect is imported for others."""
+"""Operations that have nothing to do with memory, though they are no pure values, and those of
+which LLVM IR has so many that their traits take long to ask. By name: no dialect is imported for
+others."""

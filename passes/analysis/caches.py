@@ -40,10 +40,11 @@ from fencewright.passes.analysis.split_edges import Edges, first_in
 T = TypeVar("T")
 
 VMCNT, LGKMCNT, LOADCNT, COPIES = 1, 2, 8, 16
-"""Counters, one bit each, the last for all that count asynchronous copies; 4 is of what ``llvm_ir.await_values`` counts besides.
+"""Counters, one bit each, the last for all that count asynchronous copies; 4 is of what
+``llvm_ir.await_values`` counts besides.
 
-Where loads have a counter of their own, the bit of vmcnt is that of stores and write-backs, the bit of
-lgkmcnt that of LDS.
+Where loads have a counter of their own, the bit of vmcnt is that of stores and write-backs, the bit
+of lgkmcnt that of LDS.
 """
 
 COUNTER_BITS: Mapping[Counter, int] = MappingProxyType(
@@ -111,7 +112,8 @@ CacheSteps: TypeAlias = list[CacheStep]
 
 @dataclass(slots=True)
 class AtBarriers:
-    """Facts as bits that waves leave at barriers, and find at those that others may be at meanwhile.
+    """Facts as bits that waves leave at barriers, and find at those that others may be at
+    meanwhile.
 
     ``met``: as ``CacheCode.barriers_in_step`` has it.
     """
@@ -216,7 +218,8 @@ class CacheCode(ABC):
 
     @property
     def ends_its_waves(self) -> bool:
-        """True where a wave that leaves the code ends, with nothing in flight that must not outlive it."""
+        """True where a wave that leaves the code ends, with nothing in flight that must not outlive
+        it."""
         return True
 
     @property
@@ -242,7 +245,8 @@ class CacheCode(ABC):
     # What becomes of it
 
     def erase(self, ops: Iterable[Operation], *kept: Callable[[Any], object]) -> None:
-        """Take ``ops`` out, and waits that were for them; what was ``kept`` known depends on none."""
+        """Take ``ops`` out, and waits that were for them; what was ``kept`` known depends on
+        none."""
         gone = {each for op in ops for each in (op, *_waits_after(op, self.chip))}
         if not gone:
             return

@@ -1,4 +1,5 @@
-"""Control flow of a function: its graph, the blocks that are reached, the operations of a module."""
+"""Control flow of a function: its graph, the blocks that are reached, the operations of a
+module."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard, cast
@@ -33,7 +34,8 @@ def is_mlir_function(op: Operation | None) -> "TypeGuard[func.FuncOp | gpu.FuncO
 
 
 def is_named(op: Operation | None, name: str) -> TypeGuard[Operation]:
-    """Whether there is an operation of this name: how those of MLIR's own dialects are told apart."""
+    """Whether there is an operation of this name: how those of MLIR's own dialects are told
+    apart."""
     return op is not None and op.name == name
 
 
@@ -55,7 +57,8 @@ def block_graph(blocks: Iterable[Block]) -> Graph[Block]:
 
 
 def fed_by(user: Operation, operand: int) -> Iterable[SSAValue]:
-    """The values that operand ``operand`` of ``user`` flows into: arguments of blocks, or results."""
+    """The values that operand ``operand`` of ``user`` flows into: arguments of blocks, or
+    results."""
     if user.name == "cf.br":
         return (user.successors[0].args[operand],)
     if user.name == "cf.cond_br":

@@ -48,9 +48,11 @@ ANYTHING = MemoryEffects(CallKind.OTHER)
 
 
 def memory_of(op: Operation) -> MemoryEffects:
-    """What ``op`` does to memory; NOTHING for operations of other dialects, which say it themselves.
+    """What ``op`` does to memory; NOTHING for operations of other dialects, which say it
+    themselves.
 
-    Loads, stores and intrinsics with a row in ``lowering.llvm.intrinsics`` are known. Source: LLVM LangRef.
+    Loads, stores and intrinsics with a row in ``lowering.llvm.intrinsics`` are known. Source: LLVM
+    LangRef.
     """
     kind = type(op)
     if kind is not InstOp and kind is not TerminatorOp:

@@ -26,7 +26,8 @@ def divergent_values(
 ) -> dict[SSAValue, Operation]:
     """The values that may differ between lanes, each with the operation that makes it so.
 
-    ``block_size``: the threads of a work-group in x, y and z, if they are known; ``wave``: those of a wave.
+    ``block_size``: the threads of a work-group in x, y and z, if they are known; ``wave``: those of
+    a wave.
     """
     in_order = block_size is not None and _follow_in_x(block_size, wave)
     result: dict[SSAValue, Operation] = {}
@@ -48,7 +49,8 @@ def divergent_values(
 
 
 def _follow_in_x(block_size: Sequence[int], wave: int) -> bool:
-    """Whether the lanes of a wave have ids in x that follow one another from a multiple of its size."""
+    """Whether the lanes of a wave have ids in x that follow one another from a multiple of its
+    size."""
     return block_size[0] % wave == 0 or tuple(block_size[1:]) == (1, 1)
 
 

@@ -460,7 +460,8 @@ def _fail(kernel: KernelOp, value: SSAValue, file: _File, what: str) -> NoReturn
         f"kernel '{kernel.sym_name.data}' {what} of the {file.limit} {file.row.noun} registers "
         f"that {kernel.chip.data} has for it at {kernel.max_workgroup_size.value.data} lanes per "
         f"work-group, and none are free at {_place(value)}; registers are never "
-        "spilled: split the kernel, use smaller work-groups, or compile it by way of LLVM IR, which spills"
+        "spilled: split the kernel, use smaller work-groups, or compile it by way of LLVM IR, "
+        "which spills"
     )
     _error(value, kernel, message)
 

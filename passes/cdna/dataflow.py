@@ -79,7 +79,8 @@ def boards_at_entry(
     """The scoreboard at the beginning of every block, a fixpoint.
 
     ``blocks`` in reverse postorder, ``steps`` in the same order; ``carry`` takes a scoreboard over
-    the steps of a block in place; ``start`` is that of the kernel. A state only ever grows, whatever
+    the steps of a block in place; ``start`` is that of the kernel. A state only ever grows,
+    whatever
     ``carry`` does, and there are finitely many: ages and bounds saturate.
     """
     graph, entry = block_graph(blocks), {blocks[0]: start}

@@ -86,7 +86,10 @@ def check_top_level(module: ModuleOp, path: str) -> None:
         if each.name in _CODE and not is_mlir_function(each):
             for op in each.walk():
                 if isinstance(op, scoped.ScopedOperation):
-                    what = f"the {path} path lowers func.func and gpu.func of one module, no {each.name}"
+                    what = (
+                        f"the {path} path lowers func.func and gpu.func of one module, no "
+                        f"{each.name}"
+                    )
                     unsupported(op, what)
 
 
@@ -96,7 +99,10 @@ def check_printed(module: ModuleOp) -> None:
         if each.name in _CODE and any(
             block.ops for region in each.regions for block in region.blocks
         ):
-            message = f"this {each.name} is no kernel, and assembly has kernels alone: lower it or leave it out"
+            message = (
+                f"this {each.name} is no kernel, and assembly has kernels alone: lower it or leave "
+                "it out"
+            )
             each.emit_error(message, DiagnosticException(message))
 
 

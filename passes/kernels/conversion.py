@@ -71,7 +71,8 @@ def build_steps(
 
 
 class Plans(Generic[PlanT]):
-    """How to build the instructions of scoped operations, worked out once for all that are alike."""
+    """How to build the instructions of scoped operations, worked out once for all that are
+    alike."""
 
     __slots__ = ("_known",)
 

@@ -30,7 +30,8 @@ NAME = "t"
 
 
 def build(program: programs.SmallProgram) -> ModuleOp:
-    """A module with the program as a litmus test, in which every register that is set is observed."""
+    """A module with the program as a litmus test, in which every register that is set is
+    observed."""
     spaces = {each.name: each.space for each in program.locations}
     parts: list[Operation] = [_location(each) for each in program.locations]
     for number, thread in enumerate(program.threads):
@@ -68,7 +69,8 @@ def _placement(place: Placement) -> litmus.PlacementAttr:
 
 
 class _Body:
-    """One thread that is being built: ``values`` of its registers so far, ``block`` to append to."""
+    """One thread that is being built: ``values`` of its registers so far, ``block`` to append
+    to."""
 
     def __init__(self, thread: programs.SmallThread, spaces: dict[str, AddressSpace]):
         self.steps = thread.steps

@@ -58,7 +58,8 @@ from fencewright.simulator.programs.amd import ThreadCode as ReadThread
 
 
 class UnwaitedArgumentError(DiagnosticException):
-    """Code that uses an argument before the scalar load of it has been waited for, which is wrong."""
+    """Code that uses an argument before the scalar load of it has been waited for, which is
+    wrong."""
 
 
 _CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)

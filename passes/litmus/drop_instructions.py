@@ -23,9 +23,10 @@ class DropInstructionsPass(ModulePass):
 
     ``mnemonic``: as ``buffer_inv``, ``s_waitcnt``, ``fence.acq_rel.gpu`` (or its first words:
     ``fence``; ``fence.proxy.async``, ``mbarrier.try_wait``). Instructions that carry a phase are
-    meant, in CDNA and PTX; waits for data and accesses are never removed. ``modifiers``: instead of removing, take these cache policy bits
-    away, of accesses too, and of weak ones: by their bits they may do what a write-back did. Of a chip
-    whose counters have a wait each, ``s_wait_storecnt`` is that counter's part of every wait.
+    meant, in CDNA and PTX; waits for data and accesses are never removed. ``modifiers``: instead of
+    removing, take these cache policy bits away, of accesses too, and of weak ones: by their bits
+    they may do what a write-back did. Of a chip whose counters have a wait each,
+    ``s_wait_storecnt`` is that counter's part of every wait.
     ``replace``: instead, put this in place of ``mnemonic`` in the name.
     Raises ``UnsupportedError`` if nothing is called so: nothing would have been damaged.
     """

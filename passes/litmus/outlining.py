@@ -69,7 +69,8 @@ def is_of_a_target(thread: ThreadOp) -> bool:
 
 
 def _kernel_name(name: str, taken: set[str]) -> str:
-    """``name`` as an identifier of every assembler, made distinct from ``taken`` and added to it."""
+    """``name`` as an identifier of every assembler, made distinct from ``taken`` and added to
+    it."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     base = f"_{plain}" if plain[0].isdigit() else plain
     numbered = (base, *(f"{base}_{number}" for number in range(1, len(taken) + 2)))

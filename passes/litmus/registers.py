@@ -1,4 +1,5 @@
-"""Bodies of machine instructions with registers, so that they can be printed at any time of a lowering."""
+"""Bodies of machine instructions with registers, so that they can be printed at any time of a
+lowering."""
 
 from collections.abc import Iterator
 

@@ -7,8 +7,8 @@ stands after whatever acquires. It could not change what a ``noalias`` argument 
 as LLVM knows, were it not that these pointers escape where the function begins. What LLVM knows
 that nobody changes stays free to be loaded so: constant and invariant memory, and what the
 ``readonly noalias`` arguments of a kernel point to.
-Source: LLVM 22, AMDGPUMemoryUtils (isClobberedInFunction, isReallyAClobber) and AMDGPUAliasAnalysis;
-certified by tests/unit/test_llvm_ir_scalar_loads.py.
+Source: LLVM 22, AMDGPUMemoryUtils (isClobberedInFunction, isReallyAClobber) and
+AMDGPUAliasAnalysis; certified by tests/unit/test_llvm_ir_scalar_loads.py.
 """
 
 import re

@@ -253,7 +253,8 @@ class _OperationPlaces:
 
 
 def _await(wait: WaitOp, flags: Iterable[Operation], code: _OperationPlaces) -> None:
-    """Put in the place of ``wait`` what awaits the values of ``flags``, if all of them have some."""
+    """Put in the place of ``wait`` what awaits the values of ``flags``, if all of them have
+    some."""
     places: list[_AwaitPoint] = []
     for flag in flags:
         place = _place_of(flag, wait, code)
@@ -291,7 +292,8 @@ def _is_debug_record(op: Operation) -> bool:
 
 
 _CARRIED = frozenset({i16, i32, i64, f16, bf16, f32, f64})
-"""What, besides pointers and two halves, an operand of inline assembly can be that is in vector registers."""
+"""What, besides pointers and two halves, an operand of inline assembly can be that is in vector
+registers."""
 _RANGE = "!range"
 
 
@@ -326,8 +328,8 @@ _ALONE = frozenset({ValueType.F32, ValueType.F64})
 def _gives_a_value_anyway(flag: Operation, chip: str) -> bool:
     """True where LLVM makes a loop of an update, and no other code where something uses its value.
 
-    Of the lanes that update one place LLVM lets one do it for all, and would then make a value for each
-    lane. Source: LLVM 22 AMDGPUAtomicOptimizer.
+    Of the lanes that update one place LLVM lets one do it for all, and would then make a value for
+    each lane. Source: LLVM 22 AMDGPUAtomicOptimizer.
     """
     if not isinstance(flag, scoped.AtomicRmwOp):
         return False
@@ -434,7 +436,8 @@ def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
 
 
 def _issued_by(effects: MemoryEffects) -> int:
-    """The counters that an instruction that is carried as text increments, and whether by scalar loads."""
+    """The counters that an instruction that is carried as text increments, and whether by scalar
+    loads."""
     if effects.kind not in _ISSUING:
         return 0
     may_be_scalar = effects.kind is CallKind.OTHER or bool(effects.reads & IN_MEMORY)
@@ -469,7 +472,8 @@ def _is_zero(count: Attribute | None) -> bool:
 def _counters(op: scoped.AccessOperation) -> int:
     """The counters of an access, and the mark of one that LLVM may make a scalar load of.
 
-    An update counts as a read where it gives its value, and else as a write, which is LLVM's to decide.
+    An update counts as a read where it gives its value, and else as a write, which is LLVM's to
+    decide.
     """
     space = op.space
     if space not in SHARED:

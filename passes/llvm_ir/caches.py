@@ -75,7 +75,8 @@ _BOTH = VMCNT | LGKMCNT
 
 
 def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
-    """The code of every function that has been lowered for CDNA, if there are ``cdna`` operations."""
+    """The code of every function that has been lowered for CDNA, if there are ``cdna``
+    operations."""
     meanings: _Meanings = {}
     for function, target in lowered_functions(module):
         ops = (op for block in function.body.blocks for op in operations(block))
@@ -210,7 +211,8 @@ class LLVMIRCode(CacheCode):
 
 
 class _InMemory(NamedTuple):
-    """How accesses to memory count: in vmcnt, and where loads count apart perhaps in that ``further``.
+    """How accesses to memory count: in vmcnt, and where loads count apart perhaps in that
+    ``further``.
 
     ``delivered``: what it means that a compare-exchange has returned.
     """
@@ -234,7 +236,8 @@ def _counted(meaning: Meaning, memory: _InMemory) -> Meaning:
 
 
 def _for_loads(wait: Operation) -> Meaning | None:
-    """What it means to wait as ``SCALAR`` says: the wait for ``lgkmcnt`` goes if LDS alone is left."""
+    """What it means to wait as ``SCALAR`` says: the wait for ``lgkmcnt`` goes if LDS alone is
+    left."""
     return WAITS[waits_of(wait) & ~LGKMCNT]
 
 
@@ -383,15 +386,17 @@ def _effect(op: scoped.AccessOperation, target: Target) -> Effect:
 
 
 def bits_of_access(operation: str, op: scoped.AccessOperation, target: Target) -> tuple[str, ...]:
-    """The cache policy bits that LLVM gives ``operation``, a load or a store, with the scope of ``op``."""
+    """The cache policy bits that LLVM gives ``operation``, a load or a store, with the scope of
+    ``op``."""
     return _access_of(operation, op, _scope_of(op), _as_llvm(target)).modifiers
 
 
 def scope_of_read(op: scoped.AccessOperation, target: Target) -> Scope:
     """The scope at which LLVM gives what ``op`` reads the policy bits of the target's own row.
 
-    Wider than its own where LLVM's load would hit a cache that it must not. A read-modify-write that
-    does no more is a load to LLVM. Source: LLVM SIISelLowering, lowerIdempotentRMWIntoFencedLoad.
+    Wider than its own where LLVM's load would hit a cache that it must not. A read-modify-write
+    that does no more is a load to LLVM. Source: LLVM SIISelLowering,
+    lowerIdempotentRMWIntoFencedLoad.
     """
     assert op.scope is not None
     own = op.scope.data
@@ -417,7 +422,8 @@ def _scope_of(op: Operation) -> Scope | None:
 def _access_of(
     operation: str, op: scoped.AccessOperation, scope: Scope | None, target: Target
 ) -> Instruction:
-    """The instruction that accesses what ``op`` does, relaxed at ``scope`` or, without one, weak."""
+    """The instruction that accesses what ``op`` does, relaxed at ``scope`` or, without one,
+    weak."""
     sequence = lower_for(
         target,
         op=operation,

@@ -1,4 +1,5 @@
-"""The pass ``escape-noalias``: machine code that orders reaches what ``noalias`` arguments point to."""
+"""The pass ``escape-noalias``: machine code that orders reaches what ``noalias`` arguments point
+to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,14 +21,15 @@ from fencewright.passes.llvm_ir.optimiser import escape, noalias_arguments
 
 @dataclass(frozen=True)
 class EscapeNoaliasPass(ModulePass):
-    """Let ``noalias`` arguments escape where functions of LLVM IR for PTX begin that order accesses.
+    """Let ``noalias`` arguments escape where functions of LLVM IR for PTX begin that order
+    accesses.
 
     Runs before whatever takes fences away. LLVM moves nothing past its own fences and ordered
     atomics. Past assembly and intrinsics, ours and the program's own, it moves accesses through
     ``noalias`` arguments that have not escaped: only then may those stand for what LLVM has. A
-    pointer that a ``noalias`` call returns needs none of it: nobody else has it before this function
-    gives it away, which lets it escape. What the program orders by its own assembly alone stays as
-    it is. Source: LLVM 22, AliasAnalysis getModRefInfo of a FenceInst and of a CallBase;
+    pointer that a ``noalias`` call returns needs none of it: nobody else has it before this
+    function gives it away, which lets it escape. What the program orders by its own assembly alone
+    stays as it is. Source: LLVM 22, AliasAnalysis getModRefInfo of a FenceInst and of a CallBase;
     tests/unit/test_escape_noalias.py.
     """
 
@@ -41,7 +43,8 @@ class EscapeNoaliasPass(ModulePass):
 
 
 def escape_noalias(function: FuncOp, widths: Mapping[int, int]) -> None:
-    """Let the ``noalias`` arguments of one function escape, if it orders; ``widths`` of pointers."""
+    """Let the ``noalias`` arguments of one function escape, if it orders; ``widths`` of
+    pointers."""
     arguments = noalias_arguments(function)
     if arguments and any(_orders(op) for block in function.body.blocks for op in block.ops):
         constraints = {

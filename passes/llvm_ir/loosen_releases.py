@@ -1,4 +1,5 @@
-"""The pass ``loosen-releases``: releases within the work-group leave stores to later write-backs."""
+"""The pass ``loosen-releases``: releases within the work-group leave stores to later
+write-backs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,13 +62,15 @@ class LoosenReleasesPass(ModulePass):
 
 
 _State: TypeAlias = int
-"""Whether a wave may have learnt of what its mates have in flight, and be reading a flag; as bits."""
+"""Whether a wave may have learnt of what its mates have in flight, and be reading a flag; as
+bits."""
 
 _LEARNT, _READING = 1, 2
 
 
 def loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
-    """The waits within the work-group that need not wait for memory, write-backs being cumulative."""
+    """The waits within the work-group that need not wait for memory, write-backs being
+    cumulative."""
     waits = (op for block in code.blocks for op in operations(block))
     if not any(map(_is_within, waits)) or not _may_loosen(code):
         return

@@ -240,7 +240,8 @@ class _Lowering:
         function.properties["text"] = StringAttr(with_group(function.text.data, name))
 
     def _options(self, attributes: str) -> dict[str, Any]:
-        """The words of the target, as ``parse_target`` takes them, in a function of ``attributes``."""
+        """The words of the target, as ``parse_target`` takes them, in a function of
+        ``attributes``."""
         requested, architecture = self.requested, self.architecture
         switches = [
             each for found in _FEATURES.findall(attributes) for each in found.split(",") if each

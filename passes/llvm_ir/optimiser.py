@@ -49,7 +49,8 @@ _ESCAPE = (
 
 
 def escape(function: llvm_ir.FuncOp, pointers: Mapping[SSAValue, str]) -> None:
-    """Let arguments escape where ``function`` begins, that later assembly reaches what they point to.
+    """Let arguments escape where ``function`` begins, that later assembly reaches what they point
+    to.
 
     ``pointers``: each with the constraint of the register that it is in. They escape to memory of
     nobody's, so that accesses before the first clobber stay as they are.

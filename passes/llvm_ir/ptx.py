@@ -1,7 +1,8 @@
 """Operations of ``scoped`` in LLVM IR as operations of ``ptx``, accesses included.
 
-In PTX the access carries its ordering and scope, which LLVM drops from ``atomicrmw``. LLVM's pointers
-and integers become registers, and these integers, by ``builtin.unrealized_conversion_cast``.
+In PTX the access carries its ordering and scope, which LLVM drops from ``atomicrmw``. LLVM's
+pointers and integers become registers, and these integers, by
+``builtin.unrealized_conversion_cast``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -111,8 +112,9 @@ def replace(
 ) -> None:
     """Put operations of ``ptx`` in the place of ``op``.
 
-    ``request`` is what to ask of ``lower_for``; what is accessed is added to it. ``pointer_widths``: of
-    the module's data layout. Raises ``UnsupportedError`` for what the target lacks.
+    ``request`` is what to ask of ``lower_for``; what is accessed is added to it.
+    ``pointer_widths``: of the module's data layout. Raises ``UnsupportedError`` for what the target
+    lacks.
     """
     if isinstance(op, scoped.AccessOperation):
         _replace_access(op, target, request, pointer_widths)
@@ -179,7 +181,8 @@ _FLOATS = ("half", "bfloat", "float", "double", "<2 x half>", "<2 x bfloat>")
 
 
 def _accessed(op: scoped.AccessOperation) -> dict[str, Any]:
-    """What to ask of ``lower_for`` about the access itself. Raises ``UnsupportedError`` for vectors."""
+    """What to ask of ``lower_for`` about the access itself. Raises ``UnsupportedError`` for
+    vectors."""
     accessed: dict[str, Any] = {
         "volatile": op.volatile is not None,
         "nontemporal": "nontemporal" in op.properties,

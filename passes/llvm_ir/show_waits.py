@@ -33,8 +33,8 @@ class ShowWaitsPass(ModulePass):
     fence of the work-group, which is that wait and may be left out where LLVM finds nothing in
     flight; not in tgsplit, where that fence waits for more. Another one becomes the intrinsic
     ``llvm.amdgcn.s.waitcnt``, which LLVM merges with its own but never leaves out: it does not know
-    that write-backs and invalidates, which stay assembly, count. Source: LLVM SIInsertWaitcnts (soft
-    and other waits), SIMemoryLegalizer; certified on what llc makes of it by ``fence-sim fuzz
+    that write-backs and invalidates, which stay assembly, count. Source: LLVM SIInsertWaitcnts
+    (soft and other waits), SIMemoryLegalizer; certified on what llc makes of it by ``fence-sim fuzz
     --llvm-ir``.
     """
 

@@ -1,8 +1,8 @@
 """What is different among LLVM's instructions where each kind of access has a counter (gfx1250).
 
-LLVM's own wait insertion goes on as ever: it waits for data, and for translation (xcnt), which is left
-to it. What it may do to an access decides in which counter that is: an atomic whose result nobody
-reads becomes one that returns nothing, and counts as a store.
+LLVM's own wait insertion goes on as ever: it waits for data, and for translation (xcnt), which is
+left to it. What it may do to an access decides in which counter that is: an atomic whose result
+nobody reads becomes one that returns nothing, and counts as a store.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

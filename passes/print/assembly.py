@@ -48,7 +48,8 @@ class AssemblyTarget(Target):
 
 
 def print_assembly(module: ModuleOp, *, explain: bool = False) -> str:
-    """The assembly (CDNA) or PTX text of the kernels of a lowered module, as of ``AssemblyTarget``."""
+    """The assembly (CDNA) or PTX text of the kernels of a lowered module, as of
+    ``AssemblyTarget``."""
     text = StringIO()
     AssemblyTarget(explain).emit(Context(), module, text)
     return text.getvalue()

@@ -94,7 +94,8 @@ def _described(op: cdna.KernelOp, printer: "CodePrinter", blocks: list[list[str]
 
 @dataclass(frozen=True, slots=True)
 class PrintedCode:
-    """Code as an assembly file, and the operation that each of its lines, from 1, is printed for."""
+    """Code as an assembly file, and the operation that each of its lines, from 1, is printed
+    for."""
 
     text: str
     operations: Mapping[int, Operation]
@@ -167,7 +168,8 @@ class CodePrinter:
         self.operations: list[list[Operation]] = []
 
     def blocks(self) -> Iterator[list[Printed]]:
-        """The lines of each block; ``operations`` then has the one that each of them is printed for."""
+        """The lines of each block; ``operations`` then has the one that each of them is printed
+        for."""
         for block in self.body.blocks:
             lines: list[Printed] = []
             operations: list[Operation] = []
@@ -379,7 +381,8 @@ _TESTS: Mapping[int, str] = MappingProxyType(
 
 
 def literal(value: int) -> str:
-    """The low 32 bits as the assembler and the disassembler write them: small numbers in decimal."""
+    """The low 32 bits as the assembler and the disassembler write them: small numbers in
+    decimal."""
     bits = value & 0xFFFFFFFF
     signed = bits - (1 << 32) if bits >> 31 else bits
     return str(signed) if -16 <= signed <= 64 else f"{bits:#x}"

@@ -142,7 +142,8 @@ class Analysis:
         return state
 
     def _fence_before(self, op: Operation, state: Mask, found: list[Missing]) -> Mask:
-        """Generic accesses may be before async ones of ``op`` that no proxy fence orders with them."""
+        """Generic accesses may be before async ones of ``op`` that no proxy fence orders with
+        them."""
         needed: dict[int, Mask] = {}
         for entry in self.code.of_op.get(op, ()):
             if entry.access.proxy is Proxy.ASYNC:

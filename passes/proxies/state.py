@@ -1,4 +1,5 @@
-"""What the analysis of asynchronous synchronisation keeps of a point, and what operations do to it."""
+"""What the analysis of asynchronous synchronisation keeps of a point, and what operations do to
+it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast

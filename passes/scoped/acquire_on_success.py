@@ -23,13 +23,13 @@ from fencewright.passes.scoped.merge_fences import is_silent
 class AcquireOnSuccessPass(ModulePass):
     """Put the acquire of a compare-exchange, if its failure is relaxed, on the edge of its success.
 
-    Runs on ``scoped``, in LLVM IR too, best before ``merge-fences``. What acquires on success becomes relaxed,
-    what is acq_rel becomes release, and an acquire fence of the same scope stands where the
-    branch on the result goes if the value was exchanged. A failed attempt then pays for no
-    acquire, whatever it does next. Left alone: an operation with no such branch at the end of
-    its block, one with a memory operation before that branch (invariant loads and private memory aside), seq_cst,
-    and one that orders some address spaces only. Source: C++20 [atomics.fences] 4, an acquire
-    fence after a relaxed read; certified by tests/unit/test_minimise_cdna.py.
+    Runs on ``scoped``, in LLVM IR too, best before ``merge-fences``. What acquires on success
+    becomes relaxed, what is acq_rel becomes release, and an acquire fence of the same scope stands
+    where the branch on the result goes if the value was exchanged. A failed attempt then pays for
+    no acquire, whatever it does next. Left alone: an operation with no such branch at the end of
+    its block, one with a memory operation before that branch (invariant loads and private memory
+    aside), seq_cst, and one that orders some address spaces only. Source: C++20 [atomics.fences] 4,
+    an acquire fence after a relaxed read; certified by tests/unit/test_minimise_cdna.py.
     """
 
     name = "acquire-on-success"

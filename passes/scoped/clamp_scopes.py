@@ -42,7 +42,8 @@ class ClampScopesPass(ModulePass):
     work-group is one wave is also seen from the known size of the work-group. The rules, with their
     sources, are the rows of ``lowering.facts.CLAMPS``. What holds of whole kernels only is not
     used in LLVM IR functions that are not kernels or call what is not known to touch no memory, nor
-    where there are calls or asynchronous accesses. Raises ``UnsupportedError`` for a fact without use.
+    where there are calls or asynchronous accesses. Raises ``UnsupportedError`` for a fact without
+    use.
     """
 
     name = "clamp-scopes"

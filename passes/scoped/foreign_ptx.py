@@ -1,4 +1,5 @@
-"""Operations of MLIR's nvvm dialect as the PTX that they stand for, by the rows of ``foreign_rows``."""
+"""Operations of MLIR's nvvm dialect as the PTX that they stand for, by the rows of
+``foreign_rows``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,8 @@ class UnsaidError(Exception):
 
 
 def word_of(name: str, attribute: Attribute | None) -> str:
-    """The word or number of a property: of an enumeration its last, of a flag that is set its name."""
+    """The word or number of a property: of an enumeration its last, of a flag that is set its
+    name."""
     match attribute:
         case UnitAttr():
             return name

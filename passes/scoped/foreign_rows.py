@@ -40,7 +40,8 @@ KIND_NUMBERS: Mapping[int, RmwKind] = MappingProxyType(
         enumerate(
             map(
                 RmwKind,
-                "xchg add sub and nand or xor max min umax umin fadd fsub fmax fmin uinc_wrap udec_wrap".split(),
+                "xchg add sub and nand or xor max min umax umin fadd fsub fmax fmin uinc_wrap "
+                "udec_wrap".split(),
             )
         )
     )
@@ -64,10 +65,11 @@ SPACE_WORDS: Mapping[str, AddressSpace] = MappingProxyType(
 class ForeignRow:
     """An operation called ``name`` that is ``op`` in ``scoped``, with the same operands.
 
-    ``ordering``, ``failure``: its properties with the number of an ordering; without one ``meaning``
-    is ordering and scope. ``spaces``: those that it orders, or the property or attribute that lists
-    them. ``kept``: properties that it may have and that say nothing of synchronisation; ``only``:
-    such with the one word that they may be. With any other one ``scoped`` cannot say it.
+    ``ordering``, ``failure``: its properties with the number of an ordering; without one
+    ``meaning`` is ordering and scope. ``spaces``: those that it orders, or the property or
+    attribute that lists them. ``kept``: properties that it may have and that say nothing of
+    synchronisation; ``only``: such with the one word that they may be. With any other one
+    ``scoped`` cannot say it.
     """
 
     name: str
@@ -98,10 +100,11 @@ FOREIGN = (
                source=f"{_LLVM}; LLVM AMDGPUUsage, fences and address spaces"),
     ForeignRow("gpu.barrier", scoped.BarrierOp, meaning=_MEETS, spaces="address_spaces",
                only=MappingProxyType({"scope": "workgroup"}),
-               source="MLIR 22 GPUOps.td: all memory accesses before are visible to the workgroup after; "
-                      "MLIR 23: those of its address spaces"),
+               source="MLIR 22 GPUOps.td: all memory accesses before are visible to the workgroup "
+                      "after; MLIR 23: those of its address spaces"),
     ForeignRow("rocdl.barrier", scoped.BarrierOp, meaning=_MEETS,
-               source="MLIR 22 ROCDLOps.td: fence release, s_barrier, fence acquire of the workgroup"),
+               source="MLIR 22 ROCDLOps.td: fence release, s_barrier, fence acquire of the "
+                      "workgroup"),
     ForeignRow("rocdl.s.barrier", scoped.BarrierOp, meaning=(Ordering.RELAXED, Scope.WORKGROUP),
                source="MLIR 22 ROCDLOps.td: the bare s_barrier, which orders no memory"),
     ForeignRow("amdgpu.lds_barrier", scoped.BarrierOp, meaning=_MEETS, spaces=(AddressSpace.LOCAL,),
@@ -115,11 +118,11 @@ class PTXRow:
     """An operation of the nvvm dialect as the PTX ``text`` that it stands for.
 
     ``operands``: their names in order; ``?`` after one that may be left out, ``*`` after any number
-    of them. In ``text``, ``<addr>`` is the place of an operand, ``<,count>`` the same after a comma or
-    nothing, ``<id|0>`` one or what it is without; ``<@addr>`` the word of ``TYPE_WORDS`` for its type,
-    ``<#addr>`` how many of it there are; ``<result>`` the place of the result or ``_``; ``<scope|cta>``
-    the word of a property, or what it is without (a flag's word is its name). ``words``: others for
-    the words of properties and types.
+    of them. In ``text``, ``<addr>`` is the place of an operand, ``<,count>`` the same after a comma
+    or nothing, ``<id|0>`` one or its default; ``<@addr>`` the word of ``TYPE_WORDS`` for its type,
+    ``<#addr>`` the number of its operands; ``<result>`` the place of the result or ``_``;
+    ``<scope|cta>`` the word of a property or its default (a flag's word is its name). ``words``:
+    others for the words of properties and types.
     ``kept``: properties and operands that say nothing of synchronisation, not in the text.
     """
 
@@ -169,28 +172,33 @@ PTX_FOREIGN = (
     PTXRow("nvvm.fence.mbarrier.init", "", "fence.mbarrier_init.release.cluster"),
     PTXRow("nvvm.fence.proxy", "", "fence.proxy.<kind|>::<space|>"),
     PTXRow("nvvm.fence.proxy.acquire", "addr size",
-           "fence.proxy.<toProxy|tensormap>::<fromProxy|generic>.acquire.<scope|> [<addr>], <size>"),
+           "fence.proxy.<toProxy|tensormap>::<fromProxy|generic>.acquire.<scope|> [<addr>], "
+           "<size>"),
     PTXRow("nvvm.fence.proxy.release", "",
            "fence.proxy.<toProxy|tensormap>::<fromProxy|generic>.release.<scope|>"),
     PTXRow("nvvm.fence.proxy.sync_restrict", "",
            "fence.proxy.<toProxy|async>::<fromProxy|generic>.<order|>.cluster", words=_RESTRICTED),
-    PTXRow("nvvm.mbarrier.init", "addr count predicate?", "mbarrier.init.<@addr>.b64 [<addr>], <count>"),
+    PTXRow("nvvm.mbarrier.init", "addr count predicate?",
+           "mbarrier.init.<@addr>.b64 [<addr>], <count>"),
     PTXRow("nvvm.mbarrier.inval", "addr", "mbarrier.inval.<@addr>.b64 [<addr>]"),
     PTXRow("nvvm.mbarrier.expect_tx", "addr txcount",
            "mbarrier.expect_tx.relaxed.<scope|cta>.<@addr>.b64 [<addr>], <txcount>"),
     PTXRow("nvvm.mbarrier.complete_tx", "addr txcount",
            "mbarrier.complete_tx.relaxed.<scope|cta>.<@addr>.b64 [<addr>], <txcount>"),
     PTXRow("nvvm.mbarrier.arrive", "addr count?", f"mbarrier.arrive.{_SEMANTICS}<,count>"),
-    PTXRow("nvvm.mbarrier.arrive_drop", "addr count?", f"mbarrier.arrive_drop.{_SEMANTICS}<,count>"),
+    PTXRow("nvvm.mbarrier.arrive_drop", "addr count?",
+           f"mbarrier.arrive_drop.{_SEMANTICS}<,count>"),
     PTXRow("nvvm.mbarrier.arrive.nocomplete", "addr count",
            f"mbarrier.arrive.noComplete.{_SEMANTICS}, <count>"),
     PTXRow("nvvm.mbarrier.arrive_drop.nocomplete", "addr count",
            f"mbarrier.arrive_drop.noComplete.{_SEMANTICS}, <count>"),
-    PTXRow("nvvm.mbarrier.arrive.expect_tx", _UNDER, f"mbarrier.arrive.expect_tx.{_SEMANTICS}, <txcount>"),
+    PTXRow("nvvm.mbarrier.arrive.expect_tx", _UNDER,
+           f"mbarrier.arrive.expect_tx.{_SEMANTICS}, <txcount>"),
     PTXRow("nvvm.mbarrier.arrive_drop.expect_tx", "addr txcount",
            f"mbarrier.arrive_drop.expect_tx.{_SEMANTICS}, <txcount>"),
     PTXRow("nvvm.mbarrier.try_wait.parity", "addr phase ticks", kept=frozenset({"ticks"}),
-           text="again: mbarrier.try_wait.parity.<@addr>.b64 %done, [<addr>], <phase>; @!%done bra again",
+           text="again: mbarrier.try_wait.parity.<@addr>.b64 %done, [<addr>], <phase>; @!%done bra "
+                "again",
            source="MLIR 22 NVVMOps.td: repeated until the phase completes; ticks are a hint"),
     PTXRow("nvvm.mbarrier.test.wait", "addr state", f"mbarrier.test_wait.{_LOOKS}"),
     PTXRow("nvvm.mbarrier.try_wait", "addr state ticks?", f"mbarrier.try_wait.{_LOOKS}",
@@ -210,8 +218,10 @@ PTX_FOREIGN = (
     PTXRow("nvvm.cp.async.bulk.global.shared.cta", "dst src size hint? mask?",
            "cp.async.bulk.global.shared::cta.bulk_group [<dst>], [<src>], <size>"),
     PTXRow("nvvm.cp.async.bulk.tensor.shared.cluster.global",
-           "dst map coordinates* mbar offsets* mask? hint? predicate?", kept=frozenset({"isCTAOnly"}),
-           text="cp.async.bulk.tensor.<#coordinates>d.<@dst>.global.<mode|tile>.mbarrier::complete_tx::bytes "
+           "dst map coordinates* mbar offsets* mask? hint? predicate?",
+           kept=frozenset({"isCTAOnly"}),
+           text="cp.async.bulk.tensor.<#coordinates>d.<@dst>.global.<mode|tile>."
+                "mbarrier::complete_tx::bytes "
                 "[<dst>], [<map>, {<coordinates>}], [<mbar>]"),
     PTXRow("nvvm.cp.async.bulk.tensor.global.shared.cta", "map src coordinates* hint? predicate?",
            "cp.async.bulk.tensor.<#coordinates>d.global.shared::cta.<mode|tile>.bulk_group "
@@ -224,8 +234,10 @@ PTX_FOREIGN = (
            words={"load": "ld", "store": "st"}),
     PTXRow("nvvm.tcgen05.commit", "addr mask?",
            "tcgen05.commit.<group|cta_1>.mbarrier::arrive::one.<@addr>.b64 [<addr>]",
-           words={"cta_1": "cta_group::1", "cta_2": "cta_group::2", "shared::cta": "shared::cluster"},
-           source="MLIR 22 NVVMOps.td; PTX ISA, tcgen05.commit: an address in shared memory is .shared::cluster"),
+           words={"cta_1": "cta_group::1", "cta_2": "cta_group::2",
+                  "shared::cta": "shared::cluster"},
+           source="MLIR 22 NVVMOps.td; PTX ISA, tcgen05.commit: an address in shared memory is "
+                  ".shared::cluster"),
     PTXRow("nvvm.griddepcontrol", "", "griddepcontrol.<kind|>"),
 )  # fmt: skip
 PTX_ROWS: Mapping[str, PTXRow] = MappingProxyType({row.name: row for row in PTX_FOREIGN})
@@ -243,21 +255,24 @@ class SilentRow:
 
 
 SILENT = (
-    SilentRow("nvvm.read.ptx.sreg.* nvvm.convert.* nvvm.cvt.* nvvm.dot.accumulate.* nvvm.rcp.* nvvm.prmt "
-              "nvvm.permute nvvm.mma.* nvvm.wmma.mma nvvm.mapa nvvm.elect.sync nvvm.shfl.sync "
-              "nvvm.vote.sync nvvm.match.sync nvvm.redux.sync nvvm.nanosleep nvvm.pmevent "
-              "nvvm.breakpoint nvvm.exit nvvm.setmaxregister nvvm.tcgen05.mma_smem_desc "
-              "nvvm.clusterlaunchcontrol.query.cancel nvvm.add* nvvm.sub* nvvm.div* nvvm.fma* nvvm.fadd* "
-              "nvvm.sqrt* nvvm.rsqrt* nvvm.sin* nvvm.cos* nvvm.ex2* nvvm.lg2* nvvm.log2* nvvm.tanh*",
+    SilentRow("nvvm.read.ptx.sreg.* nvvm.convert.* nvvm.cvt.* nvvm.dot.accumulate.* nvvm.rcp.* "
+              "nvvm.prmt nvvm.permute nvvm.mma.* nvvm.wmma.mma nvvm.mapa nvvm.elect.sync "
+              "nvvm.shfl.sync nvvm.vote.sync nvvm.match.sync nvvm.redux.sync nvvm.nanosleep "
+              "nvvm.pmevent nvvm.breakpoint nvvm.exit nvvm.setmaxregister "
+              "nvvm.tcgen05.mma_smem_desc nvvm.clusterlaunchcontrol.query.cancel nvvm.add* "
+              "nvvm.sub* nvvm.div* nvvm.fma* nvvm.fadd* "
+              "nvvm.sqrt* nvvm.rsqrt* nvvm.sin* nvvm.cos* nvvm.ex2* nvvm.lg2* nvvm.log2* "
+              "nvvm.tanh*",
               "PTX ISA: registers alone, or convergent without an ordering of memory"),
     SilentRow("nvvm.prefetch* nvvm.cp.async.bulk.prefetch nvvm.cp.async.bulk.tensor.prefetch",
               "PTX ISA, prefetch, cp.async.bulk.prefetch: hints"),
     SilentRow("nvvm.ldmatrix nvvm.stmatrix nvvm.wmma.load nvvm.wmma.store nvvm.st.bulk",
               "PTX ISA: weak accesses in the generic proxy"),
-    SilentRow("gpu.module gpu.func gpu.return gpu.yield gpu.terminator gpu.binary gpu.*_id gpu.*_dim "
-              "gpu.*_dim_blocks gpu.num_subgroups gpu.subgroup_size gpu.dynamic_shared_memory gpu.printf "
-              "gpu.shuffle gpu.rotate gpu.subgroup_broadcast gpu.broadcast gpu.subgroup_reduce gpu.ballot "
-              "gpu.subgroup_mma_compute gpu.subgroup_mma_constant_matrix gpu.subgroup_mma_elementwise "
+    SilentRow("gpu.module gpu.func gpu.return gpu.yield gpu.terminator gpu.binary gpu.*_id "
+              "gpu.*_dim gpu.*_dim_blocks gpu.num_subgroups gpu.subgroup_size "
+              "gpu.dynamic_shared_memory gpu.printf gpu.shuffle gpu.rotate gpu.subgroup_broadcast "
+              "gpu.broadcast gpu.subgroup_reduce gpu.ballot gpu.subgroup_mma_compute "
+              "gpu.subgroup_mma_constant_matrix gpu.subgroup_mma_elementwise "
               "gpu.subgroup_mma_*_thread_local gpu.warp_execute_on_lane_0",
               "MLIR 22 GPUOps.td: structure, indices, and exchanges of registers in a subgroup"),
     SilentRow("gpu.subgroup_mma_load_matrix gpu.subgroup_mma_store_matrix",
@@ -265,21 +280,27 @@ SILENT = (
     SilentRow("gpu.launch gpu.launch_func gpu.wait gpu.alloc gpu.dealloc gpu.memcpy gpu.memset "
               "gpu.host_register gpu.host_unregister gpu.set_default_device gpu.set_csr_pointers "
               "gpu.create_* gpu.destroy_* gpu.sp* gpu.sddmm*",
-              "MLIR 22 GPUOps.td: the host's side, which orders kernels and not the threads of one"),
-    SilentRow("rocdl.*.id.[xyz] rocdl.*.dim.[xyz] rocdl.wavefrontsize rocdl.cvt.* rocdl.mfma.* rocdl.smfmac.* "
-              "rocdl.wmma.* rocdl.ballot rocdl.mbcnt.* rocdl.readlane rocdl.readfirstlane rocdl.update.dpp "
-              "rocdl.ds_swizzle rocdl.ds_bpermute rocdl.permlane* rocdl.make.buffer.rsrc rocdl.fmed3 "
-              "rocdl.cos rocdl.sin rocdl.exp rocdl.exp2 rocdl.log rocdl.rcp rocdl.sqrt rocdl.tanh",
+              "MLIR 22 GPUOps.td: the host's side, which orders kernels and not the threads of "
+              "one"),
+    SilentRow("rocdl.*.id.[xyz] rocdl.*.dim.[xyz] rocdl.wavefrontsize rocdl.cvt.* rocdl.mfma.* "
+              "rocdl.smfmac.* rocdl.wmma.* rocdl.ballot rocdl.mbcnt.* rocdl.readlane "
+              "rocdl.readfirstlane "
+              "rocdl.update.dpp rocdl.ds_swizzle rocdl.ds_bpermute rocdl.permlane* "
+              "rocdl.make.buffer.rsrc "
+              "rocdl.fmed3 rocdl.cos rocdl.sin rocdl.exp rocdl.exp2 rocdl.log rocdl.rcp rocdl.sqrt "
+              "rocdl.tanh",
               "LLVM IntrinsicsAMDGPU.td: IntrNoMem, registers alone"),
-    SilentRow("amdgpu.*dpp amdgpu.*_perm* amdgpu.permlane_swap amdgpu.swizzle_bitmode amdgpu.*mfma* "
-              "amdgpu.*wmma amdgpu.ext_packed_* amdgpu.packed_* amdgpu.scaled_* amdgpu.*dma_base "
-              "amdgpu.*dma_descriptor amdgpu.fat_raw_buffer_cast amdgpu.sched_barrier",
+    SilentRow("amdgpu.*dpp amdgpu.*_perm* amdgpu.permlane_swap amdgpu.swizzle_bitmode "
+              "amdgpu.*mfma* amdgpu.*wmma amdgpu.ext_packed_* amdgpu.packed_* amdgpu.scaled_* "
+              "amdgpu.*dma_base amdgpu.*dma_descriptor amdgpu.fat_raw_buffer_cast "
+              "amdgpu.sched_barrier",
               "MLIR 22 AMDGPU.td: registers alone"),
     SilentRow("amdgpu.raw_buffer_load amdgpu.raw_buffer_store amdgpu.transpose_load",
               "MLIR 22 AMDGPU.td: weak accesses"),
-    SilentRow("nvgpu.mma.* nvgpu.rcp nvgpu.warpgroup.generate.descriptor nvgpu.warpgroup.mma.init.* "
-              "nvgpu.tma.create.descriptor nvgpu.tma.prefetch.descriptor nvgpu.mbarrier.create "
-              "nvgpu.mbarrier.get nvgpu.ldmatrix",
+    SilentRow("nvgpu.mma.* nvgpu.rcp nvgpu.warpgroup.generate.descriptor "
+              "nvgpu.warpgroup.mma.init.* nvgpu.tma.create.descriptor "
+              "nvgpu.tma.prefetch.descriptor nvgpu.mbarrier.create nvgpu.mbarrier.get "
+              "nvgpu.ldmatrix",
               "MLIR 22 NVGPU.td: registers, names, hints and weak accesses"),
 )  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""The passes ``import-mlir-sync`` and ``export-mlir-sync``: what synchronises in MLIR's own dialects."""
+"""The passes ``import-mlir-sync`` and ``export-mlir-sync``: what synchronises in MLIR's own
+dialects."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -67,9 +68,11 @@ from fencewright.passes.scoped.foreign_rows import (
 )
 
 FOREIGN = "foreign"
-"""The discardable attribute of an operation that was another dialect's: ``{name, properties}``, with
+"""The discardable attribute of an operation that was another dialect's: ``{name, properties}``,
+with
 ``operands`` if those of ``scoped`` are others (for each its number, or the constant that it is) and
-``type`` if that of the result is another: a compare-exchange's struct, the void of inline assembly."""
+``type`` if that of the result is another: a compare-exchange's struct, the void of inline
+assembly."""
 _NAME = "op_name__"
 """Where xDSL keeps the name of an operation that is not registered."""
 _MMRA = "llvm.mmra"
@@ -94,14 +97,15 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ImportMLIRSyncPass(ModulePass):
-    """Make ``scoped`` operations of those in MLIR's llvm, gpu, nvvm and rocdl dialects that synchronise.
+    """Make ``scoped`` operations of those in MLIR's llvm, gpu, nvvm and rocdl dialects that
+    synchronise.
 
     The rows of ``foreign_rows`` say which. Runs on modules in generic form whose dialects are not
-    registered (``fence-opt --mlir-sync``). What is known not to synchronise stays as it is. PTX that
-    is one ordered access which ``scoped`` has no operation for, as one under a predicate, stays and
-    has ordering and scope noted (``llvm_ir.access``). What else synchronises is an error, or stays
-    with ``keep``: passes move nothing over an operation that they do not know. ``export-mlir-sync``
-    is the way back.
+    registered (``fence-opt --mlir-sync``). What is known not to synchronise stays as it is. PTX
+    that is one ordered access which ``scoped`` has no operation for, as one under a predicate,
+    stays and has ordering and scope noted (``llvm_ir.access``). What else synchronises is an error,
+    or stays with ``keep``: passes move nothing over an operation that they do not know.
+    ``export-mlir-sync`` is the way back.
     """
 
     name = "import-mlir-sync"
@@ -444,8 +448,8 @@ class ExportMLIRSyncPass(ModulePass):
     """Give ``scoped`` operations back to the dialects that they came from, as they are now.
 
     The way back from ``import-mlir-sync``. What no pass has changed is what it was; constants that
-    are properties in ``scoped`` are made anew. Raises ``DiagnosticException`` at an operation that did
-    not come from another dialect, or that a pass has changed into what that dialect cannot say.
+    are properties in ``scoped`` are made anew. Raises ``DiagnosticException`` at an operation that
+    did not come from another dialect, or that a pass has changed into what that dialect cannot say.
     Notes on what stayed go.
     """
 

@@ -37,8 +37,8 @@ _INCOMING = re.compile(r"\[ (\{[0-9]+\})?")
 def infer_spaces(function: llvm_ir.FuncOp) -> None:
     """Let ordered accesses have pointers to the one space that these come of.
 
-    Global are a kernel's arguments; what is cast from a space is in that one. Weak accesses are left
-    to LLVM, which infers the same of them.
+    Global are a kernel's arguments; what is cast from a space is in that one. Weak accesses are
+    left to LLVM, which infers the same of them.
     """
     ordered = [
         op
@@ -137,7 +137,8 @@ def _pointer_arguments(function: llvm_ir.FuncOp) -> Iterator[SSAValue]:
 
 
 def _sources(op: llvm_ir.InstOp) -> list[SSAValue] | None:
-    """The pointers that ``op`` makes its own of; None if it makes none, or of something else too."""
+    """The pointers that ``op`` makes its own of; None if it makes none, or of something else
+    too."""
     text = op.text.data
     if _SAME.match(text):
         return [op.operands[0]]

@@ -39,12 +39,13 @@ class MergeFencesPass(ModulePass):
 
     Runs on ``scoped``, for any target. A *release* fence goes if one of at least its scope was
     passed on every path here and no memory operation since; or if whatever could publish after
-    it, up to the thread's end, releases at its scope itself or has another one before it. An *acquire* fence
-    goes if on every path here all atomic reads have been acquired at its scope already, by
-    fences or by themselves; or if one follows on every path before any memory operation. A *seq_cst* fence goes next to another of at least
-    its scope with no memory operation between. Fences that order some address spaces only, or
-    do not make available, stay and prove nothing; calls and operations that the pass does not
-    know are taken for anything. Source: C++20 [atomics.fences], [atomics.order]; LLVM LangRef.
+    it, up to the thread's end, releases at its scope itself or has another one before it. An
+    *acquire* fence goes if on every path here all atomic reads have been acquired at its scope
+    already, by fences or by themselves; or if one follows on every path before any memory
+    operation. A *seq_cst* fence goes next to another of at least its scope with no memory operation
+    between. Fences that order some address spaces only, or do not make available, stay and prove
+    nothing; calls and operations that the pass does not know are taken for anything. Source: C++20
+    [atomics.fences], [atomics.order]; LLVM LangRef.
     """
 
     name = "merge-fences"
@@ -136,7 +137,8 @@ class Half(NamedTuple):
 
 
 def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
-    """Leave of a fence what nobody else does, ``whole``: all or nothing; whether that is nothing."""
+    """Leave of a fence what nobody else does, ``whole``: all or nothing; whether that is
+    nothing."""
     ordering = op.ordering.data
     releases = ordering.releases and not done.releases
     acquires = ordering.acquires and not done.acquires
@@ -226,7 +228,8 @@ def after(op: Operation, passed: Passed) -> Passed:
 
 
 def acquired_by(op: Operation) -> int:
-    """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no flag."""
+    """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no
+    flag."""
     kind = type(op)
     if kind is scoped.StoreOp or _is_weak_load(op) or _is_whole_barrier(op):
         return EVERYTHING
@@ -325,7 +328,8 @@ def ahead(op: Operation, coming: Coming) -> Coming:
 
 
 def released_by(op: Operation) -> int:
-    """The rank up to which what ``op`` publishes is released by itself; above all if it is nothing."""
+    """The rank up to which what ``op`` publishes is released by itself; above all if it is
+    nothing."""
     if not may_publish(op):
         return EVERYTHING
     if (access := _access_of_text(op)) is not None:
@@ -346,7 +350,8 @@ def may_publish(op: Operation) -> bool:
 def _solve_backward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Coming]:
     """The states at the ends of blocks, the greatest fixpoint.
 
-    Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after it.
+    Greatest, so that a loop that is never left, which needs nothing, does not hide what comes after
+    it.
     """
     end, everything = _end_of(blocks[0]), Coming(EVERYTHING, EVERYTHING, EVERYTHING)
 
@@ -410,7 +415,8 @@ _UNORDERED = "llvm_ir.unordered"
 
 
 def _is_weak(op: Operation) -> bool:
-    """True of an access through which no fences synchronise: it is neither an atomic nor volatile."""
+    """True of an access through which no fences synchronise: it is neither an atomic nor
+    volatile."""
     properties = op.properties
     plain = "volatile" not in properties and _UNORDERED not in op.attributes
     return properties["ordering"] == _WEAK and plain

@@ -69,7 +69,8 @@ _PREDICATES = (
 
 
 def integer_width(op: Operation, value: SSAValue) -> int:
-    """The width of an integer operand; an error at ``op`` for what is not one of up to 32 or of 64 bits."""
+    """The width of an integer operand; an error at ``op`` for what is not one of up to 32 or of 64
+    bits."""
     bits = bits_of(value.type)
     if bits is None or (bits > 32 and bits != 64):
         unsupported(op, f"'{op.name}' on {value.type} is not supported on the CDNA path")

@@ -1,4 +1,5 @@
-"""The asynchronous operations of ``scoped`` in ``convert-scoped-to-cdna``: copies and split barriers.
+"""The asynchronous operations of ``scoped`` in ``convert-scoped-to-cdna``: copies and split
+barriers.
 
 Every lane copies for itself. Groups become marks, which ``insert-waits`` counts.
 """
@@ -94,8 +95,8 @@ def _bulk(conversion: Conversion, op: Operation) -> None:
 def _completes_elsewhere(conversion: Conversion, op: Operation) -> NoReturn:
     unsupported(
         op,
-        f"'{op.name}' completes on an mbarrier, and copies of {conversion.chip.name} in a counter of "
-        "the wave: use scoped.async_copy with groups, then a barrier",
+        f"'{op.name}' completes on an mbarrier, and copies of {conversion.chip.name} in a counter "
+        "of the wave: use scoped.async_copy with groups, then a barrier",
     )
 
 
@@ -186,8 +187,8 @@ def _named_barrier(conversion: Conversion, op: Operation) -> None:
     if number == 0:
         unsupported(
             op,
-            "barrier 0 is the work-group's, at which all its waves meet: use scoped.barrier workgroup, "
-            f"or one of 1 to {chip.named_barriers.count}",
+            "barrier 0 is the work-group's, at which all its waves meet: use scoped.barrier "
+            f"workgroup, or one of 1 to {chip.named_barriers.count}",
         )
     waits = barrier.part.data is ops.BarrierPart.SYNC
     _fence(conversion, Ordering.RELEASE, Scope.WORKGROUP)

@@ -476,9 +476,11 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         accept.unsupported(
             op,
             f"the condition may differ between the lanes of a wave, it depends on '{source.name}'; "
-            f"the {_PATH} path branches as a whole wave only: compare the wave's number, the thread "
-            f"id shifted right by {self.chip.wave_size.bit_length() - 1}, and select what lanes do differently (with "
-            "one lane in the work-group, say so: gpu.known_block_size = array<i32: 1, 1, 1>)",
+            f"the {_PATH} path branches as a whole wave only: compare the wave's number, the "
+            f"thread id shifted right by {self.chip.wave_size.bit_length() - 1}, and select what "
+            "lanes do "
+            "differently (with one lane in the work-group, say so: gpu.known_block_size = "
+            "array<i32: 1, 1, 1>)",
         )
 
     # Scoped operations

@@ -312,7 +312,8 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         return self.plans.find(cast(scoped.ScopedOperation, op), target, self._make_plan)
 
     def _features(self, op: Operation) -> tuple[str, ...]:
-        """What the function says of ``op``; each analysis runs once, where something asks for it."""
+        """What the function says of ``op``; each analysis runs once, where something asks for
+        it."""
         if isinstance(op, scoped.BarrierOp):
             if self.converged is None:
                 self.converged = converged_blocks(self.source_blocks)

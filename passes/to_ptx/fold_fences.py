@@ -51,11 +51,11 @@ class FoldFencesPass(ModulePass):
 
     Runs on ``scoped``, before the conversion to PTX, also in LLVM IR. An *acquire* fence goes
     into the atomic load or read-modify-write right before it, if all earlier atomic reads have
-    been acquired at the fence's scope already; a *release* fence into the atomic store or read-modify-write right
-    after it, if whatever could publish after that is released at the fence's scope anyway. The
-    access is of at least the fence's scope. Which is cheaper is for ``lowering.costs`` to say:
-    where a chip or ``ptx_version`` has no one-sided fences, mostly the access.
-    Source: C++20 [atomics.fences]; NVIDIA PTX Writer's Guide, Atomics ABI.
+    been acquired at the fence's scope already; a *release* fence into the atomic store or
+    read-modify-write right after it, if whatever could publish after that is released at the
+    fence's scope anyway. The access is of at least the fence's scope. Which is cheaper is for
+    ``lowering.costs`` to say: where a chip or ``ptx_version`` has no one-sided fences, mostly the
+    access. Source: C++20 [atomics.fences]; NVIDIA PTX Writer's Guide, Atomics ABI.
     """
 
     name = "fold-fences"

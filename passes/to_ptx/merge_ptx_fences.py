@@ -29,13 +29,14 @@ _NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
 class MergePTXFencesPass(ModulePass):
     """Remove what a neighbouring fence does as well: fences, and what orders an access.
 
-    Runs on ``ptx.kernel``, and on functions in LLVM IR that are lowered for PTX. With no memory operation between them, on every path: of two fences
-    the one goes that the other covers, in ordering and scope; an access after a fence that
-    releases at its scope need not release; one before a fence that acquires at its scope need
-    not acquire. An access that does both stays: it releases what it acquires itself, which no
-    fence beside it does. Also for the ``fence.sc`` in front of seq_cst accesses, which ``scoped``
-    does not show. Anything that the pass does not know is taken for a memory operation.
-    Source: PTX ISA, Memory Consistency Model, Release and Acquire Patterns, Fence-SC order.
+    Runs on ``ptx.kernel``, and on functions in LLVM IR that are lowered for PTX. With no memory
+    operation between them, on every path: of two fences the one goes that the other covers, in
+    ordering and scope; an access after a fence that releases at its scope need not release; one
+    before a fence that acquires at its scope need not acquire. An access that does both stays: it
+    releases what it acquires itself, which no fence beside it does. Also for the ``fence.sc`` in
+    front of seq_cst accesses, which ``scoped`` does not show. Anything that the pass does not know
+    is taken for a memory operation. Source: PTX ISA, Memory Consistency Model, Release and Acquire
+    Patterns, Fence-SC order.
     """
 
     name = "merge-ptx-fences"
@@ -96,7 +97,8 @@ _ONE_SIDED: dict[tuple[Ordering | None, Scope | None], int] = {
     for ordering in (Ordering.ACQUIRE, Ordering.RELEASE)
     for scope, rank in _RANK.items()
 }
-"""The orderings of an access that another fence can stand for, and the rank that it has to be of."""
+"""The orderings of an access that another fence can stand for, and the rank that it has to be
+of."""
 _RELAXED = {"acquire": "relaxed", "release": "relaxed"}
 
 

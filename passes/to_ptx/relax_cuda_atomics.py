@@ -1,12 +1,13 @@
 """The pass ``relax-cuda-atomics``: what clang makes stronger than CUDA says.
 
-CUDA's ``atomicAdd`` and its like are relaxed, at the scope of the device. clang writes them as LLVM's
-``atomicrmw`` and ``cmpxchg``, seq_cst at system scope, as if the program had asked for that; so does
-LLVM with the old intrinsics ``llvm.nvvm.atomic.load.add.f32``, ``.inc.32`` and their like. LLVM 22
-drops the ordering again when it selects instructions. Nothing in LLVM IR tells them from what C++
-has as seq_cst (``__atomic_fetch_add`` and ``__scoped_atomic_fetch_add`` become the same lines), so that
-only the caller can say which they are. What is none of them: ``atomicAdd_block`` and ``_system``, which
-are calls of intrinsics, and ``cuda::atomic``, which is inline PTX.
+CUDA's ``atomicAdd`` and its like are relaxed, at the scope of the device. clang writes them as
+LLVM's
+``atomicrmw`` and ``cmpxchg``, seq_cst at system scope, as if the program had asked for that; so
+does LLVM with the old intrinsics ``llvm.nvvm.atomic.load.add.f32``, ``.inc.32`` and their like.
+LLVM 22 drops the ordering again when it selects instructions. Nothing in LLVM IR tells them from
+what C++ has as seq_cst (``__atomic_fetch_add`` and ``__scoped_atomic_fetch_add`` become the same
+lines), so that only the caller can say which they are. What is none of them: ``atomicAdd_block``
+and ``_system``, which are calls of intrinsics, and ``cuda::atomic``, which is inline PTX.
 Source: CUDA C++ Programming Guide, Atomic Functions; clang 22, __clang_cuda_device_functions.h and
 CodeGen of __nvvm_atom_*; LLVM 22, AutoUpgrade.cpp upgradeNVVMIntrinsicCall.
 """

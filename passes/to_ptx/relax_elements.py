@@ -3,9 +3,9 @@
 Triton writes a tensor's atomic as one inline PTX instruction for each element of a thread, all of
 them ordered, under a predicate. Under the fact unordered-elements those that come one after another
 from one place of the source become relaxed, between one release and one acquire fence: every fence
-that the first one would have been after is before all of them, every one that the last one would have
-been before is after all of them, and nobody may ask for more. The acquire fence is left out where the
-thread ends without another access.
+that the first one would have been after is before all of them, every one that the last one would
+have been before is after all of them, and nobody may ask for more. The acquire fence is left out
+where the thread ends without another access.
 
 Whatever is known, an atomic whose result nobody uses becomes a ``red``, as ``lower-scoped-llvm-ir``
 makes of those that are ``scoped``: if it acquires nothing itself, and no acquire fence can follow
@@ -71,7 +71,8 @@ class RelaxElementsPass(ModulePass):
 
 @dataclass(frozen=True, slots=True)
 class _Update:
-    """An atomic read-modify-write: ``scoped``, or inline PTX that is text, whose ``name`` it has."""
+    """An atomic read-modify-write: ``scoped``, or inline PTX that is text, whose ``name`` it
+    has."""
 
     op: Operation
     ordering: Ordering
@@ -142,7 +143,8 @@ def _update(op: Operation) -> _Update | None:
 
 
 def _runs(block: Block) -> Iterator[list[_Update]]:
-    """Ordered atomics of one place of the source, with nothing between them that accesses memory."""
+    """Ordered atomics of one place of the source, with nothing between them that accesses
+    memory."""
     run: list[_Update] = []
     for op in block.ops:
         found = _update(op)

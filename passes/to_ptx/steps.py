@@ -18,7 +18,8 @@ from fencewright.passes.to_ptx.arithmetic import opcode_attr
 def steps_of(
     sequence: Sequence, result: ptx.RegisterType | None, *, ordered: bool
 ) -> tuple[ConversionStep, ...]:
-    """How to build the instructions of ``sequence``, whose operands are ``addr``, ``data``, ``compare``.
+    """How to build the instructions of ``sequence``, whose operands are ``addr``, ``data``,
+    ``compare``.
 
     ``result``: the register of what it gives, if anything; ``ordered``: whether it synchronises.
     """

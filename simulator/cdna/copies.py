@@ -1,14 +1,15 @@
 """Asynchronous copies of gfx1250: each an agent of its own beside the wave that issued it.
 
 The agent is on the wave's CU and reaches its LDS. It begins when the wave issues the copy, loads,
-stores, and is done; a wait of the copy's counter alone is for that. Nothing else orders it: it has no
-part in barriers, and is in no other counter. Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, ASYNCcnt:
-asynchronous operations are outside the model that LLVM implements; TENSORcnt alike.
+stores, and is done; a wait of the copy's counter alone is for that. Nothing else orders it: it has
+no part in barriers, and is in no other counter. Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x,
+ASYNCcnt: asynchronous operations are outside the model that LLVM implements; TENSORcnt alike.
 
-So a program with copies becomes one with more waves, which ``wave`` compiles. Which copies a wait is
-for depends on the path there: the wave's code is written once for each set of copies that may be
+So a program with copies becomes one with more waves, which ``wave`` compiles. Which copies a wait
+is for depends on the path there: the wave's code is written once for each set of copies that may be
 outstanding at a place. A copy in a loop is issued again while an earlier time of it is under way;
-then each time has an agent of its own, which goes back to its beginning once it has been waited for.
+then each time has an agent of its own, which goes back to its beginning once it has been waited
+for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -441,7 +441,8 @@ class SetLine:
         return (versions, may, dirty), below
 
     def are_apart(self, newer: int, may: int, below: list[int]) -> bool:
-        """True where an L2 may hold only the version before ``newer``, and a cache below only that one."""
+        """True where an L2 may hold only the version before ``newer``, and a cache below only that
+        one."""
         if may >> (newer - 1) & 3 != 1:
             return False
         return any(held >> (newer - 1) & 3 == 2 for held in below)
@@ -566,7 +567,8 @@ class CdnaEngine(WaveMachine[SetState]):
         A load that may hit could find versions later that it cannot find now; but those come
         in through the L2, where the queued load reads them at that very time. That fails when
         a load or a write-back ahead of it holds it up in the queue. A scalar invalidate comes
-        too early for scalar loads in flight, and one that drops lines of an L2 at once for other CUs.
+        too early for scalar loads in flight, and one that drops lines of an L2 at once for other
+        CUs.
         """
         op, error, _, held_up, _ = self.position(state, wave)
         if error is not None or held_up:
@@ -622,7 +624,8 @@ class CdnaEngine(WaveMachine[SetState]):
     def is_early_request(
         self, line: int, wave: int, kept: SetState, entries: Queued, future: list[int]
     ) -> bool:
-        """Whether the L1 can handle the first request of ``wave`` to ``line`` now, as issuing early.
+        """Whether the L1 can handle the first request of ``wave`` to ``line`` now, as issuing
+        early.
 
         Nothing of the wave may pass it or is passed by it, and its mates leave the line alone.
         """

@@ -65,11 +65,13 @@ EXPERIMENTS = (
     ),
     Experiment(
         8, "what a store leaves in the L1", "", "`global_store`; `global_load`; `global_load`",
-        "127 cycles for a load after a load, 208 after a store, 116 for the next: a store brings no "
+        "127 cycles for a load after a load, 208 after a store, 116 for the next: a store brings "
+        "no "
         "line into the L1", (2,),
     ),
     Experiment(
-        9, "what serves an sc1 load", "", "`global_load` with each of the bits, of a line that is in "
+        9, "what serves an sc1 load", "",
+        "`global_load` with each of the bits, of a line that is in "
         "the L2", "1,212 cycles from memory, 112 from the L1; 224 with nt and with sc1, 212 after "
         "`buffer_inv sc1`: the L2 serves them all", (2, 4),
     ),
@@ -92,7 +94,8 @@ class MachineRule:
 
 RULES = (
     MachineRule(
-        1, "A wave issues in order; vmcnt counts loads, stores, atomics and cache instructions, and "
+        1,
+        "A wave issues in order; vmcnt counts loads, stores, atomics and cache instructions, and "
         "retires in order.", DOCUMENTED, "MI300 ISA 4.4; llvm/llvm-project#178316, #220694",
         "Flat accesses are counted as they return: MI300 ISA 10.2.2 says that they may return out "
         "of order.",
@@ -122,14 +125,16 @@ RULES = (
         2, "An invalidate empties the L1 when it is issued.", MEASURED, "experiments 6 and 7",
     ),
     MachineRule(
-        3, "From each CU to its L2 there is a queue for each line, in order; different lines in any "
+        3,
+        "From each CU to its L2 there is a queue for each line, in order; different lines in any "
         "order.", DOCUMENTED, "AMDGPUUsage gfx942: channels of the L2 are independent, a queue for "
         "each CU and channel",
         "Lines of one channel would keep their order; which lines share one is a matter of "
         "addresses, which litmus tests do not have.",
     ),
     MachineRule(
-        3, "A write-back, and an invalidate of the L2, wait for what the CU has queued before them, "
+        3,
+        "A write-back, and an invalidate of the L2, wait for what the CU has queued before them, "
         "and count in vmcnt until they are done.", DOCUMENTED,
         "AMDGPUUsage gfx942; llvm/llvm-project#178316",
     ),
@@ -168,11 +173,12 @@ RULES = (
         MEASURED, "experiments 6 and 9, for local and dirty lines; AMDGPUUsage gfx942 for nonlocal",
     ),
     MachineRule(
-        5, "Any clean line may vanish, any line may be fetched, any dirty line may be written back, "
+        5,
+        "Any clean line may vanish, any line may be fetched, any dirty line may be written back, "
         "at any time.", INFERRED, "capacity, false sharing, prefetches",
         "In experiments 2 and 5 hardly a line was written back in 200,000 polls. It stays: a busy "
-        "cache evicts. The progress mode is the other extreme: a line may have been there before the "
-        "first instruction, and what is there stays, a dirty line for "
+        "cache evicts. The progress mode is the other extreme: a line may have been there before "
+        "the first instruction, and what is there stays, a dirty line for "
         "ever, as it did there; an execution has to be right in the first and to end in the "
         "second.",
     ),
@@ -190,11 +196,13 @@ RULES = (
         MEASURED, "experiment 2: when the work-groups of an XCD have ended, the others see",
     ),
     MachineRule(
-        7, "LDS operations of a wave are performed in order; flat ones pass them and are passed, but "
+        7,
+        "LDS operations of a wave are performed in order; flat ones pass them and are passed, but "
         "at one location.", DOCUMENTED, "MI300 ISA 4.4, 10.2.2, 11.1",
     ),
     MachineRule(
-        7, "s_barrier waits for every wave of the work-group that has not ended, and for no memory.",
+        7,
+        "s_barrier waits for every wave of the work-group that has not ended, and for no memory.",
         DOCUMENTED, "MI300 ISA 4.3; LLVM FeatureBackOffBarrier",
         "On gfx908, too, which has to have waited: the lowering puts the wait there.",
     ),
@@ -203,22 +211,27 @@ RULES = (
 
 OLDER_RULES = (
     MachineRule(
-        2, "A store, whatever its scope, updates a line that is in the L1, and may leave one there where "
-        "none was.", DOCUMENTED, "AMDGPUUsage gfx6-gfx9 and gfx90a: stores carry no scope bit; Vega ISA "
+        2,
+        "A store, whatever its scope, updates a line that is in the L1, and may leave one there "
+        "where "
+        "none was.", DOCUMENTED,
+        "AMDGPUUsage gfx6-gfx9 and gfx90a: stores carry no scope bit; Vega ISA "
         "8.1.10, GLC bit: a store that writes all of a line leaves it valid in the L1",
-        "With glc=1 a store leaves nothing of its own, says the same section; the machine has it update "
-        "a line that is there.",
+        "With glc=1 a store leaves nothing of its own, says the same section; the machine has it "
+        "update a line that is there.",
     ),
     MachineRule(
-        2, "A mate's load may find it there before the store is in the L2.", INFERRED, "AMDGPUUsage "
-        "gfx6-gfx9 and gfx90a: the waves of a work-group share the L1, and need nothing for coherence. On "
-        "gfx10 in CU mode, of which the manual says the same, it was seen to fail: another wave saw a store "
-        "that its own release could not wait for (llvm/llvm-project#160501, #161638)",
+        2, "A mate's load may find it there before the store is in the L2.", INFERRED,
+        "AMDGPUUsage "
+        "gfx6-gfx9 and gfx90a: the waves of a work-group share the L1, and need nothing for "
+        "coherence. On gfx10 in CU mode, of which the manual says the same, it was seen to fail: "
+        "another wave saw a store that its own release could not wait for "
+        "(llvm/llvm-project#160501, #161638)",
     ),
     MachineRule(
         3, "What the mate stores after that to another line may be in the L2 first.", DOCUMENTED,
-        "AMDGPUUsage gfx6-gfx9 and gfx90a: the L2 has independent channels, each CU a request queue for "
-        "each of them; vmcnt counts the stores of its own wave alone",
+        "AMDGPUUsage gfx6-gfx9 and gfx90a: the L2 has independent channels, each CU a request "
+        "queue for each of them; vmcnt counts the stores of its own wave alone",
     ),
 )  # fmt: skip
 """The rules that differ, or weigh more, on gfx908 and gfx90a."""
@@ -241,13 +254,16 @@ GFX1250_RULES = (
         "What the other counter says of it is not taken to mean anything.",
     ),
     MachineRule(
-        2, "An access goes past every cache of a lesser scope than its own; one of its scope may serve "
+        2,
+        "An access goes past every cache of a lesser scope than its own; one of its scope may "
+        "serve "
         "it. The WGP$ is of SCOPE_CU, and atomics are never performed in it.", DOCUMENTED, _GFX125X,
-        "One level below the WGP$ may be incoherent at a time: the L2s of shader engines, or with one "
-        "L2 per agent the agents'.",
+        "One level below the WGP$ may be incoherent at a time: the L2s of shader engines, or with "
+        "one L2 per agent the agents'.",
     ),
     MachineRule(
-        2, "A store of SCOPE_CU updates a line that is in the WGP$, a wider one drops it.", INFERRED,
+        2, "A store of SCOPE_CU updates a line that is in the WGP$, a wider one drops it.",
+        INFERRED,
         f"{_GFX125X} has the WGP$ write through, and does not say what stays in it",
     ),
     MachineRule(
@@ -257,7 +273,8 @@ GFX1250_RULES = (
         "harder.",
     ),
     MachineRule(
-        4, "A load past the L2 writes back what it finds dirty there, and drops the line.", INFERRED,
+        4, "A load past the L2 writes back what it finds dirty there, and drops the line.",
+        INFERRED,
         f"{_GFX125X}: what was loaded is visible to narrower loads from then on",
     ),
     MachineRule(
@@ -265,29 +282,37 @@ GFX1250_RULES = (
         "ones, and dirty ones stay.", DOCUMENTED, _GFX125X,
     ),
     MachineRule(
-        7, "The WGP$ takes the requests of a wave to one line in order, those to different lines in any "
+        7,
+        "The WGP$ takes the requests of a wave to one line in order, those to different lines in "
+        "any "
         "order; an invalidate is passed by nothing that comes after it.", DOCUMENTED, _GFX125X,
-        "The readings below say what may pass an invalidate, or be passed by a write-back, all the same.",
+        "The readings below say what may pass an invalidate, or be passed by a write-back, all the "
+        "same.",
     ),
     MachineRule(
         8, "A store is done when the level that its scope names has it.", DOCUMENTED, _GFX125X,
-        "One of SCOPE_CU is done at the L2, unless the reading acknowledged-early has it done at the "
-        "WGP$.",
+        "One of SCOPE_CU is done at the L2, unless the reading acknowledged-early has it done at "
+        "the WGP$.",
     ),
     MachineRule(
-        8, "Barriers are a signal and a wait. One of the work-group counts its waves, one of the cluster "
-        "one wave of each work-group, one with a name the signals that it was initialised for; a wait passes "
-        "when its phase is complete, and orders no memory.",
+        8,
+        "Barriers are a signal and a wait. One of the work-group counts its waves, one of the "
+        "cluster one wave of each work-group, one with a name the signals that it was initialised "
+        "for; a wait passes when its phase is complete, and orders no memory.",
         DOCUMENTED, "LLVM 24 AMDGPUExecutionSynchronization",
-        "What is undefined at a named barrier is an error: a signal before it is initialised, a wait "
-        "by a wave that has not joined it last.",
+        "What is undefined at a named barrier is an error: a signal before it is initialised, a "
+        "wait by a wave that has not joined it last.",
     ),
     MachineRule(
-        8, "An asynchronous copy is carried out beside the wave, from its issue on: it loads, stores, and "
-        "is done. Only its counter sees its end; barriers and other accesses are not ordered with it.",
+        8,
+        "An asynchronous copy is carried out beside the wave, from its issue on: it loads, stores, "
+        "and "
+        "is done. Only its counter sees its end; barriers and other accesses are not ordered with "
+        "it.",
         DOCUMENTED, f"{_GFX125X}, ASYNCcnt: asynchronous operations are outside the model",
         "Copies count down in the order of issue, whichever way they go. Up to eight of a "
-        "wave may be under way. One by a descriptor, of which a tile is one word, counts in tensorcnt.",
+        "wave may be under way. One by a descriptor, of which a tile is one word, counts in "
+        "tensorcnt.",
     ),
 )  # fmt: skip
 """What is otherwise on gfx1250; 7 and 8 are the rules of ``requests``.
@@ -301,11 +326,13 @@ _GFX10_11 = "LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11"
 RDNA_RULES = (
     MachineRule(
         1, "Loads and atomics that return count in vmcnt, stores and other atomics in vscnt, LDS "
-        "operations and scalar loads in lgkmcnt. Those of memory, and those of LDS, count down in the "
+        "operations and scalar loads in lgkmcnt. Those of memory, and those of LDS, count down in "
+        "the "
         "order of issue, and no counter waits for another.", DOCUMENTED, _GFX10_11,
     ),
     MachineRule(
-        1, "A flat access is done when the counter of where it went says so, in no order.", INFERRED,
+        1, "A flat access is done when the counter of where it went says so, in no order.",
+        INFERRED,
         f"{_GFX10_11}: it counts in lgkmcnt and in one of the others",
         "What the other counter says of it is not taken to mean anything.",
     ),
@@ -326,13 +353,15 @@ RDNA_RULES = (
         "Lines of one quadrant would keep their order.",
     ),
     MachineRule(
-        3, "buffer_gl0_inv empties the L0 when it is issued. buffer_gl1_inv drops each line of the L1 "
+        3,
+        "buffer_gl0_inv empties the L0 when it is issued. buffer_gl1_inv drops each line of the L1 "
         "of the shader array; when, the readings below say.", INFERRED,
         f"{_GFX10_11} says of no completion",
     ),
     MachineRule(
-        4, "What is called the L2 is the L1 of a shader array, which is never dirty; memory is the L2 of "
-        "the agent. Stores and atomics are done there, whatever their bits, and drop the line.",
+        4,
+        "What is called the L2 is the L1 of a shader array, which is never dirty; memory is the L2 "
+        "of the agent. Stores and atomics are done there, whatever their bits, and drop the line.",
         INFERRED, f"{_GFX10_11}: stores carry no scope, and a release writes nothing back",
         "That a store leaves nothing in the L1 of its shader array is not said.",
     ),
@@ -343,8 +372,8 @@ RDNA_RULES = (
 )  # fmt: skip
 """What is otherwise on gfx10 and gfx11.
 
-Not in the machine are the MALL, which is coherent, scratch, and waves that share a scalar cache with
-others.
+Not in the machine are the MALL, which is coherent, scratch, and waves that share a scalar cache
+with others.
 """
 
 _GFX12 = "LLVM 24 AMDGPUUsage, Memory Model GFX12"
@@ -352,24 +381,30 @@ _GFX12 = "LLVM 24 AMDGPUUsage, Memory Model GFX12"
 GFX12_RULES = (
     MachineRule(
         1, "Loads, atomics that return and global_inv count in loadcnt, stores, other atomics and "
-        "global_wb in storecnt, LDS operations in dscnt, scalar loads in kmcnt. Those of the first three "
+        "global_wb in storecnt, LDS operations in dscnt, scalar loads in kmcnt. Those of the first "
+        "three "
         "count down in the order of issue, but registers are written in any order.", DOCUMENTED,
         f"{_GFX12}; llvm/llvm-project#105549",
         "Image instructions, which count in samplecnt and bvhcnt, are not in the machine.",
     ),
     MachineRule(
-        2, "The L1 is the L0 of a CU, which handles what its waves issue in order, and writes through. In "
-        "CU mode a work-group is on one CU, in WGP mode on one or on two. SCOPE_SE and wider miss it.",
+        2,
+        "The L1 is the L0 of a CU, which handles what its waves issue in order, and writes "
+        "through. In "
+        "CU mode a work-group is on one CU, in WGP mode on one or on two. SCOPE_SE and wider miss "
+        "it.",
         DOCUMENTED, _GFX12,
     ),
     MachineRule(
-        4, "The L2 is the agent's one; a shader array's L1 before it is a buffer, and holds nothing. "
+        4,
+        "The L2 is the agent's one; a shader array's L1 before it is a buffer, and holds nothing. "
         "SCOPE_SYS passes it. What it has of other agents' memory may be old.", INFERRED,
         f"{_GFX12}: a release to the system has a global_wb, an acquire a global_inv of SCOPE_SYS",
         "Pages that the L2 keeps coherent, or out, would need neither.",
     ),
     MachineRule(
-        5, "global_inv is not reordered with the wave's accesses, nor is global_wb. Below SCOPE_SYS a "
+        5,
+        "global_inv is not reordered with the wave's accesses, nor is global_wb. Below SCOPE_SYS a "
         "global_wb writes nothing back.", DOCUMENTED, _GFX12,
     ),
 )  # fmt: skip

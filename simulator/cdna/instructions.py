@@ -217,7 +217,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class SplitWait:
-    """``s_wait_loadcnt`` and its like: until no more than these are outstanding; None: any number."""
+    """``s_wait_loadcnt`` and its like: until no more than these are outstanding; None: any
+    number."""
 
     loadcnt: int | None = None
     storecnt: int | None = None
@@ -280,7 +281,8 @@ class BarrierUnit(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CopyPoint:
-    """Where a wave and the agent of its copy meet: as that starts, and where its end is waited for."""
+    """Where a wave and the agent of its copy meet: as that starts, and where its end is waited
+    for."""
 
     wave: int
     agent: int

@@ -8,17 +8,19 @@ rules that comments refer to:
    performed in order and increment lgkmcnt. A counter that is full holds up the next operation
    that it counts. (``cdna_wave``)
 2. L1 stage. A load that may hit (``AccessEffect.l1``) and finds its line present is bound at
-   once, else it queues. A store updates a present line, or with wider bits drops it, or on chips where
-   it may (``AccessEffect.brings_in``) leaves a line where none was; it queues.
+   once, else it queues. A store updates a present line, or with wider bits drops it, or on chips
+   where it may (``AccessEffect.brings_in``) leaves a line where none was; it queues.
    Other loads and atomics drop the line and queue. An L1 invalidate empties the L1 now.
 3. From each CU to its L2 there is one FIFO for each line; FIFOs of different lines drain in any
    order. The L1 fetches a line only while the CU has no store, atomic or L2 invalidate queued
    for it. Markers (write-back, L2 part of an invalidate) enter every FIFO of the CU, and are
-   complete when they have left all of them. An L2 invalidate that is no marker is done as it is issued.
+   complete when they have left all of them. An L2 invalidate that is no marker is done as it is
+   issued.
 4. At the L2 an access hits a present line, or fetches it; a store or atomic leaves it dirty.
    An access past the L2 writes a dirty line back first, drops the line, and is done at memory;
-   but a load finds a dirty line of its own L2 there, and leaves it as it is. A marker writes a dirty line back, or drops a clean nonlocal one. A write that reaches
-   memory drops clean copies of a LOCAL location in the other L2s.
+   but a load finds a dirty line of its own L2 there, and leaves it as it is. A marker writes a
+   dirty line back, or drops a clean nonlocal one. A write that reaches memory drops clean copies of
+   a LOCAL location in the other L2s.
 5. Any clean line may vanish, any line may be fetched, any dirty line may be written back, at
    any time. Without this spontaneous activity: the progress mode, in which each line of an L1 or L2
    may have been fetched before the first instruction, or not.
@@ -61,8 +63,8 @@ from fencewright.simulator.core.program import MemoryKind
 
 ABSENT = -1
 EITHER = -2
-"""A clean line that was there before the first instruction, or was not: whoever comes to it first finds
-the one or the other. In the progress mode alone.
+"""A clean line that was there before the first instruction, or was not: whoever comes to it first
+finds the one or the other. In the progress mode alone.
 """
 
 PlainState = tuple[
@@ -88,7 +90,8 @@ class PlainLine:
         self.kind = topology.location.kind
 
     def initial(self) -> PlainState:
-        """Nothing queued; nothing cached, but without spontaneous activity what may be (rules 5, 6).
+        """Nothing queued; nothing cached, but without spontaneous activity what may be (rules 5,
+        6).
 
         With it caches may fetch their lines before the first instruction.
         """

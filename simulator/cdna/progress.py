@@ -41,10 +41,11 @@ def stuck(
 
 
 def is_straight(compiled: CompiledProgram) -> bool:
-    """True if no wave can repeat anything, or wait but for a counter or where all its mates come or end.
+    """True if no wave can repeat anything, or wait but for a counter or where all its mates come or
+    end.
 
-    Then every fair execution ends: each access is performed some time, so that every counter comes down,
-    and at the one barrier that there may be, a wave that has ended is not waited for.
+    Then every fair execution ends: each access is performed some time, so that every counter comes
+    down, and at the one barrier that there may be, a wave that has ended is not waited for.
     """
     barriers: set[StepKind] = set()
     for ops in compiled.ops:
@@ -63,7 +64,8 @@ _AT_BARRIERS = range(StepKind.BARRIER, StepKind.BARRIER_LEAVE + 1)
 def _waits_where_it_signals(
     compiled: CompiledProgram, ops: Sequence[Op], at_barriers: Iterable[Op]
 ) -> bool:
-    """True where each of ``at_barriers`` is an s_barrier, or a half of one: signal and wait with nothing between.
+    """True where each of ``at_barriers`` is an s_barrier, or a half of one: signal and wait with
+    nothing between.
 
     Of the split ones only that of a work-group's waves, where each signals for itself alone.
     """

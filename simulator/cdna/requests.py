@@ -5,10 +5,10 @@ into the one for every line; ``requests_in_order`` of ``rows.Hierarchy`` says wh
 The rules go on from those of ``machine``:
 
 7. The L1 handles the requests of a wave to one line in order, those to different lines in any
-   order; then rules 2 and 3 hold. An invalidate is passed by nothing that comes after it, on any line:
-   the L1 handles it as it is issued; unless it is ``late``, when all that comes after it may pass it.
-   A write-back that ``overtakes`` passes what was before it, in this stage and in the queue below, as
-   far as it is of the same wave and not acknowledged.
+   order; then rules 2 and 3 hold. An invalidate is passed by nothing that comes after it, on any
+   line: the L1 handles it as it is issued; unless it is ``late``, when all that comes after it may
+   pass it. A write-back that ``overtakes`` passes what was before it, in this stage and in the
+   queue below, as far as it is of the same wave and not acknowledged.
 8. A store that is ``acknowledged_early`` is done when the L1 has handled it.
 
 The rules of a line below this stage are those of ``machine`` or of ``engine``.
@@ -66,7 +66,8 @@ class RequestLine(Generic[LineState]):
         return [((below, replaced(waiting, op.wave, (*waiting[op.wave], entry))), None)]
 
     def maintain(self, state: RequestState[LineState], op: Op) -> RequestState[LineState]:
-        """A cache instruction waits for the L1, if it can matter to this line; or is handled now."""
+        """A cache instruction waits for the L1, if it can matter to this line; or is handled
+        now."""
         below, waiting = state
         effect, known = op.effect, self.topology
         if effect.l1 and not effect.late:

@@ -6,17 +6,18 @@ lowering does not know whether cache maintenance counts in vmcnt
 where it does, tests/unit/test_chips.py holds both to one answer.
 A machine configuration is a chip, tgsplit, how many L2s one agent has, and on chips whose documents
 leave things open, the readings taken; the machine itself knows no chip. ``nt`` (gfx908, gfx90a,
-gfx10, gfx11: ``slc``; gfx1250: ``th``) is a hint to the replacement policy and stripped before a row is
-looked up. On gfx1250 the L1 is the WGP$; what is called the L2 is the one cache below it that may be
-incoherent: with many L2s per agent the L2 of some shader engines (SCOPE_SE), with one the agent's
-(SCOPE_DEV). Waves that share it have one ``Placement.xcd``. On gfx10 and gfx11 the L1 is the L0 of a
-CU, tgsplit is WGP mode, and what is called the L2 is the read-only L1 of a shader array: every write
-is done after it, at the agent's L2, which is the memory of the machine. On gfx12 the L1 is the L0 of a CU,
-tgsplit is WGP mode, and the L2 is the agent's one.
+gfx10, gfx11: ``slc``; gfx1250: ``th``) is a hint to the replacement policy and stripped before a
+row is looked up. On gfx1250 the L1 is the WGP$; what is called the L2 is the one cache below it
+that may be incoherent: with many L2s per agent the L2 of some shader engines (SCOPE_SE), with one
+the agent's (SCOPE_DEV). Waves that share it have one ``Placement.xcd``. On gfx10 and gfx11 the L1
+is the L0 of a CU, tgsplit is WGP mode, and what is called the L2 is the read-only L1 of a shader
+array: every write is done after it, at the agent's L2, which is the memory of the machine. On gfx12
+the L1 is the L0 of a CU, tgsplit is WGP mode, and the L2 is the agent's one.
 Sources: AMDGPUUsage = LLVM 22 AMDGPUUsage, "Memory Model" of the chip; GFX125x = the same of LLVM
-24, "Memory Model GFX125x"; GFX12 = the same, "Memory Model GFX12"; GFX10-11 = the same, "Memory Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00
-wave, 01 group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is
-the strongest that it has.
+24, "Memory Model GFX125x"; GFX12 = the same, "Memory Model GFX12"; GFX10-11 = the same, "Memory
+Model GFX10-GFX11"; CDNA4 ISA = its load and store control tables (scope from sc1 sc0: 00 wave, 01
+group, 10 agent, 11 system); MI300X = the experiments of ``evidence``. A row's evidence is the
+strongest that it has.
 """
 
 from collections.abc import Hashable, Iterable
@@ -100,10 +101,11 @@ class CacheEffect:
 
     ``l1``: empties the CU's L1 when issued. ``marker``: goes through every queue of the CU to
     the L2 and there, line by line, with ``write_back`` writes a dirty line back, with
-    ``invalidate`` drops a clean nonlocal one, without ``marker`` as it is issued. ``counts``: it counts, ``as_store`` with the stores
-    where loads have another counter (``COUNTED``). ``scalar``: empties the scalar cache. ``late``: later requests of its wave may pass it, ``overtakes``: it
-    may pass earlier ones that are not acknowledged, ``queued``: it is a marker, ``uncounted``: it does
-    not count after all, under the readings of these names.
+    ``invalidate`` drops a clean nonlocal one, without ``marker`` as it is issued. ``counts``: it
+    counts, ``as_store`` with the stores where loads have another counter (``COUNTED``). ``scalar``:
+    empties the scalar cache. ``late``: later requests of its wave may pass it, ``overtakes``: it
+    may pass earlier ones that are not acknowledged, ``queued``: it is a marker, ``uncounted``: it
+    does not count after all, under the readings of these names.
     """
 
     l1: bool = False
@@ -146,8 +148,8 @@ READINGS: Table[str] = Table(
     "readings of what is left open",
     {"reading": Interpretation},
     [
-        row("later requests of its wave may pass an invalidate of DEV or SYS until loadcnt says that "
-            "it is done",
+        row("later requests of its wave may pass an invalidate of DEV or SYS until loadcnt says "
+            "that it is done",
             "GFX125x: a global_inv is to be waited for, which llvm/llvm-project#175865 added; its "
             "table of cache instructions says that it is not reordered", Evidence.INFERRED,
             reading=Interpretation.LATE_INVALIDATE),
@@ -156,22 +158,30 @@ READINGS: Table[str] = Table(
             "added; its table of cache instructions says that it is kept in order",
             Evidence.INFERRED, reading=Interpretation.WRITE_BACK_OVERTAKES),
         row("a store of SCOPE_CU counts as done when the WGP$ has it",
-            "GFX125x: a cache of an access's scope can report it complete. LLVM 24 needs it not to: a "
+            "GFX125x: a cache of an access's scope can report it complete. LLVM 24 needs it not "
+            "to: a "
             "release at cluster scope has no write-back", Evidence.INFERRED,
             reading=Interpretation.ACKNOWLEDGED_EARLY),
-        row("a buffer_gl1_inv drops each line of the shader array's L1 after what its CU has queued "
-            "for it; else it is done as it is issued",
+        row("a buffer_gl1_inv drops each line of the shader array's L1 after what its CU has "
+            "queued for it; else it is done as it is issued",
             f"{_GFX10_11} says of no completion; buffer_inv of gfx942 travels so "
-            "(llvm/llvm-project#220694)", Evidence.INFERRED, reading=Interpretation.QUEUED_INVALIDATE),
+            "(llvm/llvm-project#220694)", Evidence.INFERRED,
+            reading=Interpretation.QUEUED_INVALIDATE),
         row("a buffer_gl1_inv that is queued counts in no counter; else in vmcnt",
-            f"{_GFX10_11}: vmcnt is of loads; LLVM SIInsertWaitcnts takes it for no access. LLVM 24 "
-            "needs it to count at -O0 already: the vmcnt(0) of a release is all that orders it before "
-            "what the work-group is told", Evidence.INFERRED, reading=Interpretation.UNCOUNTED_INVALIDATE),
+            f"{_GFX10_11}: vmcnt is of loads; LLVM SIInsertWaitcnts takes it for no access. LLVM "
+            "24 "
+            "needs it to count at -O0 already: the vmcnt(0) of a release is all that orders it "
+            "before "
+            "what the work-group is told", Evidence.INFERRED,
+            reading=Interpretation.UNCOUNTED_INVALIDATE),
         row("a store updates a line that is in the L0 of its CU, where others see it before it is "
             "anywhere else; else it drops the line",
-            f"{_GFX10_11} and GFX12 have the L0 write through, and do not say what stays in it. LLVM 24 needs it "
-            "not to, in CU mode: a relaxed load of the work-group may find in the L0 what a release "
-            "to the agent does not wait for", Evidence.INFERRED, reading=Interpretation.STORE_STAYS),
+            f"{_GFX10_11} and GFX12 have the L0 write through, and do not say what stays in it. "
+            "LLVM 24 needs it "
+            "not to, in CU mode: a relaxed load of the work-group may find in the L0 what a "
+            "release "
+            "to the agent does not wait for", Evidence.INFERRED,
+            reading=Interpretation.STORE_STAYS),
     ],
 )  # fmt: skip
 """(reading) -> what is taken to happen, and which text leaves it open."""
@@ -320,9 +330,11 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
             l2=ONE),
         row(AccessEffect(False, False), _LLVM_OLD, DOCUMENTED, generation=OLD, access=L,
             bits="glc", l2=ONE),
-        row(AccessEffect(True, False, brings_in=True), f"{_STAYS}, which a store that writes all of a "
+        row(AccessEffect(True, False, brings_in=True),
+            f"{_STAYS}, which a store that writes all of a "
             "line leaves in the L1", DOCUMENTED, generation=OLD, access=S, bits="", l2=ONE),
-        row(AccessEffect(True, False), f"{_STAYS}; with glc a store leaves no line of its own in the L1. "
+        row(AccessEffect(True, False),
+            f"{_STAYS}; with glc a store leaves no line of its own in the L1. "
             "That it drops one that is there is not said", DOCUMENTED, generation=OLD, access=S,
             bits="glc", l2=ONE),
         row(AccessEffect(False, False), "AMDGPUUsage gfx90a: atomics are performed at the L2",
@@ -349,7 +361,8 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
             "wrong at agent scope otherwise", INFERRED, generation=GFX11, access=L,
             bits=("glc", "dlc glc")),
         row(AccessEffect(l1=True, past_l2=True, stays=True),
-            f"{_GFX10_11}: stores carry no scope, and complete at the L2; the L1 of a shader array is "
+            f"{_GFX10_11}: stores carry no scope, and complete at the L2; the L1 of a shader array "
+            "is "
             "read-only, and taken to drop the line", INFERRED, generation=RDNA, access=S,
             bits=("", *_RDNA_BITS)),
         row(AccessEffect(False, past_l2=True), f"{_GFX10_11}: atomics are performed at the L2",
@@ -435,7 +448,8 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
         row(_NO_TGSPLIT, _GFX125X, DOCUMENTED, generation=GFX1250, tgsplit=True),
     ],
 )  # fmt: skip
-"""(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is none."""
+"""(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is
+none."""
 
 _WB, _INV, _VOL, _L1, _INV2, _DC, _GWB, _GINV, _GL0, _GL1 = MNEMONICS = (
     "buffer_wbl2",
@@ -525,7 +539,8 @@ CACHE: Table[CacheEffect | Illegal] = Table(
         row(_NO_DLC, "MI300 ISA; MI200 ISA", DOCUMENTED, generation=GFX9, mnemonic=_GFX9_CACHE,
             bits=DLC_BITS),
         # gfx10, gfx11
-        row(CacheEffect(l1=True), f"{_GFX10_11}: the L0; LLVM SIInsertWaitcnts counts none of these",
+        row(CacheEffect(l1=True),
+            f"{_GFX10_11}: the L0; LLVM SIInsertWaitcnts counts none of these",
             DOCUMENTED, generation=RDNA, mnemonic=_GL0, bits=""),
         row(CacheEffect(marker=True, invalidate=True, counts=True, queued=True, uncounted=True),
             f"{_GFX10_11}: the L1 of the shader array; of its completion nothing is said", INFERRED,
@@ -616,7 +631,8 @@ COUNTED: Table[Counted] = Table(
             operation=_O.LDS, flat=False),
         row(Counted(_VECTOR, in_order=False), "RDNA2 ISA and RDNA3 ISA: flat, out of order",
             DOCUMENTED, generation=RDNA, operation=(_O.LOAD, _O.INVALIDATE), flat=True),
-        row(Counted((Counter.VSCNT,), in_order=False), "RDNA2 ISA and RDNA3 ISA: flat, out of order",
+        row(Counted((Counter.VSCNT,), in_order=False),
+            "RDNA2 ISA and RDNA3 ISA: flat, out of order",
             DOCUMENTED, generation=RDNA, operation=(_O.STORE, _O.WRITE_BACK), flat=True),
         row(Counted(_LGKM, in_order=False), "RDNA2 ISA and RDNA3 ISA: flat, out of order",
             DOCUMENTED, generation=RDNA, operation=_O.LDS, flat=True),
@@ -627,7 +643,8 @@ COUNTED: Table[Counted] = Table(
             generation=SCOPED, operation=(_O.LOAD, _O.INVALIDATE)),
         row(Counted((Counter.STORECNT,)), "GFX12, GFX125x: in order of issue", DOCUMENTED,
             generation=SCOPED, operation=(_O.STORE, _O.WRITE_BACK)),
-        row(Counted((Counter.DSCNT,), writes_in_order=False), "GFX12, GFX125x: in order", DOCUMENTED,
+        row(Counted((Counter.DSCNT,), writes_in_order=False), "GFX12, GFX125x: in order",
+            DOCUMENTED,
             generation=SCOPED, operation=_O.LDS),
         row(Counted((Counter.KMCNT,), in_order=False), "LLVM SIInsertWaitcnts", INFERRED,
             generation=SCOPED, operation=_O.SCALAR),
@@ -646,18 +663,24 @@ HIERARCHY: Table[Hierarchy] = Table(
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=True, memory_kinds=True),
             "MI300 ISA 4.4, 9" + _seen(5, 9), MEASURED, generation=GFX9),
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=False, memory_kinds=False,
-                left_open=frozenset({Interpretation.QUEUED_INVALIDATE, Interpretation.UNCOUNTED_INVALIDATE,
+                left_open=frozenset({Interpretation.QUEUED_INVALIDATE,
+                                     Interpretation.UNCOUNTED_INVALIDATE,
                                      Interpretation.STORE_STAYS})),
-            f"{_GFX10_11}: in CU mode nothing is waited for between a work-group's acquire and what comes "
-            "after it; a queue from each L0 for each quadrant of the L1", INFERRED, generation=RDNA),
+            f"{_GFX10_11}: in CU mode nothing is waited for between a work-group's acquire and "
+            "what comes "
+            "after it; a queue from each L0 for each quadrant of the L1", INFERRED,
+            generation=RDNA),
         row(Hierarchy(requests_in_order=True, dirty_serves_loads=False, memory_kinds=False,
                 left_open=frozenset({Interpretation.STORE_STAYS})),
-            f"{_GFX12}: in CU mode nothing is waited for between a work-group's acquire and what comes after "
+            f"{_GFX12}: in CU mode nothing is waited for between a work-group's acquire and what "
+            "comes after "
             "it; global_inv and global_wb are not reordered", INFERRED, generation=GFX12),
         row(Hierarchy(requests_in_order=False, dirty_serves_loads=False, memory_kinds=False,
-                left_open=frozenset({Interpretation.LATE_INVALIDATE, Interpretation.WRITE_BACK_OVERTAKES,
+                left_open=frozenset({Interpretation.LATE_INVALIDATE,
+                                     Interpretation.WRITE_BACK_OVERTAKES,
                                      Interpretation.ACKNOWLEDGED_EARLY})),
-            "GFX125x: only accesses of a wave to the same address are processed in program order; a "
+            "GFX125x: only accesses of a wave to the same address are processed in program order; "
+            "a "
             "wider access goes past a cache, a page can be incoherent between L2s", DOCUMENTED,
             generation=GFX1250),
     ],
@@ -684,8 +707,8 @@ Effect = TypeVar("Effect", AccessEffect, CacheEffect)
 class CdnaConfiguration:
     """A chip in a mode; without ``l2_per_agent``, the one that is harder on the chip.
 
-    ``readings`` are those taken, of which only what the chip's documents leave open stays. ``access`` and ``cache``
-    replace rows, for machines that are broken on purpose.
+    ``readings`` are those taken, of which only what the chip's documents leave open stays.
+    ``access`` and ``cache`` replace rows, for machines that are broken on purpose.
     """
 
     chip: str = DEFAULT_CHIP

@@ -134,7 +134,8 @@ class _Teller:
         return writes[-1] if overwritten(values, access.read) else None
 
     def seen(self, access: _Access) -> _Access | None:
-        """The last read before ``access``, of another location, that found what another wave wrote."""
+        """The last read before ``access``, of another location, that found what another wave
+        wrote."""
         earlier = [
             a
             for a in self.accesses
@@ -207,8 +208,8 @@ class _Teller:
             or self.of_dirty_lines()
             or self.of_early_hit(seen_elsewhere=False)
             or self.of_other_value()
-            or "Every load finds what was written last, and no wave's accesses are performed out of "
-            "order: an interleaving ends so."
+            or "Every load finds what was written last, and no wave's accesses are performed out "
+            "of order: an interleaving ends so."
         )
 
     def of_copy_under_way(self) -> str:
@@ -219,9 +220,9 @@ class _Teller:
                 begun = owner is not None and late.written is not None
                 if begun and late.place == access.place and access.done < late.done:
                     return (
-                        f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)} "
-                        f"before the copy to it that P{owner} has issued is done: nothing that P{owner} "
-                        "has waited for says so."
+                        f"P{access.op.wave} reads {self.name(access)} = {access.read}"
+                        f"{self.at(access)} before the copy to it that P{owner} has issued is "
+                        f"done: nothing that P{owner} has waited for says so."
                     )
         return ""
 
@@ -247,9 +248,10 @@ class _Teller:
                 )
             )
             return (
-                f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)} from "
-                f"its {self.machine.caches.l1}, which {whose} {self.noun(store)}{self.at(store)} "
-                f"has updated before it reaches the {self.machine.caches.l2}{where}."
+                f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)} "
+                f"from its {self.machine.caches.l1}, which {whose} "
+                f"{self.noun(store)}{self.at(store)} has updated before it reaches the "
+                f"{self.machine.caches.l2}{where}."
             )
         return ""
 
@@ -308,8 +310,8 @@ class _Teller:
         flag = "" if seen is None else f"{self.name(seen)} = {seen.read}"
         if seen is not None and access.done < seen.done:
             return (
-                f"{found} before its earlier {self.noun(seen)} is performed: nothing waits for that "
-                f"one {self.span(seen, access)}."
+                f"{found} before its earlier {self.noun(seen)} is performed: nothing waits for "
+                f"that one {self.span(seen, access)}."
             )
         if seen is not None:
             early = [
@@ -325,8 +327,8 @@ class _Teller:
                 )
         if seen is not None and (late := self.late_invalidate(seen, access)) is not None:
             return (
-                f"{found} before its {late.op.instruction}{self.at(late)} is done: nothing waits for "
-                f"that {self.span(late, access)}."
+                f"{found} before its {late.op.instruction}{self.at(late)} is done: nothing waits "
+                f"for that {self.span(late, access)}."
             )
         since = "" if seen is None else f" before {flag} was seen"
         nothing = "" if seen is None else f" {self.span(seen, access)}"
@@ -364,7 +366,8 @@ class _Teller:
         return max(fills, default=0)
 
     def of_l2(self, access: _Access, missed: _Access, found: str) -> str:
-        """A stale read that no L1 is to blame for: a dirty line elsewhere, or a clean old one here."""
+        """A stale read that no L1 is to blame for: a dirty line elsewhere, or a clean old one
+        here."""
         seen = self.seen(access)
         publisher = None if seen is None else self.writer(seen)
         step = access.done - 1
@@ -419,8 +422,8 @@ class _Teller:
             )
         nothing = "" if seen is None else f" {self.span(seen, access)}"
         return (
-            f"{found} from its {cache}, which has kept the line since before {store} reached memory; "
-            f"nothing invalidates it there{nothing}."
+            f"{found} from its {cache}, which has kept the line since before {store} reached "
+            f"memory; nothing invalidates it there{nothing}."
         )
 
     def handed_on(self, publisher: _Access, access: _Access, step: int) -> _Access | None:

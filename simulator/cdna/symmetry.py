@@ -1,13 +1,15 @@
 """The engine on one of several equal states: waves that run the same code at equal places.
 
-An *automorphism* of a program maps waves to waves, and with them CUs, L2s, work-groups, locations and
-LDS, so that code, caches and initial values stay as they are. It maps executions to executions, so that
-of the states that it maps to each other one is enough; the outcomes of the others follow from it.
+An *automorphism* of a program maps waves to waves, and with them CUs, L2s, work-groups, locations
+and LDS, so that code, caches and initial values stay as they are. It maps executions to executions,
+so that of the states that it maps to each other one is enough; the outcomes of the others follow
+from it.
 
-Two kinds of group are used. *Interchangeable* waves may change places with all else as it is, in any
-permutation: their states are sorted. Else the few automorphisms that there are, as the rotations of a
-ring of threads, are all tried, and the least state is taken. Waves in equal states are not told apart
-by their order alone, so that a few states have more than one representative: more states, same outcomes.
+Two kinds of group are used. *Interchangeable* waves may change places with all else as it is, in
+any permutation: their states are sorted. Else the few automorphisms that there are, as the
+rotations of a ring of threads, are all tried, and the least state is taken. Waves in equal states
+are not told apart by their order alone, so that a few states have more than one representative:
+more states, same outcomes.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +37,8 @@ _MOST_TRIED = 128
 """Automorphisms that are tried one by one."""
 
 _MOST_ORDERS = 1_000
-"""Orders of interchangeable waves where an outcome says which wave is which, so that each is looked at."""
+"""Orders of interchangeable waves where an outcome says which wave is which, so that each is looked
+at."""
 
 
 class _Bijection:
@@ -52,7 +55,8 @@ class _Bijection:
         )
 
     def completed(self, count: int) -> tuple[int, ...] | None:
-        """The mapping of all numbers below ``count``, of the others to themselves; None if it is none."""
+        """The mapping of all numbers below ``count``, of the others to themselves; None if it is
+        none."""
         mapped = tuple(self.to.get(each, each) for each in range(count))
         return mapped if len(set(mapped)) == count else None
 
@@ -154,7 +158,8 @@ def _shape(op: Op) -> tuple[object, ...]:
 
 
 def interchangeable(compiled: CompiledProgram) -> list[list[int]]:
-    """The waves by classes of those that may change places, all else but their own locations as it is.
+    """The waves by classes of those that may change places, all else but their own locations as it
+    is.
 
     Transpositions of one class generate all of its permutations.
     """
@@ -199,10 +204,11 @@ def _identity(compiled: CompiledProgram) -> Automorphism:
 
 
 def group_of(compiled: CompiledProgram) -> "Sorted | Tried | None":
-    """The group that brings states of a program to one of those that are equal; None: each is alone.
+    """The group that brings states of a program to one of those that are equal; None: each is
+    alone.
 
-    Split barriers, waves that carry out copies, and chips that handle requests in any order are left
-    alone: nothing says there what an automorphism does to their states.
+    Split barriers, waves that carry out copies, and chips that handle requests in any order are
+    left alone: nothing says there what an automorphism does to their states.
     """
     if compiled.barriers or compiled.agents or not compiled.hierarchy.requests_in_order:
         return None
@@ -226,7 +232,8 @@ class Sorted:
         self.classes = _split(classes) if self.is_observed else [tuple(each) for each in classes]
 
     def best(self, keys: Sequence[int]) -> Automorphism | None:
-        """The automorphism to the least state, by what each wave's part of it is called; None: it is so."""
+        """The automorphism to the least state, by what each wave's part of it is called; None: it
+        is so."""
         before: list[int] = []
         for each in self.classes:
             before += sorted(each, key=keys.__getitem__)
@@ -327,7 +334,8 @@ def _is_observed(compiled: CompiledProgram, group: Sequence[Automorphism]) -> bo
 class SymmetricEngine(CdnaEngine):
     """The engine on representatives: same outcomes and errors, fewer states.
 
-    A path through its states is no execution, since waves change places on it: traces are the engine's.
+    A path through its states is no execution, since waves change places on it: traces are the
+    engine's.
     """
 
     def __init__(self, program: CdnaProgram, configuration: CdnaConfiguration | None = None):
@@ -367,7 +375,8 @@ class SymmetricEngine(CdnaEngine):
         ]
 
     def errors(self, state: State) -> list[str]:
-        """The errors of all states that one stands for: each wave's, in every place that it can go to."""
+        """The errors of all states that one stands for: each wave's, in every place that it can go
+        to."""
         found = super().errors(state)
         if self.group is None or not found:
             return found
@@ -392,7 +401,8 @@ class SymmetricEngine(CdnaEngine):
     # What a wave's part of a state is called, wherever it is
 
     def key(self, state: State, wave: int) -> int:
-        """A number for what a wave is doing, the same for it and for what automorphisms make of it."""
+        """A number for what a wave is doing, the same for it and for what automorphisms make of
+        it."""
         pc, regs, queues = self.wave_states[wave].items[state[wave]]
         first = self._first[wave]
         relative = tuple(tuple(each - first for each in queue) for queue in queues)

@@ -52,7 +52,8 @@ class MachineEventKind(IntEnum):
 
 class MachineEvent(NamedTuple):
     """One step. ``place`` is a wave for ISSUE, REQUEST, HIT, LOCAL and BARRIER, an L2 for FETCH,
-    EVICT and WRITE_BACK, for PHASE a split barrier, else a CU; ``number`` is the operation's, ``line`` the location's, or -1.
+    EVICT and WRITE_BACK, for PHASE a split barrier, else a CU; ``number`` is the operation's,
+    ``line`` the location's, or -1.
     """
 
     kind: MachineEventKind
@@ -86,7 +87,8 @@ class LineTopology:
     """Which L2s, queues, L1s and scalar caches can matter for one location.
 
     Left out is what nothing can observe: L2s below which no wave accesses the location, and
-    L1s below which no load of it may hit. ``read_l2s``: whether anything reads a clean line of an L2.
+    L1s below which no load of it may hit. ``read_l2s``: whether anything reads a clean line of an
+    L2.
     """
 
     def __init__(self, compiled: CompiledProgram, line: int):
@@ -258,9 +260,9 @@ class SplitBarrierRules:
 class NamedBarrierRules(SplitBarrierRules):
     """A named barrier: a phase is complete with the last of the signals that it counts.
 
-    The number in its state is that count, 0 before it is initialised; then, for each wave, whether it
-    is outside, has joined, or has joined and may pass. What the documents leave undefined is an error.
-    Source: LLVM 24 AMDGPUExecutionSynchronization, "Named Barriers" Model Extensions.
+    The number in its state is that count, 0 before it is initialised; then, for each wave, whether
+    it is outside, has joined, or has joined and may pass. What the documents leave undefined is an
+    error. Source: LLVM 24 AMDGPUExecutionSynchronization, "Named Barriers" Model Extensions.
     """
 
     def is_complete(self, state: BarrierState, ended: Collection[int]) -> bool:
@@ -331,8 +333,8 @@ class Position(NamedTuple):
     """Where a wave is: its next instruction, why that is an error, whether all is over.
 
     ``held_up``: a counter that the instruction increments is full. ``after``: the number of the
-    wave's state after an instruction that concerns it alone; None for others, and for a wait that is
-    not over.
+    wave's state after an instruction that concerns it alone; None for others, and for a wait that
+    is not over.
     """
 
     op: Op
@@ -561,7 +563,8 @@ class WaveMachine(Generic[LineState]):
     def split_barrier_steps(
         self, state: State, wave: int, kept: Wave, op: Op
     ) -> list[tuple[State, MachineEvent]]:
-        """A wave arrives at a split barrier, passes it if its phase is complete, or enters or leaves."""
+        """A wave arrives at a split barrier, passes it if its phase is complete, or enters or
+        leaves."""
         number = self.barrier_of(state, op)
         rules = self.barrier_rules[number]
         pc, regs, queues = kept

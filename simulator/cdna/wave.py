@@ -119,10 +119,11 @@ class Op:
 
     ``number`` counts over the whole program; ``line`` is the number of the location among
     those in memory or (``in_lds``) in LDS; ``b`` of a compare-exchange is the value compared
-    with. ``reads`` are the registers read. ``queues`` are the counters that it is in, ``counts`` what
-    a wait asks of each counter, by their places in a ``Wave``; ``barrier`` the number of a split
-    barrier, and ``signals`` how many a named one now counts. ``acknowledged_early``: a store that is done when
-    the L1 has it; ``brings_in``: one that may leave a line in the L1 where none was.
+    with. ``reads`` are the registers read. ``queues`` are the counters that it is in, ``counts``
+    what a wait asks of each counter, by their places in a ``Wave``; ``barrier`` the number of a
+    split barrier, and ``signals`` how many a named one now counts. ``acknowledged_early``: a store
+    that is done when the L1 has it; ``brings_in``: one that may leave a line in the L1 where none
+    was.
     """
 
     number: int
@@ -514,8 +515,8 @@ class WaveRules:
     def _unwaited(self, verb: str, load: Op, op: Op) -> str:
         name = self.compiled.registers[op.wave][load.dst]
         return (
-            f"P{op.wave}: unwaited register {name} {verb} by instruction {op.pc} ({op.instruction}):"
-            f" no s_waitcnt covers instruction {load.pc} ({load.instruction})"
+            f"P{op.wave}: unwaited register {name} {verb} by instruction {op.pc} "
+            f"({op.instruction}): no s_waitcnt covers instruction {load.pc} ({load.instruction})"
         )
 
     def entry(self, state: Wave, op: Op) -> Entry:

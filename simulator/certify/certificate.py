@@ -142,7 +142,8 @@ class Machine(ABC):
         return False
 
     def waiting(self, code: Code) -> str:
-        """The places where executions stay for ever; a model of executions that end has none that does."""
+        """The places where executions stay for ever; a model of executions that end has none that
+        does."""
         del code
         return "no execution ends"
 
@@ -757,8 +758,8 @@ _PIPES = (
     "document says that LDS keeps to that order"
 )
 _BITS = (
-    "the bits are the access's scope (CDNA4 ISA) and cost nothing; the row is one for all modes and "
-    "orderings, of which others need it"
+    "the bits are the access's scope (CDNA4 ISA) and cost nothing; the row is one for all modes "
+    "and orderings, of which others need it"
 )
 _LOAD, _STORE = Operation.LOAD, Operation.STORE
 _AGENT = (Scope.CLUSTER, Scope.AGENT)
@@ -797,21 +798,26 @@ KEPT: tuple[Kept, ...] = (
          "an atomic access must stay strong, or a race with another thread's would tear it",
          (".relaxed",), {"scope": (Scope.SINGLETHREAD,), "architecture": ("ptx",)}),
     Kept("scope of a write to the cluster",
-         "the field is the access's scope (LLVM 24 AMDGPUUsage, Memory Model GFX125x) and costs nothing; "
-         "the WGP$ performs no atomics and passes every store on, so that the machine does the same "
+         "the field is the access's scope (LLVM 24 AMDGPUUsage, Memory Model GFX125x) and costs "
+         "nothing; "
+         "the WGP$ performs no atomics and passes every store on, so that the machine does the "
+         "same "
          "without it", _TO_CLUSTER,
          {"scope": (Scope.CLUSTER,), "op": (_STORE, *_RMW)}),
     Kept("scope of an acquire load that spins",
-         "the field is the access's scope (LLVM 24 AMDGPUUsage, Memory Model GFX125x) and costs nothing; "
+         "the field is the access's scope (LLVM 24 AMDGPUUsage, Memory Model GFX125x) and costs "
+         "nothing; "
          "where the load spins, its own invalidate stands in for it", SCOPES,
          {"op": (_LOAD,), "ordering": (Ordering.ACQUIRE,), "phase": (Phase.ACCESS,)}),
     Kept("agent's scope with one L2",
-         "with one L2 the agent's scope reaches no farther than the cluster's; the row is one for all "
+         "with one L2 the agent's scope reaches no farther than the cluster's; the row is one for "
+         "all "
          "modes, and LLVM does not know how many there are", _TO_AGENT,
          {"scope": (Scope.AGENT,), "l2_per_agent": (L2PerAgent.ONE,)}),
     Kept("invalidate after a write-back",
-         "the machine sends a global_inv of SCOPE_SYS down the queues after the write-back, so that "
-         "the wait for the one is a wait for the other; no document says that they keep that order",
+         "the machine sends a global_inv of SCOPE_SYS down the queues after the write-back, so "
+         "that the wait for the one is a wait for the other; no document says that they keep that "
+         "order",
          ("storecnt(0)",),
          {"op": (Operation.FENCE,), "ordering": (Ordering.ACQ_REL, Ordering.SEQ_CST),
           "scope": (Scope.SYSTEM,), "phase": (Phase.RELEASE,)}),
@@ -819,7 +825,8 @@ KEPT: tuple[Kept, ...] = (
          "s_barrier_signal_isfirst writes SCC as kmcnt counts it down (LLVM SIInsertWaitcnts); the "
          "machine writes it at once", ("kmcnt(0)",), {"op": (Operation.BARRIER,)}),
     Kept("replay",
-         "memory operations that XNACK may replay must not be done twice (LLVM 24 AMDGPUUsage, Memory "
+         "memory operations that XNACK may replay must not be done twice (LLVM 24 AMDGPUUsage, "
+         "Memory "
          "Model GFX125x, xcnt); the machine replays nothing", ("xcnt(0)",), {}),
 )  # fmt: skip
 """Every reason for which something stays though no test needs it."""

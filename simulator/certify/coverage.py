@@ -1,7 +1,7 @@
 """What a certificate does not cover, and why not.
 
-A certificate has the operations of ``shapes.operations``. Others are lowered by the same rows, or by rows
-that no tests are built for: ``UNCERTIFIED`` has a reason for each of these.
+A certificate has the operations of ``shapes.operations``. Others are lowered by the same rows, or
+by rows that no tests are built for: ``UNCERTIFIED`` has a reason for each of these.
 """
 
 from collections.abc import Mapping
@@ -59,14 +59,15 @@ UNCERTIFIED: tuple[Uncertified, ...] = (
          "enough (tests/unit/test_coverage.py, test_minimise_ptx.py)",
          {"op": (Operation.FENCE,), "limited": (True,), "architecture": ("ptx",)}),
     Uncertified("unused exchange",
-         "a compare-exchange whose old value nobody takes counts as a store where these count apart; its "
-         "sequence is that of a read-modify-write with the same orderings, which is certified "
-         "(tests/unit/test_coverage.py)",
+         "a compare-exchange whose old value nobody takes counts as a store where these count "
+         "apart; its sequence is that of a read-modify-write with the same orderings, which is "
+         "certified (tests/unit/test_coverage.py)",
          {"op": (Operation.CMPXCHG,), "returns": (False,), "limited": (False,),
           "architecture": ("cdna",)}),
     Uncertified("limited operation",
-         "what limits an operation (address spaces, one-as, av(none)) chooses among the rows of its "
-         "phases; fences with each limit, and loads, stores and atomics with most, are certified",
+         "what limits an operation (address spaces, one-as, av(none)) chooses among the rows of "
+         "its phases; fences with each limit, and loads, stores and atomics with most, are "
+         "certified",
          {"limited": (True,), "architecture": ("cdna",)}),
 )  # fmt: skip
 """Every reason for which an operation that is lowered is in no certificate; the first one holds."""

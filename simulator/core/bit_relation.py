@@ -121,7 +121,8 @@ def is_acyclic(relation: Sequence[Mask]) -> bool:
 
 
 def shortest_path(relation: Sequence[Mask], source: int, target: int) -> tuple[int, ...]:
-    """The events of a shortest path of at least one step, both ends included; () if there is none."""
+    """The events of a shortest path of at least one step, both ends included; () if there is
+    none."""
     came_from: dict[int, int] = {}
     frontier = [source]
     while frontier:

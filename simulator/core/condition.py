@@ -84,9 +84,9 @@ class Outcomes:
     """Every final state that a program can reach.
 
     ``states`` has for each final state the values of ``observables``, in their order; a
-    register is None when its thread waits for ever before setting it. ``complete`` is False when a bound
-    cut some executions off: then there may be more. ``some_wait``: of the executions that end so there is
-    one in which a thread waits for ever; ``all_wait``: there is no other.
+    register is None when its thread waits for ever before setting it. ``complete`` is False when a
+    bound cut some executions off: then there may be more. ``some_wait``: of the executions that end
+    so there is one in which a thread waits for ever; ``all_wait``: there is no other.
     """
 
     observables: tuple[Observable, ...]
@@ -119,7 +119,8 @@ class Outcomes:
 
 
 class FinalStates:
-    """The final states of a program as they are found, with whether a thread waits for ever there."""
+    """The final states of a program as they are found, with whether a thread waits for ever
+    there."""
 
     def __init__(self) -> None:
         self._states: set[tuple[int | None, ...]] = set()
@@ -278,7 +279,8 @@ class Condition:
 
     @property
     def deciding(self) -> Formula:
-        """What an execution ends with that decides the condition: for ``forall`` a counterexample."""
+        """What an execution ends with that decides the condition: for ``forall`` a
+        counterexample."""
         return Not(self.formula) if self.quantifier is Quantifier.FORALL else self.formula
 
     def verdict(self, outcomes: Outcomes) -> bool:

@@ -110,11 +110,12 @@ class Construction(ABC, Generic[PathT, ResultT]):
     """All execution graphs of a program that a model finds consistent.
 
     ``is_in_order``: no read takes a write that comes after it in its own thread. ``complete``:
-    no graph was lost to the bound of a loop, or to the limit of ``work``; ``cut`` are the loops that
-    were bounded, as threads with where they jump back, each with what it changes. ``stagnant``: instead of the graphs in which
-    all threads end, those in which some wait for ever and the others have ended. ``twins`` are pairs of threads
-    that are the same to the program: of graphs that differ in their exchange alone one is built, so that
-    what is found of one thread is to be said of the other too.
+    no graph was lost to the bound of a loop, or to the limit of ``work``; ``cut`` are the loops
+    that were bounded, as threads with where they jump back, each with what it changes.
+    ``stagnant``: instead of the graphs in which all threads end, those in which some wait for ever
+    and the others have ended. ``twins`` are pairs of threads that are the same to the program: of
+    graphs that differ in their exchange alone one is built, so that what is found of one thread is
+    to be said of the other too.
     """
 
     twins: tuple[tuple[int, int], ...] = ()
@@ -462,9 +463,9 @@ def first_decided(
     """The result of enumeration or of execution graphs, whichever is there first.
 
     Programs whose threads have many runs cannot be enumerated; of those in which many writes have
-    equal values there are far more graphs than outcomes, of which most lead nowhere. So the two take
-    turns, each of which is longer than the one before: together they take no more than a few times
-    as long as the faster one alone. What neither decides is as enumeration leaves it.
+    equal values there are far more graphs than outcomes, of which most lead nowhere. So the two
+    take turns, each of which is longer than the one before: together they take no more than a few
+    times as long as the faster one alone. What neither decides is as enumeration leaves it.
     """
     first = work.part(_FIRST_STEPS)
     found = enumerated(first)

@@ -81,7 +81,8 @@ class LimitReached(Exception):
 
 
 class Meter:
-    """How far a search is, for whoever watches it from another thread; the search itself pays nothing."""
+    """How far a search is, for whoever watches it from another thread; the search itself pays
+    nothing."""
 
     def __init__(self) -> None:
         self._count: Callable[[], int] = int
@@ -100,7 +101,8 @@ class WorkBudget:
     """The steps of an enumeration, of which ``limit`` may be taken; None: as many as it needs.
 
     A step is about as much as a machine state: an event of a thread's run, a combination of
-    runs, a reads-from relation, an order. All parts of a budget share one ``memory``, which ends it too.
+    runs, a reads-from relation, an order. All parts of a budget share one ``memory``, which ends it
+    too.
     """
 
     def __init__(self, limit: int | None = None, memory: MemoryWatch | None = None):

@@ -44,7 +44,8 @@ class Stop(Enum):
 
     ENDED: it did all it does. BLOCKED: it waits for ever at a barrier. HELD: what it does next
     depends on reads without a source. OPEN: several continuations, one to be chosen at once. IDLE:
-    the round of a loop would be repeated. CUT: at the bound of a loop. IMPOSSIBLE: a guess was wrong.
+    the round of a loop would be repeated. CUT: at the bound of a loop. IMPOSSIBLE: a guess was
+    wrong.
     """
 
     ENDED = "ended"
@@ -85,10 +86,11 @@ class Change(NamedTuple):
 class PartialRun(Generic[PathT]):
     """A run as far as it goes; ``shape`` has one number for all runs of the same events.
 
-    A stopped run is before ``pc``. ``held_by`` are the reads that it waits for; of the event ``guess``
-    one of its ``ways`` may be assumed instead, as that it writes, or blocks. Of a run that waits ``last_round``
-    is where the last round starts, and where it starts again; as many of the last reads as are in it
-    are those of the round before once more. Of a run that was cut ``change`` says why.
+    A stopped run is before ``pc``. ``held_by`` are the reads that it waits for; of the event
+    ``guess`` one of its ``ways`` may be assumed instead, as that it writes, or blocks. Of a run
+    that waits ``last_round`` is where the last round starts, and where it starts again; as many of
+    the last reads as are in it are those of the round before once more. Of a run that was cut
+    ``change`` says why.
     """
 
     path: PathT
@@ -247,7 +249,8 @@ class PartialRunner(Runner[RunT, PathT]):
         return [run]
 
     def guessed(self, event: int) -> int | None:
-        """What is assumed of an event, or by ``~event``; of a repeated one, what was the first time."""
+        """What is assumed of an event, or by ``~event``; of a repeated one, what was the first
+        time."""
         last = self.last_round
         if last is None or last.second is None:
             return self.guesses.get(event)
@@ -255,7 +258,8 @@ class PartialRunner(Runner[RunT, PathT]):
         return self.guesses.get(event - shift if event >= 0 else event + shift)
 
     def only_reads(self, run: RunT) -> bool | None:
-        """Whether the atomic that comes next is in a last round, so that it puts back what it reads.
+        """Whether the atomic that comes next is in a last round, so that it puts back what it
+        reads.
 
         None: that is to be guessed.
         """
@@ -320,7 +324,8 @@ class PartialRunner(Runner[RunT, PathT]):
             self._starts[label.name] = (_copied(run), self.answers.given)
 
     def jump(self, run: RunT, label: str) -> list[RunT] | None:
-        """Go to a label; stop after a round of a loop that another would repeat, and at the bound."""
+        """Go to a label; stop after a round of a loop that another would repeat, and at the
+        bound."""
         if self.last_round is not None:
             return self.jump_in_last_round(run, self.last_round, label)
         target = self.labels[label]

@@ -40,7 +40,8 @@ class Hang:
 
 
 def not_written(location: str, still: Iterable[int]) -> str:
-    """Why nobody wakes who waits for a location; ``still``: the others that would write it later."""
+    """Why nobody wakes who waits for a location; ``still``: the others that would write it
+    later."""
     others = [f"P{thread}" for thread in still]
     if others:
         verb = "waits" if len(others) == 1 else "wait"
@@ -49,7 +50,8 @@ def not_written(location: str, still: Iterable[int]) -> str:
 
 
 class Ending(FastStrEnum):
-    """Whether executions end. MAY_HANG: some do not; NONE: there is none at all, an error of the test."""
+    """Whether executions end. MAY_HANG: some do not; NONE: there is none at all, an error of the
+    test."""
 
     ALWAYS = "ends always"
     MAY_HANG = "may hang"
@@ -64,11 +66,11 @@ _MOST_HANGS = 4
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Whether the executions of a test end; ``why`` says what was left open, if anything was: of a test
-    that may hang, whether any execution ends.
+    """Whether the executions of a test end; ``why`` says what was left open, if anything was: of a
+    test that may hang, whether any execution ends.
 
-    ``hangs`` are the executions that do not, each once. ``are_outcomes``: executions that wait for ever at
-    a barrier are among the outcomes, so that a condition speaks of them too.
+    ``hangs`` are the executions that do not, each once. ``are_outcomes``: executions that wait for
+    ever at a barrier are among the outcomes, so that a condition speaks of them too.
     """
 
     ending: Ending

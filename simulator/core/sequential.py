@@ -39,9 +39,9 @@ class Gate:
 class Counted(NamedTuple):
     """What an operation takes from the counts of a numbered gate.
 
-    ``arrivals`` that are awaited no longer, ``copies`` that are expected from now on less those that
-    are complete, arrivals ``dropped`` from later phases too. ``starts`` the gate anew with a count,
-    0 ends it.
+    ``arrivals`` that are awaited no longer, ``copies`` that are expected from now on less those
+    that are complete, arrivals ``dropped`` from later phases too. ``starts`` the gate anew with a
+    count, 0 ends it.
     """
 
     arrivals: int = 0
@@ -54,9 +54,10 @@ class Counted(NamedTuple):
 class Passage:
     """What an instruction does at a gate.
 
-    At a numbered one: what it takes from the counts, one operation after another; the ``phase`` that
-    a wait names, ``by_parity`` that of the phase before the current one. ``sets``: a register that
-    gets the parity of the phase it arrives in, or whether the phase that it looks for is complete.
+    At a numbered one: what it takes from the counts, one operation after another; the ``phase``
+    that a wait names, ``by_parity`` that of the phase before the current one. ``sets``: a register
+    that gets the parity of the phase it arrives in, or whether the phase that it looks for is
+    complete.
     """
 
     gate: Gate
@@ -100,7 +101,8 @@ class Interleaved:
 
 
 class _Memory(Domain):
-    """The values that locations have now, with the last that was read; ``used`` by the last step."""
+    """The values that locations have now, with the last that was read; ``used`` by the last
+    step."""
 
     def __init__(self, initial: Mapping[str, int]):
         super().__init__(initial)
@@ -148,7 +150,8 @@ class GateState(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """A numbered gate: phases done, arrivals that are awaited, in this phase and in each, copies."""
+    """A numbered gate: phases done, arrivals that are awaited, in this phase and in each,
+    copies."""
 
     phase: int
     pending: int
@@ -369,7 +372,8 @@ class Interleavings:
 
     @staticmethod
     def _completed(here: Sequence[int], gate: Gate, state: GateState) -> GateState | None:
-        """The gate's next phase; None while this one is not complete, for which ``here`` have to come."""
+        """The gate's next phase; None while this one is not complete, for which ``here`` have to
+        come."""
         arrived = state.arrived
         if gate.count is None:
             if not here or not all(arrived[n] for n in here):

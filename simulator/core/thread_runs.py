@@ -325,7 +325,8 @@ class Runner(ABC, Generic[RunT, PathT]):
         return found
 
     def live(self, pc: int) -> frozenset[str]:
-        """The registers whose values before ``pc`` may be used from there on; at the end all are."""
+        """The registers whose values before ``pc`` may be used from there on; at the end all
+        are."""
         if not self._live:
             self._live = self._live_registers()
         return self._live[pc]

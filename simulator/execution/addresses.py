@@ -103,7 +103,8 @@ _UNUSUAL = re.compile(r"-[-0-9]|[0-9]-|[^-0-9 ]")
 
 
 def read_many(lines: Sequence[str], lanes: int) -> tuple[Numbers, LaneFlags] | None:
-    """The addresses of many accesses, a row each, and which lanes are active; as ``read`` one by one.
+    """The addresses of many accesses, a row each, and which lanes are active; as ``read`` one by
+    one.
 
     None where a line has other than ``lanes`` words, or a word that is neither ``-`` nor decimal.
     """

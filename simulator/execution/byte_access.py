@@ -80,7 +80,8 @@ def update(
     """Update values one lane after another: those from before, and whether any changed."""
     places = at[active]
     operands = [
-        np.broadcast_to(each, (*each.shape[: each.ndim - 2], *at.shape))[..., active] if each.ndim > 2
+        np.broadcast_to(each, (*each.shape[: each.ndim - 2],
+                               *at.shape))[..., active] if each.ndim > 2
         else np.broadcast_to(each, at.shape)[active]
         for each in data
     ]  # fmt: skip

@@ -121,7 +121,8 @@ def _is_nan(value: Values, bits: int) -> NDArray[np.bool_]:
 
 
 def _quietened(result: Values, bits: int, *operands: Values) -> Values:
-    """The result, or the first operand that is a NaN, quiet; where none is, the NaN of no origin."""
+    """The result, or the first operand that is a NaN, quiet; where none is, the NaN of no
+    origin."""
     quiet = np.uint64(1 << _MANTISSA[bits] - 1)
     made = np.where(_is_nan(result, bits), np.uint64(_infinity(bits)) | quiet, result)
     for each in reversed(operands):
@@ -216,7 +217,8 @@ class Row:
     """Arithmetic of one instruction: ``sources`` are the bits of its operands.
 
     ``scc``: of scalar instructions, the flag that they leave, of the operands; None: as it was, or
-    whether the result is not 0 (``tests_result``). ``is_float``: the operands are floating-point numbers, of which constants and signs depend.
+    whether the result is not 0 (``tests_result``). ``is_float``: the operands are floating-point
+    numbers, of which constants and signs depend.
     """
 
     compute: Arithmetic | _Unary | _Binary | _Ternary
@@ -757,4 +759,5 @@ def _atomics() -> Iterator[tuple[str, Arithmetic]]:
 
 
 ATOMICS: Mapping[str, Arithmetic] = MappingProxyType(dict(_atomics()))
-"""The value that each atomic stores, from the old value and the operands, in the order of the row's places."""
+"""The value that each atomic stores, from the old value and the operands, in the order of the row's
+places."""

@@ -69,7 +69,8 @@ class Convergence:
             self._leave(rows[arrived])
 
     def diverge(self, rows: Rows, taken: LaneFlags, to: int, other: int, meets: int) -> None:
-        """Of the lanes that run some go to segment ``to``, the rest to ``other``, until ``meets``."""
+        """Of the lanes that run some go to segment ``to``, the rest to ``other``, until
+        ``meets``."""
         rest = self.active[rows] & ~taken
         last = self._last[rows]
         until = self._until[rows, last]
@@ -163,7 +164,8 @@ class Convergence:
         return self._last[rows] > 0
 
     def turn(self, row: int) -> bool:
-        """Let other lanes of a wave run, also those that wait for the rest; whether there are any."""
+        """Let other lanes of a wave run, also those that wait for the rest; whether there are
+        any."""
         roots = self._tree(row)
         path = _waiting(roots, self.alive[row])
         if path is None:

@@ -188,9 +188,17 @@ class _Wave:
         size = self.all.program.lanes
         active = np.array([[each in lanes for each in range(size)]])
         operands = [
-            np.array([[self.registers[n].get(each, 0) if n < len(self.lanes) else 0 for n in range(size)]], dtype=np.uint64)
+            np.array(
+                [
+                    [
+                        self.registers[n].get(each, 0) if n < len(self.lanes) else 0
+                        for n in range(size)
+                    ]
+                ],
+                dtype=np.uint64,
+            )
             for each in step.operands
-        ]  # fmt: skip
+        ]
         found = np.broadcast_to(step.compute(active, *operands), active.shape)
         for lane in lanes:
             self.registers[lane][step.result] = found[0, lane]

@@ -63,7 +63,8 @@ _TURN = 64
 """After so many segments the wave runs that has waited longest."""
 
 _IDLE, _DEADLOCK = 8, 4096
-"""After so many segments that only polled, other lanes of the waves run; after so many, none ever will."""
+"""After so many segments that only polled, other lanes of the waves run; after so many, none ever
+will."""
 
 _STALE = 50_000
 """After so many segments without a store, other lanes of the waves run."""
@@ -190,8 +191,8 @@ class _Execution:
         self.stored = False
         if self.idle >= _DEADLOCK:
             raise LaunchError(
-                f"{self.program.name}: every wave polls and none stores: this loop never ends; give "
-                "the memory that it polls its first value, or more resident work-groups",
+                f"{self.program.name}: every wave polls and none stores: this loop never ends; "
+                "give the memory that it polls its first value, or more resident work-groups",
                 place_of(self.program, segment),
             )
         if (self.idle and self.idle % _IDLE == 0) or (self.stale and self.stale % _STALE == 0):
@@ -558,7 +559,8 @@ class _Run:
         return instruction
 
     def _alignment(self, width: int) -> int:
-        """PTX: natural; CDNA: words of 4 bytes. Source: PTX ISA, 6.4.1; LLVM, unaligned-access-mode."""
+        """PTX: natural; CDNA: words of 4 bytes. Source: PTX ISA, 6.4.1; LLVM,
+        unaligned-access-mode."""
         return width if is_ptx(self.execution.program.target) else min(width, 4)
 
     def _locate(

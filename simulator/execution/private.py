@@ -1,11 +1,13 @@
-"""Where private memory lies in global memory: word after word, and of each word those of all lanes."""
+"""Where private memory lies in global memory: word after word, and of each word those of all
+lanes."""
 
 import numpy as np
 
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 
 BASE = 1 << 47
-"""Private memory lies from here, above every buffer. How far it is from them no count depends on."""
+"""Private memory lies from here, above every buffer. How far it is from them no count depends
+on."""
 
 
 def interleaved(
@@ -14,8 +16,8 @@ def interleaved(
     """Where lanes' private bytes lie, a column for each lane and word of the access.
 
     ``places``: which of the waves that are resident each row is; ``room``: bytes of private memory
-    that a lane has; ``word``: bytes that lie together. An access within a word has one column a lane,
-    a wider one is aligned to words.
+    that a lane has; ``word``: bytes that lie together. An access within a word has one column a
+    lane, a wider one is aligned to words.
     """
     lanes = addresses.shape[1]
     words = -(-room // word)

@@ -319,7 +319,8 @@ class GlobalVariable:
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What a kernel needs of a compute unit: registers of a lane, bytes of shared memory of a group.
+    """What a kernel needs of a compute unit: registers of a lane, bytes of shared memory of a
+    group.
 
     ``vector_registers``: 32 bits each; None where only the vendor's assembler knows (PTX).
     """
@@ -368,8 +369,8 @@ class Executed:
     """Instruction ``instruction``, run once by each of several waves: a row for each.
 
     ``groups``: the number of each wave's work-group in the launch; ``waves``: its number in the
-    work-group. ``addresses``: in bytes, of shape (rows, lanes), of a fence empty; ``active``: of the
-    same shape, for a fence (rows, lanes) too. ``sizes``: of bulk copies, bytes of each lane.
+    work-group. ``addresses``: in bytes, of shape (rows, lanes), of a fence empty; ``active``: of
+    the same shape, for a fence (rows, lanes) too. ``sizes``: of bulk copies, bytes of each lane.
     """
 
     instruction: int

@@ -276,7 +276,8 @@ def _neg(opcode: _Computation) -> Function:
 
 
 def _negated(opcode: _Computation) -> Function:
-    """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200 computes."""
+    """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200
+    computes."""
     type_ = PtxType(opcode.type.letter, opcode.type.bits)
     if type_.bits == 32 and "ftz" not in opcode.words:
         return unary(lambda a: a ^ np.uint64(1 << 31))
@@ -404,7 +405,8 @@ def _leading_zeros(opcode: _Computation) -> Function:
 
 
 def _find(opcode: _Computation) -> Function:
-    """bfind: the highest bit that is no copy of the sign, or what a shift has to be; ones if none."""
+    """bfind: the highest bit that is no copy of the sign, or what a shift has to be; ones if
+    none."""
     bits = _integers(opcode)
     one, most, ones = np.uint64(1), np.uint64(bits - 1), mask(32)
     is_signed, as_shift = opcode.type.letter == "s", "shiftamt" in opcode.words

@@ -94,7 +94,8 @@ class Launch:
 
 
 MULTIPLIERS = (1, 7, 11, 13, 19, 23, 29, 31)
-"""By which each location's instances are permuted: location l of instance i is at (m*i + 3l) mod n."""
+"""By which each location's instances are permuted: location l of instance i is at (m*i + 3l) mod
+n."""
 
 
 def place(location: int, instance: int, instances: int) -> int:
@@ -223,7 +224,8 @@ def encoding_of(allowed: Outcomes) -> Encoding:
     encoding = Encoding(allowed.observables, tuple(max(column) + 1 for column in values))
     if encoding.size > MOST_OUTCOMES:
         raise GpuLitmusError(
-            f"it has over {MOST_OUTCOMES} conceivable outcomes; observe less, or store smaller values"
+            f"it has over {MOST_OUTCOMES} conceivable outcomes; observe less, or store smaller "
+            "values"
         )
     return encoding
 
@@ -432,7 +434,8 @@ class _ProgramWriter:
         self._check()
 
     def _homes(self, shared: bool | frozenset[str]) -> dict[str, tuple[int, int]]:
-        """The locations in shared memory: where copies or the program want them, or who is first."""
+        """The locations in shared memory: where copies or the program want them, or who is
+        first."""
         if shared is True and len(self.arrangement.clusters) > 1:
             raise GpuLitmusError("its threads are in different CTAs and share no shared memory")
         chosen = frozenset(self.locations) if shared is True else shared or frozenset[str]()

@@ -207,7 +207,8 @@ def run_prepared(
     stress: Stress | None = None,
     peers: Sequence[GpuDevice] = (),
 ) -> GpuResult:
-    """As ``run_litmus_on_gpu``, of a test that is ``prepared`` already, to be judged by ``allowed``."""
+    """As ``run_litmus_on_gpu``, of a test that is ``prepared`` already, to be judged by
+    ``allowed``."""
     chosen = Stress() if stress is None else stress
     wanted, there = len(prepared.modules), 1 + len(peers)
     if wanted > there:

@@ -85,7 +85,8 @@ _USER_REGISTERS = (
     ("kernarg_segment_ptr", 2), ("dispatch_id", 2), ("flat_scratch_init", 2),
     ("private_segment_size", 1),
 )  # fmt: skip
-"""Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial state."""
+"""Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial
+state."""
 _WITHOUT_VALUE = frozenset({"private_segment_buffer", "flat_scratch_init", "private_segment_size"})
 """The registers that find private memory, which each lane has for itself here."""
 
@@ -170,7 +171,8 @@ class _Reader:
         return {number: before(number, after[number]) for number in self.reached}
 
     def _overwritten(self, step: CodeStep) -> Iterable[str]:
-        """The registers that an instruction writes in every lane, so that nothing is left of their old values."""
+        """The registers that an instruction writes in every lane, so that nothing is left of their
+        old values."""
         if not self.masks or "exec_lo" not in step.effects.uses:
             return step.effects.defines
         return (name for name in step.effects.defines if not is_vector(name))

@@ -1,7 +1,8 @@
 """One instruction of AMD code as steps of a ``LaneProgram``.
 
-Private memory is each lane's own, from 0, so that the resource and the registers through which chips
-find it have no value. Generic addresses are of global memory. Buffers are raw ones: a lane beyond
+Private memory is each lane's own, from 0, so that the resource and the registers through which
+chips find it have no value. Generic addresses are of global memory. Buffers are raw ones: a lane
+beyond
 ``num_records`` loads 0 and stores nothing. Source: MI300 ISA 9.1, buffer resources.
 """
 
@@ -384,7 +385,8 @@ class Translator:
     def _whole_sum(
         self, carry: Operand, high: Sequence[Part], name: str
     ) -> "tuple[_LowHalf, Register] | None":
-        """The sum of 64 bits that an instruction computes together with the one that gives its carry."""
+        """The sum of 64 bits that an instruction computes together with the one that gives its
+        carry."""
         low_half = self._sums.get(self.operand(carry, 64))
         if low_half is None or self.state.active() is not None:
             return None
@@ -774,7 +776,8 @@ def _put(first: int, count: int, unused: str, value: Values, old: Values) -> Val
 
 @dataclass(frozen=True, slots=True)
 class DppControl:
-    """The lane that each lane reads, -1: none; which lanes are written; those without a source too."""
+    """The lane that each lane reads, -1: none; which lanes are written; those without a source
+    too."""
 
     sources: tuple[int, ...]
     enabled: tuple[bool, ...]

@@ -1,12 +1,13 @@
 """Registers of a wave where AMD code is read, as parts of the values of a ``LaneProgram``.
 
-Within a block a value has a register of the program of its own, however many 32-bit registers of the
-hardware it is in, so that a pair that is loaded and used whole is never taken apart, and a move is no
-step. Between blocks a pair that is mostly used whole is kept whole.
+Within a block a value has a register of the program of its own, however many 32-bit registers of
+the hardware it is in, so that a pair that is loaded and used whole is never taken apart, and a move
+is no step. Between blocks a pair that is mostly used whole is kept whole.
 
-Scalar registers are what they are in hardware, numbers that a wave has once: a lane mask has a bit for
-each lane, and becomes a predicate of each lane where a vector instruction selects by it. So nothing
-has to be known of which pairs are masks, and what computes with them is one number for 64 lanes.
+Scalar registers are what they are in hardware, numbers that a wave has once: a lane mask has a bit
+for each lane, and becomes a predicate of each lane where a vector instruction selects by it. So
+nothing has to be known of which pairs are masks, and what computes with them is one number for 64
+lanes.
 """
 
 from collections import Counter
@@ -179,7 +180,8 @@ class Registers:
         if part is None:
             if name in self.unknown:
                 raise UnknownRegisterError(f"{name} has {self.unknown[name]}, which is not known")
-            # Nothing has set it on any path: compilers read such registers where it is all the same.
+            # Nothing has set it on any path: compilers read such registers where it is all the
+            # same.
             part = Part(self.constant(0, 32), 0, 1)
         return part
 
@@ -262,7 +264,8 @@ class Registers:
 def groups_of(operands: Iterable[Names]) -> dict[str, Names]:
     """The pairs of registers that are kept whole between blocks, by their registers.
 
-    Those that ``operands`` are more often than one of the two; of pairs that overlap the most usual.
+    Those that ``operands`` are more often than one of the two; of pairs that overlap the most
+    usual.
     """
     uses = Counter(operands)
     groups: dict[str, Names] = {}

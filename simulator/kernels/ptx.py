@@ -754,7 +754,8 @@ _OPERANDS: Mapping[str, tuple[int, int]] = MappingProxyType(
         **dict.fromkeys(MBARRIER_WAITS, (3, 4)),
     }
 )
-"""The least and most operands of instructions that compute nothing: some have a hint, or a count."""
+"""The least and most operands of instructions that compute nothing: some have a hint, or a
+count."""
 
 _INWARDS = (
     (AddressSpace.LOCAL, AddressSpace.GLOBAL),
@@ -909,7 +910,8 @@ def _folded(blocks: Sequence[_Open]) -> tuple[LaneBlock, ...]:
 
 
 def _moves(steps: Iterable[Step]) -> tuple[tuple[Register, Register], ...] | None:
-    """Copies of registers one after another as moves all at once; None if there is anything else."""
+    """Copies of registers one after another as moves all at once; None if there is anything
+    else."""
     moves: tuple[tuple[Register, Register], ...] = ()
     for step in steps:
         if not isinstance(step, Compute) or step.compute is not _copy:

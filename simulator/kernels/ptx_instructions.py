@@ -107,7 +107,8 @@ _NO_SPACES, _NO_LEVELS = frozenset[MemorySpace](), frozenset[CacheLevel]()
 
 
 def fence_of(statement: Statement, place: SourceLocation | None) -> FenceInstruction:
-    """A fence; one of proxies has nothing to do, since copies are complete when they are executed."""
+    """A fence; one of proxies has nothing to do, since copies are complete when they are
+    executed."""
     opcode = statement.opcode
     if {"proxy", "mbarrier_init"} & {*opcode.words}:
         return marker(statement, place)
@@ -123,7 +124,8 @@ def fence_of(statement: Statement, place: SourceLocation | None) -> FenceInstruc
 def ordering_of(
     opcode: Opcode, text: str, place: SourceLocation | None, *, releases: bool, acquires: bool
 ) -> FenceInstruction:
-    """The effect of an ordering, of a fence or an access: its release waits, its acquire empties L1; neither within the CTA.
+    """The effect of an ordering, of a fence or an access: its release waits, its acquire empties
+    L1; neither within the CTA.
 
     Source: ``lowering.ptx.performance.costs`` and ``EMPTIES_L1``: MEMBAR and CCTL.IVALL on an H200.
     """

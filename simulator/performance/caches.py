@@ -141,7 +141,8 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class _Lines:
-    """The lines of all caches of a level, in order of ``keys``, which have the cache above the line.
+    """The lines of all caches of a level, in order of ``keys``, which have the cache above the
+    line.
 
     A line is here if it has valid words. ``lost``: words that it had until fence ``lost_by``
     dropped them: such a line holds no room.

@@ -20,7 +20,8 @@ _KEPT = (Lookup.HIT_KEEP, Lookup.MISS_KEEP)
 
 @dataclass
 class Line:
-    """The words of a line that are here, those of them that are dirty, those that a fence dropped."""
+    """The words of a line that are here, those of them that are dirty, those that a fence
+    dropped."""
 
     valid: set[int] = field(default_factory=set[int])
     dirty: set[int] = field(default_factory=set[int])

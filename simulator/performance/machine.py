@@ -62,9 +62,10 @@ class Machine:
 
     ``latencies`` in nanoseconds; what is not in them is not known. ``write_back``: nanoseconds of
     a write-back of L2, one after another on a die. ``writes_at_end``: the end of a kernel writes
-    the dirty lines of L2. ``private_word``: bytes of a lane's private memory that lie together, before
-    those of the next lane. ``crossings``: the part of sectors that L2 looks up a second time; None
-    where that is not known. ``known``: how well it is known what caches do with whole kernels.
+    the dirty lines of L2. ``private_word``: bytes of a lane's private memory that lie together,
+    before those of the next lane. ``crossings``: the part of sectors that L2 looks up a second
+    time; None where that is not known. ``known``: how well it is known what caches do with whole
+    kernels.
     """
 
     target: str
@@ -193,7 +194,8 @@ def _cdna_machine(target: str, mode: str | None) -> Machine:
             partition.dies, device.compute_units, _cdna_levels(chip), _scalar_level(chip),
             1 if chip.scalar is None else chip.scalar.compute_units,
         ),
-        Transfers(chip.l1_request, WRITE_REQUEST, chip.fabric_read, chip.fabric_write, PARTIAL_WRITE),
+        Transfers(chip.l1_request, WRITE_REQUEST, chip.fabric_read, chip.fabric_write,
+                  PARTIAL_WRITE),
         MappingProxyType({each: figure for each, figure in together.items() if figure}),
         MappingProxyType(bandwidths),
         clock, chip.write_back, MappingProxyType({}),

@@ -107,7 +107,8 @@ def vector_registers(target: str, own: int, accumulation: int) -> int:
 
 
 def waves_by_registers(target: str, resources: KernelResources) -> Mapping[Limit, int]:
-    """How many waves each kind of registers lets a SIMD hold, of scalar ones where it is too few."""
+    """How many waves each kind of registers lets a SIMD hold, of scalar ones where it is too
+    few."""
     own, scalar = resources.vector_registers or 0, resources.scalar_registers + RESERVED_SCALARS
     given = vector_registers(target, own, resources.accumulation_registers)
     found = {Limit.VECTOR_REGISTERS: CHIPS[target].vector_registers.count // given}
@@ -141,8 +142,8 @@ def _of_cu(resources: KernelResources, target: str, threads: int, dynamic_shared
         if held < on_a_simd:
             raise LaunchError(
                 f"a work-group of {threads} threads does not fit {where}: its {limit} let a SIMD "
-                f"hold {held} waves and it needs {on_a_simd}; give {SIMDS * held * cdna_rows.LANES} "
-                "threads or fewer, or compile for fewer registers"
+                f"hold {held} waves and it needs {on_a_simd}; give "
+                f"{SIMDS * held * cdna_rows.LANES} threads or fewer, or compile for fewer registers"
             )
         limits[limit] = SIMDS * held // waves
     return _least("CU", waves, SIMDS * chip.waves, limits, is_bound=False)
@@ -185,7 +186,7 @@ def _blocks_by_registers(rules: SmAllocation, registers: int, threads: int, wher
     fitting = rules.registers // rules.partitions // of_warp * rules.partitions
     if warps > fitting:
         raise LaunchError(
-            f"a work-group of {threads} threads of {registers} registers does not fit {where}: give "
-            f"{fitting * ptx_rows.LANES} threads or fewer, or compile for fewer registers"
+            f"a work-group of {threads} threads of {registers} registers does not fit {where}: "
+            f"give {fitting * ptx_rows.LANES} threads or fewer, or compile for fewer registers"
         )
     return fitting // warps

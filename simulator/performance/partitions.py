@@ -37,7 +37,8 @@ class Partition:
 
     @property
     def l2_per_agent(self) -> L2PerAgent:
-        """What the lowering of the agent's code has to know: one L2, or many that are not coherent."""
+        """What the lowering of the agent's code has to know: one L2, or many that are not
+        coherent."""
         return L2PerAgent.ONE if self.dies == 1 else L2PerAgent.MANY
 
 

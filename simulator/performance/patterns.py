@@ -1,4 +1,5 @@
-"""The different ways in which many waves address memory: most have the same offsets from their bases.
+"""The different ways in which many waves address memory: most have the same offsets from their
+bases.
 
 What an access counts does not change when all of its lanes move by a multiple of ``MOVES``, so that
 each pattern is looked at once. Tag banks of an NVIDIA chip are the exception: they change with
@@ -68,7 +69,8 @@ def _hashes(offsets: Numbers) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Ranges of bytes cut at lines: of each piece the number of its range, its line and its words."""
+    """Ranges of bytes cut at lines: of each piece the number of its range, its line and its
+    words."""
 
     owners: Numbers
     lines: Numbers

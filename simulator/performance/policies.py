@@ -1,4 +1,5 @@
-"""What an instruction does at each cache, from its words or policy bits and the rows of its target."""
+"""What an instruction does at each cache, from its words or policy bits and the rows of its
+target."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -108,7 +109,8 @@ _FARTHER = tuple(Lookup)
 def ptx_policy(kind: MemoryAccessKind, words: Iterable[str]) -> CachePolicy:
     """What an access to global memory does at each cache, by the words of its name.
 
-    ``words``: as ``("ld", "relaxed", "gpu", "global", "b32")``; those without a row are of no account.
+    ``words``: as ``("ld", "relaxed", "gpu", "global", "b32")``; those without a row are of no
+    account.
     """
     return _ptx_policy(kind, frozenset(words))
 

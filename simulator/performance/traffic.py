@@ -84,7 +84,8 @@ Counters = Mapping[str, Counted]
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """What was looked up at a level, and what of it was not there: in sectors, requests or lines."""
+    """What was looked up at a level, and what of it was not there: in sectors, requests or
+    lines."""
 
     level: CacheLevel
     looked_up: int
@@ -243,7 +244,8 @@ _Kind = tuple[MemoryAccessKind, MemorySpace]
 
 @dataclass(slots=True)
 class _Fence:
-    """``low``, ``high``: of the cheapest and the dearest execution, or of all on the busiest die."""
+    """``low``, ``high``: of the cheapest and the dearest execution, or of all on the busiest
+    die."""
 
     executions: int = 0
     waited: Counter[_Kind] = field(default_factory=Counter[_Kind])
@@ -441,7 +443,8 @@ class TrafficObserver:
         ways: Patterns,
         instruction: MemoryInstruction,
     ) -> int | None:
-        """What accesses count by themselves, each pattern once; gives an atomic's requests to L2."""
+        """What accesses count by themselves, each pattern once; gives an atomic's requests to
+        L2."""
         executed = int(ways.times[ways.active.any(axis=1)].sum())
         space = _NAMES_OF_SPACES.get(instruction.space)
         if self.machine.is_nvidia and space is not None:
@@ -464,7 +467,8 @@ class TrafficObserver:
         return totals.get(cdna.ATOMIC_REQUESTS, 0) + totals.get(cdna.RETURNING_REQUESTS, 0)
 
     def _waits_for_room(self, ways: Patterns) -> bool:
-        """Whether all waves of an SM that load at once may have as many lines on the way as L1 holds.
+        """Whether all waves of an SM that load at once may have as many lines on the way as L1
+        holds.
 
         On an H200 some passes of the tag stage are then repeated.
         """
@@ -508,7 +512,8 @@ class TrafficObserver:
         return max(instruction.width // int(self.machine.private_word.low), 1)
 
     def _known_of_private(self, instruction: MemoryInstruction) -> Evidence:
-        """How well it is known what an NVIDIA chip counts: accesses by words were counted on sm_90."""
+        """How well it is known what an NVIDIA chip counts: accesses by words were counted on
+        sm_90."""
         by_words = read_opcode(instruction.text).width == 8 * WORD
         is_counted = by_words and self.machine.target == "sm_90"
         return Evidence.MEASURED if is_counted else Evidence.INFERRED
@@ -548,7 +553,8 @@ class TrafficObserver:
         if instruction.space is MemorySpace.PRIVATE:
             known = known.weaker(self._known_of_private(instruction))
             known = Evidence.INFERRED if first.missed else known
-        # Requests of several SMs for one sector may be joined before L2, or miss while it is fetched.
+        # Requests of several SMs for one sector may be joined before L2, or miss while it is
+        # fetched.
         joined = Evidence.INFERRED
         fetched = count_units(second.reads.words, SECTOR)
         unit = "lts__t_sectors_srcunit_tex"
@@ -831,14 +837,16 @@ class _Clocks:
             if bandwidth is not None and bandwidth.peak is not None:
                 low = max(low, size / bandwidth.peak.high)
             high += size / min(each.low for each in figures)
-        # Without a bandwidth the others still bound the time from above only if it is no bottleneck.
+        # Without a bandwidth the others still bound the time from above only if it is no
+        # bottleneck.
         return TimeRange(low, None if self._unknown else high, tuple(sorted(unknown)))
 
 
 def fence_cycles(
     cost: FenceCost, stores: Numbers, sectors: Numbers, *, is_crowded: bool = False
 ) -> tuple[Times, Times]:
-    """Cycles of a fence after so many stores of each warp, and sectors of them: the least, the most.
+    """Cycles of a fence after so many stores of each warp, and sectors of them: the least, the
+    most.
 
     ``is_crowded``: other warps store and fence too, so that it may wait for theirs.
     """
@@ -862,7 +870,8 @@ def _model(instruction: CountedInstruction, target: str) -> Model | None:
 
 @cache
 def _model_of_word(instruction: MemoryInstruction, target: str) -> Model | None:
-    """Of a vector access to private memory that to a word of global memory; None if there is none."""
+    """Of a vector access to private memory that to a word of global memory; None if there is
+    none."""
     bits = 8 * min(instruction.width, WORD)
     row = memory_instruction(target, Operation(instruction.kind), AddressSpace.GLOBAL, bits)
     try:

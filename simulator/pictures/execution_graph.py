@@ -108,7 +108,8 @@ class ExecutionGraph:
 
 _DRAWN = ("race", "rmw", "copy", "po", "rf", "co", "fr", "sync", "sw", "sc")
 _OF_RACES = ("race", "rmw", "copy", "po", "rf", "sync", "sw", "sc")
-"""What a graph of races has: what could order the accesses, without what only explains their values."""
+"""What a graph of races has: what could order the accesses, without what only explains their
+values."""
 _ORDERS = ("po", "co", "sc")
 _INTERLEAVING = ("rmw", "copy", "po", "rf", "co", "fr")
 _NAMED = ("rf", "co", "fr", "sc", "sync", "sw")

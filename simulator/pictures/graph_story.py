@@ -100,13 +100,15 @@ def told_weak(
     for number in {n for step in cycle.steps for n in step[:2]}:
         if events[number].proxy:
             return (
-                f"{events[number].name} goes through the {events[number].proxy} proxy, and no proxy "
-                "fence orders it with the others."
+                f"{events[number].name} goes through the {events[number].proxy} proxy, and no "
+                "proxy fence orders it with the others."
             )
     if ordered is not None:
         return (
-            f"{_seen(events, cycle, ordered)}: what releases and what acquires synchronise, but not for "
-            "these accesses: they are restricted to other objects, or not passed on from thread to thread."
+            f"{_seen(events, cycle, ordered)}: what releases and what acquires synchronise, but "
+            "not for "
+            "these accesses: they are restricted to other objects, or not passed on from thread to "
+            "thread."
         )
     ends = [source for source, _, _ in cycle.steps]
     gaps = [
@@ -122,7 +124,8 @@ def told_weak(
             return f"{later.name} may come before its earlier {earlier.noun}{earlier.at}: {lacks}."
     return (
         "The threads do not agree on an order: what they have between their accesses does not "
-        "order those of all threads of the cycle, because of its scope or because an access is weak."
+        "order those of all threads of the cycle, because of its scope or because an access is "
+        "weak."
     )
 
 
@@ -176,7 +179,8 @@ def told_loose(
     overwritten: Iterable[Pair],
     relations: Mapping[str, frozenset[Pair]],
 ) -> str:
-    """Of an execution without such a cycle: proxies or a barrier that order nothing, or an interleaving.
+    """Of an execution without such a cycle: proxies or a barrier that order nothing, or an
+    interleaving.
 
     ``overwritten`` has reads with the writes that come next.
     """

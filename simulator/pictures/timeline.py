@@ -89,7 +89,8 @@ class Timeline:
 
 
 def timeline(execution: Counterexample, name: str = "") -> Timeline:
-    """The timeline of an execution of the plain machine; ``name`` is that of the program if empty."""
+    """The timeline of an execution of the plain machine; ``name`` is that of the program if
+    empty."""
     return _TimelineReader(execution).timeline(name)
 
 

@@ -1,4 +1,5 @@
-"""Timelines of the CDNA machine drawn as SVG: a column for each step, a lane for each wave and cache.
+"""Timelines of the CDNA machine drawn as SVG: a column for each step, a lane for each wave and
+cache.
 
 What every renderer draws is used: text stands on a plate of its own where an arrow would cross it.
 Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).

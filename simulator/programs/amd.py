@@ -62,7 +62,8 @@ class HazardError(UnreadableError):
 
 @dataclass(frozen=True, slots=True)
 class ThreadLaunch:
-    """The values with which a thread's kernel begins, and those that are observed when it has ended.
+    """The values with which a thread's kernel begins, and those that are observed when it has
+    ended.
 
     ``values`` of arguments that are numbers; ``locations`` by their pointer argument, or the symbol
     that stands for them, and their offset from it in bytes; ``registers``: what the hardware puts
@@ -202,7 +203,8 @@ _Known = tuple[AssemblyInstruction, rows.MnemonicRow]
 
 
 def _is_by_lanes(known: _Known) -> bool:
-    """True if an instruction does nothing for a lane that is not active; a comparison clears its bit."""
+    """True if an instruction does nothing for a lane that is not active; a comparison clears its
+    bit."""
     _, row = known
     return row.lanes and not isinstance(row.meaning, rows.CompareWords)
 
@@ -310,7 +312,8 @@ _USER_REGISTERS = (
     ("user_sgpr_queue_ptr", 2),
     ("user_sgpr_kernarg_segment_ptr", 2),
 )
-"""The contents of the first scalar registers, in their order, with the number of registers of each."""
+"""The contents of the first scalar registers, in their order, with the number of registers of
+each."""
 
 
 def _initial_state(function: Function, launch: ThreadLaunch) -> _State:
@@ -1195,7 +1198,8 @@ def _relation(kind: ArithmeticKind, a: _Value, b: _Value) -> tuple[str, bool]:
 
 
 def _simpler(kind: ArithmeticKind, a: _Value, b: _Value) -> _Value | None:
-    """The value of ``a kind b`` without computing it, as far as the bits that may be set determine it."""
+    """The value of ``a kind b`` without computing it, as far as the bits that may be set determine
+    it."""
     if isinstance(a, int) and kind in (_ADD, _AND, _OR, _XOR, _EQ, _NE):
         a, b = b, a
     if not isinstance(b, int):

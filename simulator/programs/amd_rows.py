@@ -75,7 +75,8 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class TakeBits:
-    """``d`` = ``c`` bits of ``a`` from bit ``b`` on; ``packed``: ``b`` has ``c`` in its upper half."""
+    """``d`` = ``c`` bits of ``a`` from bit ``b`` on; ``packed``: ``b`` has ``c`` in its upper
+    half."""
 
     packed: bool = False
 
@@ -139,7 +140,8 @@ class AccessRow:
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """A copy between memory and LDS that the wave does not carry out: of ``width`` bits, or of a tile.
+    """A copy between memory and LDS that the wave does not carry out: of ``width`` bits, or of a
+    tile.
 
     The addresses are operands; of a tile, registers of the first one: the second that in LDS, the
     third and fourth that in memory.

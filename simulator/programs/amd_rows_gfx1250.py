@@ -52,7 +52,8 @@ _BY_TABLE = LogicByTable(
         }
     )
 )
-"""Truth tables of three operands, of which the third is 0: those of a, b and c are 0xf0, 0xcc, 0xaa."""
+"""Truth tables of three operands, of which the third is 0: those of a, b and c are 0xf0, 0xcc,
+0xaa."""
 
 
 def _salu() -> Iterator[MnemonicRow]:

@@ -65,7 +65,8 @@ _MISSING: Mapping[str, str] = {
     "bar red": "what a barrier computes of all threads",
     "barrier red": "what a barrier computes of all threads",
 }
-"""The parts that the model, or this reader, lacks for an operation, by its first word or all of them."""
+"""The parts that the model, or this reader, lacks for an operation, by its first word or all of
+them."""
 
 _END = "done"
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
@@ -688,7 +689,8 @@ class _Reader:
         return ptx.TensorMap(name, tuple((each,) for each in described))
 
     def _size(self, name: str) -> int:
-        """The bytes of a location: as the test says, or as the variable of that name is declared."""
+        """The bytes of a location: as the test says, or as the variable of that name is
+        declared."""
         variable = self.variables.get(name)
         size = self.test.sizes.get(name, None if variable is None else variable.size)
         if size is None:

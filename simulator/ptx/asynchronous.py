@@ -470,7 +470,8 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return passed
 
     def commit_group(self, run: PtxRun, commit: CommitGroup) -> None:
-        """Source: PTX ISA, cp.async.commit_group, cp.async.bulk.commit_group, wgmma.commit_group."""
+        """Source: PTX ISA, cp.async.commit_group, cp.async.bulk.commit_group,
+        wgmma.commit_group."""
         groups = {**run.flight.groups, commit.unit: run.flight.of(commit.unit).committed()}
         run.flight = replace(run.flight, groups=groups)
 
@@ -508,7 +509,8 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return passed
 
     def multimem(self, run: PtxRun, access: Multimem) -> list[PtxRun]:
-        """An access of each peer. Source: PTX ISA, multimem.ld_reduce, multimem.st, multimem.red."""
+        """An access of each peer. Source: PTX ISA, multimem.ld_reduce, multimem.st,
+        multimem.red."""
         runs: list[PtxRun] = [run]
         for number, name in enumerate(access.locations):
             runs = [each for fork in runs for each in self._peer(fork, access, name, number == 0)]
@@ -678,8 +680,8 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def tensor_load(self, run: PtxRun, load: TensorLoad) -> list[PtxRun]:
         """Asynchronous, but whatever uses its register does so after it.
 
-        Until it is waited for it may still be after what the thread does in memory. Source: PTX ISA,
-        tcgen05 memory model, "Register dependencies, same thread".
+        Until it is waited for it may still be after what the thread does in memory. Source: PTX
+        ISA, tcgen05 memory model, "Register dependencies, same thread".
         """
         event, follows = self._tensor(run, _READ, load.location, TensorRole.LOAD)
         forks = list(self._read_detached([(run, 0)], event, follows, run.flight.synced))

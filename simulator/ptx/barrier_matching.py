@@ -36,8 +36,8 @@ class Meeting:
 @dataclass(frozen=True, slots=True)
 class Met:
     """One combination of meetings; ``ordered`` are the operations on an mbarrier as its counts need
-    them: none of a pair comes after the other. ``left`` are waits at a barrier without a count, each
-    with a thread that has ended and does not come.
+    them: none of a pair comes after the other. ``left`` are waits at a barrier without a count,
+    each with a thread that has ended and does not come.
     """
 
     meetings: tuple[Meeting, ...] = ()
@@ -56,8 +56,8 @@ def all_met(
     """Every combination of meetings of the barrier operations of an execution.
 
     ``order`` is what is known of the order of events, ``blocked`` those that never complete,
-    ``waiting`` the threads that wait for ever, there or in a loop, ``repeated`` what is done over and
-    over, so that in the end it finds an mbarrier as all others leave it.
+    ``waiting`` the threads that wait for ever, there or in a loop, ``repeated`` what is done over
+    and over, so that in the end it finds an mbarrier as all others leave it.
     """
     objects: dict[object, list[int]] = {}
     for number, event in enumerate(events):
@@ -130,11 +130,11 @@ def waits_hold_up(
 ) -> Relation:
     """What cannot happen before what, because threads wait; beyond ``dependences``.
 
-    Nothing that comes after a wait happens before it has passed. It passes after the arrivals that it
-    meets: where these wait themselves, after what brought them there. A thread that does not come
-    has ended by then, after its own waits and the reads, ``decided_by``, that decide so: as threads
-    exit, the barriers that they were holding up are released. That orders no memory. Source: PTX ISA,
-    "bar", "exit".
+    Nothing that comes after a wait happens before it has passed. It passes after the arrivals that
+    it meets: where these wait themselves, after what brought them there. A thread that does not
+    come has ended by then, after its own waits and the reads, ``decided_by``, that decide so: as
+    threads exit, the barriers that they were holding up are released. That orders no memory.
+    Source: PTX ISA, "bar", "exit".
     """
     after = [0] * len(events)
     waits = mask_of(n for each in met.meetings for n in each.waits)
@@ -167,7 +167,8 @@ def _arrivals(events: list[PtxEvent], members: list[int]) -> Iterator[tuple[int,
 
 
 def _waits(events: list[PtxEvent], members: list[int]) -> Iterator[tuple[int, int]]:
-    """The waits at a barrier of everyone, each with the phase: its own, or the next not waited for."""
+    """The waits at a barrier of everyone, each with the phase: its own, or the next not waited
+    for."""
     yield from (each for each in _arrivals(events, members) if _is_sync(events[each[0]]))
     turns = Counter[int]()
     for number in members:
@@ -197,7 +198,8 @@ def _everyone_who_comes(
 def _counted(
     events: list[PtxEvent], members: list[int], count: int, blocked: set[int]
 ) -> Iterator[tuple[Meeting, ...]]:
-    """Partitions into phases of ``count`` arrivals each; those that are left must be too few for one.
+    """Partitions into phases of ``count`` arrivals each; those that are left must be too few for
+    one.
 
     A thread that does not wait may arrive several times in a phase: what is counted is arrivals.
     Source: PTX ISA, "bar": "the arrival count is incremented by the warp size".

@@ -840,8 +840,8 @@ MODELLED = frozenset(_READERS)
 def complete(program: ptx.PtxProgram, condition: Condition) -> ptx.PtxProgram:
     """A program whose products know their operands, and whose names all stand for something.
 
-    Raises ``ModelError`` for a name that is declared twice, and for one of the condition that stands
-    for nothing.
+    Raises ``ModelError`` for a name that is declared twice, and for one of the condition that
+    stands for nothing.
     """
     declared = [each.name for each in program.locations]
     for name, count in Counter((*declared, *program.mbarriers, *program.aliases)).items():

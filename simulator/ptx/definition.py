@@ -115,7 +115,8 @@ class Operations:
         return home is not None and here is not None and includes(scope, here, home)
 
     def may_signal(self, fence: int, operation: int) -> bool:
-        """Whether a fence may synchronise through an operation; with ``.sync_restrict`` not always."""
+        """Whether a fence may synchronise through an operation; with ``.sync_restrict`` not
+        always."""
         if self.events[fence].restriction is None or self.reading is SyncRestrict.STRONGER:
             return True
         rendezvous = self.events[operation].rendezvous
@@ -147,7 +148,8 @@ class Operations:
         return event.of_inits or event.restriction is not None or event.crosses is not None
 
     def release_patterns(self) -> Pairs:
-        """From the start of each release pattern to its last write. "Release and Acquire Patterns"."""
+        """From the start of each release pattern to its last write. "Release and Acquire
+        Patterns"."""
         written = [*self.writes, *self.arrivals]
         strong = {n for n in written if self.events[n].scope is not None}
         releases = {n for n in self.all if self.events[n].ordering in _RELEASES}
@@ -160,7 +162,8 @@ class Operations:
         }
 
     def acquire_patterns(self) -> Pairs:
-        """From the first read of each acquire pattern to its end. "Release and Acquire Patterns"."""
+        """From the first read of each acquire pattern to its end. "Release and Acquire
+        Patterns"."""
         seen = [*self.reads, *self.waits]
         strong = {n for n in seen if self.events[n].scope is not None}
         acquires = {n for n in self.all if self.events[n].ordering in _ACQUIRES}
@@ -273,13 +276,15 @@ class Operations:
             elif (same_proxy and same_cta) or any(way in at for way in ways):
                 result.add((x, y))
             elif same_proxy and self.events[x].proxy is PtxProxy.ASYNC:
-                # "linked by a proxy fence": a copy to a peer, and what the peer starts once it waited.
+                # "linked by a proxy fence": a copy to a peer, and what the peer starts once it
+                # waited.
                 if any((e, y) in base for e in self.exits(x, base)):
                     result.add((x, y))
         return result
 
     def causality(self, synchronizes: Pairs, observed: Pairs) -> Pairs:
-        """Causality order of each two operations, by the fences that order them. "Causality Order"."""
+        """Causality order of each two operations, by the fences that order them. "Causality
+        Order"."""
         known: dict[frozenset[int], Pairs] = {}
         result: Pairs = set()
         for one, other in self.overlap:
@@ -296,7 +301,8 @@ class Operations:
         return result | self.tensor_order(synchronizes, observed)
 
     def tensor_order(self, synchronizes: Pairs, observed: Pairs) -> Pairs:
-        """The order of accesses of tensor memory: by all that orders execution, and by pipelines."""
+        """The order of accesses of tensor memory: by all that orders execution, and by
+        pipelines."""
         tensor = {n for n, event in enumerate(self.events) if event.tensor is not None}
         if not tensor:
             return set()

@@ -489,8 +489,8 @@ def skeletons(
 ) -> Iterator[PtxSkeleton]:
     """One skeleton for each combination of meetings of the barrier operations of ``paths``.
 
-    ``waiting`` are the threads that wait for ever, None for those that are blocked at a barrier; the
-    events ``repeated`` are so for ever.
+    ``waiting`` are the threads that wait for ever, None for those that are blocked at a barrier;
+    the events ``repeated`` are so for ever.
     """
     skeleton = unmet(program, initial, paths)
     events, order = skeleton.events, union(skeleton.po, skeleton.issue)

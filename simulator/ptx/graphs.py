@@ -167,7 +167,8 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
     ) -> int | None:
         """What depends on a read: as it is ``known``, or as it is guessed, or None for now.
 
-        By the key ``guess`` one of ``ways``. The run stops for what is not known, or guessed wrongly.
+        By the key ``guess`` one of ``ways``. The run stops for what is not known, or guessed
+        wrongly.
         """
         guessed = self.guessed(guess)
         if known is None and guessed is None:
@@ -275,8 +276,8 @@ class _Judged:
         self._hidden: dict[int, Mask] = {}
 
     def may_take(self, read: Name, write: Name) -> bool:
-        """False where the source comes after the read, is overwritten before it, or taken by another
-        atomic.
+        """False where the source comes after the read, is overwritten before it, or taken by
+        another atomic.
         """
         x, frame = self.x, self.x.frame
         reader, writer = self.number(read), self.number(write)
@@ -364,7 +365,8 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
     def execution(
         self, frame: PtxFrame, graph: Graph[PtxPath]
     ) -> tuple[PtxExecution, Callable[[Name], int], Mask]:
-        """What reads-from makes of a graph, how its events are numbered, the reads with a source."""
+        """What reads-from makes of a graph, how its events are numbered, the reads with a
+        source."""
         starts = self._starts(graph)
 
         def number(name: Name) -> int:
@@ -522,7 +524,8 @@ _NOT_IN_ORDER = AsyncCopy | AsyncRelease | CopyArrive | TensorCommit
 
 
 def can_be_built(program: PtxProgram) -> bool:
-    """Whether no barrier is named or counted by a register, for nobody knows then who comes to it."""
+    """Whether no barrier is named or counted by a register, for nobody knows then who comes to
+    it."""
     return not any(
         isinstance(operand, str)
         for thread in program.threads

@@ -139,7 +139,8 @@ class PtxFence:
 
 @dataclass(frozen=True, slots=True)
 class ProxyFence:
-    """``fence.proxy.X``; ``proxy`` None is ``fence.proxy.alias``. Of all memory without ``space``."""
+    """``fence.proxy.X``; ``proxy`` None is ``fence.proxy.alias``. Of all memory without
+    ``space``."""
 
     proxy: PtxProxy | None
     space: Space | None = None
@@ -147,7 +148,8 @@ class ProxyFence:
 
 @dataclass(frozen=True, slots=True)
 class CrossingFence:
-    """``fence.proxy.X::generic.release`` or ``.acquire``: from the generic proxy to ``proxy`` alone.
+    """``fence.proxy.X::generic.release`` or ``.acquire``: from the generic proxy to ``proxy``
+    alone.
 
     For the async proxy it has ``.sync_restrict``, and is about shared memory. An acquire of the
     tensor-map proxy is about the map at ``location``. Source: PTX ISA, "membar / fence".
@@ -196,7 +198,8 @@ class ClusterBarrier:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierInit:
-    """``mbarrier.init``: from here on each phase expects ``count`` arrivals; 0 is ``mbarrier.inval``."""
+    """``mbarrier.init``: from here on each phase expects ``count`` arrivals; 0 is
+    ``mbarrier.inval``."""
 
     mbarrier: str
     count: int
@@ -220,7 +223,8 @@ class MbarrierArrive:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierTx:
-    """``mbarrier.expect_tx``: the phase waits for ``bytes`` more; fewer is ``mbarrier.complete_tx``."""
+    """``mbarrier.expect_tx``: the phase waits for ``bytes`` more; fewer is
+    ``mbarrier.complete_tx``."""
 
     mbarrier: str
     bytes: int
@@ -264,7 +268,8 @@ class TensorMap:
 
 @dataclass(frozen=True, slots=True)
 class AsyncCopy:
-    """``cp.async.bulk`` or ``cp.async`` from ``source``, or ``st.async`` of a value, to ``location``.
+    """``cp.async.bulk`` or ``cp.async`` from ``source``, or ``st.async`` of a value, to
+    ``location``.
 
     ``more`` are further words, as pairs of a location and its source. With ``operation`` the source
     is combined into the location. It completes ``bytes`` on ``mbarrier``, or, when that is None,
@@ -314,7 +319,8 @@ class CommitGroup:
 
 @dataclass(frozen=True, slots=True)
 class WaitGroup:
-    """``wait_group``: until only the last ``pending`` groups are not done; of copies all of ``unit``.
+    """``wait_group``: until only the last ``pending`` groups are not done; of copies all of
+    ``unit``.
 
     ``reads_only`` is ``.read``: only the sources are done. ``commits`` is ``cp.async.wait_all``.
     """
@@ -443,7 +449,8 @@ class TensorFence:
 
 @dataclass(frozen=True, slots=True)
 class CompareBranch:
-    """To ``target`` if ``left`` compares so with ``right``, as signed words: ``setp`` and ``bra``."""
+    """To ``target`` if ``left`` compares so with ``right``, as signed words: ``setp`` and
+    ``bra``."""
 
     target: str
     comparison: Comparison

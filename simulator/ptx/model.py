@@ -94,7 +94,8 @@ class Axiom(Enum):
     ATOMICITY = "Atomicity"
     NO_THIN_AIR = "No-Thin-Air"
     BARRIERS = "Barriers"
-    """Nobody passes a barrier by what comes after it: not among the manual's axioms, but in its text."""
+    """Nobody passes a barrier by what comes after it: not among the manual's axioms, but in its
+    text."""
     SC_PER_LOCATION = "SC-per-Location"
     CAUSALITY = "Causality"
 
@@ -119,8 +120,8 @@ class SyncRestrict(Enum):
 class PtxModel:
     """Which version, with which axioms.
 
-    Where the text can be read in two ways the weaker is meant. Axioms are left out, and moral strength in synchronizes-with ignored, only to see that a
-    test notices.
+    Where the text can be read in two ways the weaker is meant. Axioms are left out, and moral
+    strength in synchronizes-with ignored, only to see that a test notices.
     """
 
     version: Version = Version.V7_5
@@ -149,7 +150,8 @@ MODELS: Mapping[str, PtxModel] = {
     "7.5": PtxModel(),
     "7.5-stronger": PtxModel(sync_restrict=SyncRestrict.STRONGER),
 }
-"""The models by name; ``-stronger`` is the stronger reading where the text can be read in two ways."""
+"""The models by name; ``-stronger`` is the stronger reading where the text can be read in two
+ways."""
 
 
 # Relations that depend on the program alone
@@ -193,8 +195,8 @@ def _overlap(first: PtxEvent, second: PtxEvent, version: Version) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RestrictedFence:
-    """A fence that does not order everything: masks of the operations that it may synchronise through
-    (``signals``), and of those that it ``orders`` with those in ``targets``.
+    """A fence that does not order everything: masks of the operations that it may synchronise
+    through (``signals``), and of those that it ``orders`` with those in ``targets``.
     """
 
     signals: Mask

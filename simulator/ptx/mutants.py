@@ -1,9 +1,10 @@
 """Single-point mutants of PTX programs: how much a set of tests would notice.
 
 A mutant drops one fence, takes the acquire or the release from one operation, narrows one scope
-to cta, or restricts one fence to shared memory (``.sync_restrict``). Four things can notice it, each seeing more than the one before (``Notice``): the
-verdict of the test's condition, its whole outcome set, its outcome set when the threads are
-placed elsewhere, and the mutated thread by itself among partners (``partners``).
+to cta, or restricts one fence to shared memory (``.sync_restrict``). Four things can notice it,
+each seeing more than the one before (``Notice``): the verdict of the test's condition, its whole
+outcome set, its outcome set when the threads are placed elsewhere, and the mutated thread by itself
+among partners (``partners``).
 
 What none of them notices is either *equivalent*, in that no program with this thread shows a
 difference (``equivalence`` says why), or *missed*.
@@ -340,7 +341,8 @@ class _Objects:
         return self.include(instruction, Scope.CLUSTER)
 
     def may_order(self, fence: PtxFence, code: Iterable[PtxInstruction]) -> bool:
-        """Whether ``fence`` may order anything in ``code``, which is all that is on one side of it."""
+        """Whether ``fence`` may order anything in ``code``, which is all that is on one side of
+        it."""
         restriction = fence.restriction
         return restriction is None or any(
             not _is_unordered(each) or self.include(each, restriction.reach) for each in code

@@ -146,8 +146,8 @@ class PtxPath:
     ``dependences`` for each event the reads that its value or its being executed depends on,
     ``read_modify_writes`` the halves of atomics, ``order`` for each event the events that
     are directly before it in program order, ``issued`` for each access of an asynchronous
-    copy the events before the copy was issued, ``started`` for each ``before_thread_sync`` the operations
-    on tensor memory that it finds started. ``blocked``: the last event is a barrier that
+    copy the events before the copy was issued, ``started`` for each ``before_thread_sync`` the
+    operations on tensor memory that it finds started. ``blocked``: the last event is a barrier that
     never completes; a register that was still to be set is None. ``control``: the reads that
     decide that it comes to its end.
     """
@@ -230,7 +230,8 @@ _EARLY = " before its wait"
 def too_early(register: str) -> str:
     """The register that says where another was used before it was waited for; 0: nowhere.
 
-    The position after the instruction's, or after the last of the thread where it is left for others.
+    The position after the instruction's, or after the last of the thread where it is left for
+    others.
     """
     return register + _EARLY
 

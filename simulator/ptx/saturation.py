@@ -357,7 +357,8 @@ class FinalMemories:
             self._extend(tried)
 
     def _in_a_row(self, sc: Relation) -> Relation | None:
-        """``sc`` with all pairs as in one order of the fences that causality does not contradict."""
+        """``sc`` with all pairs as in one order of the fences that causality does not
+        contradict."""
         x, frame, fences = self.x, self.part.frame, self.part.fences
         x.order_fences(self.released, sc)
         before = [a | b | c for a, b, c in zip(sc, x.base, frame.po, strict=True)]
@@ -378,7 +379,8 @@ class FinalMemories:
         """``sc`` with every pair whose other direction would contradict; None if it does itself.
 
         With q before p there is causality from all that leads to q to all that p leads to. Where
-        accesses on both ends read from, or overwrite, each other the other way round, p is before q.
+        accesses on both ends read from, or overwrite, each other the other way round, p is before
+        q.
         """
         x, part = self.x, self.part
         if not part.fence_pairs:

@@ -112,7 +112,8 @@ def _state(
 
 
 class _OrderedMemories(FinalMemories):
-    """The final values of all locations, each memory with the Fence-SC order that it was found by."""
+    """The final values of all locations, each memory with the Fence-SC order that it was found
+    by."""
 
     def __init__(self, part: Part, x: PtxExecution, values: tuple[int, ...]):
         super().__init__(part, x, values, set())

@@ -171,7 +171,8 @@ class _Across:
         return register, (Load(register, flag, ordering, scope), *after)
 
     def waited(self, flag: str, scope: Scope) -> Steps:
-        """A look at a flag, a loop or an exchange, after which the thread goes on only if it is up."""
+        """A look at a flag, a loop or an exchange, after which the thread goes on only if it is
+        up."""
         drawn = self.random.random()
         register, (look, *after) = self.look(flag, scope)
         if drawn < 0.12 and isinstance(look, Load):

@@ -220,7 +220,8 @@ class _Access:
 
 
 class _Order:
-    """What each thread has been told of: the numbers of accesses that happen before its next one."""
+    """What each thread has been told of: the numbers of accesses that happen before its next
+    one."""
 
     def __init__(self, program: AsyncProgram):
         self.program = program

@@ -121,7 +121,8 @@ class SmallProgram:
         return replace(self, locations=tuple(placed))
 
     def in_one_cluster(self) -> "SmallProgram":
-        """The same with all work-groups in one cluster, whose scope is that of what was the agent's."""
+        """The same with all work-groups in one cluster, whose scope is that of what was the
+        agent's."""
         threads = tuple(
             replace(
                 each,
@@ -572,7 +573,8 @@ class _Maker:
         return [steps] * 2
 
     def atomics(self) -> list["_ThreadBody"]:
-        """Atomic accesses of every ordering, with fences between: store buffering, IRIW and so on."""
+        """Atomic accesses of every ordering, with fences between: store buffering, IRIW and so
+        on."""
         places = self.put(self.random.choice((2, 2, 3, 3, 4)))
         names = [self.name(name, *places) for name in ("f", "g")]
         scope = self.scope(*places)
@@ -926,7 +928,8 @@ def varied_program(
     Ordered accesses come apart into fences and relaxed ones, fences stand back to back with
     other scopes, orderings are for some address spaces only, compare-exchanges fail and acquire
     only where they succeed, and more is outstanding than a counter can count. With LDS, threads
-    also have generic pointers that may, for all the passes know, point to LDS. The options are those of
+    also have generic pointers that may, for all the passes know, point to LDS. The options are
+    those of
     ``random_program``.
     """
     program = random_program(seed, lds=lds, split=split, mates=mates)
@@ -1092,7 +1095,8 @@ class _Variation:
 
 
 def shrink(program: SmallProgram, fails: Callable[[SmallProgram], bool]) -> SmallProgram:
-    """The smallest program that is found by leaving things out of one that ``fails`` and still does."""
+    """The smallest program that is found by leaving things out of one that ``fails`` and still
+    does."""
     while True:
         smaller = next((each for each in _smaller(program) if fails(each)), None)
         if smaller is None:

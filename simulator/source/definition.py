@@ -41,7 +41,8 @@ class Candidate:
     """An execution but for its coherence order: events in program order, and reads-from.
 
     The initial writes, of thread -1, come first. ``rf`` has pairs of a write and a read, ``dep``
-    of a read and an event that depends on it, ``ends`` of a read and a thread whose end depends on it.
+    of a read and an event that depends on it, ``ends`` of a read and a thread whose end depends on
+    it.
     """
 
     def __init__(
@@ -240,7 +241,8 @@ class Candidate:
         return all(map(acyclic, (*orders, seq(every, of_any, every))))
 
     def psc(self, spaces: Collection[AddressSpace], hb: Pairs, written: Pairs, eco: Pairs) -> Pairs:
-        """The partial order of the seq_cst operations that order ``spaces``; ``written`` is co and fr.
+        """The partial order of the seq_cst operations that order ``spaces``; ``written`` is co and
+        fr.
 
         ``hb`` is that of ``spaces``: an access to another one has only its place in program order.
         """
@@ -333,7 +335,8 @@ class Candidate:
     def making(
         self, space: AddressSpace, acts: Callable[[Event], bool]
     ) -> set[tuple[int, Instance]]:
-        """The operations of which ``acts`` holds and that are not av(none), with their instances."""
+        """The operations of which ``acts`` holds and that are not av(none), with their
+        instances."""
         found: set[tuple[int, Instance]] = set()
         for n in self.where(lambda e: acts(e) and self.orders(space, e)):
             event, operation = self.events[n], self.events[n].operation

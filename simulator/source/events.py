@@ -285,7 +285,8 @@ class ThreadPath:
 
 @dataclass(slots=True)
 class SourceRun(ThreadRun[Event]):
-    """A run with what its events have read and written; copied where it has several continuations."""
+    """A run with what its events have read and written; copied where it has several
+    continuations."""
 
     read: tuple[int | None, ...] = ()
     written: tuple[int | None, ...] = ()
@@ -530,7 +531,8 @@ def _problem(
 
 
 def racing(program: ScopedProgram) -> frozenset[str]:
-    """The locations that two threads access, one of them to write, not both atomically for the other."""
+    """The locations that two threads access, one of them to write, not both atomically for the
+    other."""
     found: set[str] = set()
     accesses = [
         (number, each)
@@ -567,8 +569,10 @@ class Skeleton:
     Events are numbered: first one initial write for each location that is accessed, then
     thread by thread. ``po`` is transitive and starts with the initial writes. ``dependences``
     has for each write the reads that it depends on (its own, for an update that uses it), for each
-    wait those that brought the others there. ``barriers`` has for each barrier its (arrivals, waits),
-    ``left`` for each the waits of threads that ended without coming to it; those ``blocked`` never pass.
+    wait those that brought the others there. ``barriers`` has for each barrier its (arrivals,
+    waits),
+    ``left`` for each the waits of threads that ended without coming to it; those ``blocked`` never
+    pass.
     """
 
     program: ScopedProgram

@@ -1,6 +1,7 @@
 """One execution of a ``scoped`` program: its frame, what its reads-from makes of it, its races.
 
-What the rules of the model say of it is in ``source_model``; why accesses race, in ``source_races``.
+What the rules of the model say of it is in ``source_model``; why accesses race, in
+``source_races``.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +42,8 @@ class ModelRule(Enum):
     RELEASE_SEQUENCES = "release sequences"
     """Or of a chain of read-modify-writes that follows it. C++20 [intro.races] 5."""
     FENCES = "fences"
-    """A fence releases for the writes after it, acquires for the reads before it. C++20 [atomics.fences]."""
+    """A fence releases for the writes after it, acquires for the reads before it. C++20
+    [atomics.fences]."""
     BARRIERS = "barriers"
     """What is before a barrier in one thread synchronises with what is after it in another."""
     INCLUSIVE_SCOPES = "inclusive scopes"
@@ -49,7 +51,8 @@ class ModelRule(Enum):
     TRANSITIVITY = "transitivity across scopes"
     """Happens-before chains synchronisations of different scopes (HRF-indirect). AMDGPUUsage."""
     UPDATE_HALVES = "the halves of a read-modify-write"
-    """It releases what is before it, not what it acquires itself, and acquires for what is after."""
+    """It releases what is before it, not what it acquires itself, and acquires for what is
+    after."""
     ADDRESS_SPACES = "address spaces"
     """``spaces`` and ``one_as`` limit what is ordered. LLVM MMRA; AMDGPUUsage, sync scopes."""
     AVAILABILITY = "availability"
@@ -196,7 +199,8 @@ class Frame:
         return tuple(found)
 
     def edges(self, write: int, read: int) -> tuple[SyncEdge, ...]:
-        """What synchronises when ``read`` returns ``write``, or an update in its release sequence."""
+        """What synchronises when ``read`` returns ``write``, or an update in its release
+        sequence."""
         known = self._edges.get((write, read))
         if known is None:
             known = self._edges[write, read] = self._edges_of(write, read)
@@ -224,7 +228,8 @@ class Frame:
                     yield head, tail, groups
 
     def carried(self, number: int, flag: int | None) -> Mask:
-        """The groups that an operation orders through a flag of group ``flag`` (None: a barrier)."""
+        """The groups that an operation orders through a flag of group ``flag`` (None: a
+        barrier)."""
         event, orders = self.events[number], self.orders[number]
         if flag is None or event.kind is not EventKind.FENCE or not self.spaces:
             return orders
@@ -249,7 +254,8 @@ class Frame:
         return tuple(found)
 
     def _sources(self, read: int) -> Mask:
-        """The writes that a read can take: none after it, or overwritten before it, in program order."""
+        """The writes that a read can take: none after it, or overwritten before it, in program
+        order."""
         writes = self.here[self.events[read].location or ""] & self.write_mask & ~(1 << read)
         if ModelRule.COHERENCE not in self.rules:
             return writes
@@ -321,9 +327,9 @@ class Execution:
     """A choice of reads-from, and what follows from it; ``co`` and ``fr`` once they are chosen.
 
     ``source`` has for each read the write that it takes, -1 where that is not known yet; ``hb`` is
-    one relation for each group of locations. ``newest`` has the sources of reads that are repeated for
-    ever, each with the writes that such a read would see in the end if they came later: so they do
-    not.
+    one relation for each group of locations. ``newest`` has the sources of reads that are repeated
+    for ever, each with the writes that such a read would see in the end if they came later: so they
+    do not.
     """
 
     __slots__ = ("co", "edges", "fr", "frame", "hb", "newest", "seq_cst", "source")

@@ -154,7 +154,8 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
         return event
 
     def partial_rmw(self, run: SourceRun, rmw: AtomicRmw) -> list[SourceRun]:
-        """A read-modify-write; in a last round its read alone, since it puts back what that returns."""
+        """A read-modify-write; in a last round its read alone, since it puts back what that
+        returns."""
         number, operand = len(run.events), run.value(rmw.value)
         only_reads = (
             may_put_back(rmw.kind, operand)

@@ -1,8 +1,8 @@
 """The memory model of the ``scoped`` language: outcomes, data races, witnesses.
 
 The LLVM/C++20 model with inclusive scopes. ``definition`` states it plainly, and random programs
-hold the two equal. What each rule says and where it was read is in ``ModelRule``. Where those sources
-differ or are silent:
+hold the two equal. What each rule says and where it was read is in ``ModelRule``. Where those
+sources differ or are silent:
 
 * seq_cst is ``psc`` of Lahav et al., "Repairing Sequential Consistency in C/C++11" (PLDI 2017),
   which C++20 [atomics.order] transcribes (LWG 3941 has where it went wrong), kept to pairs whose

@@ -66,7 +66,8 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         )  # fmt: skip
     parser.add_argument(
         "-o", dest="output", default="-",
-        help="file to write, - for stdout; x.svg: a picture of one access, lanes against banks or sectors",
+        help="file to write, - for stdout; x.svg: a picture of one access, lanes against banks or "
+             "sectors",
     )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""fence-sim access --suggest: paddings and XOR swizzles of a tile, with what each instruction counts."""
+"""fence-sim access --suggest: paddings and XOR swizzles of a tile, with what each instruction
+counts."""
 
 import re
 import shlex

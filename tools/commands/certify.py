@@ -296,7 +296,8 @@ def _certify(
     """Make, write and report one certificate; whether it has no finding."""
     from fencewright.simulator.certify.certificate import certify_mode, requests_of
 
-    # Opened minutes before it is written to, so that a path that cannot be written is reported at once.
+    # Opened minutes before it is written to, so that a path that cannot be written is reported at
+    # once.
     with nullcontext() if output is None else output_file(output) as file:
         with progress(len(requests_of(mode)), f"operations of {mode}") as display:
             found = certify_mode(mode, executor=executor, stream=stream, watch=display.update)

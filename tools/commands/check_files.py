@@ -90,7 +90,8 @@ def unreadable(path: str, problem: Exception) -> FileReport:
 def report_or_problem(
     path: str, arguments: Namespace, read: Callable[[str, Namespace], FileReport]
 ) -> FileReport:
-    """The report that ``read``, as ``report_on``, makes of one file: no fault of it affects the others."""
+    """The report that ``read``, as ``report_on``, makes of one file: no fault of it affects the
+    others."""
     try:
         return read(path, arguments)
     except Exception as problem:

@@ -68,7 +68,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def facts_in(text: str) -> tuple[Fact, ...]:
-    """The facts of a comma-separated list. Raises ``ArgumentTypeError`` for one without an effect here."""
+    """The facts of a comma-separated list. Raises ``ArgumentTypeError`` for one without an effect
+    here."""
     names = [each.strip() for each in text.split(",")]
     for name in names:
         if name not in _FACTS:
@@ -149,7 +150,8 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
         return replace(self, source=_source(source, self.ARCHITECTURE), files=files_in(text))
 
     def compiled(self, path: str, done: "Compiled") -> Self:
-        """The code that a compiler made of ``path``, with lines. Raises ``OSError``, ``SourceError``."""
+        """The code that a compiler made of ``path``, with lines. Raises ``OSError``,
+        ``SourceError``."""
         from fencewright.checker.source.numbered import files_in, with_places
         from fencewright.checker.source.text import read_source
 
@@ -208,7 +210,8 @@ class PtxAndSource(CodeAndSource["PtxFile", "PtxComparer"]):
 def assuming(
     beside: AssemblyAndSource | PtxAndSource, facts: Sequence[Fact]
 ) -> AssemblyAndSource | PtxAndSource:
-    """Code and source where ``facts`` hold. Raises ``ToolError`` for one that a target has no use for."""
+    """Code and source where ``facts`` hold. Raises ``ToolError`` for one that a target has no use
+    for."""
     if not facts or beside.source is None:
         return beside
     if isinstance(beside, AssemblyAndSource):

@@ -74,7 +74,8 @@ def fuzz(arguments: Namespace) -> int:
         return _fuzz_async(arguments)
     if arguments.seed is not None:
         return _show(arguments.seed, arguments.mcpu)
-    # Opened hours before it is written to, so that a path that cannot be written is reported at once.
+    # Opened hours before it is written to, so that a path that cannot be written is reported at
+    # once.
     with nullcontext() if arguments.page is None else output_file(arguments.page) as page_file:
         totals = _check_programs(arguments)
         if page_file is not None:
@@ -224,7 +225,8 @@ def _told(
     programs: int,
     summary: Callable[[_AnyTotals], str],
 ) -> _AnyTotals:
-    """The last of the totals that a campaign has ``found``; after an interrupt those so far are told."""
+    """The last of the totals that a campaign has ``found``; after an interrupt those so far are
+    told."""
     from fencewright.simulator.core.processes.campaign import CampaignError
 
     try:

@@ -215,7 +215,8 @@ def _verdict(condition: Condition, positive: int, negative: int) -> bool:
 
 
 def run_on_gpu(arguments: Namespace) -> int:
-    """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises :class:`ToolError`."""
+    """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises
+    :class:`ToolError`."""
     stress = _stress(arguments)
     texts = [(path, read_text(path)) for path in arguments.inputs]
     # What cannot be parsed is reported without a GPU too.

@@ -60,7 +60,8 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     parser.add_argument(
         "input",
         metavar="FILE",
-        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX or AMD assembly of any compiler; "
+        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX or AMD assembly of any "
+        "compiler; "
         "- for stdin",
     )
     parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
@@ -217,7 +218,8 @@ _PIECE = 1 << 20
 def _in_pieces(
     count: int, kind: "np.dtype[Any]", numbers: "Callable[[int, int], NDArray[Any]]"
 ) -> "NDArray[Any]":
-    """An array of numbers from ``first`` up to ``last``, made in pieces: they are wider than its own."""
+    """An array of numbers from ``first`` up to ``last``, made in pieces: they are wider than its
+    own."""
     import numpy as np
 
     found = np.empty(count, dtype=kind)

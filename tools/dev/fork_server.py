@@ -1,4 +1,5 @@
-"""Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork of its own.
+"""Stands for ``python -m MODULE`` without Python's start-up: every request runs in a fork of its
+own.
 
 lit starts the project's tools some five hundred times, and most of that time goes into imports.
 ``fork_client`` sends a request here: its arguments, environment, working directory and standard

@@ -1,4 +1,5 @@
-"""Writes the documentation's tables from the rows, and the output of its examples from what they do.
+"""Writes the documentation's tables from the rows, and the output of its examples from what they
+do.
 
 With ``--check`` nothing is written, and the exit status is 1 if a table is out of date; examples
 are checked by the tests, for it takes a minute.
@@ -159,8 +160,8 @@ def _differences_page() -> str:
             _differences(DIFFERENCES),
             "## gfx1250 and gfx1251, from LLVM 24\n",
             "LLVM 22 lacks the waits round write-backs and invalidates there "
-            "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so is the "
-            "default but for these. The machine of these chips finds the default sufficient.\n",
+            "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so is "
+            "the default but for these. The machine of these chips finds the default sufficient.\n",
             _differences(GFX1250_DIFFERENCES),
         ]
     )
@@ -243,12 +244,12 @@ def _costs_page() -> str:
         "Some instructions wait for one another, so that together they cost another sum.\n",
         _ptx_costs("Together", TOGETHER),
         "### Fences with stores outstanding\n",
-        "Cycles of a fence on an H200 after stores of one warp, by what it has to wait for; the prices "
-        "above are with nothing outstanding.\n",
+        "Cycles of a fence on an H200 after stores of one warp, by what it has to wait for; the "
+        "prices above are with nothing outstanding.\n",
         _fences_waiting(),
         "## CDNA\n",
-        "Estimated, from what an instruction does and how far it reaches, a write-back from what was "
-        f"measured of it. The unit is an access that a cache serves, about {UNIT} ns.\n",
+        "Estimated, from what an instruction does and how far it reaches, a write-back from what "
+        f"was measured of it. The unit is an access that a cache serves, about {UNIT} ns.\n",
         markdown_table(
             ("what the hardware does", "cost", "source"),
             [(str(row.where["work"][0]), str(row.value), row.source) for row in CDNA_COSTS.rows],
@@ -295,10 +296,10 @@ def _rules_page() -> str:
     parts = [
         _NOTE,
         "# Rules of fence-check\n",
-        "`fence-check --explain RULE` prints a section of this page, `fence-check --list-rules` their "
-        "names. The levels are those that findings of the rule may have. In the examples of PTX `%rd1` "
-        "and `%rd2` are the kernel's pointers `data` and `flag`, `%r9` is `%tid.x`, `%p0` is true in "
-        "thread 0; `tile` and `bar` are shared. A test runs every example.\n",
+        "`fence-check --explain RULE` prints a section of this page, `fence-check --list-rules` "
+        "their names. The levels are those that findings of the rule may have. In the examples of "
+        "PTX `%rd1` and `%rd2` are the kernel's pointers `data` and `flag`, `%r9` is `%tid.x`, "
+        "`%p0` is true in thread 0; `tile` and `bar` are shared. A test runs every example.\n",
     ]
     parts += ["\n".join(page.lines("##")) + "\n" for page in RULE_PAGES.values()]
     return "\n".join(parts)

@@ -1,8 +1,9 @@
 """Fuzzing the passes: random programs, lowered for every target, must do what their source may.
 
 Every program is drawn from its seed, and checked on one CDNA and one PTX setting, which the seed
-chooses as well; as LLVM IR, compiled by LLVM, on another. What a setting may not do: end as the source forbids, use a register that was
-not waited for, never end where the unoptimised code does, or synchronise more than that.
+chooses as well; as LLVM IR, compiled by LLVM, on another. What a setting may not do: end as the
+source forbids, use a register that was not waited for, never end where the unoptimised code does,
+or synchronise more than that.
 """
 
 import time
@@ -74,8 +75,8 @@ class LoweringRoute(FastStrEnum):
 
     ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
     every other access is in a function of its own, and constants are copied from memory;
-    ``llvm-ir-edit``: every other weak access is ``unordered``, and the text is given back as it was but
-    for what has changed.
+    ``llvm-ir-edit``: every other weak access is ``unordered``, and the text is given back as it was
+    but for what has changed.
     """
 
     MLIR = "mlir"
@@ -224,7 +225,8 @@ LLVM_IR_SETTINGS = (
         for each in CDNA_SETTINGS
     ),
 )
-"""Every CDNA setting for programs in LLVM IR of every form, and then with a fact of LLVM IR alone."""
+"""Every CDNA setting for programs in LLVM IR of every form, and then with a fact of LLVM IR
+alone."""
 
 CLUSTER_LLVM_IR_SETTINGS = _in_llvm_ir(CLUSTER_SETTINGS)
 """The same of chips with clusters."""
@@ -232,7 +234,8 @@ CLUSTER_LLVM_IR_SETTINGS = _in_llvm_ir(CLUSTER_SETTINGS)
 SETTINGS = {
     str(each): each
     for each in (
-        *CDNA_SETTINGS, *CLUSTER_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS, *CLUSTER_LLVM_IR_SETTINGS,
+        *CDNA_SETTINGS, *CLUSTER_SETTINGS, *PTX_SETTINGS, *LLVM_IR_SETTINGS,
+        *CLUSTER_LLVM_IR_SETTINGS,
     )
 }  # fmt: skip
 
@@ -244,7 +247,8 @@ def llvm_ir_settings_on(chip: str) -> tuple[Setting, ...]:
 
 
 def llvm_ir_setting_of(seed: int, chip: str | None = None) -> Setting:
-    """The setting that a seed's program is checked on in LLVM IR, one of ``chip`` if that is said."""
+    """The setting that a seed's program is checked on in LLVM IR, one of ``chip`` if that is
+    said."""
     if chip is None:
         return LLVM_IR_SETTINGS[seed % len(LLVM_IR_SETTINGS)]
     on = llvm_ir_settings_on(chip)
@@ -259,7 +263,8 @@ def settings_on(chip: str) -> tuple[Setting, ...]:
 
 
 def settings_of(seed: int, chip: str | None = None) -> tuple[Setting, ...]:
-    """The settings that a seed's program is checked on: one of ``chip``, or of each architecture."""
+    """The settings that a seed's program is checked on: one of ``chip``, or of each
+    architecture."""
     if chip is not None:
         on = settings_on(chip)
         return (on[seed % len(on)],)
@@ -343,7 +348,8 @@ def lowered(module: ModuleOp, passes: Iterable[ModulePass]) -> ModuleOp:
 def check(
     program: SmallProgram, setting: Setting, meant: Run, passes: Iterable[ModulePass] | None = None
 ) -> Checked:
-    """Whether code optimised by ``passes`` does only what is ``meant``, with no more synchronisation.
+    """Whether code optimised by ``passes`` does only what is ``meant``, with no more
+    synchronisation.
 
     ``meant`` must have no races.
     """
@@ -442,7 +448,8 @@ def configuration_of(setting: Setting) -> CdnaConfiguration:
 def _judged(
     meant: Run, does: Run, test: CdnaTest | None = None, plain: Callable[[], CdnaTest] | None = None
 ) -> Checked:
-    """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code does."""
+    """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code
+    does."""
     if does.errors:
         return Checked(CheckVerdict.WRONG, does.errors[0])
     extra = forbidden(meant, does)
@@ -692,7 +699,8 @@ def campaign(
 
 
 def smallest(violation: Violation, chip: str | None = None) -> tuple[SmallProgram, str]:
-    """The smallest program found that shows what a seed does (on ``chip``), and the pass to blame."""
+    """The smallest program found that shows what a seed does (on ``chip``), and the pass to
+    blame."""
     setting = SETTINGS[violation.setting]
 
     def fails(program: SmallProgram) -> bool:

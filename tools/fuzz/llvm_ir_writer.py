@@ -64,7 +64,8 @@ class KernelForm:
     every argument promises that nothing else in the kernel reaches its memory. ``calls``: every
     other access and fence is in a function of its own, which LLVM's code generator inlines, and
     weak stores of constants copy them from constant memory. ``unordered``: every other weak
-    access that is not volatile is an atomic, ``unordered``; where weak ones do not race, it is the same.
+    access that is not volatile is an atomic, ``unordered``; where weak ones do not race, it is the
+    same.
     """
 
     results: bool = False
@@ -77,8 +78,9 @@ class KernelForm:
 class _KernelWriter:
     """A kernel under construction; ``open`` while the block has no terminator.
 
-    ``module``: what it needs beside it; ``values``: what the block has put into registers; ``truths``: registers whose truth a value
-    of the block has, for branches to look at; ``nodes``: the module's metadata, by its text.
+    ``module``: what it needs beside it; ``values``: what the block has put into registers;
+    ``truths``: registers whose truth a value of the block has, for branches to look at; ``nodes``:
+    the module's metadata, by its text.
     """
 
     program: source.ScopedProgram
@@ -249,7 +251,8 @@ class _KernelWriter:
     def access(
         self, text: str, location: str | None = None, result: str = "", stored: str = "0"
     ) -> None:
-        """An instruction with places for its pointer and value, here or in a function of its own."""
+        """An instruction with places for its pointer and value, here or in a function of its
+        own."""
         pointer = "ptr addrspace(1) null" if location is None else self.pointer(location)
         if not self.form.calls or not self.is_called():
             text = text.replace(_POINTER, pointer).replace(_VALUE, stored)

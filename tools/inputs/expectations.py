@@ -109,7 +109,8 @@ class Expectations:
 
 
 SECONDS = 2.0
-"""The time of this process to match one message; to see that (a+)+b does not match may take for ever."""
+"""The time of this process to match one message; to see that (a+)+b does not match may take for
+ever."""
 
 
 def _line_meant(where: str | None, number: int, annotated: set[int]) -> int:

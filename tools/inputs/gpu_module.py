@@ -1,4 +1,5 @@
-"""The code of a ``gpu.module`` as a module of its own: ``mlir-translate`` passes over modules in modules.
+"""The code of a ``gpu.module`` as a module of its own: ``mlir-translate`` passes over modules in
+modules.
 
 Of the text only brackets, strings and comments are understood, and lines stay lines, so that places
 in messages are those of the input. Source: MLIR LangRef, Operations, Attribute Value Aliases; MLIR
@@ -48,8 +49,8 @@ class _Module(NamedTuple):
 def with_kernels_alone(text: str, file: str, line_offset: int = 0) -> str:
     """``text`` with what is in its ``gpu.module`` in place of its module; itself if it has none.
 
-    ``line_offset``: how many lines of ``file`` came before. Raises ``ToolError`` at a second one, at code
-    beside it, at another module in a module, and where the text is not as MLIR prints it.
+    ``line_offset``: how many lines of ``file`` came before. Raises ``ToolError`` at a second one,
+    at code beside it, at another module in a module, and where the text is not as MLIR prints it.
     """
     if "module" not in text:
         return text
@@ -84,7 +85,8 @@ _ALONE = f"--import-mlir translates one {_WORD}, give it that by itself"
 
 
 class _Reader:
-    """Finds modules in a text: those of the GPU, which are ``found``, and where ``nested`` other ones are.
+    """Finds modules in a text: those of the GPU, which are ``found``, and where ``nested`` other
+    ones are.
 
     ``others``: the places of other operations; ``aliases``: from where to where each is defined.
     """
@@ -97,7 +99,8 @@ class _Reader:
         self.aliases: list[tuple[int, int]] = []
 
     def operations(self, start: int, end: int, *, inside: bool = False) -> None:
-        """Take note of what is between two places, which are ``inside`` of a module or of the whole text.
+        """Take note of what is between two places, which are ``inside`` of a module or of the whole
+        text.
 
         The whole text is a module of its own if it has anything but one.
         """
@@ -197,7 +200,8 @@ class _Reader:
         return blank.end()
 
     def _past(self, place: int, bracket: str, *, optional: bool = False) -> int:
-        """Behind the bracket that closes the one at ``place``, or ``place`` if that is ``optional``."""
+        """Behind the bracket that closes the one at ``place``, or ``place`` if that is
+        ``optional``."""
         if not self.text.startswith(bracket, place):
             if optional:
                 return place

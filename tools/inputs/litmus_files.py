@@ -1,4 +1,5 @@
-"""Litmus tests in files: ``.mlir`` with the ``litmus`` dialect, and ``.litmus`` for PTX in columns."""
+"""Litmus tests in files: ``.mlir`` with the ``litmus`` dialect, and ``.litmus`` for PTX in
+columns."""
 
 from typing import TYPE_CHECKING
 

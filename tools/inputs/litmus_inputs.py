@@ -37,7 +37,8 @@ _ONE_COLON = re.compile(r"(?<!:):(?!:)")
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """An instruction to leave out, as ``--without`` says: less bits of it, or another in its place."""
+    """An instruction to leave out, as ``--without`` says: less bits of it, or another in its
+    place."""
 
     mnemonic: str
     bits: tuple[str, ...] = ()
@@ -272,7 +273,8 @@ def _check_clusters(module: "ModuleOp", chip: str) -> None:
                 unreadable(
                     thread,
                     f"{chip} has no clusters, but work-groups {workgroups[cluster]} and "
-                    f"{place.workgroup} are in one; leave 'cluster' out, or lower for sm_90, gfx1250 or newer",
+                    f"{place.workgroup} are in one; leave 'cluster' out, or lower for sm_90, "
+                    "gfx1250 or newer",
                 )
 
 
@@ -388,7 +390,8 @@ def add_target(parser: ArgumentParser) -> None:
     group.add_argument(
         "--readings",
         metavar="READINGS",
-        help="what the documents of gfx1250, gfx10 and gfx11 leave open and their machine is to take the "
+        help="what the documents of gfx1250, gfx10 and gfx11 leave open and their machine is to "
+        "take the "
         "harder way: every, none, or names with commas (default: late-invalidate, "
         "write-back-overtakes; queued-invalidate)",
     )
@@ -420,7 +423,8 @@ def _add_common(group: "_ArgumentGroup") -> None:
     group.add_argument(
         "--model",
         choices=("ptx-6.0", "ptx-7.5", "ptx-7.5-stronger"),
-        help="text of the PTX memory model (default: ptx-7.5); -stronger: fences with .sync_restrict "
+        help="text of the PTX memory model (default: ptx-7.5); -stronger: fences with "
+        ".sync_restrict "
         "synchronise through anything",
     )
     group.add_argument(
@@ -467,7 +471,8 @@ def lowering_of(arguments: Namespace) -> Lowering:
 
 
 def _features(chip: str | None, mattr: str) -> tuple[str, ...]:
-    """What ``--mattr`` switches on, by the word that the chip has for it. Raises :class:`ToolError`."""
+    """What ``--mattr`` switches on, by the word that the chip has for it. Raises
+    :class:`ToolError`."""
     from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 
     row = None if chip is None else KNOWN_CHIPS.get(chip)

@@ -263,7 +263,8 @@ class _ThreadWriter:
         words = _words(atomic.ordering, atomic.scope)
         if atomic.compare is None:
             self.lines.append(
-                f"    {old} = scoped.atomic_rmw {atomic.operation} {words} {operands} : !llvm.ptr<1>, i32"
+                f"    {old} = scoped.atomic_rmw {atomic.operation} {words} {operands} : "
+                "!llvm.ptr<1>, i32"
             )
         else:
             failure = Ordering.ACQUIRE if atomic.ordering.acquires else Ordering.RELAXED

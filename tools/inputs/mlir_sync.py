@@ -1,4 +1,5 @@
-"""MLIR in generic form, of dialects that nobody registers: what of it synchronises, as ``scoped``."""
+"""MLIR in generic form, of dialects that nobody registers: what of it synchronises, as
+``scoped``."""
 
 import re
 import sys
@@ -18,11 +19,12 @@ from fencewright.universe import UNIVERSE
 def read_mlir_sync(
     text: str, file: str, line_offset: int, *, keep: bool, implicit_module: bool
 ) -> ModuleOp:
-    """The module, what synchronises in it as ``scoped``; ``line_offset`` lines came before ``text``.
+    """The module, what synchronises in it as ``scoped``; ``line_offset`` lines came before
+    ``text``.
 
-    ``implicit_module``: the text may be what is in a module. What cannot be said is warned of on stderr
-    with ``keep``. Raises ``ToolError`` with one line for each such operation otherwise, and ``ParseError``
-    for what is not in generic form.
+    ``implicit_module``: the text may be what is in a module. What cannot be said is warned of on
+    stderr with ``keep``. Raises ``ToolError`` with one line for each such operation otherwise, and
+    ``ParseError`` for what is not in generic form.
     """
     parser = LocatedParser(generic_mlir(), whole(text, file), file, line_offset)
     try:
@@ -59,9 +61,9 @@ _MOST = 1 << 26
 def whole(text: str, file: str) -> str:
     """``text`` with aliases of attributes and types written out, on the lines where they are used.
 
-    Of what it does not know xDSL keeps the text, and prints no definitions of the aliases in it; nor
-    the ``<>`` of an attribute without parameters, which some need. Raises ``ToolError`` for what would
-    be longer than an input may be.
+    Of what it does not know xDSL keeps the text, and prints no definitions of the aliases in it;
+    nor the ``<>`` of an attribute without parameters, which some need. Raises ``ToolError`` for
+    what would be longer than an input may be.
     """
     found: dict[str, str] = {}
 

@@ -27,7 +27,8 @@ _REMEDY = (
 def llvm_ir_of(text: str, file: str, line_offset: int = 0) -> str:
     """The LLVM IR of a module in the llvm, nvvm and rocdl dialects, or of the ``gpu.module`` in it.
 
-    Raises ``ToolError``: where that is not alone, without ``mlir-translate``, and with its first error at its place in
+    Raises ``ToolError``: where that is not alone, without ``mlir-translate``, and with its first
+    error at its place in
     ``file``, of which ``line_offset`` lines came before ``text``.
     """
     program = find_llvm_tool(TRANSLATE)

@@ -398,7 +398,8 @@ _COVERED = "a wave of the work-group that releases it more widely writes back, w
 
 
 def loosened_releases(module: ModuleOp, following: ModulePass) -> Reason:
-    """Why a release within the work-group does not wait for memory, or the fact by which it need not."""
+    """Why a release within the work-group does not wait for memory, or the fact by which it need
+    not."""
     assert isinstance(following, LoosenReleasesPass)
     rows = frozenset({Fact.CUMULATIVE_WRITE_BACKS})
     helps = are_write_backs_cumulative(rows, following.mcpu)

@@ -1,4 +1,5 @@
-"""Why operations became the PTX that they did, and why the passes on ``ptx`` took some of it away."""
+"""Why operations became the PTX that they did, and why the passes on ``ptx`` took some of it
+away."""
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation

@@ -2,7 +2,8 @@
 
 A finding is known by file, function, rule and the text of the instruction: not by its line, which
 changes with what is above it. Of those that agree in all of that, as many are known as the
-baseline has. What could not be judged is never known. Files are written relative to the baseline's own folder.
+baseline has. What could not be judged is never known. Files are written relative to the baseline's
+own folder.
 """
 
 import json

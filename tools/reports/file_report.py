@@ -28,9 +28,10 @@ class ReportedFinding:
 
     ``instruction``: the text of what it is at. ``at``: where it is printed. ``about``: other places
     that it concerns, each with what is there. ``cost``: what can be saved, in units of
-    ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known. ``executed``: what
-    the machine makes of it. ``is_shown``: whether it was asked for; ``was_not_judged``: whether it
-    says that something could not be checked; ``is_known``: whether the baseline has it.
+    ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known.
+    ``executed``: what the machine makes of it. ``is_shown``: whether it was asked for;
+    ``was_not_judged``: whether it says that something could not be checked; ``is_known``: whether
+    the baseline has it.
     """
 
     rule: str
@@ -69,8 +70,8 @@ class FileReport:
     """One file: ``path`` as it was given, ``file`` as messages call its code.
 
     ``provided``: what each access provides, with its line, if that was asked for. ``compared``: how
-    many functions were compared with ``source``, of how many. ``problem``: why it could not be read,
-    with ``status``; there is nothing else then.
+    many functions were compared with ``source``, of how many. ``problem``: why it could not be
+    read, with ``status``; there is nothing else then.
     """
 
     path: str
@@ -127,7 +128,8 @@ def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
 
 
 def dumped(document: dict[str, Any]) -> str:
-    """A document as JSON, with names of files as they are printed: no reader takes half a character."""
+    """A document as JSON, with names of files as they are printed: no reader takes half a
+    character."""
     return json.dumps(_printable(document), indent=2)
 
 

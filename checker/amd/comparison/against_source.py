@@ -115,7 +115,8 @@ class AmdComparer(Comparer[Operation]):
     # What is not ordered
 
     def checks(self, later: _Aligned) -> Iterator[Check[Operation]]:
-        """Before a write what is pending, in flight or seen by the wave alone; before a read what is stale."""
+        """Before a write what is pending, in flight or seen by the wave alone; before a read what
+        is stale."""
         code, operation = self.lifted.code, later.code
         place = self.lifted.places[operation.number]
         pending = self._at_any(
@@ -206,21 +207,23 @@ class AmdComparer(Comparer[Operation]):
     def _settling(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
         """What makes ``earlier`` hold for the work-group before ``later`` passes it on.
 
-        Only where an invalidate is under way: without one it may be for the others to make. They run
-        this function too: where a kernel reads nothing in such a cache after it has acquired from the
-        work-group, nobody sees what is old, and it is a warning.
+        Only where an invalidate is under way: without one it may be for the others to make. They
+        run this function too: where a kernel reads nothing in such a cache after it has acquired
+        from the work-group, nobody sees what is old, and it is a warning.
         """
         code = self.lifted.code
         if not self._may_hold(earlier, later, lambda at: pending_peer_invalidates(code, at, scope)):
             return None
         text = (
             f"may be passed on to the work-group by the {later} before what it acquires at "
-            f"{scope} holds for others of it: {self._settling_lacks(earlier.code, later.code, scope)}"
+            f"{scope} holds for others of it: "
+            f"{self._settling_lacks(earlier.code, later.code, scope)}"
         )
         return Lack(text) if self._may_read(scope) else Lack(text, Level.WARNING, _IF_READ)
 
     def _may_read(self, scope: Scope) -> bool:
-        """Whether a wave may read what is old at ``scope``, having acquired from its work-group alone."""
+        """Whether a wave may read what is old at ``scope``, having acquired from its work-group
+        alone."""
         if not self.lifted.code.flow.function.descriptor:
             return True  # Its caller may.
         if any(each.kind is _O.OUTSIDE for each in self.lifted.operations[1:]):
@@ -343,7 +346,8 @@ def compare_assembly(
 
 
 def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, str]]:
-    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and why."""
+    """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and
+    why."""
     functions, problems = compiled_twice(code.functions, numbered.functions, _with_lines)
     return Assembly(code.chip, functions), problems
 

@@ -1,8 +1,8 @@
 """Whether something that holds on some path of the code holds on one that can be taken.
 
 LLVM brings branches into a form in which paths that exclude each other join and part again, by
-masks of lanes. Where paths join, what holds on either is taken to hold; here each path is followed by
-itself, and one that contradicts those masks is left out.
+masks of lanes. Where paths join, what holds on either is taken to hold; here each path is followed
+by itself, and one that contradicts those masks is left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,8 +28,8 @@ def walks(
 ) -> Iterator[tuple[Step, ...]]:
     """The paths from one step to another that enter no block twice and that can be taken.
 
-    The shortest in blocks come first; none goes on from where ``follow`` says so, or comes to ``first``
-    again. Raises ``OverflowError`` if there are too many.
+    The shortest in blocks come first; none goes on from where ``follow`` says so, or comes to
+    ``first`` again. Raises ``OverflowError`` if there are too many.
     """
     start, position = next(
         (number, place)

@@ -1,8 +1,8 @@
 """What synchronises on chips that nothing is lowered for, as rows: the partner of a counterexample.
 
 They are LLVM 24's sequences, with a wait after every load: the partner is to be right, not fast.
-Sources: LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; llc-24 -O0 for gfx1030 and gfx1100 emits them;
-Memory Model GFX12, as llc-22 -O0 has it for gfx1200.
+Sources: LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; llc-24 -O0 for gfx1030 and gfx1100 emits
+them; Memory Model GFX12, as llc-22 -O0 has it for gfx1200.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,8 @@ WRITE_BACKS: Table[Steps] = Table(
         row((), f"{_MODEL}: a store needs no write-back", generation=_RDNA),
         row((), f"{_MODEL_12}: below SCOPE_SYS it can be left out",
             generation=_GFX12, scope=(Scope.WORKGROUP, Scope.AGENT)),
-        row((PartnerStep("global_wb", (_SYS,)),), f"{_MODEL_12}: what the agent's L2 has for others",
+        row((PartnerStep("global_wb", (_SYS,)),),
+            f"{_MODEL_12}: what the agent's L2 has for others",
             generation=_GFX12, scope=Scope.SYSTEM),
     ],
 )  # fmt: skip
@@ -126,8 +127,10 @@ LOAD_BITS: Table[tuple[str, ...]] = Table(
     "bits of an atomic load",
     {"generation": _GENERATIONS, "scope": _SCOPES, "split": (False, True)},
     [
-        row((), f"{_MODEL}: in CU mode a work-group has one L0", scope=Scope.WORKGROUP, split=False),
-        row(("glc",), f"{_MODEL}: misses the L0", generation=_RDNA, scope=Scope.WORKGROUP, split=True),
+        row((), f"{_MODEL}: in CU mode a work-group has one L0", scope=Scope.WORKGROUP,
+            split=False),
+        row(("glc",), f"{_MODEL}: misses the L0", generation=_RDNA, scope=Scope.WORKGROUP,
+            split=True),
         row(("glc", "dlc"), f"{_MODEL}: misses the L0 and the shader array's L1",
             generation=Generation.GFX1030, scope=_WIDE),
         row(("glc",), f"{_MODEL}: misses the L0 and the shader array's L1",
@@ -143,11 +146,13 @@ INVALIDATES: Table[Steps] = Table(
     "invalidates of an acquire",
     {"generation": _GENERATIONS, "scope": _SCOPES, "split": (False, True)},
     [
-        row((), f"{_MODEL}: in CU mode a work-group has one L0", scope=Scope.WORKGROUP, split=False),
+        row((), f"{_MODEL}: in CU mode a work-group has one L0", scope=Scope.WORKGROUP,
+            split=False),
         row((PartnerStep("buffer_gl0_inv"),), f"{_MODEL}: the L0 of the CU", generation=_RDNA,
             scope=Scope.WORKGROUP, split=True),
         row((PartnerStep("buffer_gl1_inv"), PartnerStep("buffer_gl0_inv")),
-            f"{_MODEL}: the L1 first, from which the L0 would fetch what is stale", generation=_RDNA,
+            f"{_MODEL}: the L1 first, from which the L0 would fetch what is stale",
+            generation=_RDNA,
             scope=_WIDE),
         row((PartnerStep("global_inv", (_SE,)),), _MODEL_12, generation=_GFX12,
             scope=Scope.WORKGROUP, split=True),

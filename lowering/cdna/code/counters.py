@@ -1,7 +1,8 @@
 """The operations that may be outstanding on a counter of a wave, as bits of one number.
 
-As ``lowering.cdna.counters.scoreboard`` has it for passes, in less space: code of thousands of blocks may have every load
-of it in flight in each. ``tests/unit/test_cdna_counters.py`` holds the two equal.
+As ``lowering.cdna.counters.scoreboard`` has it for passes, in less space: code of thousands of
+blocks may have every load of it in flight in each. ``tests/unit/test_cdna_counters.py`` holds the
+two equal.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +14,8 @@ from fencewright.lowering.cdna.counters.scoreboard import CounterEvent, CounterS
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a function, a bit each: its ``registers``, then its operations by their numbers."""
+    """The tokens of a function, a bit each: its ``registers``, then its operations by their
+    numbers."""
 
     registers: tuple[str, ...]
     places: Mapping[str, int] = field(init=False, repr=False)
@@ -128,7 +130,8 @@ class OutstandingTokens:
         return self._issued_until(self.bounds.clock - count)
 
     def overflow(self) -> int:
-        """The tokens that have arrived because the counter has no room for them beside younger ones."""
+        """The tokens that have arrived because the counter has no room for them beside younger
+        ones."""
         return self._issued_until(self.bounds.clock - self.bounds.limit)
 
     def _issued_until(self, newest: int) -> int:

@@ -231,8 +231,8 @@ def _with_whole_numbers(
 ) -> list[Block]:
     """The blocks with whole numbers of vector registers in place of their low bits.
 
-    Raises ``AssemblyError`` at a vector register whose upper bits depend on the path, and where they are set
-    to what is no number.
+    Raises ``AssemblyError`` at a vector register whose upper bits depend on the path, and where
+    they are set to what is no number.
     """
     for each in (step.instruction for block in blocks for step in block.steps):
         if each.mnemonic == SETS_MSBS and not isinstance((*each.operands, "")[0], int):

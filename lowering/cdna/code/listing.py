@@ -1,8 +1,8 @@
 """AMD assembly as llvm-objdump lists it: functions, labels, instructions.
 
-An assembler leaves of ``s_add_u32 s4, s4, target - here`` a number. Added to what ``s_getpc_b64`` gives
-it is an address again. If an instruction of the function is there, that gets a label, and the number is
-the label again. Forms: LLVM's far branches and those of ROCm's Tensile, in straight code.
+An assembler leaves of ``s_add_u32 s4, s4, target - here`` a number. Added to what ``s_getpc_b64``
+gives it is an address again. If an instruction of the function is there, that gets a label, and the
+number is the label again. Forms: LLVM's far branches and those of ROCm's Tensile, in straight code.
 """
 
 import re
@@ -46,8 +46,8 @@ def read_disassembly(
     """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints.
 
     ``symbols``: those at which functions begin, with their names; none: whatever looks like one.
-    ``untyped``: those at which functions begin if nothing else leads there. ``descriptors``: what is known of
-    those of kernels, by name.
+    ``untyped``: those at which functions begin if nothing else leads there. ``descriptors``: what
+    is known of those of kernels, by name.
     """
     # Hand-written assembly has labels that are symbols, too: what is branched to, or run into.
     targets = set(_BRANCH.findall(text))
@@ -99,8 +99,8 @@ def read_disassembly(
 def _listed(
     text: str,
 ) -> tuple[list[AssemblyLabel | AssemblyInstruction], dict[int, int], dict[int, int]]:
-    """Symbols, sections and instructions in their order; the addresses of instructions by line, and of branches
-    where they lead.
+    """Symbols, sections and instructions in their order; the addresses of instructions by line, and
+    of branches where they lead.
 
     What is no instruction is one that is not known (``.long``).
     """
@@ -129,7 +129,8 @@ def _to_its_begin(
     addresses: Mapping[int, int],
     branches: Mapping[int, int],
 ) -> list[AssemblyLabel | AssemblyInstruction]:
-    """``body`` with the function's name in branches to its begin, for which llvm-objdump prints no label."""
+    """``body`` with the function's name in branches to its begin, for which llvm-objdump prints no
+    label."""
     first = next((each for each in body if isinstance(each, AssemblyInstruction)), None)
     begin = None if first is None else addresses.get(first.line)
     labels = {each.name for each in body if isinstance(each, AssemblyLabel)}

@@ -1,4 +1,5 @@
-"""Which chip a code object is for, which of its symbols are functions, and what its kernels' descriptors say.
+"""Which chip a code object is for, which of its symbols are functions, and what its kernels'
+descriptors say.
 
 Sources: LLVM AMDGPUUsage, "ELF Code Object" and "Kernel Descriptor"; ELF-64 Object File Format,
 "Symbol Table".
@@ -77,8 +78,8 @@ class _Symbol:
 def functions_of_object(content: bytes) -> dict[str, str]:
     """The symbols of an ELF file at which functions begin, with the names of those.
 
-    Others are labels, which hand-written assembly leaves in the object, but for ``untyped_functions``.
-    Empty if it has no symbols.
+    Others are labels, which hand-written assembly leaves in the object, but for
+    ``untyped_functions``. Empty if it has no symbols.
     """
     symbols = list(_symbols(content))
     kernels = {each.name.removesuffix(_KERNEL) for each in symbols if each.name.endswith(_KERNEL)}
@@ -100,7 +101,8 @@ def untyped_functions(content: bytes) -> frozenset[str]:
 
 
 def _is_outside(symbol: _Symbol, symbols: Sequence[_Symbol]) -> bool:
-    """True of a symbol that other files see, or that lies after the end of the function before it."""
+    """True of a symbol that other files see, or that lies after the end of the function before
+    it."""
     if symbol.is_seen:
         return True
     section, address = symbol.place
@@ -116,8 +118,8 @@ def _is_outside(symbol: _Symbol, symbols: Sequence[_Symbol]) -> bool:
 _DESCRIPTOR_BITS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"workgroup_processor_mode": (48, 29), "tg_split": (44, 16), "wavefront_size32": (56, 10)}
 )
-"""By directive of ``.amdhsa_kernel``, the byte of the descriptor that its word begins at, and the bit:
-of compute_pgm_rsrc1, compute_pgm_rsrc3 and the properties of the code.
+"""By directive of ``.amdhsa_kernel``, the byte of the descriptor that its word begins at, and the
+bit: of compute_pgm_rsrc1, compute_pgm_rsrc3 and the properties of the code.
 """
 
 _DESCRIPTOR_BYTES = 64

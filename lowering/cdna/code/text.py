@@ -26,9 +26,10 @@ class Registers:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedRegisters:
-    """Registers in another form than whole ones: ``-v1``, ``|v2|``, ``v0.l``, ``[v4, v5]``, as ``text``.
+    """Registers in another form than whole ones: ``-v1``, ``|v2|``, ``v0.l``, ``[v4, v5]``.
 
-    ``names``: as ``Registers`` has them. Half a register stands for all of it.
+    ``text``: the operand. ``names``: as ``Registers`` has them. Half a register stands for all of
+    it.
     """
 
     names: tuple[str, ...]
@@ -136,7 +137,8 @@ class Assembly:
 
 NAMED_REGISTERS = MappingProxyType(
     {
-        **{name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scratch", "xnack_mask")},
+        **{name: (f"{name}_lo", f"{name}_hi") for name in ("vcc", "exec", "flat_scratch",
+                                                           "xnack_mask")},
         **{
             name: (name,)
             for name in (
@@ -217,12 +219,14 @@ _FOR_ASSEMBLER = re.compile(
 """Directives that change which lines there are, and where they lie."""
 _NUMBERED_LABEL = re.compile(r"\d+\s*:")
 _LIKE_INSTRUCTION = re.compile(r"(s|v|ds|global|flat|scratch|t?buffer|image|tensor|cluster)_")
-"""The beginning of a macro's name that could be an instruction's; another name is unknown anyway."""
+"""The beginning of a macro's name that could be an instruction's; another name is unknown
+anyway."""
 _MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
 
 
 def _check_assembled(lines: list[str], file: str) -> None:
-    """Raise ``AssemblyError`` at what only an assembler can say; empty the lines that define macros.
+    """Raise ``AssemblyError`` at what only an assembler can say; empty the lines that define
+    macros.
 
     What is in those is code where they are used alone, and by their names.
     """
@@ -295,8 +299,8 @@ _ENDS = MappingProxyType({'"': re.compile(r'(?:[^"\\]|\\.)*"'), "/*": re.compile
 def code_lines(text: str, file: str) -> list[str]:
     """The lines of assembly without comments and spaces around them, as the assembler ends them.
 
-    What goes on over several lines, as a string may, is in the first of them. Raises ``AssemblyError`` for what
-    never ends. Source: LLVM AsmLexer, LexToken, LexSlash and LexQuote.
+    What goes on over several lines, as a string may, is in the first of them. Raises
+    ``AssemblyError`` for what never ends. Source: LLVM AsmLexer, LexToken, LexSlash and LexQuote.
     """
     physical = _LINE_END.split(text) if "\r" in text else text.split("\n")
     if physical[-1] == "":
@@ -326,7 +330,8 @@ def _end_of_metadata(physical: Sequence[str], number: int) -> int:
 
 
 def _read_tokens(physical: Sequence[str], first: int, lines: list[str], file: str) -> int:
-    """Read a line with strings and comments, and those that they go on over; the line after them."""
+    """Read a line with strings and comments, and those that they go on over; the line after
+    them."""
     text, last = physical[first], first
     begin, at, parts = first, 0, list[str]()
     while found := _TOKEN.search(text, at):
@@ -408,9 +413,11 @@ class _Open:
 
 
 class _Bodies:
-    """The functions of a text: what is declared to be one, and code that no other function leads to.
+    """The functions of a text: what is declared to be one, and code that no other function leads
+    to.
 
-    A section goes on where it was left. Data between instructions are like an instruction that is not known.
+    A section goes on where it was left. Data between instructions are like an instruction that is
+    not known.
     """
 
     def __init__(self, lines: Sequence[str], functions: set[str], file: str):
@@ -446,7 +453,10 @@ class _Bodies:
 
     def _label(self, name: str, number: int) -> None:
         if name in self.labels:
-            problem = f"'{name}' is defined twice, first in line {self.labels[name]}: give one file at a time"
+            problem = (
+                f"'{name}' is defined twice, first in line {self.labels[name]}: give one file at a "
+                "time"
+            )
             raise AssemblyError(f"{self.file}:{number}: error: {problem}")
         self.labels[name] = number
         known = self.open.get(self.section)
@@ -464,7 +474,8 @@ class _Bodies:
             known.body.append(AssemblyLabel(name, number))
 
     def _begins_function(self, name: str, before: Sequence[_Item]) -> bool:
-        """True where nothing leads to a label: no line before it, no name, and no jump to an address."""
+        """True where nothing leads to a label: no line before it, no name, and no jump to an
+        address."""
         if falls_through(before) or name in self._named or name in self._beside_named:
             return False
         return name in self._seen or not self._has_jumps
@@ -486,7 +497,8 @@ class _Bodies:
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        """The labels that instructions and data name: control may reach them other than from the line before."""
+        """The labels that instructions and data name: control may reach them other than from the
+        line before."""
         return frozenset(
             word.strip('"')
             for line in self.lines
@@ -496,7 +508,8 @@ class _Bodies:
 
     @cached_property
     def _beside_named(self) -> frozenset[str]:
-        """Labels of the compiler, as debug information has them, at the place of one that is named."""
+        """Labels of the compiler, as debug information has them, at the place of one that is
+        named."""
         found: set[str] = set()
         here: list[str] = []
         for line in self.lines:
@@ -619,7 +632,8 @@ OPERATORS = frozenset("+-*/&|")
 
 @lru_cache(maxsize=1 << 16)
 def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str, str]:
-    """Mnemonic, operands, modifiers, the text with single spaces, and the operand that is misplaced."""
+    """Mnemonic, operands, modifiers, the text with single spaces, and the operand that is
+    misplaced."""
     mnemonic, *tail = text.split(maxsplit=1)
     rest = " ".join(" ".join(tail).split())
     operands: list[Operand] = []

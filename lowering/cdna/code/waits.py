@@ -13,7 +13,8 @@ _COUNTS = re.compile(r"(\w+)\((\w+)\)")
 
 @dataclass(frozen=True, slots=True)
 class WaitLayout:
-    """How ``s_waitcnt`` packs its counts in a number: by counter (first bit, how many) of its parts.
+    """How ``s_waitcnt`` packs its counts in a number: by counter (first bit, how many) of its
+    parts.
 
     The lowest part comes first. The largest count of a counter waits for nothing.
     """

@@ -40,7 +40,8 @@ _SPLIT_KINDS: Mapping[Counter, CounterEventKind] = {
     Counter.ASYNCCNT: CounterEventKind.VECTOR,
     Counter.TENSORCNT: CounterEventKind.VECTOR,
 }
-"""The counters that an instruction increments, each of one kind; xcnt is of translations, not data."""
+"""The counters that an instruction increments, each of one kind; xcnt is of translations, not
+data."""
 
 
 class SplitScoreboard:

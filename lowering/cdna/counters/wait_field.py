@@ -10,7 +10,8 @@ _VMCNT, _EXPCNT, _LGKMCNT = 63, 7, 15
 
 
 def wait_field(chip: str, vmcnt: int | None, lgkmcnt: int | None) -> int | None:
-    """The field that waits for these counts (None: for none); None where the chip's has other bits."""
+    """The field that waits for these counts (None: for none); None where the chip's has other
+    bits."""
     if CHIPS[chip].generation not in _GENERATIONS:
         return None
     vector = _VMCNT if vmcnt is None else vmcnt

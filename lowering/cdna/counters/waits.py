@@ -1,8 +1,8 @@
 """How the waits of a sequence are written: in one ``s_waitcnt``, or with an instruction a counter.
 
-Chips that count stores apart have both: ``s_waitcnt`` for loads and LDS, ``s_waitcnt_vscnt`` for stores.
-Source: LLVM 24 SIInsertWaitcnts, WaitcntGeneratorGFX12Plus, whose order at -O0 the second has;
-WaitcntGeneratorPreGFX12 for the others.
+Chips that count stores apart have both: ``s_waitcnt`` for loads and LDS, ``s_waitcnt_vscnt`` for
+stores. Source: LLVM 24 SIInsertWaitcnts, WaitcntGeneratorGFX12Plus, whose order at -O0 the second
+has; WaitcntGeneratorPreGFX12 for the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -96,7 +96,8 @@ def operand_of(part: WaitCounts) -> str:
 
 @cache
 def wait_lines(counts: WaitCounts, splits_counters: bool) -> tuple[str, ...]:
-    """The instructions that wait for ``counts`` on a chip that does or does not have one a counter."""
+    """The instructions that wait for ``counts`` on a chip that does or does not have one a
+    counter."""
     if splits_counters:
         return tuple(f"{name} {operand_of(part)}" for name, part in split_counts(counts))
     together = counts.only(("vmcnt", "lgkmcnt"))
@@ -120,7 +121,8 @@ def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
 
 
 def counters_of(mnemonic: str) -> frozenset[str]:
-    """The counters that ``s_wait_*cnt`` or ``s_waitcnt_*cnt`` waits for; none for another instruction."""
+    """The counters that ``s_wait_*cnt`` or ``s_waitcnt_*cnt`` waits for; none for another
+    instruction."""
     return frozenset(_COUNTERS.get(mnemonic, ()))
 
 

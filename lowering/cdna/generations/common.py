@@ -45,8 +45,9 @@ _TRANSITIVE = (
 )
 
 MATES_STORES = (
-    "stores carry no scope: one of a mate to the agent is in the L1 before it is in L2, and a wider "
-    "release by the wave that reads it there waits for its own stores alone; glc reads it in L2"
+    "stores carry no scope: one of a mate to the agent is in the L1 before it is in L2, and a "
+    "wider release by the wave that reads it there waits for its own stores alone; glc reads it in "
+    "L2"
 )
 """Why a load of the work-group misses the L1 on chips whose stores do not drop the line."""
 
@@ -112,7 +113,8 @@ FENCE_ROWS: tuple[Row[Steps], ...] = (
 """(scope, tgsplit, compat) -> the steps of an acq_rel or seq_cst fence that writes back.
 
 The fence writes back what a read before it has acquired, even if that read is not done yet. The
-write-back must be done before a relaxed write after the fence signals a thread that invalidates less.
+write-back must be done before a relaxed write after the fence signals a thread that invalidates
+less.
 """
 
 BARRIER_ROWS: tuple[Row[Code | Illegal], ...] = (

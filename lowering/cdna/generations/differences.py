@@ -46,9 +46,10 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
         "work-group and then releases more widely waits for its own stores only, so ours must be "
         "in L2 by then. And a work-group acquire of a global flag must have its value before an "
         "LDS access that it guards, since LDS is another pipe. LLVM fixed the first for gfx10 and "
-        "later (llvm-project#161638), not for gfx9. On gfx942 the write-back of a wider release may "
-        "cover it, which nobody documents (minimise.md, loosen-releases): where it covers earlier "
-        "writes of its own wave alone, LLVM's code does what the source forbids, ours does not.",
+        "later (llvm-project#161638), not for gfx9. On gfx942 the write-back of a wider release "
+        "may cover it, which nobody documents (minimise.md, loosen-releases): where it covers "
+        "earlier writes of its own wave alone, LLVM's code does what the source forbids, ours does "
+        "not.",
         where={"scope": (Scope.WORKGROUP,), "tgsplit": (False,), "compat": (None,)},
         added=frozenset({"vmcnt(0)"}),
     ),
@@ -66,10 +67,10 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
     ),
     LlvmDifference(
         "mates-wider-stores",
-        "where stores carry no scope, one of another wave of the work-group to the agent is in the L1 "
-        "that the two share before it is in L2, and the release of a wave that has read it there waits "
-        "for its own stores only: so a load of the work-group reads in L2. What the documents say of it "
-        "is in cdna-machine.md; gfx942's wider stores drop the line.",
+        "where stores carry no scope, one of another wave of the work-group to the agent is in the "
+        "L1 that the two share before it is in L2, and the release of a wave that has read it "
+        "there waits for its own stores only: so a load of the work-group reads in L2. What the "
+        "documents say of it is in cdna-machine.md; gfx942's wider stores drop the line.",
         where={
             "op": (Operation.LOAD,),
             "scope": (Scope.WORKGROUP,),
@@ -89,9 +90,9 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
     LlvmDifference(
         "no-gds",
         "in threadgroup split mode there is no LDS, and the language has no address space for the "
-        "global data share, for which LLVM waits on lgkmcnt. Scalar loads count there too, but what "
-        "is lowered from MLIR reads no memory by them that changes. LLVM does: in LLVM IR every "
-        "release waits on lgkmcnt where a scalar load may be outstanding.",
+        "global data share, for which LLVM waits on lgkmcnt. Scalar loads count there too, but "
+        "what is lowered from MLIR reads no memory by them that changes. LLVM does: in LLVM IR "
+        "every release waits on lgkmcnt where a scalar load may be outstanding.",
         where={"tgsplit": (True,)},
         removed=frozenset({"lgkmcnt(0)"}),
     ),
@@ -104,10 +105,10 @@ DIFFERENCES: tuple[LlvmDifference, ...] = (
     ),
     LlvmDifference(
         "fence-both",
-        "what a fence both acquires and releases may have been learnt of by a read that is still on "
-        "its way, in LDS or from another CU, and may be told by a relaxed write of a narrower scope: "
-        "so the fence waits for such a read before it writes back, and for its invalidate where "
-        "others count on that. LLVM writes back first.",
+        "what a fence both acquires and releases may have been learnt of by a read that is still "
+        "on its way, in LDS or from another CU, and may be told by a relaxed write of a narrower "
+        "scope: so the fence waits for such a read before it writes back, and for its invalidate "
+        "where others count on that. LLVM writes back first.",
         where={
             "op": (Operation.FENCE,),
             "ordering": (Ordering.ACQ_REL, Ordering.SEQ_CST),

@@ -1,8 +1,8 @@
 """gfx1250 (MI400): clusters are a scope, every access names its own, counters are split.
 
 Every chip of the generation runs waves of 32 lanes, and a work-group in one WGP, whose cache (WGP$)
-is divided between LDS and the vector L0. Each access carries its scope; caches of a narrower one are
-passed. By default sequences are sufficient on both readings of the manual that
+is divided between LDS and the vector L0. Each access carries its scope; caches of a narrower one
+are passed. By default sequences are sufficient on both readings of the manual that
 ``simulator/cdna`` executes, so that a release to the cluster writes back.
 """
 
@@ -41,11 +41,13 @@ ENCODE = split
 _S = SkeletonStep
 
 STEP_ROWS = (
-    row((_S.WRITE_BACK,), f"{_MODEL}: the skeleton's order", step=_S.WRITE_BACK, compat=Compat.LLVM),
+    row((_S.WRITE_BACK,), f"{_MODEL}: the skeleton's order", step=_S.WRITE_BACK,
+        compat=Compat.LLVM),
     row((_S.RELEASE_WAIT,), f"{_MODEL}: the skeleton's order",
         step=_S.RELEASE_WAIT, compat=Compat.LLVM),
     row((), "written back once all before it is done", step=_S.WRITE_BACK, compat=None),
-    row((_S.RELEASE_WAIT, _S.WRITE_BACK), f"{_MODEL}, release: a write-back may overtake what is not "
+    row((_S.RELEASE_WAIT, _S.WRITE_BACK),
+        f"{_MODEL}, release: a write-back may overtake what is not "
         "acknowledged yet (llvm-project#175865), so that all is waited for before it, once",
         step=_S.RELEASE_WAIT, compat=None),
     *(
@@ -57,7 +59,8 @@ STEP_ROWS = (
 FENCE_ROWS = (
     row((_S.WRITE_BACK, _S.RELEASE_WAIT, _S.INVALIDATE), f"{_LEGALIZER}: expandAtomicFence",
         compat=Compat.LLVM),
-    row((_S.RELEASE_WAIT, _S.WRITE_BACK, _S.INVALIDATE), "what a fence acquires by a read before it, "
+    row((_S.RELEASE_WAIT, _S.WRITE_BACK, _S.INVALIDATE),
+        "what a fence acquires by a read before it, "
         "of LDS too, it writes back: so it waits first", compat=None),
 )  # fmt: skip
 
@@ -66,13 +69,15 @@ _INV = {scope: BareInstruction("global_inv", (bits,)) for scope, bits in _SCOPES
 
 WRITE_BACK_ROWS = (
     row((), f"{_MODEL}: the work-group shares one WGP$", scope=_BY_WAVE),
-    row((_WB[Scope.CLUSTER], STORES), f"{_MODEL}, cache scopes: the WGP$ may acknowledge a store of its "
+    row((_WB[Scope.CLUSTER], STORES),
+        f"{_MODEL}, cache scopes: the WGP$ may acknowledge a store of its "
         "scope, and global_wb makes earlier operations of a lower scope reach SCOPE_SE",
         scope=Scope.CLUSTER, compat=None),
     row((), f"{_LEGALIZER}: none at cluster scope", scope=Scope.CLUSTER, compat=Compat.LLVM),
     *(
         each for scope in _FAR for each in (
-            row((_WB[scope], STORES), f"{_MODEL}, global_wb: dirty lines of the caches below; counts "
+            row((_WB[scope], STORES),
+                f"{_MODEL}, global_wb: dirty lines of the caches below; counts "
                 "in storecnt", scope=scope, compat=None),
             row((LOADS | STORES, _WB[scope], STORES), f"{_LEGALIZER}: waits round the write-back "
                 "(llvm-project#175865)", scope=scope, compat=Compat.LLVM),

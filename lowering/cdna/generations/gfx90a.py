@@ -21,7 +21,8 @@ _INV_L2 = BareInstruction("buffer_invl2")
 WRITE_BACK_ROWS = (
     row((), f"{_MODEL}: the agent has one L2",
         scope=(*NARROW, Scope.WORKGROUP, *AGENT)),
-    row((BareInstruction("buffer_wbl2"),), f"{_MODEL}: dirty L2 lines to memory", scope=Scope.SYSTEM),
+    row((BareInstruction("buffer_wbl2"),), f"{_MODEL}: dirty L2 lines to memory",
+        scope=Scope.SYSTEM),
 )  # fmt: skip
 
 INVALIDATE_ROWS = (
@@ -36,7 +37,8 @@ INVALIDATE_ROWS = (
 POLICY_ROWS = (
     row((), f"{_MODEL}: may hit L1", operation=Operation.LOAD, hint=Hint.NONE, scope=NARROW),
     row(("glc",), MATES_STORES,
-        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=False, compat=None),
+        operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=False,
+        compat=None),
     row((), f"{_MODEL}: the work-group shares one L1",
         operation=Operation.LOAD, hint=Hint.NONE, scope=Scope.WORKGROUP, tgsplit=False,
         compat=Compat.LLVM),

@@ -13,13 +13,15 @@ _ACCESS = (Operation.LOAD, Operation.STORE)
 
 WRITE_BACK_ROWS = (
     row((), f"{_MODEL}: the work-group shares one L2", scope=(*NARROW, Scope.WORKGROUP)),
-    row((BareInstruction("buffer_wbl2", ("sc1",)),), f"{_MAINTENANCE}: dirty lines of all the agent's L2s",
+    row((BareInstruction("buffer_wbl2", ("sc1",)),),
+        f"{_MAINTENANCE}: dirty lines of all the agent's L2s",
         scope=AGENT, l2_per_agent=L2PerAgent.MANY),
     row((), f"{_MAINTENANCE}: does nothing where the agent has one L2",
         scope=AGENT, l2_per_agent=L2PerAgent.ONE, compat=None),
     row((BareInstruction("buffer_wbl2", ("sc1",)),), f"{_MODEL}: LLVM knows no partition mode",
         scope=AGENT, l2_per_agent=L2PerAgent.ONE, compat=Compat.LLVM),
-    row((BareInstruction("buffer_wbl2", ("sc0", "sc1")),), f"{_MAINTENANCE}: dirty L2 lines to memory",
+    row((BareInstruction("buffer_wbl2", ("sc0", "sc1")),),
+        f"{_MAINTENANCE}: dirty L2 lines to memory",
         scope=Scope.SYSTEM),
 )  # fmt: skip
 
@@ -30,7 +32,8 @@ INVALIDATE_ROWS = (
         scope=Scope.WORKGROUP, tgsplit=True),
     row((BareInstruction("buffer_inv", ("sc1",)),), f"{_MAINTENANCE}: L1, and nonlocal L2 lines",
         scope=AGENT),
-    row((BareInstruction("buffer_inv", ("sc0", "sc1")),), f"{_MAINTENANCE}: L1 and nonlocal L2 lines",
+    row((BareInstruction("buffer_inv", ("sc0", "sc1")),),
+        f"{_MAINTENANCE}: L1 and nonlocal L2 lines",
         scope=Scope.SYSTEM),
 )  # fmt: skip
 

@@ -173,7 +173,8 @@ class VectorInstruction(MemoryRow):
 
     @property
     def is_buffer(self) -> bool:
-        """True of one with a buffer descriptor: profilers count those apart from flat and global."""
+        """True of one with a buffer descriptor: profilers count those apart from flat and
+        global."""
         return self.path is Path.BUFFER
 
 
@@ -296,13 +297,15 @@ GROUP = 16
 """Lanes that it serves in a cycle where accesses of up to 4 bytes coalesce."""
 
 PRIVATE_WORD = documented("LLVM AMDGPUUsage, Address Spaces: private", 4)
-"""Bytes of a lane's private memory that lie together: then come the same of the wave's next lane."""
+"""Bytes of a lane's private memory that lie together: then come the same of the wave's next
+lane."""
 
 WRITE_REQUEST = 64
 """Bytes of a request to L2 that writes, on every chip."""
 
 PARTIAL_WRITE = 32
-"""Bytes of a request beyond L2 that does not write a whole one: rocprofiler-compute, L2-fabric write."""
+"""Bytes of a request beyond L2 that does not write a whole one: rocprofiler-compute, L2-fabric
+write."""
 
 _COALESCING = "GPUOpen, Understanding Memory Coalescing on GCN"
 _VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, MI300A, MI300X"
@@ -321,14 +324,15 @@ class SharedCache:
 
 @dataclass(frozen=True, slots=True)
 class CdnaHierarchy:
-    """The memories of a chip, in bytes and for each XCD or die; latencies in cycles where the source says no
-    other unit.
+    """The memories of a chip, in bytes and for each XCD or die; latencies in cycles where the
+    source says no other unit.
 
     ``..._ways``: lines of a set. ``..._rate``: bytes a cycle, of L1 for a CU, of L2 for each
-    channel. ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes of a
-    request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
-    executes, served one after another on an XCD; ``invalidate``: of a ``buffer_inv sc1``. ``lds_banks``: the most that an LDS access
-    uses. Sizes of LDS and of the register files are in ``chips``.
+    channel. ``l1_request``: bytes of a read request to L2. ``fabric_read``, ``fabric_write``: bytes
+    of a request of L2 to the fabric. ``write_back``: nanoseconds of a ``buffer_wbl2`` that a wave
+    executes, served one after another on an XCD; ``invalidate``: of a ``buffer_inv sc1``.
+    ``lds_banks``: the most that an LDS access uses. Sizes of LDS and of the register files are in
+    ``chips``.
     """
 
     chip: str
@@ -426,7 +430,8 @@ _OF_CHIP = MappingProxyType({each.chip: each for each in HIERARCHIES})
 
 
 def hierarchy_of(chip: str, requested: str) -> CdnaHierarchy:
-    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no row."""
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no
+    row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
     row = CHIPS.get(chip)
@@ -474,7 +479,8 @@ COALESCING = documented(_COALESCING, GROUP)
 
 @dataclass(frozen=True, slots=True)
 class CacheControl:
-    """A row of a control table: the scope that the bits say, and what the access does at each cache."""
+    """A row of a control table: the scope that the bits say, and what the access does at each
+    cache."""
 
     scope: str
     policy: CachePolicy
@@ -617,7 +623,8 @@ NO_REUSE = frozenset({"nt", "slc"})
 """The bits that expect no reuse."""
 
 BYPASS_OF_LOCAL_MEMORY = measured(_MRROY, 224)
-"""Cycles of an sc1 load on an agent with many L2s, of memory that belongs to it: those of a hit in L2.
+"""Cycles of an sc1 load on an agent with many L2s, of memory that belongs to it: those of a hit in
+L2.
 
 The control tables have it bypass L2. On MI300X in SPX it hits: probes keep such lines fresh.
 """

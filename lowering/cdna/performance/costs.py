@@ -64,13 +64,14 @@ _WRITE_BACKS = {row.chip: row.write_back for row in HIERARCHIES if row.write_bac
 _TIMES = ", ".join(f"{time} ns on {chip}" for chip, time in _WRITE_BACKS.items())
 _WRITE_BACK = round(_WAVES * next(iter(_WRITE_BACKS.values())).high / UNIT)
 _IN_SERIES = (
-    f"{_ESTIMATED} from what was measured, for {_WAVES} waves: {_TIMES} for each wave that executes "
-    "it, one after another on an XCD, hardly more for more dirty lines"
+    f"{_ESTIMATED} from what was measured, for {_WAVES} waves: {_TIMES} for each wave that "
+    "executes it, one after another on an XCD, hardly more for more dirty lines"
 )
 
 
 def write_back_time(chip: str) -> Figure | None:
-    """Nanoseconds that a wave's write-back takes on ``chip``, the waves of an XCD one after another.
+    """Nanoseconds that a wave's write-back takes on ``chip``, the waves of an XCD one after
+    another.
 
     None where nobody has published it.
     """
@@ -153,7 +154,8 @@ def cost_of(target: str, line: Line) -> Cost:
 
 
 def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
-    """How many of the first instructions have a price as a whole: none, waits stand for themselves."""
+    """How many of the first instructions have a price as a whole: none, waits stand for
+    themselves."""
     del target, lines
     return None
 

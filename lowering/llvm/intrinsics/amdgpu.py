@@ -14,7 +14,8 @@ _NOTHING, _ACCESS, _ATOMIC, _OTHER = (
 )  # fmt: skip
 
 _WEAK = ZeroBits(operand=-1, mask=1 << 31 | 1 << 4 | 1 << 0)
-"""A cache policy without volatile, and without the bits that widen its scope (sc1 or scc, sc0 or glc).
+"""A cache policy without volatile, and without the bits that widen its scope (sc1 or scc, sc0 or
+glc).
 
 With these, an access through a buffer is how kernels by hand write what LLVM calls monotonic.
 Source: IntrinsicsAMDGPU.td, cache policy of the buffer intrinsics.
@@ -42,8 +43,10 @@ AMDGPU_EFFECTS = (
     EffectRow("amdgcn.ds.load.{tr4.b64,tr6.b96,tr8.b64,tr16.b128}", _ACCESS,
               f"{_TABLE}: gfx1250's names of the same", reads=(_LDS,)),
     EffectRow("amdgcn.lds.direct.load", _ACCESS, f"{_TABLE}: one dword of LDS", reads=(_LDS,)),
-    EffectRow("amdgcn.ds.{append,consume}", _ATOMIC, "MI300 ISA, ds_append: counts lanes atomically",
-              reads=(0,), writes=(0,), unlike_llvm="an atomic, though it says neither that nor nosync"),
+    EffectRow("amdgcn.ds.{append,consume}", _ATOMIC,
+              "MI300 ISA, ds_append: counts lanes atomically",
+              reads=(0,), writes=(0,),
+              unlike_llvm="an atomic, though it says neither that nor nosync"),
     EffectRow("amdgcn.ds.bvh.stack.**", _OTHER, f"{_TABLE}: a stack in LDS, of ray tracing"),
     EffectRow("amdgcn.ds.atomic.**", _OTHER, "gfx1250: arrives at a barrier in LDS",
               unlike_llvm="a barrier: others wait for it"),
@@ -62,23 +65,28 @@ AMDGPU_EFFECTS = (
               writes=(_GLOBAL,), plain_if=_WEAK),
     EffectRow("amdgcn.{raw,struct}.ptr.tbuffer.store", _ACCESS, _BUFFER,
               writes=(_GLOBAL,), plain_if=_WEAK),
-    EffectRow("amdgcn.{raw,struct}.{buffer.store,buffer.store.format,tbuffer.store}", _ACCESS, _BUFFER,
+    EffectRow("amdgcn.{raw,struct}.{buffer.store,buffer.store.format,tbuffer.store}", _ACCESS,
+              _BUFFER,
               writes=(_GLOBAL,), plain_if=_WEAK),
     EffectRow("amdgcn.{raw,struct}.ptr.buffer.atomic.**", _ATOMIC, _BUFFER,
-              reads=(_GLOBAL,), writes=(_GLOBAL,), unlike_llvm="atomics, by which threads synchronise"),
+              reads=(_GLOBAL,), writes=(_GLOBAL,),
+              unlike_llvm="atomics, by which threads synchronise"),
     EffectRow("amdgcn.{raw,struct}.buffer.atomic.**", _ATOMIC, _BUFFER,
               reads=(_GLOBAL,), writes=(_GLOBAL,)),
     EffectRow("amdgcn.{raw,struct}.{ptr.atomic,atomic}.buffer.load", _ATOMIC, _BUFFER,
               reads=(_GLOBAL,), unlike_llvm="an atomic load, which LLVM lets write as well"),
     # Between memory and LDS, past the registers
     EffectRow("amdgcn.{raw,struct}.ptr.buffer.load.lds", CallKind.ASYNC,
-              "MI300 ISA 9.1.9: to LDS past the registers, in vmcnt", reads=(_GLOBAL,), writes=(_LDS,),
+              "MI300 ISA 9.1.9: to LDS past the registers, in vmcnt", reads=(_GLOBAL,),
+              writes=(_LDS,),
               plain_if=_WEAK),
     EffectRow("amdgcn.{raw,struct}.buffer.load.lds", CallKind.ASYNC,
-              "MI300 ISA 9.1.9: to LDS past the registers, in vmcnt", reads=(_GLOBAL,), writes=(_LDS,),
+              "MI300 ISA 9.1.9: to LDS past the registers, in vmcnt", reads=(_GLOBAL,),
+              writes=(_LDS,),
               plain_if=_WEAK, unlike_llvm=_ANY_MEMORY),
     EffectRow("amdgcn.{global.load,load.to}.lds", CallKind.ASYNC,
-              "MI300 ISA 10.5: to LDS past the registers, in vmcnt", reads=(_GLOBAL,), writes=(_LDS,),
+              "MI300 ISA 10.5: to LDS past the registers, in vmcnt", reads=(_GLOBAL,),
+              writes=(_LDS,),
               plain_if=_WEAK, unlike_llvm=_ANY_MEMORY),
     EffectRow("amdgcn.{global.load,load,load.to}.async.lds", CallKind.ASYNC,
               "LLVM 24 AMDGPUAsyncOperations: the same, told apart by marks", reads=(_GLOBAL,),
@@ -98,8 +106,10 @@ AMDGPU_EFFECTS = (
               reads=(_LDS,), writes=(_GLOBAL,), plain_if=_WEAK_GFX12),
     *several("amdgcn.cluster.load.async.to.lds.*", _OTHER,
              f"{_ASYNCCNT}: several work-groups load together", _OVER_AT_ONCE),
-    *several("amdgcn.tensor.{load.to,store.from}.lds amdgcn.tensor.{load.to,store.from}.lds.d2", _OTHER,
-             "gfx1250 ISA: asynchronous, in tensorcnt; a descriptor may have it arrive at a barrier in LDS",
+    *several("amdgcn.tensor.{load.to,store.from}.lds amdgcn.tensor.{load.to,store.from}.lds.d2",
+             _OTHER,
+             "gfx1250 ISA: asynchronous, in tensorcnt; a descriptor may have it arrive at a "
+             "barrier in LDS",
              _OVER_AT_ONCE),
     # Global memory
     EffectRow("amdgcn.global.load.{tr.b64,tr.b128,tr4.b64,tr6.b96}", _ACCESS,
@@ -110,7 +120,8 @@ AMDGPU_EFFECTS = (
               unlike_llvm="argument memory, for LLVM, as if nobody waited"),
     *several("amdgcn.cooperative.atomic.{load,store}.*", _OTHER, f"{_TABLE}: lanes access together",
              "memory that is read or written, for LLVM: they are atomics"),
-    *several("amdgcn.{flat,global}.load.monitor.*", _OTHER, "gfx1250: another wave's store wakes it",
+    *several("amdgcn.{flat,global}.load.monitor.*", _OTHER,
+             "gfx1250: another wave's store wakes it",
              "argument memory that is read, for LLVM: it is how a wave waits for a flag"),
     *several("amdgcn.cluster.load.*", _OTHER, "gfx1250: several work-groups load together",
              "argument memory that is read, for LLVM: work-groups may wait for one another",
@@ -122,11 +133,14 @@ AMDGPU_EFFECTS = (
     # Images
     EffectRow("amdgcn.image.{load,load.mip,msaa.load,msaa.load.x}.**", _ACCESS, _TEXTURE,
               reads=(_GLOBAL,), plain_if=_WEAK),
-    EffectRow("amdgcn.image.{sample,gather4}.**", _ACCESS, _TEXTURE, reads=(_GLOBAL,), plain_if=_WEAK,
+    EffectRow("amdgcn.image.{sample,gather4}.**", _ACCESS, _TEXTURE, reads=(_GLOBAL,),
+              plain_if=_WEAK,
               unlike_llvm="those without a result write something, for LLVM, so that they stay"),
-    EffectRow("amdgcn.image.{store,store.mip}.**", _ACCESS, _TEXTURE, writes=(_GLOBAL,), plain_if=_WEAK),
+    EffectRow("amdgcn.image.{store,store.mip}.**", _ACCESS, _TEXTURE, writes=(_GLOBAL,),
+              plain_if=_WEAK),
     EffectRow("amdgcn.image.atomic.**", _ATOMIC, _TEXTURE, reads=(_GLOBAL,), writes=(_GLOBAL,)),
-    *several("amdgcn.image.{bvh,bvh64,bvh8,bvh.dual}.intersect.ray", _OTHER, f"{_TABLE}: ray tracing",
+    *several("amdgcn.image.{bvh,bvh64,bvh8,bvh.dual}.intersect.ray", _OTHER,
+             f"{_TABLE}: ray tracing",
              "nobody has judged it: no chip for computing has it", Evidence.INFERRED),
     # Barriers and waits
     *several("amdgcn.s.barrier", CallKind.BARRIER, "MI300 ISA, s_barrier"),
@@ -146,7 +160,8 @@ AMDGPU_EFFECTS = (
     *several("amdgcn.s.wait.{event,event.export.ready}", _OTHER, "waits for others"),
     *several("amdgcn.buffer.wbinvl1 amdgcn.buffer.wbinvl1.{sc,vol}", _OTHER,
              "MI300 ISA: cache maintenance, though TableGen has no memory for it"),
-    *several("amdgcn.s.dcache.** amdgcn.s.sendmsg amdgcn.s.sendmsg.rtn amdgcn.s.sendmsghalt", _OTHER,
+    *several("amdgcn.s.dcache.** amdgcn.s.sendmsg amdgcn.s.sendmsg.rtn amdgcn.s.sendmsghalt",
+             _OTHER,
              "MI300 ISA: cache maintenance; messages, which others may wait for"),
     # The wave by itself
     *several("amdgcn.s.{sleep,sleep.var,monitor.sleep,nop,setprio,setprio.inc.wg} "

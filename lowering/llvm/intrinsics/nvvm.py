@@ -1,4 +1,5 @@
-"""What NVIDIA's intrinsics do, judged one by one: LLVM's attributes are for its optimiser, not for us.
+"""What NVIDIA's intrinsics do, judged one by one: LLVM's attributes are for its optimiser, not for
+us.
 
 Sources: PTX ISA 9.0, the instruction that each is; LLVM 22 NVPTXUsage and IntrinsicsNVVM.td.
 """
@@ -15,20 +16,25 @@ NVVM_EFFECTS = (
     # Between the threads of a warp
     *several("nvvm.shfl.{up,down,bfly,idx}.* nvvm.shfl.sync.{up,down,bfly,idx}.* "
              "nvvm.vote.{all,any,uni,ballot} nvvm.vote.{all,any,uni,ballot}.sync "
-             "nvvm.match.{all,any}.sync.* nvvm.redux.sync.** nvvm.elect.sync nvvm.activemask", _NOTHING,
-             "PTX ISA, shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, activemask: exchange "
-             "registers; no ordering of memory"),
-    *several("nvvm.bar.warp.sync", _OTHER, "PTX ISA, bar.warp.sync: orders memory among its threads"),
+             "nvvm.match.{all,any}.sync.* nvvm.redux.sync.** nvvm.elect.sync nvvm.activemask",
+             _NOTHING,
+             "PTX ISA, shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, activemask: "
+             "exchange registers; no ordering of memory"),
+    *several("nvvm.bar.warp.sync", _OTHER,
+             "PTX ISA, bar.warp.sync: orders memory among its threads"),
     # The thread by itself
     *several("nvvm.read.ptx.sreg.**", _NOTHING, "PTX ISA, Special Registers"),
-    *several("nvvm.nanosleep nvvm.pm.event.mask nvvm.setmaxnreg.{inc,dec}.sync.aligned.u32", _NOTHING,
+    *several("nvvm.nanosleep nvvm.pm.event.mask nvvm.setmaxnreg.{inc,dec}.sync.aligned.u32",
+             _NOTHING,
              "PTX ISA, nanosleep, pmevent, setmaxnreg",
              "anything, for LLVM, so that they stay in their place"),
     *several("nvvm.prefetch.** nvvm.prefetchu.L1 nvvm.applypriority.**", _NOTHING,
              "PTX ISA, prefetch, applypriority: hints to caches",
              "argument memory, for LLVM, so that they stay in their place"),
-    *several("nvvm.exit", _OTHER, "PTX ISA, exit", "no memory of the program, for LLVM: the thread ends"),
-    *several("nvvm.compiler.{error,warn}", _OTHER, "IntrinsicsNVVM.td: there is to be no such program"),
+    *several("nvvm.exit", _OTHER, "PTX ISA, exit",
+             "no memory of the program, for LLVM: the thread ends"),
+    *several("nvvm.compiler.{error,warn}", _OTHER,
+             "IntrinsicsNVVM.td: there is to be no such program"),
     # Weak accesses
     EffectRow("nvvm.ldmatrix.sync.aligned.**", _ACCESS, "PTX ISA, ldmatrix: weak", reads=(0,)),
     EffectRow("nvvm.stmatrix.sync.aligned.**", _ACCESS, "PTX ISA, stmatrix: weak", writes=(0,)),
@@ -40,9 +46,11 @@ NVVM_EFFECTS = (
     EffectRow("nvvm.tensormap.replace.**", _ACCESS,
               "PTX ISA, tensormap.replace: a weak access to all of the tensor-map", writes=(0,),
               reads=(0,), unlike_llvm="writes only, for LLVM: PTX says access"),
-    EffectRow("nvvm.{tex,tld4,suld}.**", _ACCESS, "PTX ISA, Texture Instructions, Surface Instructions: "
+    EffectRow("nvvm.{tex,tld4,suld}.**", _ACCESS,
+              "PTX ISA, Texture Instructions, Surface Instructions: "
               "weak, through their own proxy", reads=(_GLOBAL,)),
-    EffectRow("nvvm.sust.**", _ACCESS, "PTX ISA, Surface Instructions: weak, through their own proxy",
+    EffectRow("nvvm.sust.**", _ACCESS,
+              "PTX ISA, Surface Instructions: weak, through their own proxy",
               writes=(_GLOBAL,)),
     EffectRow("nvvm.atomic.**", CallKind.ATOMIC, "PTX ISA, atom: relaxed", reads=(0,), writes=(0,),
               unlike_llvm="atomics, by which threads synchronise"),
@@ -53,7 +61,8 @@ NVVM_EFFECTS = (
     *several("nvvm.barrier.cta.** nvvm.barrier.cluster.**", _OTHER,
              "PTX ISA, barrier: some threads, or in two halves"),
     *several("nvvm.mbarrier.**", _OTHER, "PTX ISA, mbarrier",  _FLAG),
-    *several("nvvm.griddepcontrol.**", _OTHER, "PTX ISA, griddepcontrol: grids wait for one another"),
+    *several("nvvm.griddepcontrol.**", _OTHER,
+             "PTX ISA, griddepcontrol: grids wait for one another"),
     # Fences
     *several("nvvm.membar.* nvvm.tcgen05.fence.**", _OTHER, "PTX ISA, membar, tcgen05.fence"),
     *several("nvvm.fence.**", _OTHER, "PTX ISA, fence",

@@ -1,6 +1,7 @@
 """NVIDIA's intrinsics as the PTX that LLVM makes of them.
 
-``$n`` is operand n, after the result if there is one. Source: LLVM 22, NVPTXIntrinsics.td; NVPTXUsage.
+``$n`` is operand n, after the result if there is one. Source: LLVM 22, NVPTXIntrinsics.td;
+NVPTXUsage.
 """
 
 from collections.abc import Iterator, Mapping
@@ -78,12 +79,14 @@ def _of_mbarriers(scope: str) -> Iterator[tuple[str, str]]:
             for bytes_, expect in (("", ""), (".expect.tx", ".expect_tx")):
                 for relaxed, ordering in (("", "release"), (".relaxed", "relaxed")):
                     yield (f"mbarrier.arrive{drop}{bytes_}{relaxed}.{where}",
-                           f"mbarrier.{arrive}{expect}.{ordering}.{scope}.{space} {given}")  # fmt: skip
+                           f"mbarrier.{arrive}{expect}.{ordering}.{scope}.{space} "
+                           f"{given}")  # fmt: skip
     for asks, word in (("test.wait", "test_wait"), ("try.wait", "try_wait")):
         for parity in ("", ".parity"):
             for relaxed, ordering in (("", "acquire"), (".relaxed", "relaxed")):
                 yield (f"mbarrier.{asks}{parity}{relaxed}.scope.{scope}.space.cta",
-                       f"mbarrier.{word}{parity}.{ordering}.{scope}.shared::cta.b64 $0, [$1], $2")  # fmt: skip
+                       f"mbarrier.{word}{parity}.{ordering}.{scope}.shared::cta.b64 $0, [$1], "
+                       "$2")  # fmt: skip
 
 
 AS_PTX: Mapping[str, str] = MappingProxyType(
@@ -94,7 +97,8 @@ AS_PTX: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An exchange of registers in a warp; ``types``: of its result, then of its arguments, as LLVM's.
+    """An exchange of registers in a warp; ``types``: of its result, then of its arguments, as
+    LLVM's.
 
     ``number``: of the first chip that has it.
     """

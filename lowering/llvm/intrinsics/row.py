@@ -48,12 +48,13 @@ class ZeroBits:
 class EffectRow:
     """What the intrinsics called ``names`` do.
 
-    ``names``: without ``llvm.``, words between dots; ``*`` is any one word, ``**`` any more of them,
+    ``names``: without ``llvm.``, words between dots; ``*`` is any one word, ``**`` any more of
+    them,
     ``{a,b}`` one of several. The types that LLVM adds to the names of overloaded ones are not
     among them. ``reads``, ``writes``: what is accessed, by ``ACCESS``, ``ATOMIC`` and ``ASYNC``.
-    ``plain_if``: what has to hold, or else accesses are of flags, see there. ``source``: where it is
-    written; ``evidence``: how well it is known. ``unlike_llvm``: why what LLVM's attributes say is
-    not to be believed, or says less; empty where they agree.
+    ``plain_if``: what has to hold, or else accesses are of flags, see there. ``source``: where it
+    is written; ``evidence``: how well it is known. ``unlike_llvm``: why what LLVM's attributes say
+    is not to be believed, or says less; empty where they agree.
     """
 
     names: str
@@ -81,7 +82,8 @@ class EffectRow:
         return re.compile(rf"llvm\.{words}{_TYPES}")
 
     def left_open(self, name: str) -> int | None:
-        """How many characters of ``name`` are for ``*`` and ``**`` to say; None if it is another's."""
+        """How many characters of ``name`` are for ``*`` and ``**`` to say; None if it is
+        another's."""
         found = self.pattern.fullmatch(name)
         return None if found is None else sum(map(len, found.groups()))
 

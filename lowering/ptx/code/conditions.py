@@ -14,7 +14,8 @@ from fencewright.lowering.ptx.code.statements import Statement, number
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxInstruction
 
 _MOST = 32
-"""Conditions that are kept at a point, of the last branches before it: code of thousands of branches has more."""
+"""Conditions that are kept at a point, of the last branches before it: code of thousands of
+branches has more."""
 _ATOMS = 16
 """The most predicates in one conjunction."""
 
@@ -25,7 +26,8 @@ _Ranges = tuple[tuple[int, int], ...]
 class Condition:
     """A register of ``width`` bits has, as an unsigned number, a value in one of the ``ranges``.
 
-    A predicate is of one bit. ``since``: the number of the block whose branch says so, -1 for a guard.
+    A predicate is of one bit. ``since``: the number of the block whose branch says so, -1 for a
+    guard.
     """
 
     register: str
@@ -51,7 +53,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The conditions that hold at a point. ``current``: the predicates whose operands have not been written since."""
+    """The conditions that hold at a point. ``current``: the predicates whose operands have not been
+    written since."""
 
     conditions: frozenset[Condition] = frozenset()
     current: frozenset[str] = frozenset()
@@ -141,7 +144,8 @@ class Conditions:
 
 
 def _compared(statement: Statement, value: bool, since: int) -> Condition | None:
-    """The condition on a register that a comparison with a constant states, if it is true or false."""
+    """The condition on a register that a comparison with a constant states, if it is true or
+    false."""
     opcode = statement.opcode
     if statement.operation != "setp" or len(statement.operands) != 3 or not opcode.types:
         return None

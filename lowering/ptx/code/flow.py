@@ -19,8 +19,8 @@ def states(
     """Each instruction that a path leads to, with the state before it, in the order of the text.
 
     ``after``: the state after an instruction; ``backwards``: what of a state goes to a block that
-    is not further down in the text (None: all of it). ``along``: what of a state goes from a block to
-    one after it.
+    is not further down in the text (None: all of it). ``along``: what of a state goes from a block
+    to one after it.
     """
 
     def through(number: int, state: _State) -> _State:

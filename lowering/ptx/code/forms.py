@@ -1,8 +1,8 @@
 """Forms of PTX instructions: the qualifiers that an operation takes, in the manual's notation.
 
 A form is a text of slots: ``weak?`` may be there, ``type`` must, ``relaxed|acquire`` is one of
-the two, ``TYPE`` one word of ``SLOTS``, ``TYPE*`` any number of them. The order does not matter, as it
-does not to the assembler. The name of an instruction *fits* a form if every word is taken by a
+the two, ``TYPE`` one word of ``SLOTS``, ``TYPE*`` any number of them. The order does not matter, as
+it does not to the assembler. The name of an instruction *fits* a form if every word is taken by a
 slot and every slot that must be filled is. Source: PTX ISA, the syntax of each instruction.
 """
 
@@ -21,14 +21,16 @@ SLOTS: Mapping[str, str] = MappingProxyType(
         "SCOPE": "cta|cluster|gpu|sys",
         "COP": "ca|cg|cs|lu|cv",
         "STORE_COP": "wb|cg|cs|wt",
-        "EVICT1": "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate",
+        "EVICT1": "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|"
+        "L1::no_allocate",
         "EVICT2": "L2::evict_normal|L2::evict_first|L2::evict_last",
         "HINT": "L2::cache_hint",
         "PREFETCH": "L2::64B|L2::128B|L2::256B",
         "VEC": "v2|v4|v8",
         "TYPE": r"[bus](8|16|32|64)|b128|f(32|64)",
         "HALF": "b?f16(x2)?",
-        "ANY": r"[busf]\d+(x\d+)?|bf16(x2)?|tf32|u?e\d+m\d+(x\d+)?|b\d+x\d+_p64|b6p2x16|b6x16_p32|b4x16|b4x16_p64|s2f6x2|pred",
+        "ANY": r"[busf]\d+(x\d+)?|bf16(x2)?|tf32|u?e\d+m\d+(x\d+)?|b\d+x\d+_p64|b6p2x16|b6x16_p32|"
+        "b4x16|b4x16_p64|s2f6x2|pred",
         "BOOLEAN": "and|or|xor",
         "REDUCES": "and|or|xor|add|inc|dec|min|max",
         "SMALL": r"u?e\d+m\d+(x\d+)?|s2f6x2",
@@ -45,13 +47,14 @@ SLOTS: Mapping[str, str] = MappingProxyType(
         "KIND": r"kind::\w+",
         "FIELD": "global_address|rank|box_dim|global_dim|global_stride|element_stride|elemtype|"
         "interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode",
-        "TENSOR_WORD": r"kind::\w+|sp|sp::ordered_metadata|ws|ashift|block_scale|scale_vec::\w+|block\d+|"
+        "TENSOR_WORD": r"kind::\w+|sp|sp::ordered_metadata|ws|ashift|block_scale|scale_vec::\w+|"
+        r"block\d+|"
         r"collector::\w+(::\w+)?|pack::16b|unpack::16b|num|red|min|max|abs|NaN|spcompress|warpx\d(::\w+)*|"
         r"down|mbarrier::arrive::one|satfinite|xor|and|popc|shared::cluster|multicast::cluster|sync|aligned",
-        "TEXTURE": r"\d+d|a1d|a2d|2dms|a2dms|cube|acube|base|level|grad|r|g|b|a|trap|clamp|zero|ca|cg|cs|cv|wb|wt|"
-        r"unified|p|add|min|max|and|or|v2|v4",
-        "ARITHMETIC": r"rn|rz|rm|rp|rna|rs|rni|rzi|rmi|rpi|sat|ftz|approx|full|relu|satfinite|oob|noftz|"
-        r"scaled::n2::ue8m0|lo|hi|wide|cc|xorsign|abs|NaN|nan|num|eq|ne|lt|le|gt|ge|ls|hs|equ|neu|ltu|leu|"
+        "TEXTURE": r"\d+d|a1d|a2d|2dms|a2dms|cube|acube|base|level|grad|r|g|b|a|trap|clamp|zero|"
+        r"ca|cg|cs|cv|wb|wt|unified|p|add|min|max|and|or|v2|v4",
+        "ARITHMETIC": r"rn|rz|rm|rp|rna|rs|rni|rzi|rmi|rpi|sat|ftz|approx|full|relu|satfinite|"
+        r"oob|noftz|scaled::n2::ue8m0|lo|hi|wide|cc|xorsign|abs|NaN|nan|num|eq|ne|lt|le|gt|ge|ls|hs|equ|neu|ltu|leu|"
         r"gtu|geu|and|or|xor|popc|all|any|uni|ballot|sync|aligned|up|down|bfly|idx|add|min|max|f4e|b4e|rc8|"
         r"ecl|ecr|rc16|to|global|shared|shared::cta|shared::cluster|local|const|param|param::entry|"
         r"param::func|l|r|clamp|wrap|shiftamt|finite|infinite|number|notanumber|normal|subnormal|pack|trans|"
@@ -85,7 +88,8 @@ _SUMS = (
     "ROUND? sat? f32 f16|bf16",
 )
 _PACKED_SUMS = ("sat? u8x4|s8x4", "sat u16x2|s16x2|u32")
-"""Forms of PTX 9.2, on sm_120 and its family. Source: PTX ISA, Integer Arithmetic Instructions: add, sub, min."""
+"""Forms of PTX 9.2, on sm_120 and its family. Source: PTX ISA, Integer Arithmetic Instructions:
+add, sub, min."""
 _SATURATING = tuple(
     f"sat {to}{bits} {of}{wide}"
     for to in "us"
@@ -118,9 +122,11 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     # Computing: those that the ptx dialect has, exactly.
     ("add", (*_SUMS, *_PACKED_SUMS, "u16x2|s16x2")),
     ("sub", (*_SUMS, "sat? u8x4|s8x4")),
-    ("mul", (f"hi|lo {_INTEGER}", "wide [us](16|32)", "ROUND? ftz? sat? f32", "ROUND? ftz? f32x2", "ROUND? f64",
+    ("mul", (f"hi|lo {_INTEGER}", "wide [us](16|32)", "ROUND? ftz? sat? f32", "ROUND? ftz? f32x2",
+             "ROUND? f64",
              "rn? ftz? sat? f16|f16x2", "rn? bf16|bf16x2")),
-    ("min|max", (_INTEGER, "u16x2|s16x2|u8x4|s8x4", "relu s32|s16x2|s8x4", "ftz? NaN? f32", "ftz? NaN? xorsign abs f32", "f64",
+    ("min|max", (_INTEGER, "u16x2|s16x2|u8x4|s8x4", "relu s32|s16x2|s8x4", "ftz? NaN? f32",
+                 "ftz? NaN? xorsign abs f32", "f64",
                  "ftz? NaN? f16|f16x2", "ftz? NaN? xorsign abs f16|f16x2", "NaN? bf16|bf16x2",
                  "NaN? xorsign abs bf16|bf16x2")),
     ("fma", ("ROUND ftz? sat? f32", "ROUND ftz? f32x2", "ROUND f64", "rn ftz? sat? f16|f16x2",
@@ -132,19 +138,25 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("bfe", ("[us](32|64)",)),
     ("setp", (f"eq|ne {_BITS} BOOLEAN?", "eq|ne|lt|le|gt|ge s(16|32|64) BOOLEAN?",
               "eq|ne|lt|le|gt|ge|lo|ls|hi|hs u(16|32|64) BOOLEAN?",
-              "COMPARE ftz? f32 BOOLEAN?", "COMPARE f64 BOOLEAN?", "COMPARE ftz? f16|f16x2 BOOLEAN?",
+              "COMPARE ftz? f32 BOOLEAN?", "COMPARE f64 BOOLEAN?",
+              "COMPARE ftz? f16|f16x2 BOOLEAN?",
               "COMPARE bf16|bf16x2 BOOLEAN?")),
     ("selp", (f"{_BITS}|{_INTEGER}|f32|f64",)),
-    ("cvt", ("[us](8|16|32|64) [us](8|16|32|64)", *_SATURATING, "TO_INTEGER ftz? sat? [us](8|16|32|64) f32",
+    ("cvt", ("[us](8|16|32|64) [us](8|16|32|64)", *_SATURATING,
+             "TO_INTEGER ftz? sat? [us](8|16|32|64) f32",
              "TO_INTEGER sat? [us](8|16|32|64) f16|f64", "TO_INTEGER [us](8|16|32|64) bf16",
              "ROUND sat? f(16|32|64) [us](8|16|32|64)", "ROUND bf16 [us](8|16|32|64)",
              "ftz? sat? f32 f16", "ftz? f32 bf16", "sat? f64 f16", "f64 bf16", "ftz? sat? f64 f32",
-             "ROUND ftz? sat? f32 f64", "ROUND sat? f16 f64", "ROUND ftz? sat? f16 f32", "rn|rz relu? satfinite? f16|bf16 f32",
+             "ROUND ftz? sat? f32 f64", "ROUND sat? f16 f64", "ROUND ftz? sat? f16 f32",
+             "rn|rz relu? satfinite? f16|bf16 f32",
              "ROUND bf16 f16|f32|f64", "ROUND f16 bf16",
-             "TO_INTEGER? sat? f16 f16", "TO_INTEGER? ftz? sat? f32 f32", "TO_INTEGER? sat? f64 f64",
+             "TO_INTEGER? sat? f16 f16", "TO_INTEGER? ftz? sat? f32 f32",
+             "TO_INTEGER? sat? f64 f64",
              "TO_INTEGER? bf16 bf16", "rn|rz|rs relu? satfinite? f16x2|bf16x2 f32",
-             "ROUND relu? satfinite? scaled::n2::ue8m0? f16x2|bf16x2 SMALL", "rn|rz|rna relu? satfinite? tf32 f32",
-             "ROUND|rs relu? satfinite? scaled::n2::ue8m0? SMALL f32|f16x2|bf16x2", "pack sat? ANY*")),
+             "ROUND relu? satfinite? scaled::n2::ue8m0? f16x2|bf16x2 SMALL",
+             "rn|rz|rna relu? satfinite? tf32 f32",
+             "ROUND|rs relu? satfinite? scaled::n2::ue8m0? SMALL f32|f16x2|bf16x2",
+             "pack sat? ANY*")),
     # Memory
     ("ld", ("weak? SPACE? COP? VEC? TYPE", "weak? global? COP? HINT? PREFETCH? VEC? TYPE",
             *(f"weak? {each}" for each in _LD),
@@ -152,7 +164,8 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
             *(f"volatile {each}" for each in _WIDE),
             *(f"relaxed|acquire SCOPE {each}" for each in _STRONG_LD),
             "mmio relaxed|acquire sys global? TYPE")),
-    ("ld nc", ("global ca|cg|cs? HINT? PREFETCH? VEC? TYPE", "global EVICT1? HINT? PREFETCH? VEC? TYPE", *_WIDE)),
+    ("ld nc", ("global ca|cg|cs? HINT? PREFETCH? VEC? TYPE",
+               "global EVICT1? HINT? PREFETCH? VEC? TYPE", *_WIDE)),
     ("ld param|ld param::entry|ld param::func", ("weak? COP? VEC? TYPE",)),
     ("st param|st param::func", ("weak? STORE_COP? VEC? TYPE",)),
     ("ldu", ("global? VEC? TYPE",)),
@@ -164,7 +177,8 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("st bulk", ("weak? shared::cta?",)),
     ("discard", ("global? L2",)),
     ("atom", tuple(f"relaxed|acquire|release|acq_rel? SCOPE? {each}" for each in (
-        "GENERIC? cas b(16|32|64|128)", "GENERIC? exch b(32|64|128)", "global? exch HINT b(32|64|128)",
+        "GENERIC? cas b(16|32|64|128)", "GENERIC? exch b(32|64|128)",
+        "global? exch HINT b(32|64|128)",
         *_UPDATES))),
     ("red", tuple(f"relaxed|release? SCOPE? {each}" for each in _UPDATES)),
     ("ldmatrix", ("sync aligned SHAPE* trans? SHARED? ANY*",)),
@@ -172,12 +186,14 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("wmma load", ("a|b|c sync aligned row|col SHAPE GENERIC? ANY",)),
     ("wmma store", ("d sync aligned row|col SHAPE GENERIC? ANY",)),
     ("multimem ld_reduce", ("weak? global? and|or|xor|add|min|max acc::f32|acc::f16? VEC? ANY",
-                            "relaxed|acquire SCOPE global? and|or|xor|add|min|max acc::f32|acc::f16? VEC? ANY")),
+                            "relaxed|acquire SCOPE global? and|or|xor|add|min|max "
+                            "acc::f32|acc::f16? VEC? ANY")),
     ("multimem st", ("weak? global? VEC? ANY", "relaxed|release SCOPE global? VEC? ANY")),
     ("multimem red", ("relaxed|release? SCOPE? global? and|or|xor|add|min|max VEC? ANY",)),
     ("tex|tld4|suld|sust|sured", ("TEXTURE* ANY*",)),
     # Synchronisation
-    ("fence", ("sc|acq_rel|acquire|release? SCOPE", "acquire sync_restrict::shared::cluster cluster",
+    ("fence", ("sc|acq_rel|acquire|release? SCOPE",
+               "acquire sync_restrict::shared::cluster cluster",
                "release sync_restrict::shared::cta cluster")),
     ("membar", ("cta|gl|sys",)),
     ("fence mbarrier_init", ("release cluster",)),
@@ -210,7 +226,8 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("fence proxy tensormap::generic", ("acquire|release SCOPE",)),
     ("membar proxy", ("alias|async",)),
     ("tensormap replace", ("tile FIELD global|shared::cta? b1024 b32|b64",)),
-    ("tensormap cp_fenceproxy", ("global shared::cta tensormap::generic release SCOPE sync aligned",)),
+    ("tensormap cp_fenceproxy", ("global shared::cta tensormap::generic release SCOPE sync aligned",
+                                 )),
     # Copies
     ("cp async", ("ca|cg SHARED global HINT? PREFETCH?",)),
     ("cp async commit_group", ("",)),
@@ -218,23 +235,27 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
     ("cp async wait_all", ("",)),
     ("cp async mbarrier arrive", ("noinc? SHARED? b64",)),
     ("cp async bulk", ("shared::cluster|shared::cta global BYTES ignore_oob? MULTICAST? HINT?",
-                       "shared::cluster shared::cta BYTES", "global shared::cta bulk_group cp_mask? HINT?")),
+                       "shared::cluster shared::cta BYTES",
+                       "global shared::cta bulk_group cp_mask? HINT?")),
     ("cp async bulk prefetch", ("L2 global HINT?",)),
     ("cp async bulk commit_group", ("",)),
     ("cp async bulk wait_group", ("read?",)),
-    ("cp async bulk tensor", ("DIMENSION shared::cluster|shared::cta global MODE? BYTES MULTICAST? GROUP? HINT?",)),
+    ("cp async bulk tensor",
+     ("DIMENSION shared::cluster|shared::cta global MODE? BYTES MULTICAST? GROUP? HINT?",)),
     ("cp async bulk tensor bulk_group", ("DIMENSION global shared::cta MODE? HINT?",)),
     ("cp async bulk prefetch tensor", ("DIMENSION L2 global MODE? HINT?",)),
     ("cp reduce async bulk", ("shared::cluster shared::cta BYTES REDUCES ANY",
                               "global shared::cta bulk_group HINT? noftz? REDUCES ANY")),
-    ("cp reduce async bulk tensor", ("DIMENSION global shared::cta REDUCES MODE? bulk_group HINT?",)),
+    ("cp reduce async bulk tensor", ("DIMENSION global shared::cta REDUCES MODE? bulk_group HINT?",
+                                     )),
     ("multimem cp async bulk", ("bulk_group global shared::cta cp_mask?",)),
     ("multimem cp reduce async bulk", ("bulk_group global shared::cta noftz? REDUCES ANY",)),
     ("st async", ("weak? shared::cluster? BYTES VEC? ANY",)),
     ("st async release", ("mmio? SCOPE global? VEC? ANY",)),
     ("red async", ("relaxed? cluster? shared::cluster? BYTES REDUCES ANY",)),
     ("red async release", ("mmio? SCOPE global? REDUCES ANY",)),
-    ("clusterlaunchcontrol try_cancel", ("async shared::cta? BYTES multicast::cluster::all? b128",)),
+    ("clusterlaunchcontrol try_cancel", ("async shared::cta? BYTES multicast::cluster::all? b128",
+                                         )),
     # Tensor cores
     ("wgmma mma_async", (_MMA,)),
     ("wgmma mma_async sp", (_MMA,)),
@@ -266,7 +287,8 @@ _ROWS: Sequence[tuple[str, tuple[str, ...]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot of a form: the ``words`` and ``patterns`` that fill it, as many as there are if ``is_repeated``."""
+    """A slot of a form: the ``words`` and ``patterns`` that fill it, as many as there are if
+    ``is_repeated``."""
 
     words: frozenset[str]
     patterns: str
@@ -294,8 +316,8 @@ _NOUNS = {
 class Fit:
     """The fit of a name to the nearest form of its operation.
 
-    ``unread``: the words that no slot takes. ``repeated``: those of them whose slot has another word
-    already. ``missing``: the slots that must be filled and are not.
+    ``unread``: the words that no slot takes. ``repeated``: those of them whose slot has another
+    word already. ``missing``: the slots that must be filled and are not.
     """
 
     unread: tuple[str, ...] = ()
@@ -349,7 +371,8 @@ def _slot(text: str) -> Slot:
 
 @cache
 def _words(text: str) -> tuple[frozenset[str], str]:
-    """The words of the alternatives that can be listed, and the others as one regular expression."""
+    """The words of the alternatives that can be listed, and the others as one regular
+    expression."""
     words: set[str] = set()
     patterns: list[str] = []
     for each in _ALTERNATIVE.findall(text) if "(" in text else text.split("|"):

@@ -138,7 +138,8 @@ def _without_control(found: Sequence[Statement | str]) -> tuple[Statement, ...] 
 
 
 def _entered(found: Sequence[Statement | str], at: int) -> str | None:
-    """The predicate under which control comes to a wait, "" for always; None if that is not so simple."""
+    """The predicate under which control comes to a wait, "" for always; None if that is not so
+    simple."""
     before = [n for n, each in enumerate(found[:at]) if _is_control(each)]
     if not before:
         return ""

@@ -33,7 +33,8 @@ UNIQUE = "$fence${:uid}"
 def inline_asm(
     lines: Iterable[str], result: AsmRegister | None, operands: Many[tuple[AsmRegister, str]]
 ) -> str:
-    """Lines of PTX as ``call ... asm``; ``operands``: in which register each is, and the typed value.
+    """Lines of PTX as ``call ... asm``; ``operands``: in which register each is, and the typed
+    value.
 
     In the lines ``$0`` is the result, if there is one, and the operands follow it.
     """

@@ -109,7 +109,9 @@ _COMPUTING = (
     *_plain(f"{_DATA}: the stack", "", "stackrestore st+param st+param::func"),
     *_plain(f"{_SYNCS}: convergent, without an ordering of memory", "d",
         "vote match activemask redux elect", _K.LANES),
-    *_plain(f"{_ISA}, Warp Level Matrix Multiply-Accumulate Instructions", "d", "mma wmma+mma", _K.LANES),
+    *_plain(
+        f"{_ISA}, Warp Level Matrix Multiply-Accumulate Instructions", "d", "mma wmma+mma", _K.LANES
+    ),
     *_plain(f"{_ISA}, Video Instructions", "d",
         "vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vabsdiff2 vmin2 "
         "vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4"),
@@ -161,7 +163,8 @@ _SYNCHRONISING = (
     _row("barrier cluster arrive", _K.SIGNAL, "", f"{_SYNCS}: barrier.cluster", _RELEASE, _CLUSTER),
     _row("barrier cluster wait", _K.WAIT, "", f"{_SYNCS}: barrier.cluster", _ACQUIRE, _CLUSTER),
     _row("griddepcontrol wait", _K.WAIT, "", f"{_SYNCS}: griddepcontrol", _ACQUIRE, _GPU),
-    _row("griddepcontrol launch_dependents", _K.SIGNAL, "", f"{_SYNCS}: griddepcontrol", _RELAXED, _GPU),
+    _row("griddepcontrol launch_dependents", _K.SIGNAL, "", f"{_SYNCS}: griddepcontrol",
+         _RELAXED, _GPU),
     _row("mbarrier init", _K.SIGNAL, "mu", f"{_MBARRIER}.init", _WEAK),
     _row("mbarrier inval", _K.SIGNAL, "m", f"{_MBARRIER}.inval", _WEAK),
     _row("mbarrier expect_tx", _K.SIGNAL, "mu", f"{_MBARRIER}.expect_tx", _RELAXED, _CTA),
@@ -169,7 +172,8 @@ _SYNCHRONISING = (
     _row("mbarrier arrive", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
     _row("mbarrier arrive_drop", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
     _row("mbarrier arrive expect_tx", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive", _RELEASE, _CTA),
-    _row("mbarrier arrive_drop expect_tx", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE, _CTA),
+    _row("mbarrier arrive_drop expect_tx", _K.SIGNAL, "dmu", f"{_MBARRIER}.arrive_drop", _RELEASE,
+         _CTA),
     _row("mbarrier test_wait", _K.WAIT, "dmu", f"{_MBARRIER}.test_wait", _ACQUIRE, _CTA),
     _row("mbarrier try_wait", _K.WAIT, "dmuu", f"{_MBARRIER}.try_wait", _ACQUIRE, _CTA),
     _row("mbarrier pending_count", _K.COMPUTE, "du", f"{_MBARRIER}.pending_count"),
@@ -285,10 +289,10 @@ ROWS: tuple[OperationRow, ...] = (
 _LEAST = {
     1: "bra|cp async wait_group|cp async bulk wait_group|mbarrier inval|cp async mbarrier arrive|"
     "prefetch|prefetchu|applypriority",
-    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|neg|not|mbarrier init|mbarrier expect_tx|elect|"
-    "mbarrier complete_tx|st async release|red async release",
-    3: "st bulk|atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|st async|"
-    "red async|cp reduce async bulk|mbarrier try_wait|mbarrier test_wait",
+    2: "ld|ld nc|ld param|ldu|st|red|brx|mov|cvt|cvta|neg|not|mbarrier init|mbarrier expect_tx|"
+    "elect|mbarrier complete_tx|st async release|red async release",
+    3: "st bulk|atom|add|sub|mul|and|or|xor|min|max|shl|shr|setp|mapa|cp async|cp async bulk|"
+    "st async|red async|cp reduce async bulk|mbarrier try_wait|mbarrier test_wait",
     4: "selp|mad",
 }
 LEAST_OPERANDS: Mapping[str, int] = MappingProxyType(
@@ -392,10 +396,11 @@ class Opcode:
     ``words``: those of the name in their order. ``ordering`` and ``scope`` are None where they mean
     nothing. ``spaces`` in their order: a copy's destination is first. ``width`` of one element in
     bits, 0 if the name does not say. ``update``: the word of a read-modify-write or of a reduction,
-    as ``exch``, and ``rmw`` what that is on the type of the name; a compare-and-swap, ``cas``, is no
-    RmwKind. ``comparison`` and ``boolean`` of a setp. ``cache``: the cache operator. ``hints``: the
-    words on eviction and prefetch. A word that the name does not have is "". ``modifiers``: all words
-    but those of row, ordering, scope, spaces and types. ``fit``: how the name fits a form of the manual.
+    as ``exch``, and ``rmw`` what that is on the type of the name; a compare-and-swap, ``cas``, is
+    no RmwKind. ``comparison`` and ``boolean`` of a setp. ``cache``: the cache operator. ``hints``:
+    the words on eviction and prefetch. A word that the name does not have is "". ``modifiers``: all
+    words but those of row, ordering, scope, spaces and types. ``fit``: how the name fits a form of
+    the manual.
     ``known``: its row if it fits; without, ``operation`` is a name that no row has, and opaque.
     """
 
@@ -469,7 +474,8 @@ class Opcode:
 
     @property
     def beginnings(self) -> Iterator[str]:
-        """The name without none, one and more of its last words: ``atom.relaxed.gpu``, then ``atom.relaxed``."""
+        """The name without none, one and more of its last words: ``atom.relaxed.gpu``, then
+        ``atom.relaxed``."""
         return (".".join(self.words[:count]) for count in range(len(self.words), 0, -1))
 
     def renamed(self, words: Mapping[str, str]) -> str:
@@ -561,9 +567,11 @@ def _row_of(name: str) -> OperationRow | None:
 
 @cache
 def element_of(type: str) -> tuple[str, int, int] | None:
-    """Letter and bits of an element of a type, and the number of elements: ``("bf", 16, 2)`` of bf16x2.
+    """Letter and bits of an element of a type, and the number of elements: ``("bf", 16, 2)`` of
+    bf16x2.
 
-    A predicate is ``("pred", 1, 1)``, a small float as e4m3 of 8 bits. None for a word that is no type.
+    A predicate is ``("pred", 1, 1)``, a small float as e4m3 of 8 bits. None for a word that is no
+    type.
     """
     if type == "pred":
         return type, 1, 1
@@ -619,7 +627,8 @@ class Statement:
 
     @property
     def operation(self) -> str:
-        """The words of its row, as ``mbarrier try_wait``; without one its name, which is no row's."""
+        """The words of its row, as ``mbarrier try_wait``; without one its name, which is no
+        row's."""
         return self.opcode.operation
 
     @property

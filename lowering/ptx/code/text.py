@@ -171,8 +171,8 @@ _REFERENCE = re.compile(r"[%$]?[A-Za-z_$][\w$]*")
 def read_ptx(text: str, file: str = "<string>") -> PtxFile:
     """The functions of ``text``. Raises ``PtxError`` for what is no whole file of PTX.
 
-    NULs at the end, where NVRTC writes one, are no part of the text. Several modules may follow each
-    other, as long as all are for one chip and no name is defined twice.
+    NULs at the end, where NVRTC writes one, are no part of the text. Several modules may follow
+    each other, as long as all are for one chip and no name is defined twice.
     """
     text = text.rstrip("\0")
     if (at := text.find("\0")) >= 0:
@@ -385,7 +385,8 @@ class _Reader:
             raise self.error(f"'{line.strip()}' names no chip of NVIDIA's")
         if self.target not in ("", found[1]):
             raise self.error(
-                f"a module for {found[1]} follows one for {self.target}: give each a file of its own"
+                f"a module for {found[1]} follows one for {self.target}: give each a file of its "
+                "own"
             )
         self.target = found[1]
 

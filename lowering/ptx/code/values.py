@@ -108,7 +108,8 @@ class Values:
         return self._known[operand]
 
     def _statement(self, name: str) -> Statement | None:
-        """The instruction that computes a register; None for anything else, and for opaque values."""
+        """The instruction that computes a register; None for anything else, and for opaque
+        values."""
         if name in self.places.variables or [*names_in(name)] != [name]:
             return None
         made = self.places.written.get(name)
@@ -275,7 +276,8 @@ class Elections:
 
 
 def _postdominators(graph: Graph[int]) -> list[int]:
-    """By block, those that every way to an end goes through, itself among them; all if no way does."""
+    """By block, those that every way to an end goes through, itself among them; all if no way
+    does."""
     every = (1 << len(graph.nodes)) - 1
     ends = {block: 0 for block in graph.nodes if not graph.successors[block]}
     after = solve(graph.backward, ends, lambda block, mask: mask | 1 << block, int.__and__)

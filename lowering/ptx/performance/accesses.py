@@ -26,7 +26,8 @@ SHARED_WORD = 4
 """Banks of shared memory and the bytes of a word in one: CUDA C++ Programming Guide, 5.3.2."""
 
 LOCAL_WORD = documented("CUDA C++ Programming Guide, Local Memory", 4)
-"""Bytes of a thread's local memory that lie together: then come the same of the warp's next lane."""
+"""Bytes of a thread's local memory that lie together: then come the same of the warp's next
+lane."""
 
 TAG_BANKS = 4
 """Lines that the tag stage of L1 looks up at once, one of each bank."""
@@ -154,8 +155,8 @@ RULES: tuple[RuleRow, ...] = (
     ),
     RuleRow(
         AddressRule.COPY_PASSES,
-        "cp.async.cg: passes of the tag stage as of loads, of each bank the first waiting lane's line; "
-        "a pass is as many wavefronts as it has lines of the same 8 lanes, 0-7 to 24-31.",
+        "cp.async.cg: passes of the tag stage as of loads, of each bank the first waiting lane's "
+        "line; a pass is as many wavefronts as it has lines of the same 8 lanes, 0-7 to 24-31.",
         (90,),
         f"{_NCU}: found with 107 launches, right for 104 others",
     ),
@@ -263,7 +264,8 @@ _OF_CHIP: Mapping[str, PtxHierarchy] = MappingProxyType(
 
 
 def hierarchy_of(chip: str, requested: str) -> PtxHierarchy:
-    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no row."""
+    """The memories of ``chip``. Raises ``UnsupportedError`` for ``requested`` where there is no
+    row."""
     if (found := _OF_CHIP.get(chip)) is not None:
         return found
     known = tuple(f"sm_{each.number}" for each in HIERARCHIES)
@@ -294,8 +296,8 @@ class FenceCost:
     """What a fence waits for, in cycles, after ``n`` stores of one warp: at sm_90, one SM.
 
     ``idle``: with none outstanding. Up to ``few`` scattered stores (a sector for each lane) it
-    is ``start + n * step``, then ``later + n * later_step`` and at most ``most``. ``crowded``: where
-    other warps do so too.
+    is ``start + n * step``, then ``later + n * later_step`` and at most ``most``. ``crowded``:
+    where other warps do so too.
     """
 
     scope: str

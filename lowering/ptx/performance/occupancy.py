@@ -10,8 +10,8 @@ MAX_THREADS = 1024
 class SmAllocation:
     """How SMs of compute capability ``first`` to ``last`` give out registers and shared memory.
 
-    ``registers``: 32 bits each, in equal parts of the SM's ``partitions``; a warp gets them in units
-    of ``register_unit``, a thread at most ``most_registers``. ``shared_granule``: bytes.
+    ``registers``: 32 bits each, in equal parts of the SM's ``partitions``; a warp gets them in
+    units of ``register_unit``, a thread at most ``most_registers``. ``shared_granule``: bytes.
     """
 
     first: int

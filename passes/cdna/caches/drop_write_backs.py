@@ -1,4 +1,5 @@
-"""The pass ``drop-write-backs``: no write-back where nothing can be dirty that it would have to write."""
+"""The pass ``drop-write-backs``: no write-back where nothing can be dirty that it would have to
+write."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

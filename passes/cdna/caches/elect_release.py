@@ -60,7 +60,8 @@ class Refused(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the elected wave writes back: ``after`` a barrier, or on the edge ``edge`` out of ``block``.
+    """Where the elected wave writes back: ``after`` a barrier, or on the edge ``edge`` out of
+    ``block``.
 
     ``needed_by`` is a publication that needs it.
     """
@@ -143,10 +144,10 @@ def tried(code: CacheCode, reach: Visibility, only: Operation | None = None) -> 
 PENDING, FLYING, ISSUED, UNPAID = 1, 2, 4, 8
 """What the write-backs that go leave open, as bits, so that two states join by ``|``.
 
-PENDING: a wave of the work-group has not written back what one that goes would have. FLYING: a store
-that it would have written back may not be in the L2 yet. ISSUED: a write-back in its place has begun.
-UNPAID: on some path the wave itself had none that goes since it last wrote back, so that a
-write-back here would be one more.
+PENDING: a wave of the work-group has not written back what one that goes would have. FLYING: a
+store that it would have written back may not be in the L2 yet. ISSUED: a write-back in its place
+has begun. UNPAID: on some path the wave itself had none that goes since it last wrote back, so that
+a write-back here would be one more.
 """
 
 Debt: TypeAlias = int
@@ -212,7 +213,8 @@ class Paths:
         return needed or (step.meaning.is_barrier and needs.barrier)
 
     def _solve(self, *, all_paths: bool, past_barriers: bool) -> dict[Block, bool]:
-        """The blocks at whose end a publication comes before a write-back: on every path, or on some.
+        """The blocks at whose end a publication comes before a write-back: on every path, or on
+        some.
 
         ``past_barriers``: also where a barrier comes before it. On every path is the greatest
         fixpoint: a loop that is never left has no path that lacks one.
@@ -316,11 +318,11 @@ class Paths:
 class Debts:
     """What is pending where each block begins, with a write-back at each of ``places``.
 
-    ``published``: the debt that waves leave at a barrier. The invariant: a wave at a place is PENDING
-    whenever, without the write-backs that go, something that it or a mate stored may not have been
-    written back; and it is UNPAID unless on every path to there a write-back that goes was its own,
-    with none since. So where each publication finds nothing pending and each new write-back is paid for,
-    the code releases as much as before and no path has more write-backs.
+    ``published``: the debt that waves leave at a barrier. The invariant: a wave at a place is
+    PENDING whenever, without the write-backs that go, something that it or a mate stored may not
+    have been written back; and it is UNPAID unless on every path to there a write-back that goes
+    was its own, with none since. So where each publication finds nothing pending and each new
+    write-back is paid for, the code releases as much as before and no path has more write-backs.
     """
 
     def __init__(self, paths: Paths):

@@ -122,10 +122,11 @@ class Hoisting:
     def _hoistable(self) -> set[Block]:
         """The greatest fixpoint: blocks only leave it.
 
-        The invariant: whatever has left is in no set of blocks that all are hoistable together. That a
-        block is, depends on the blocks after it (does a write-back come on every path?) and, as no path
-        is to get one more, on those before it and after these (is there a place on every edge into it?).
-        So when a block leaves, its predecessors and what else follows them are looked at again.
+        The invariant: whatever has left is in no set of blocks that all are hoistable together.
+        That a block is, depends on the blocks after it (does a write-back come on every path?) and,
+        as no path is to get one more, on those before it and after these (is there a place on every
+        edge into it?). So when a block leaves, its predecessors and what else follows them are
+        looked at again.
         """
         self.hoistable = set(self.next) - set(self.code.entries)
 

@@ -43,8 +43,8 @@ class SinkInvalidatesPass(CachePass):
 class Sinking:
     """One work-group's code; ``needs`` is needed on some path, ``must`` on every path.
 
-    ``must_at_end``: the same where blocks end. ``awaited``: the caches whose invalidates a release's
-    wait after them has to cover.
+    ``must_at_end``: the same where blocks end. ``awaited``: the caches whose invalidates a
+    release's wait after them has to cover.
     """
 
     def __init__(self, code: CacheCode):
@@ -66,11 +66,12 @@ class Sinking:
     def run(self) -> None:
         """Move every invalidate that some path does not need.
 
-        Blocks come in reverse postorder, so that all that arrives at a block has arrived before it is
-        looked at: only an edge that is the sole one into its target carries an invalidate on, and in
-        that order its block stands before the target. The invariant: of what is pending on an edge,
-        exactly one copy is still to come on each path on which something needs it, and none on a path
-        on which none was before. An edge that is not the sole one gets a copy of its own.
+        Blocks come in reverse postorder, so that all that arrives at a block has arrived before it
+        is looked at: only an edge that is the sole one into its target carries an invalidate on,
+        and in that order its block stands before the target. The invariant: of what is pending on
+        an edge, exactly one copy is still to come on each path on which something needs it, and
+        none on a path on which none was before. An edge that is not the sole one gets a copy of its
+        own.
         """
         code = self.code
         edges_in = {block: len(sources) for block, sources in code.graph.predecessors.items()}

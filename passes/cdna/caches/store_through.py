@@ -22,7 +22,8 @@ class StoreThroughPass(CachePass):
     Runs before ``drop-write-backs``, which then finds nothing to write back. By policy bits; in
     LLVM IR by making it an atomic store, for which LLVM sets them. A policy for whole kernels,
     since others may release what a wave has stored: good where little is stored between
-    releases, bad where lines are filled word by word. ``policy``: always, or only where it is cheaper; see
+    releases, bad where lines are filled word by word. ``policy``: always, or only where it is
+    cheaper; see
     ``is_cheaper``. Chips whose stores have no policy bits (gfx908, gfx90a) stay as they are.
     Whatever is chosen is sound: which write-backs may go is for ``drop-write-backs`` to find out,
     of what the stores then do.

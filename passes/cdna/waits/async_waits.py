@@ -1,7 +1,7 @@
 """Waits for groups of asynchronous copies, as counts of those that may still be outstanding.
 
-A wait leaves the newest groups alone, whose copies have to be counted: asynccnt goes down in order of
-issue, within loads and within stores. Where paths join, the fewest on any path count.
+A wait leaves the newest groups alone, whose copies have to be counted: asynccnt goes down in order
+of issue, within loads and within stores. Where paths join, the fewest on any path count.
 Source: LLVM 24 AMDGPUAsyncOperations, asyncmark; AMDGPUUsage, Memory Model GFX125x, ASYNCcnt.
 """
 

@@ -1,10 +1,10 @@
 """What ``insert-waits`` does where each kind of access has a counter of its own (gfx1250).
 
-Loads, stores, LDS and scalar loads count apart, and complete apart. Within loadcnt completion is told
-in order of issue, but *registers are written in any order* (llvm-project#105549): so a result's
-register may be written again only once it has arrived, even by a load that counts later.
-Source: the rules in ``fencewright.lowering.cdna.counters.scoreboard``; LLVM 24 AMDGPUUsage, Memory Model
-GFX125x.
+Loads, stores, LDS and scalar loads count apart, and complete apart. Within loadcnt completion is
+told in order of issue, but *registers are written in any order* (llvm-project#105549): so a
+result's register may be written again only once it has arrived, even by a load that counts later.
+Source: the rules in ``fencewright.lowering.cdna.counters.scoreboard``; LLVM 24 AMDGPUUsage, Memory
+Model GFX125x.
 """
 
 from collections.abc import Iterable, Mapping

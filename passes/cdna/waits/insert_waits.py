@@ -53,7 +53,8 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class InsertWaitsPass(ModulePass):
-    """Insert ``s_waitcnt`` where a result is used, and drop the ordering waits that wait for nothing.
+    """Insert ``s_waitcnt`` where a result is used, and drop the ordering waits that wait for
+    nothing.
 
     Runs on ``cdna.kernel`` before registers are allocated. A data wait has no phase. An
     ordering wait keeps its phase and its counts, unless everything that it has to cover has

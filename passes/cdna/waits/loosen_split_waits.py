@@ -1,7 +1,7 @@
 """What ``loosen-waits`` does where each kind of access has a counter of its own (gfx1250).
 
-The rules are those of ``loosen-waits``, for each counter by itself: within one completion is told in
-order of issue, so that a count leaves the younger ones alone; a flat access may finish out of
+The rules are those of ``loosen-waits``, for each counter by itself: within one completion is told
+in order of issue, so that a count leaves the younger ones alone; a flat access may finish out of
 order with either of its counters, beside which nothing is loosened but left out.
 Source: LLVM 24 AMDGPUUsage, Memory Model GFX125x, counters.
 """
@@ -45,8 +45,8 @@ class SplitDuty(NamedTuple):
 class CounterAge(NamedTuple):
     """How many operations on a counter are surely younger than the youngest that a wait covers.
 
-    ``acquired``: of what the wait of an acquire covers; ``released``: of a release; None: nothing is
-    outstanding. ``unordered``: whether a flat access may be.
+    ``acquired``: of what the wait of an acquire covers; ``released``: of a release; None: nothing
+    is outstanding. ``unordered``: whether a flat access may be.
     """
 
     acquired: int | None = None
@@ -103,7 +103,8 @@ def _join(one: SplitAges, other: SplitAges) -> SplitAges:
 
 
 class OrderingWait(NamedTuple):
-    """An ordering wait: of a release or an acquire, and whether others can see LDS by what follows."""
+    """An ordering wait: of a release or an acquire, and whether others can see LDS by what
+    follows."""
 
     releases: bool
     lds_matters: bool
@@ -137,7 +138,8 @@ def _duty_of(op: Operation) -> Duty:
 
 
 def _split_duty_of(op: Operation) -> SplitDuty:
-    """The duties of an operation; a release covers cache maintenance, whose end others may count on."""
+    """The duties of an operation; a release covers cache maintenance, whose end others may count
+    on."""
     events = split_events_at(op) if type(op) in COUNTED else ()
     ordered = takes_part(op)
     return SplitDuty(events, ordered and must_be_acquired(op), ordered)
@@ -199,7 +201,8 @@ def _loosened(op: WaitOp, ages: SplitAges, wait: OrderingWait | None) -> WaitCou
 
 
 def _is_only_in_lds(name: str, age: CounterAge, wait: OrderingWait) -> bool:
-    """Whether a release need not wait for LDS: LDS alone can tell, which a wave accesses in order."""
+    """Whether a release need not wait for LDS: LDS alone can tell, which a wave accesses in
+    order."""
     return name == Counter.DSCNT and wait.releases and not (age.unordered or wait.lds_matters)
 
 

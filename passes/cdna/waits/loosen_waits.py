@@ -289,7 +289,8 @@ def _loosen(code: WaitLines) -> None:
 
 
 def loosely_after(line: WaitLine, ages: Ages, lds_matters: dict[Operation, bool]) -> Ages:
-    """Carry the ages over an operation as it will be; over a wait, as its looser form leaves them."""
+    """Carry the ages over an operation as it will be; over a wait, as its looser form leaves
+    them."""
     counts = _loosened(line, ages, lds_matters)
     return after(line.duty, ages) if counts is None else _after_wait(counts, ages)
 
@@ -330,7 +331,8 @@ def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
 
 
 def signals_lds(op: Operation) -> bool:
-    """Whether ``op`` may signal to others, not through LDS, that earlier LDS operations are done."""
+    """Whether ``op`` may signal to others, not through LDS, that earlier LDS operations are
+    done."""
     if type(op) is BarrierOp:
         return True
     if type(op) not in ACCESS_KIND:

@@ -127,7 +127,8 @@ def _open_processes(workers: int) -> Generator[Executor]:
 
 
 def _begin(workers: int) -> None:
-    """Share the memory with the other ``workers``, leave signals to the parent, and end when it ends.
+    """Share the memory with the other ``workers``, leave signals to the parent, and end when it
+    ends.
 
     The parent ends its workers by SIGTERM; it may have handlers of its own for SIGTERM and SIGHUP.
     """
@@ -238,7 +239,8 @@ def _same_code(digest: str, function: Callable[..., Any], *arguments: Any) -> An
 
 @cache
 def code_digest() -> str:
-    """A digest of all of Fencewright's code, so that results of other code are not taken for its own."""
+    """A digest of all of Fencewright's code, so that results of other code are not taken for its
+    own."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[2]
     for folder in ("checker", "lowering", "mlir_dialects", "passes", "simulator", "tools"):
@@ -263,7 +265,8 @@ def run(
     appended to that file, and tasks whose results it has already are not run again; ``name``
     says what the campaign is about, and a file of another name is refused. No more than
     ``window`` tasks are submitted at a time, by default enough for every worker, and whoever
-    stops reading leaves them to the executor. Tasks are taken from ``tasks`` as they are needed. Raises ``TaskError`` for a task that fails, and
+    stops reading leaves them to the executor. Tasks are taken from ``tasks`` as they are needed.
+    Raises ``TaskError`` for a task that fails, and
     ``CampaignError`` for a file that is not this campaign's.
     """
     if stream is None:
@@ -282,7 +285,8 @@ def run(
 
 @contextmanager
 def _locked(stream: Path) -> Generator[BinaryIO]:
-    """The file, which nobody else writes to meanwhile. Raises ``CampaignError`` if somebody does."""
+    """The file, which nobody else writes to meanwhile. Raises ``CampaignError`` if somebody
+    does."""
     with stream.open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,7 +20,8 @@ SHARE = 4
 """The part of the machine's memory that is the limit where nobody says another: a quarter."""
 
 WITHOUT_LIMITS = ("win32", "emscripten", "wasi")
-"""Platforms whose Python has no ``resource``: nothing limits a process there, or says what it holds."""
+"""Platforms whose Python has no ``resource``: nothing limits a process there, or says what it
+holds."""
 
 _EVERY = 1024
 """The states or steps between two looks; a look costs about as much as one of them."""
@@ -56,7 +57,8 @@ def memory_limit() -> int | None:
 
 @contextmanager
 def limited_to(size: str | None) -> Generator[None]:
-    """Explorations may hold ``size`` meanwhile, also those of processes that start; None: as before."""
+    """Explorations may hold ``size`` meanwhile, also those of processes that start; None: as
+    before."""
     before = os.environ.get(VARIABLE)
     if size is not None:
         os.environ[VARIABLE] = size
@@ -79,14 +81,16 @@ _WORKERS = [1]
 
 @cache
 def default_limit() -> int | None:
-    """A quarter of the memory of the machine, or of its container or process limit if that is less."""
+    """A quarter of the memory of the machine, or of its container or process limit if that is
+    less."""
     known = [*_machine(), *(each for each in _process() if each != process_limit())]
     return min(known) // SHARE if known else None
 
 
 @cache
 def process_limit() -> int | None:
-    """Bytes that a whole program may take: three quarters of what the machine or its container has."""
+    """Bytes that a whole program may take: three quarters of what the machine or its container
+    has."""
     known = _machine()
     return min(known) * 3 // 4 if known else None
 
@@ -94,8 +98,8 @@ def process_limit() -> int | None:
 def limit_process() -> None:
     """Have the system refuse this process, and those that it starts, more than ``process_limit``.
 
-    A request for more is a ``MemoryError`` then. A lower limit that is there stays; elsewhere than on
-    Linux nothing is done. Source: Linux manual, getrlimit(2), RLIMIT_DATA.
+    A request for more is a ``MemoryError`` then. A lower limit that is there stays; elsewhere than
+    on Linux nothing is done. Source: Linux manual, getrlimit(2), RLIMIT_DATA.
     """
     most = process_limit()
     if most is None or sys.platform != "linux":
@@ -121,7 +125,8 @@ def _physical() -> Iterator[int]:
 
 
 def cgroup_limits(membership: Path, root: Path) -> Iterator[int]:
-    """The limits of the process's control group and of those around it. Source: Linux cgroups(7)."""
+    """The limits of the process's control group and of those around it. Source: Linux
+    cgroups(7)."""
     try:
         lines = membership.read_text().splitlines()
     except OSError:

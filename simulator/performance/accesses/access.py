@@ -28,7 +28,8 @@ BATCH = 1024
 
 @dataclass(frozen=True, slots=True)
 class AccessCounts:
-    """What the hardware counts of one access, by the profiler's names, and how well that is known."""
+    """What the hardware counts of one access, by the profiler's names, and how well that is
+    known."""
 
     values: Mapping[str, int]
     evidence: Mapping[str, Evidence]
@@ -169,7 +170,10 @@ def _cdna_model(instruction: str, target: str) -> Model:
         )  # fmt: skip
     lds = cdna_rows.LDS_INSTRUCTIONS.get(mnemonic)
     if lds is None or cdna_rows.lds_phases(lds.access, lds.width, chip.lds_banks) is None:
-        reason = f"unknown instruction '{mnemonic}'; known are ds_read_b128, global_load_dwordx4 and their like"
+        reason = (
+            f"unknown instruction '{mnemonic}'; known are ds_read_b128, global_load_dwordx4 and "
+            "their like"
+        )
         raise _refused(instruction, target, reason)
     _refuse_absent(instruction, target, lds.absent)
     offsets = _offsets(instruction, target, words, "ds" if lds.passes == 1 else "ds two")

@@ -1,4 +1,5 @@
-"""Where the lanes of one access meet: words in the banks of LDS or shared memory, or words of lines."""
+"""Where the lanes of one access meet: words in the banks of LDS or shared memory, or words of
+lines."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,8 @@ class Places:
 
 
 def places_of(model: Model, addresses: Addresses) -> Places:
-    """What the lanes of an access touch. Raises ``UnsupportedError`` for what has no such picture."""
+    """What the lanes of an access touch. Raises ``UnsupportedError`` for what has no such
+    picture."""
     if is_ptx(model.target):
         return _of_ptx(model, addresses)
     chip = cdna_rows.hierarchy_of(model.target, f"places on {model.target}")
@@ -93,7 +95,8 @@ def _of_ptx(model: Model, addresses: Addresses) -> Places:
 def _cycles(
     addresses: Addresses, lanes: Sequence[int], width: int, shift: int, banks: int, least: int
 ) -> Iterator[PlaceRow]:
-    """A row for each cycle of the lanes that are served together: each bank gives one word in it."""
+    """A row for each cycle of the lanes that are served together: each bank gives one word in
+    it."""
     wanted: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for lane, word in _words(addresses, lanes, width, shift):
         wanted[word % banks][word].append(lane)

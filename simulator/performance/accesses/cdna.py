@@ -1,8 +1,10 @@
-"""Counts of a CDNA chip for one instruction of a wave, by the rows of ``lowering.cdna.performance.accesses``.
+"""Counts of a CDNA chip for one instruction of a wave, by the rows of
+``lowering.cdna.performance.accesses``.
 
-The counters have rocprofiler's names. L1 is cold. Loads and stores may be at any address, as in LLVM's
-unaligned access mode, the default; what they count then is inferred. A wide LDS access that is not naturally aligned
-is no bank conflict: what it costs is not known, and ``UNALIGNED`` has its lanes.
+The counters have rocprofiler's names. L1 is cold. Loads and stores may be at any address, as in
+LLVM's unaligned access mode, the default; what they count then is inferred. A wide LDS access that
+is not naturally aligned is no bank conflict: what it costs is not known, and ``UNALIGNED`` has its
+lanes.
 """
 
 from collections.abc import Callable
@@ -177,7 +179,8 @@ def vector_counters(
 def _written(
     instruction: VectorInstruction, addresses: Numbers, active: LaneFlags, size: int
 ) -> tuple[Numbers, Numbers]:
-    """Requests that write back what a store wrote: blocks of ``size`` bytes, and parts of others."""
+    """Requests that write back what a store wrote: blocks of ``size`` bytes, and parts of
+    others."""
     bytes_ = (addresses[:, :, None] + np.arange(instruction.width)).reshape(len(addresses), -1)
     ordered, is_first = firsts(bytes_, np.repeat(active, instruction.width, axis=1))
     is_new_block, is_new_part = (
@@ -237,7 +240,8 @@ def lds_evidence(instruction: LdsInstruction, chip: CdnaHierarchy) -> Callable[[
 def vector_evidence(
     instruction: VectorInstruction, chip: CdnaHierarchy, shift: int
 ) -> Callable[[str, Numbers], Evidence]:
-    """How well each count of an access through L1 is known, at addresses ``shift`` bytes before it."""
+    """How well each count of an access through L1 is known, at addresses ``shift`` bytes before
+    it."""
 
     def known(counter: str, addresses: Numbers) -> Evidence:
         if counter in BY_INSTRUCTIONS:

@@ -152,7 +152,8 @@ def lds_conflicts(phases: cdna.LdsPhases, addresses: Addresses) -> int:
 
 
 def groups_of(addresses: Addresses, width: int) -> list[Group]:
-    """The lanes that the address unit serves together: by sixteens where they coalesce, else by four."""
+    """The lanes that the address unit serves together: by sixteens where they coalesce, else by
+    four."""
     quads = list(_runs(addresses, cdna.QUAD))
     is_narrow = width <= 4 and all(_is_one_block(each, width) for each in quads)
     return list(_runs(addresses, cdna.GROUP)) if is_narrow else quads

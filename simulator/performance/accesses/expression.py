@@ -111,7 +111,10 @@ def _holds(node: ast.expr, names: Mapping[str, int]) -> bool:
 
 
 def _refused(node: ast.expr, names: Mapping[str, int]) -> AddressError:
-    accepted = f"accepted: {', '.join(sorted(names))}, whole numbers, + - * // % ^ & | << >>, 'A if C else B', none"
+    accepted = (
+        f"accepted: {', '.join(sorted(names))}, whole numbers, + - * // % ^ & | << >>, 'A if C "
+        "else B', none"
+    )
     return AddressError(
         f"no part of an address: '{ast.unparse(node)}'; {accepted}", node.col_offset + 1
     )

@@ -1,4 +1,5 @@
-"""Counts of an NVIDIA chip for one instruction of a warp, by the rules of ``lowering.ptx.performance.accesses``.
+"""Counts of an NVIDIA chip for one instruction of a warp, by the rules of
+``lowering.ptx.performance.accesses``.
 
 The counters have Nsight Compute's names. L1 is cold, as the profiler leaves it. Addresses are
 naturally aligned, or PTX has no such access.
@@ -150,7 +151,8 @@ _OPERATIONS = MappingProxyType(
 )
 _SPACES = frozenset({"global", "shared", "shared::cta", "shared::cluster"})
 _ORDERED = frozenset(
-    {"weak", "relaxed", "volatile", "mmio", "acquire", "release", "acq_rel", "cta", "cluster", "gpu",
+    {"weak", "relaxed", "volatile", "mmio", "acquire", "release", "acq_rel", "cta", "cluster",
+     "gpu",
      "sys"}
 )  # fmt: skip
 _HINTS = frozenset(
@@ -325,7 +327,8 @@ def _of_global(
 
 
 def _of_copies_past_l1(addresses: Numbers, active: LaneFlags) -> dict[str, Numbers]:
-    """``cp.async.cg``, counted as loads: of two lanes at once, in passes of four times eight lanes."""
+    """``cp.async.cg``, counted as loads: of two lanes at once, in passes of four times eight
+    lanes."""
     first, second = addresses[:, ::2], addresses[:, 1::2]
     has_both = active[:, ::2] & active[:, 1::2]
     are_halves = has_both & (first // SECTOR == second // SECTOR) & (first != second)
@@ -343,7 +346,8 @@ _COPIED_TOGETHER = 8
 
 
 def _copy_passes(addresses: Numbers, active: LaneFlags) -> Numbers:
-    """Pass after pass of the tag stage; in each, lines that the same eight lanes want go one by one."""
+    """Pass after pass of the tag stage; in each, lines that the same eight lanes want go one by
+    one."""
     banks = tag_bank(addresses)
     found = none(addresses)
     for taken in _passes(addresses, active):
@@ -453,7 +457,8 @@ def apart(addresses: Addresses) -> Addresses:
 def _by_groups(
     instruction: PtxInstruction, addresses: Numbers, active: LaneFlags, size: int
 ) -> tuple[Numbers, Numbers]:
-    """Wavefronts of lanes ``size`` by ``size``: each access is aligned, and takes banks side by side."""
+    """Wavefronts of lanes ``size`` by ``size``: each access is aligned, and takes banks side by
+    side."""
     wavefronts, groups = none(addresses), none(addresses)
     unit = max(instruction.width, SHARED_WORD)
     banks = SHARED_BANKS * SHARED_WORD // unit

@@ -1,7 +1,7 @@
 """Layouts of a tile in LDS or shared memory, by what writing and reading it cost in bank conflicts.
 
-A layout is a padding of the rows, an XOR swizzle of the address, or both. ``suggest`` tries them and
-gives the cheapest of each kind; each has the counts of every instruction of the tile.
+A layout is a padding of the rows, an XOR swizzle of the address, or both. ``suggest`` tries them
+and gives the cheapest of each kind; each has the counts of every instruction of the tile.
 """
 
 import re
@@ -171,7 +171,8 @@ class TilePattern:
         return (max(self.model.shifts) + self.model.width) // self.tile.element
 
     def counts(self, layouts: Sequence[Layout]) -> list["InstructionCounts | None"]:
-        """What each layout makes each instruction count; None where it is not one access any more."""
+        """What each layout makes each instruction count; None where it is not one access any
+        more."""
         rows, columns, active = self.elements
         element = self.tile.element
         places = [layout.addresses(rows, columns, element) for layout in layouts]
@@ -234,7 +235,8 @@ def _filled(values: Sequence[Sequence[int | None]]) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class InstructionCounts:
-    """Of each instruction of a tile: conflicts, and the cycles (NVIDIA: wavefronts) that it takes."""
+    """Of each instruction of a tile: conflicts, and the cycles (NVIDIA: wavefronts) that it
+    takes."""
 
     conflicts: tuple[int, ...]
     cycles: tuple[int, ...]
@@ -299,7 +301,8 @@ def pattern_of(text: str, target: str, tile: Tile) -> TilePattern:
         )
     if model.width % tile.element:
         raise AddressError(
-            f"{model.instruction} has {model.width} bytes a lane, no whole elements of {tile.element}"
+            f"{model.instruction} has {model.width} bytes a lane, no whole elements of "
+            f"{tile.element}"
         )
     row, column = found["row"].strip(), found["column"].strip()
     once = model.lanes * model.width * len(model.shifts)
@@ -318,7 +321,8 @@ def pattern_of(text: str, target: str, tile: Tile) -> TilePattern:
 
 
 def suggest(tile: Tile, patterns: Sequence[TilePattern]) -> list[Candidate]:
-    """The tile row by row, then what is better: the cheapest padding, the cheapest swizzle, and both.
+    """The tile row by row, then what is better: the cheapest padding, the cheapest swizzle, and
+    both.
 
     Only layouts that keep each access in one piece, naturally aligned, and that fit the memory.
     Raises ``AddressError`` where not even the plain tile fits.
@@ -361,7 +365,8 @@ def swizzles(tile: Tile) -> Iterable[Swizzle]:
 
 
 def _price(candidate: Candidate) -> tuple[int, int, int]:
-    """By cycles, then by bytes; of equal ones the swizzle with the largest chunks, which is nearest the tile."""
+    """By cycles, then by bytes; of equal ones the swizzle with the largest chunks, which is nearest
+    the tile."""
     swizzle = candidate.layout.swizzle
     return (candidate.cycles, candidate.size, 0 if swizzle is None else -swizzle.chunk)
 

@@ -457,7 +457,8 @@ class _Initial:
 def _columns(
     table: _Piece, aliases: Mapping[str, ptx.Alias]
 ) -> list[tuple[Placement, tuple[ptx.PtxInstruction, ...], Places]]:
-    """The threads of the table: the first row places them, every further row adds an instruction."""
+    """The threads of the table: the first row places them, every further row adds an
+    instruction."""
     head, *rows = table.split(";")
     if rows and not rows[-1].text:
         rows.pop()

@@ -1,9 +1,10 @@
-"""Compares the rows of ``lowering.llvm.intrinsics`` with what an installed LLVM says of its intrinsics.
+"""Compares the rows of ``lowering.llvm.intrinsics`` with what an installed LLVM says of its
+intrinsics.
 
-``python -m fencewright.tools.dev.campaigns.intrinsics [LIBRARY]`` prints the intrinsics of ``libLLVM.so`` that
-have no row though they may touch memory, and where a row and LLVM differ; ``--declared`` prints
-what LLVM says of each. Exit status 1 if something has no row, or a row does not say why it differs.
-Without LIBRARY, that of LLVM 22. For a newer LLVM it shows what that adds.
+``python -m fencewright.tools.dev.campaigns.intrinsics [LIBRARY]`` prints the intrinsics of
+``libLLVM.so`` that have no row though they may touch memory, and where a row and LLVM differ;
+``--declared`` prints what LLVM says of each. Exit status 1 if something has no row, or a row does
+not say why it differs. Without LIBRARY, that of LLVM 22. For a newer LLVM it shows what that adds.
 """
 
 import argparse

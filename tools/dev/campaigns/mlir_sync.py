@@ -1,9 +1,10 @@
 """How much of the synchronisation in a folder of MLIR files ``--mlir-sync`` understands.
 
-``python -m fencewright.tools.dev.campaigns.mlir_sync FOLDER..`` splits every ``.mlir`` file as ``mlir-opt
+``python -m fencewright.tools.dev.campaigns.mlir_sync FOLDER..`` splits every ``.mlir`` file as
+``mlir-opt
 --split-input-file`` does, has ``mlir-opt`` print each piece in generic form and imports that; with
-``--refused`` it also prints what is refused, by name and reason. Pieces that ``mlir-opt`` does not take, as the
-tests of its errors, are left out.
+``--refused`` it also prints what is refused, by name and reason. Pieces that ``mlir-opt`` does not
+take, as the tests of its errors, are left out.
 """
 
 import re
@@ -92,8 +93,10 @@ def main(arguments: list[str]) -> int:
         pieces = ", ".join(f"{count} {kind}" for kind, count in sorted(found.pieces.items()))
         print(f"{folder}: pieces: {pieces}")
         print(
-            f"  operations: {found.understood.total()} understood of {len(found.understood)} names, "
-            f"{found.noted.total()} noted, {found.refused.total()} refused of {len(found.refused)} names"
+            f"  operations: {found.understood.total()} understood of {len(found.understood)} "
+            "names, "
+            f"{found.noted.total()} noted, {found.refused.total()} refused of {len(found.refused)} "
+            "names"
         )
         if "--refused" in arguments:
             print(*(f"  {count:5} {why}" for why, count in found.reasons.most_common()), sep="\n")

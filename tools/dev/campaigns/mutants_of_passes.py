@@ -37,7 +37,8 @@ SECONDS = 5.0
 """How long one program may take with a mutant; what takes longer loops."""
 
 ENOUGH = 8
-"""How many programs that come out otherwise, and are right, are looked at; more if they are cheap."""
+"""How many programs that come out otherwise, and are right, are looked at; more if they are
+cheap."""
 
 
 class Outcome(FastStrEnum):
@@ -58,7 +59,8 @@ class Outcome(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a mutant did: ``trial`` is the first that shows it, ``differing`` how many came out otherwise.
+    """What a mutant did: ``trial`` is the first that shows it, ``differing`` how many came out
+    otherwise.
 
     ``tried``: how many trials run what it changes. ``seconds``: of the processor's time.
     """
@@ -105,7 +107,8 @@ def judged(mutant: PassMutant, trials: Sequence[Any], enough: int = ENOUGH) -> R
 
 
 _TRIALS: list[tuple[Any, frozenset[int]]] = []
-"""Those of the file that is looked at, and the lines of it that each runs; the processes inherit them."""
+"""Those of the file that is looked at, and the lines of it that each runs; the processes inherit
+them."""
 
 
 def _judged(mutant: PassMutant, enough: int) -> Result:
@@ -352,7 +355,8 @@ def costs_of_files() -> dict[str, int]:
 
 
 def listed(file: str, guards: bool = True) -> list[tuple[str, ...]]:
-    """Of every guard of a file, or other mutant, what it did, its name, and the trial that shows that."""
+    """Of every guard of a file, or other mutant, what it did, its name, and the trial that shows
+    that."""
     return _rows(list_of(file, guards))
 
 

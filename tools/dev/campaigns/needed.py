@@ -1,11 +1,12 @@
-"""Deletes from our own code what the simulator calls necessary, and says whether fence-check notices.
+"""Deletes from our own code what the simulator calls necessary, and says whether fence-check
+notices.
 
-``python -m fencewright.tools.dev.campaigns.needed [COUNT]``: of random programs without races, for each chip and
-each wait, scope bit, write-back and invalidate (PTX: fence, ordering, scope) is deleted in turn
-from what our passes make of them. A deletion counts if the machine, or PTX's model, then does what
-the program forbids. Where a chip's documents leave something open the machine takes it the
-harder way, and what only that makes necessary may be noticed by a note alone. The table is for
-docs/checker.md.
+``python -m fencewright.tools.dev.campaigns.needed [COUNT]``: of random programs without races, for
+each chip and each wait, scope bit, write-back and invalidate (PTX: fence, ordering, scope) is
+deleted in turn from what our passes make of them. A deletion counts if the machine, or PTX's model,
+then does what the program forbids. Where a chip's documents leave something open the machine takes
+it the harder way, and what only that makes necessary may be noticed by a note alone. The table is
+for docs/checker.md.
 """
 
 import sys
@@ -154,13 +155,15 @@ def _rename(op: Operation, name: str) -> None:
 def is_noticed(
     program: SmallProgram, module: ModuleOp, name: str, setting: Setting, right: Count[Level]
 ) -> Level | None:
-    """The highest level of which fence-check finds more in a lowered module than in the ``right`` one."""
+    """The highest level of which fence-check finds more in a lowered module than in the ``right``
+    one."""
     more = levels_of(program, module, name, setting) - right
     return next((each for each in Level if each in more), None)
 
 
 def levels_of(program: SmallProgram, module: ModuleOp, name: str, setting: Setting) -> Count[Level]:
-    """How many findings of each level there are in a lowered module, with its program as the source."""
+    """How many findings of each level there are in a lowered module, with its program as the
+    source."""
     return Count(each.level for each in findings_of(program, module, name, setting))
 
 

@@ -1,10 +1,10 @@
 """What fence-check says of our own output: GPU kernels and random programs by every route and mode.
 
-``python -m fencewright.tools.dev.campaigns.own_code [COUNT] [--first SEED]``: an error is a fault of a pass, or a
-false alarm. By MLIR a program becomes assembly or PTX of ours, whose accesses are found by their
-order; by LLVM IR it becomes LLVM IR with explicit synchronisation, which is numbered line by line,
-and LLVM's assembly. All are compared with the LLVM IR of the program as it was. The kernels of
-examples/kernels are compared with their own ``scoped`` operations.
+``python -m fencewright.tools.dev.campaigns.own_code [COUNT] [--first SEED]``: an error is a fault
+of a pass, or a false alarm. By MLIR a program becomes assembly or PTX of ours, whose accesses are
+found by their order; by LLVM IR it becomes LLVM IR with explicit synchronisation, which is numbered
+line by line, and LLVM's assembly. All are compared with the LLVM IR of the program as it was. The
+kernels of examples/kernels are compared with their own ``scoped`` operations.
 """
 
 import argparse
@@ -133,7 +133,8 @@ class Tally:
 _OF_THE_PROGRAM = frozenset(
     {Rule.MISSING_BARRIER, Rule.UNORDERED_WAIT, Rule.UNORDERED_SIGNAL, Rule.SPIN}
 )
-"""What may be so in the program itself: random ones wait by weak reads, and for flags that order nothing."""
+"""What may be so in the program itself: random ones wait by weak reads, and for flags that order
+nothing."""
 
 _OF_LLVM = frozenset({Rule.TRANSLATION})
 """Waits that LLVM inserts where it compiles our LLVM IR (llvm-project#166779, #213394)."""
@@ -404,7 +405,8 @@ class Compiled:
     files: Mapping[int, str]
 
     def comparisons(self, asked: str, l2_per_agent: L2PerAgent) -> Iterator[Comparison[object]]:
-        """What the code lacks of what the LLVM IR ``asked``, before its synchronisation was lowered."""
+        """What the code lacks of what the LLVM IR ``asked``, before its synchronisation was
+        lowered."""
         both = with_orders(self.source, read_source(asked))
         return compare_assembly(both, self.assembly, self.files, {}, l2_per_agent)
 

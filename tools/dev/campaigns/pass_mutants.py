@@ -238,7 +238,8 @@ def _is_abstract(function: ast.FunctionDef) -> bool:
 
 
 def _within(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What a function does, in the order of its lines; not its annotations, nor what is asserted."""
+    """What a function does, in the order of its lines; not its annotations, nor what is
+    asserted."""
     for statement in function.body:
         yield from _below(statement)
 
@@ -309,7 +310,8 @@ def lines_run(file: str, run: Callable[[], object]) -> frozenset[int]:
 
 
 def makes_tables(mutant: PassMutant) -> bool:
-    """Whether what a mutant makes is also called where its module is read, once for all that follows."""
+    """Whether what a mutant makes is also called where its module is read, once for all that
+    follows."""
     return bool(_tables(mutant))
 
 
@@ -402,7 +404,8 @@ _Bound: TypeAlias = tuple[dict[str, Any], str, object]
 
 
 def _rebind(module: ModuleType, mutant: PassMutant) -> list[_Bound]:
-    """Make anew the tables that the mutant has made, wherever they were imported; what they were."""
+    """Make anew the tables that the mutant has made, wherever they were imported; what they
+    were."""
     undo: list[_Bound] = []
     for name, value in _tables(mutant):
         old = vars(module)[name]
@@ -441,6 +444,7 @@ def _forget() -> None:
 
 @functools.lru_cache(maxsize=1)
 def _clears(modules: tuple[ModuleType, ...]) -> tuple[Callable[[], None], ...]:
-    """What empties each cache of a function of the modules; looked for when one more is imported."""
+    """What empties each cache of a function of the modules; looked for when one more is
+    imported."""
     values = {id(each): each for module in modules for each in vars(module).values()}
     return tuple(each.cache_clear for each in values.values() if hasattr(each, "cache_clear"))

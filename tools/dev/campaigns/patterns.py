@@ -1,4 +1,5 @@
-"""The patterns of ``examples/patterns`` in the PTX model: as lowered, and with each order taken away."""
+"""The patterns of ``examples/patterns`` in the PTX model: as lowered, and with each order taken
+away."""
 
 import re
 from collections import Counter
@@ -110,7 +111,8 @@ def patterns_of(path: Path, opt_level: OptLevel = 2) -> Iterator[Pattern]:
 
 
 def judged(pattern: Pattern, test: PtxTest) -> Result:
-    """Whether a test holds; that it is lowered shows nothing of executions that were not followed."""
+    """Whether a test holds; that it is lowered shows nothing of executions that were not
+    followed."""
     found = run(test, LIMITS)
     assert found.outcomes is not None
     if pattern.shows_a_fault:
@@ -140,7 +142,8 @@ def _judged(test: PtxTest, outcomes: Outcomes) -> Result:
 
 _ORDERS = (
     "fence", "bar.cta", "barrier", "mbarrier.try_wait", "mbarrier.test_wait", "wgmma.fence",
-    "wgmma.commit_group", "wgmma.wait_group", "tcgen05.fence", "tcgen05.wait", "cp.async.commit_group",
+    "wgmma.commit_group", "wgmma.wait_group", "tcgen05.fence", "tcgen05.wait",
+    "cp.async.commit_group",
     "cp.async.wait_group", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group",
 )  # fmt: skip
 """How the instructions begin that only order others."""

@@ -4,12 +4,12 @@ Each program is one without races, as LLVM IR; each LLVM compiles it at -O2 for 
 and fence-check know, as ``fence-check --run`` does. What is wrong goes into a table by release,
 with the seed of the smallest program that shows it::
 
-    python -m fencewright.tools.dev.campaigns.sentinel --programs 400 --jobs 2 --page docs/compilers.md
-    python -m fencewright.tools.dev.campaigns.sentinel --seed 17 > 17.ll
+    python -m fencewright.tools.dev.campaigns.sentinel --programs 400 --jobs 2 --page
+    docs/compilers.md python -m fencewright.tools.dev.campaigns.sentinel --seed 17 > 17.ll
     fence-check --run 'llc-22 -O2 -mcpu=gfx942' 17.ll
 
-With ``--clusters`` all work-groups of a program are in one cluster, whose scope is that of what was the
-agent's, and it is compiled for the chips that have clusters.
+With ``--clusters`` all work-groups of a program are in one cluster, whose scope is that of what was
+the agent's, and it is compiled for the chips that have clusters.
 """
 
 import os
@@ -186,8 +186,9 @@ _BARRIERS = {
 def rounds_of(seed: int, tgsplit: bool = False, clusters: bool = False) -> str:
     """A kernel of four waves that goes round a loop of one to three phases, as LLVM IR.
 
-    A barrier begins each phase. In a phase a lane reads and writes one cell of LDS or of memory, which is
-    no other lane's in that phase and may be any other's in the next: there are no races. With
+    A barrier begins each phase. In a phase a lane reads and writes one cell of LDS or of memory,
+    which is no other lane's in that phase and may be any other's in the next: there are no races.
+    With
     ``clusters`` it is the barrier of the cluster.
     """
     random = Random(seed)
@@ -316,8 +317,8 @@ _RDNA = r"gfx1([01]\d|20)\d.*"
 class Known:
     """A fault that has been reported, by the rule and the instructions of its findings.
 
-    ``earlier`` and ``later``: patterns of whole mnemonics; ``tgsplit``: in that mode alone; ``chip``:
-    a pattern of the chips; ``has_write_back``: None if one may stand between or not.
+    ``earlier`` and ``later``: patterns of whole mnemonics; ``tgsplit``: in that mode alone;
+    ``chip``: a pattern of the chips; ``has_write_back``: None if one may stand between or not.
     """
 
     rule: Rule
@@ -351,8 +352,8 @@ KNOWN = (
         Rule.TRANSLATION,
         _ANY,
         _ANY,
-        "llvm/llvm-project#213394, and #166779 of 22: a branch that is not taken is taken for a wait "
-        "for translations",
+        "llvm/llvm-project#213394, and #166779 of 22: a branch that is not taken is taken for a "
+        "wait for translations",
         has_write_back=None,
         chip=_GFX125X,
     ),
@@ -438,8 +439,8 @@ KNOWN = (
         Rule.CUMULATIVE_ACQUIRE,
         _ANY,
         _ANY,
-        "no report: a work-group's release does not wait for an invalidate, which LLVM takes for no "
-        "access (llvm/llvm-project#220694 is about buffer_inv of gfx942 and gfx950)",
+        "no report: a work-group's release does not wait for an invalidate, which LLVM takes for "
+        "no access (llvm/llvm-project#220694 is about buffer_inv of gfx942 and gfx950)",
         has_write_back=None,
         chip=_GFX9_OR_RDNA,
     ),
@@ -542,7 +543,8 @@ _CLUSTERED = frozenset(each.name for each in KNOWN_CHIPS.values() if each.cluste
 
 
 def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = False) -> Tally:
-    """What every compiler makes of the programs of these seeds; ``clusters``: each in one cluster."""
+    """What every compiler makes of the programs of these seeds; ``clusters``: each in one
+    cluster."""
     sources, split = (
         {seed: text for seed in seeds if (text := source_of(seed, mode, clusters)) is not None}
         for mode in (False, True)
@@ -562,7 +564,8 @@ def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = Fal
 def _check_all(
     file: str, compiler: Compiler, chip: str, sources: Mapping[int, str], tally: Tally
 ) -> None:
-    """Check all programs at once, or one by one where one is refused; the count of those is kept."""
+    """Check all programs at once, or one by one where one is refused; the count of those is
+    kept."""
     if not sources:
         return
     tally.checked[str(compiler), chip] += len(sources)
@@ -580,7 +583,8 @@ def _check_all(
 
 
 _REFUSAL = re.compile(
-    r"<unknown>:\d+:\d+: in function \S+ void \(.*?\): |(\S*/llc-\d+: error: )?\S+\.ll:\d+:\d+: (?=error)"
+    r"<unknown>:\d+:\d+: in function \S+ void \(.*?\): |(\S*/llc-\d+: error: )?\S+\.ll:\d+:\d+: "
+    r"(?=error)"
     r"|\S*/llc-\d+: error: "
 )
 """Where LLVM meets what it refuses."""

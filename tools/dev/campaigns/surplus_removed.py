@@ -1,11 +1,11 @@
 """Takes out what fence-check says can go, and executes the rest: nothing forbidden may come of it.
 
-``python -m fencewright.tools.dev.campaigns.surplus_removed [COUNT]``: of random programs without races, for
-each chip and each of its modes, as LLVM compiles them (``--llc``) and as our passes lower them at
-both levels. Each thing that can go is taken out alone, and all of a program together; the
-machine, or PTX's model, then must do only what the program may, and end where it did. What can go is
-said of kernels that all waves of a work-group run: where those of a program have kernels of their own, what
-goes wrong is counted apart. The table is for docs/checker.md.
+``python -m fencewright.tools.dev.campaigns.surplus_removed [COUNT]``: of random programs without
+races, for each chip and each of its modes, as LLVM compiles them (``--llc``) and as our passes
+lower them at both levels. Each thing that can go is taken out alone, and all of a program together;
+the machine, or PTX's model, then must do only what the program may, and end where it did. What can
+go is said of kernels that all waves of a work-group run: where those of a program have kernels of
+their own, what goes wrong is counted apart. The table is for docs/checker.md.
 """
 
 import subprocess
@@ -89,9 +89,10 @@ _KINDS = {
 class Tally:
     """Of one route to one chip: how many programs were executed, and what was taken out of them.
 
-    ``wrong``: programs that are forbidden something before anything is taken out, which are left out
-    as those are that the machine cannot read or that are too large for it (``unread``). ``taken``: how
-    many removals were decided, by what was taken; ``large``: how many were too large.
+    ``wrong``: programs that are forbidden something before anything is taken out, which are left
+    out as those are that the machine cannot read or that are too large for it (``unread``).
+    ``taken``: how many removals were decided, by what was taken; ``large``: how many were too
+    large.
     """
 
     programs: int = 0
@@ -293,7 +294,8 @@ def _is_edited(each: PtxInstruction) -> bool:
 
 
 def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[str, Tally]:
-    """By route, what became of the programs of consecutive seeds, each in the chip's mode for it."""
+    """By route, what became of the programs of consecutive seeds, each in the chip's mode for
+    it."""
     is_ptx = chip not in CHIP_ROWS
     routes = (*LEVELS, *(() if is_ptx else commands))
     tallies = {route: Tally() for route in routes}
@@ -350,7 +352,8 @@ def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]
 
 
 def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
-    """What code does without some of what can go. Raises ``AssemblyError``, ``DiagnosticException``."""
+    """What code does without some of what can go. Raises ``AssemblyError``,
+    ``DiagnosticException``."""
     try:
         does, test = code.execute(chosen)
     except (HazardError, UnwaitedArgumentError):

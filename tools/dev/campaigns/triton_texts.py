@@ -1,9 +1,10 @@
 """Whether edited LLVM IR goes back into the Triton that it came from.
 
-``python -m fencewright.tools.dev.campaigns.triton_texts [--python PYTHON] [--chips CHIP ...]``: seven kernels of
-the Triton that PYTHON has, for each chip, are lowered as edits of their text, and Triton's own LLVM
-makes machine code of what comes out. A line each says how many of its lines went and came, and
-whether Triton reads it. The status is 1 if it does not read one of them. Needs a checkout.
+``python -m fencewright.tools.dev.campaigns.triton_texts [--python PYTHON] [--chips CHIP ...]``:
+seven kernels of the Triton that PYTHON has, for each chip, are lowered as edits of their text, and
+Triton's own LLVM makes machine code of what comes out. A line each says how many of its lines went
+and came, and whether Triton reads it. The status is 1 if it does not read one of them. Needs a
+checkout.
 """
 
 import argparse
@@ -78,7 +79,8 @@ def _run(python: str, command: str, folder: str, names: Sequence[str]) -> str:
 
 
 def _edit(path: Path, chip: str) -> tuple[list[str], bool]:
-    """Lower the text of a file in place: how its lines differ, and whether it is the same string."""
+    """Lower the text of a file in place: how its lines differ, and whether it is the same
+    string."""
     text = path.read_text()
     edited = lower_llvm_ir(text, chip, edit=True, file=str(path))
     path.write_text(edited)

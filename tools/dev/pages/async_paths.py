@@ -1,7 +1,8 @@
 """docs/async-paths.md: which instruction goes by which path, found by trying each one on each.
 
-A row has an instruction as PTX, as an operation of ``scoped`` if there is one, and as columns. Each is given to
-every path; what a path answers is the cell: that it works, or the line by which it is refused.
+A row has an instruction as PTX, as an operation of ``scoped`` if there is one, and as columns. Each
+is given to every path; what a path answers is the cell: that it works, or the line by which it is
+refused.
 """
 
 import tempfile
@@ -48,8 +49,9 @@ class Route(FastStrEnum):
 class Instruction:
     """An instruction: ``ptx`` with places in braces, ``scoped`` lines, ``cells`` of a column.
 
-    The places are ``x``, ``y`` (global memory), ``all`` (their multicast address), ``s``, ``u`` (shared), ``peer`` (s, as a
-    peer reaches it), ``b`` and ``bp`` (an mbarrier, the same as a peer reaches it), ``value``, ``dst``.
+    The places are ``x``, ``y`` (global memory), ``all`` (their multicast address), ``s``, ``u``
+    (shared), ``peer`` (s, as a peer reaches it), ``b`` and ``bp`` (an mbarrier, the same as a peer
+    reaches it), ``value``, ``dst``.
     """
 
     name: str
@@ -92,79 +94,110 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
        f"scoped.store_async %value, %peer mbarrier %bp : i32, {_PEER}"),
     _i("st.async.release", "st.async.release.gpu.global.u32 [{x}], {value}",
        "st.async.release.gpu x, 7", "", "sm_100"),
-    _i("red.async", f"red.async.relaxed.cluster.shared::cluster.{_TX}.add.u32 [{{peer}}], {{value}}, [{{bp}}]",
+    _i("red.async",
+       f"red.async.relaxed.cluster.shared::cluster.{_TX}.add.u32 [{{peer}}], {{value}}, [{{bp}}]",
        _completing("red.async.add s, 7, 4, b", 4),
        f"scoped.reduce_async add %value, %peer mbarrier %bp : i32, {_PEER}"),
-    _i("red.async.inc, .dec", f"red.async.relaxed.cluster.shared::cluster.{_TX}.inc.u32 [{{peer}}], {{value}}, [{{bp}}]",
+    _i("red.async.inc, .dec",
+       f"red.async.relaxed.cluster.shared::cluster.{_TX}.inc.u32 [{{peer}}], {{value}}, [{{bp}}]",
        _completing("red.async.inc s, 7, 4, b", 4),
        f"scoped.reduce_async uinc_wrap %value, %peer mbarrier %bp : i32, {_PEER}"),
-    _i("cp.async.bulk", f"cp.async.bulk.shared::cluster.global.{_TX} [{{peer}}], [{{x}}], 16, [{{bp}}]",
+    _i("cp.async.bulk",
+       f"cp.async.bulk.shared::cluster.global.{_TX} [{{peer}}], [{{x}}], 16, [{{bp}}]",
        _completing("cp.async.bulk s, x, 16, b", 16),
-       "scoped.bulk_copy %peer, %x size 16 mbarrier %bp : !llvm.ptr<7>, !llvm.ptr<1>, !llvm.ptr<7>"),
-    _i("cp.reduce.async.bulk, to global", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [{x}], [{s}], 16",
+       "scoped.bulk_copy %peer, %x size 16 mbarrier %bp : !llvm.ptr<7>, !llvm.ptr<1>, "
+       "!llvm.ptr<7>"),
+    _i("cp.reduce.async.bulk, to global",
+       "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [{x}], [{s}], 16",
        f"cp.reduce.async.bulk.bulk_group.add x, s, 16; {_GROUP}",
        "scoped.bulk_reduce add i32 %x, %s size 16 : !llvm.ptr<1>, !llvm.ptr<3>"),
     _i("cp.reduce.async.bulk, to a cluster",
-       f"cp.reduce.async.bulk.shared::cluster.shared::cta.{_TX}.add.u32 [{{peer}}], [{{u}}], 16, [{{bp}}]",
+       f"cp.reduce.async.bulk.shared::cluster.shared::cta.{_TX}.add.u32 [{{peer}}], [{{u}}], 16, "
+       f"[{{bp}}]",
        _completing("cp.reduce.async.bulk.add s, u, 16, b", 16),
-       "scoped.bulk_reduce add i32 %peer, %u size 16 mbarrier %bp : !llvm.ptr<7>, !llvm.ptr<3>, !llvm.ptr<7>"),
-    _i("cp.reduce.async.bulk, of f32", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [{x}], [{s}], 16",
+       "scoped.bulk_reduce add i32 %peer, %u size 16 mbarrier %bp : !llvm.ptr<7>, !llvm.ptr<3>, "
+       "!llvm.ptr<7>"),
+    _i("cp.reduce.async.bulk, of f32",
+       "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [{x}], [{s}], 16",
        f"cp.reduce.async.bulk.bulk_group.add.f32 x, s, 16; {_GROUP}",
        "scoped.bulk_reduce fadd f32 %x, %s size 16 : !llvm.ptr<1>, !llvm.ptr<3>"),
     _i("multimem.ld_reduce", "multimem.ld_reduce.relaxed.sys.global.add.u32 {dst}, [{all}]",
        "multimem.ld_reduce.relaxed.sys.add r0, {x, y}",
        "%v = scoped.multimem_load add relaxed system %all : !llvm.ptr<1> -> i32"),
-    _i("multimem.st", "multimem.st.relaxed.sys.global.b32 [{all}], {value}", "multimem.st.relaxed.sys {x, y}, 7",
+    _i("multimem.st", "multimem.st.relaxed.sys.global.b32 [{all}], {value}",
+       "multimem.st.relaxed.sys {x, y}, 7",
        "scoped.multimem_store relaxed system %value, %all : i32, !llvm.ptr<1>"),
     _i("multimem.red", "multimem.red.relaxed.sys.global.add.u32 [{all}], {value}",
        "multimem.red.relaxed.sys.add {x, y}, 7",
        "scoped.multimem_reduce add relaxed system %value, %all : i32, !llvm.ptr<1>"),
-    _i("multimem.cp.async.bulk", "multimem.cp.async.bulk.global.shared::cta.bulk_group [{all}], [{s}], 16",
+    _i("multimem.cp.async.bulk",
+       "multimem.cp.async.bulk.global.shared::cta.bulk_group [{all}], [{s}], 16",
        "multimem.cp.async.bulk.bulk_group {x, y}, s, 16", "", "sm_100a"),
     _i("elect.sync", "elect.sync _|{predicate}, -1", "elect.sync r0", "%v = scoped.elect : i1"),
     _i("mbarrier.expect_tx, complete_tx",
-       "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{b}], 16; mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [{b}], 16",
+       "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{b}], 16; "
+       "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [{b}], 16",
        "mbarrier.expect_tx b, 16; mbarrier.complete_tx b, 16",
        "scoped.mbarrier_expect_tx workgroup %b bytes 16 : !llvm.ptr<3>; "
        "scoped.mbarrier_complete_tx workgroup %b bytes 16 : !llvm.ptr<3>"),
-    _i("mbarrier.arrive_drop", "mbarrier.arrive_drop.release.cta.shared::cta.b64 _, [{b}]", "mbarrier.arrive_drop b",
+    _i("mbarrier.arrive_drop", "mbarrier.arrive_drop.release.cta.shared::cta.b64 _, [{b}]",
+       "mbarrier.arrive_drop b",
        "scoped.mbarrier_arrive drop release workgroup %b : !llvm.ptr<3>"),
-    _i("mbarrier.arrive.noComplete", "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 {token}, [{b}], 1",
+    _i("mbarrier.arrive.noComplete",
+       "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 {token}, [{b}], 1",
        "mbarrier.arrive.noComplete r0, b, 1"),
-    _i("mbarrier.test_wait", "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 {predicate}, [{b}], 0",
+    _i("mbarrier.test_wait",
+       "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 {predicate}, [{b}], 0",
        "mbarrier.arrive b; mbarrier.test_wait.parity r0, b, 0",
        "%v = scoped.mbarrier_test_wait acquire workgroup %b, %zero : !llvm.ptr<3>, i32"),
-    _i("mbarrier.pending_count", "mbarrier.pending_count.b64 {dst}, {token}", "mbarrier.pending_count r0, r1"),
-    _i("mbarrier.inval", "mbarrier.init.shared::cta.b64 [{n}], 1; mbarrier.inval.shared::cta.b64 [{n}]",
+    _i("mbarrier.pending_count", "mbarrier.pending_count.b64 {dst}, {token}",
+       "mbarrier.pending_count r0, r1"),
+    _i("mbarrier.inval",
+       "mbarrier.init.shared::cta.b64 [{n}], 1; mbarrier.inval.shared::cta.b64 [{n}]",
        "mbarrier.init n, 1; mbarrier.inval n",
        "scoped.mbarrier_init %n count 1 : !llvm.ptr<3>; scoped.mbarrier_inval %n : !llvm.ptr<3>"),
-    _i("bar.sync with a count", "bar.sync 1, 32", "bar.sync 1, 1", "scoped.named_barrier sync 1 threads 32"),
-    _i("bar.arrive", "bar.arrive 1, 64", "barrier.cta.arrive 1, 2", "scoped.named_barrier arrive 1 threads 64"),
-    _i("bar.red", "barrier.cta.red.popc.u32 {dst}, 1, 32, 1", "barrier.cta.red.popc.u32 r0, 1, 1, 1"),
+    _i("bar.sync with a count", "bar.sync 1, 32", "bar.sync 1, 1",
+       "scoped.named_barrier sync 1 threads 32"),
+    _i("bar.arrive", "bar.arrive 1, 64", "barrier.cta.arrive 1, 2",
+       "scoped.named_barrier arrive 1 threads 64"),
+    _i("bar.red", "barrier.cta.red.popc.u32 {dst}, 1, 32, 1",
+       "barrier.cta.red.popc.u32 r0, 1, 1, 1"),
     _i("barrier.cluster", "barrier.cluster.arrive.release; barrier.cluster.wait.acquire",
-       "barrier.cluster.arrive; barrier.cluster.wait", "scoped.cluster_arrive release; scoped.cluster_wait"),
+       "barrier.cluster.arrive; barrier.cluster.wait",
+       "scoped.cluster_arrive release; scoped.cluster_wait"),
     _i("fence.proxy.async", "fence.proxy.async.shared::cta", "fence.proxy.async.shared::cta",
        "scoped.proxy_fence async spaces [local]"),
     _i("fence.proxy.alias", "fence.proxy.alias", "fence.proxy.alias", "scoped.alias_fence"),
     _i("griddepcontrol", "griddepcontrol.wait", "griddepcontrol.wait"),
-    _i("cp.async.bulk.tensor", f"cp.async.bulk.tensor.1d.shared::cluster.global.tile.{_TX} [{{peer}}], [{{map}}, {{{{0}}}}], [{{bp}}]",
+    _i("cp.async.bulk.tensor",
+       f"cp.async.bulk.tensor.1d.shared::cluster.global.tile.{_TX} [{{peer}}], [{{map}}, "
+       f"{{{{0}}}}], [{{bp}}]",
        _completing("cp.async.bulk.tensor s, [m, x], 16, b", 16),
-       "scoped.tensor_load %s, %map [%zero] mbarrier %b : !llvm.ptr<3>, !llvm.ptr, !llvm.ptr<3>, i32"),
-    _i("cp.reduce.async.bulk.tensor", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [{map}, {{0}}], [{s}]",
+       "scoped.tensor_load %s, %map [%zero] mbarrier %b : !llvm.ptr<3>, !llvm.ptr, !llvm.ptr<3>, "
+       "i32"),
+    _i("cp.reduce.async.bulk.tensor",
+       "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [{map}, {{0}}], "
+       "[{s}]",
        f"cp.reduce.async.bulk.tensor.bulk_group.add [m, x], s; {_GROUP}",
        "scoped.tensor_store %map [%zero], %s reduce add : !llvm.ptr, !llvm.ptr<3>, i32"),
-    _i("tensormap.replace", "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [{s}], {token}",
-       "tensormap.replace m, 0", "scoped.tensormap_replace %s, %long : !llvm.ptr<3>, i64", "sm_90a"),
+    _i("tensormap.replace",
+       "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [{s}], {token}",
+       "tensormap.replace m, 0", "scoped.tensormap_replace %s, %long : !llvm.ptr<3>, i64",
+       "sm_90a"),
     _i("fence.proxy.tensormap", "fence.proxy.tensormap::generic.release.gpu",
        "fence.proxy.tensormap::generic.release.gpu", "scoped.tensormap_fence release agent"),
-    _i("wgmma", "wgmma.fence.sync.aligned", "wgmma.fence; wgmma.mma_async r0, s, u; wgmma.commit_group; wgmma.wait_group 0; mov r1, r0",
-       'scoped.wgmma "m64n8k16.f32.f16.f16" "acc" registers 4 %da, %db; %v = scoped.wgmma_read "acc"[0] : i32', "sm_90a"),
+    _i("wgmma", "wgmma.fence.sync.aligned",
+       "wgmma.fence; wgmma.mma_async r0, s, u; wgmma.commit_group; wgmma.wait_group 0; mov r1, r0",
+       'scoped.wgmma "m64n8k16.f32.f16.f16" "acc" registers 4 %da, %db; %v = scoped.wgmma_read '
+       '"acc"[0] : i32', "sm_90a"),
     _i("tcgen05.st, tcgen05.ld", "tcgen05.wait::st.sync.aligned",
        "tcgen05.st t, 1; tcgen05.wait::st; tcgen05.ld r0, t; tcgen05.wait::ld; mov r1, r0",
-       "scoped.tcgen05_store %value, %t : i32, !llvm.ptr<6>; %v = scoped.tcgen05_load %t : !llvm.ptr<6> -> i32", "sm_100a"),
+       "scoped.tcgen05_store %value, %t : i32, !llvm.ptr<6>; %v = scoped.tcgen05_load %t : "
+       "!llvm.ptr<6> -> i32", "sm_100a"),
     _i("tcgen05.mma, tcgen05.commit", "tcgen05.fence::after_thread_sync",
        "tcgen05.mma t, s, u, 0; tcgen05.commit b; mbarrier.try_wait.parity b, 0",
-       'scoped.tcgen05_mma "f16" %t, %da, %db, %value, %no : !llvm.ptr<6>; scoped.tcgen05_commit %b : !llvm.ptr<3>', "sm_100a"),
+       'scoped.tcgen05_mma "f16" %t, %da, %db, %value, %no : !llvm.ptr<6>; scoped.tcgen05_commit '
+       '%b : !llvm.ptr<3>', "sm_100a"),
 )  # fmt: skip
 """What is tried."""
 
@@ -370,7 +403,10 @@ def _of_inline(row: Instruction) -> str:
     constraints = ",".join([*(["=r"] if gives else []), *wanted])
     operands = ", ".join(_INLINE[name] for name in used)
     result, type_ = ("%result = ", "i32") if gives else ("", "void")
-    call = f'{result}call {type_} asm sideeffect "{"; ".join([line, *more])};", "{constraints}"({operands})'
+    call = (
+        f'{result}call {type_} asm sideeffect "{"; ".join([line, *more])};", '
+        f'"{constraints}"({operands})'
+    )
     module = import_llvm_ir(_LLVM_IR.format(call=call))
     found = [op.name for op in module.walk() if op.name.startswith("scoped.")]
     return f"{WORKS}: `{found[0]}`" if found else "stays text"

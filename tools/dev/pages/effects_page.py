@@ -30,15 +30,23 @@ def effects_page() -> str:
         "<!-- Written by `make docs` from the rows; change the rows, not this page. -->",
         "# What calls of intrinsics do",
         "",
-        "What the passes on LLVM IR take calls of LLVM's intrinsics for. LLVM's memory attributes are for",
-        "its own optimiser: by them alone a barrier of all waves touches *inaccessible* memory, and a flag",
-        "is a read like any other. So each row was judged by itself, from the source in its last column. A",
-        "call of an intrinsic without a row may do anything, unless LLVM knows that it touches no memory",
-        "and has no side effect. `python -m fencewright.tools.dev.campaigns.intrinsics` compares the rows with an",
-        "installed LLVM; for a newer one it shows which intrinsics that adds. A test does so with LLVM 22,",
-        "and holds that each row says why it differs, in the column *unlike LLVM*, if and only if it does.",
+        "What the passes on LLVM IR take calls of LLVM's intrinsics for. LLVM's memory attributes "
+        "are for",
+        "its own optimiser: by them alone a barrier of all waves touches *inaccessible* memory, "
+        "and a flag",
+        "is a read like any other. So each row was judged by itself, from the source in its last "
+        "column. A",
+        "call of an intrinsic without a row may do anything, unless LLVM knows that it touches no "
+        "memory",
+        "and has no side effect. `python -m fencewright.tools.dev.campaigns.intrinsics` compares "
+        "the rows with an",
+        "installed LLVM; for a newer one it shows which intrinsics that adds. A test does so with "
+        "LLVM 22,",
+        "and holds that each row says why it differs, in the column *unlike LLVM*, if and only if "
+        "it does.",
         "",
-        "In names, `*` is one word between dots, `**` one or more. The types that LLVM adds to a name are",
+        "In names, `*` is one word between dots, `**` one or more. The types that LLVM adds to a "
+        "name are",
         "left out.",
         "",
         markdown_table(("kind", "what a call is to other threads"), list(_KINDS.items())),

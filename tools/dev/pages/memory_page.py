@@ -33,18 +33,19 @@ def memory_page() -> str:
                 for each, reason in cdna.UNDESCRIBED.items()
             ),
             "### Latencies, rates and registers\n",
-            "Cycles where no other unit is given. A rate is bytes a cycle: of L1 for a compute unit, "
-            "of L2 for a channel.\n",
+            "Cycles where no other unit is given. A rate is bytes a cycle: of L1 for a compute "
+            "unit, of L2 for a channel.\n",
             _by_chip(_cdna_figures()),
             "### LDS: lanes that are served together\n",
-            "An access takes a cycle for each phase, and one more for each further word that a bank "
-            "has to give.\n",
+            "An access takes a cycle for each phase, and one more for each further word that a "
+            "bank has to give.\n",
             _lds(),
             "### Load and store control: what an access does at each cache\n",
             "Several modes share a row where nothing differs. A store in L1 is written through.\n",
             _control(),
             "### Devices\n",
-            "Bandwidths in GB/s of the whole device, latencies in ns, and in cycles of its clock.\n",
+            "Bandwidths in GB/s of the whole device, latencies in ns, and in cycles of its "
+            "clock.\n",
             _cdna_devices(),
             "### Between compute units, of a MI300X where nothing else is said\n",
             _between(),
@@ -53,8 +54,8 @@ def memory_page() -> str:
             "## NVIDIA\n",
             "### Memories of an SM, and L2\n",
             _ptx_memories(),
-            f"Of a thread's local memory lie together: {_figure(ptx.LOCAL_WORD)} bytes; then come the "
-            "same of the next lane.\n",
+            f"Of a thread's local memory lie together: {_figure(ptx.LOCAL_WORD)} bytes; then come "
+            "the same of the next lane.\n",
             "### How a warp's addresses become requests\n",
             markdown_table(
                 ("rule", "says", "measured on", "source"),
@@ -67,7 +68,8 @@ def memory_page() -> str:
             "Of all rows that fit, the farthest from a plain hit holds.\n",
             _policies(),
             "### Fences\n",
-            "Cycles after n stores of one warp of an H200, coalesced or with a sector for each lane.\n",
+            "Cycles after n stores of one warp of an H200, coalesced or with a sector for each "
+            "lane.\n",
             _fences(),
             "### Devices\n",
             markdown_table(

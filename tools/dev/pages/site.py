@@ -1,7 +1,7 @@
 """Builds the site: the pages of docs/ by MkDocs, the programs for the browser, and llms.txt.
 
-``python -m fencewright.tools.dev.pages.site`` writes ``build/site/html``. The pages are those of the
-repository: they are staged with their links led to where things are on the site, and the
+``python -m fencewright.tools.dev.pages.site`` writes ``build/site/html``. The pages are those of
+the repository: they are staged with their links led to where things are on the site, and the
 navigation is the index of ``docs/README.md``. Pyodide comes from the npm registry and is kept in
 ``build/cache``.
 """
@@ -133,7 +133,8 @@ def source_page(path: PurePosixPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the index: each entry is the files that it links to, and what it says of them."""
+    """A section of the index: each entry is the files that it links to, and what it says of
+    them."""
 
     title: str
     entries: tuple[tuple[tuple[PurePosixPath, ...], str], ...]

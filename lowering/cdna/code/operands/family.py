@@ -26,8 +26,8 @@ class FamilyRow:
 
     ``results``: how many operands, from the first on, are defined. ``accumulates``: they are used
     too. ``defines`` and ``uses``: registers that are not printed. ``returns``: the modifiers with
-    one of which alone there are results; none: always. ``without_result``: what it counts as where it has
-    none, if not as ``events``.
+    one of which alone there are results; none: always. ``without_result``: what it counts as where
+    it has none, if not as ``events``.
     ``unit``: of arithmetic alone.
     """
 
@@ -94,7 +94,8 @@ class FamilyRows:
         returns: frozenset[str] = frozenset(),
         without_result: tuple[CounterEvent, ...] | None = None,
     ) -> FamilyRow:
-        """Accesses to images; of atomics, ``returns`` and ``without_result`` as ``FamilyRow`` has them."""
+        """Accesses to images; of atomics, ``returns`` and ``without_result`` as ``FamilyRow`` has
+        them."""
         is_atomic = kind is Kind.RMW
         return FamilyRow(
             pattern,

@@ -1,10 +1,10 @@
 """What instructions of gfx10 and gfx11 define and use, as rows by families of mnemonics.
 
-Those of gfx10 that are called as on gfx9 are its rows, those of gfx11 that are called as on gfx12 are
-gfx1250's. Loads count in vmcnt, those to LDS and atomics that return the old value among them; stores and
-other atomics in vscnt; LDS, scalar memory and messages in lgkmcnt. A wave has 32 lanes or 64: which registers
-a lane mask has is printed. ``s_subvector_loop_begin``, which runs code twice, and ``lds_direct_load``, whose
-end expcnt sees, have no row: they may do anything.
+Those of gfx10 that are called as on gfx9 are its rows, those of gfx11 that are called as on gfx12
+are gfx1250's. Loads count in vmcnt, those to LDS and atomics that return the old value among them;
+stores and other atomics in vscnt; LDS, scalar memory and messages in lgkmcnt. A wave has 32 lanes
+or 64: which registers a lane mask has is printed. ``s_subvector_loop_begin``, which runs code
+twice, and ``lds_direct_load``, whose end expcnt sees, have no row: they may do anything.
 Sources: RDNA2 and RDNA3 ISA; LLVM 22's operand tables of gfx1010, gfx1030, gfx1100 and gfx1150.
 """
 
@@ -144,7 +144,8 @@ FAMILIES_GFX11 = (
     *_named_as_on_gfx12("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, FLAT_SCRATCH),
     *_named_as_on_gfx12("t?buffer", None),
     FamilyRow("ds_gws_\\w+", _K.SIGNAL, 0, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
-    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.SIGNAL, 1, _COUNTERS, uses=(*EXEC, *M0), events=_SCALAR),
+    FamilyRow("ds_ordered_count|ds_(add|sub)_gs_reg_rtn", _K.SIGNAL, 1, _COUNTERS,
+              uses=(*EXEC, *M0), events=_SCALAR),
     FamilyRow("ds_bvh_stack_rtn_b32", _K.RMW, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
         events=_IN_LGKMCNT),
     *_here(gfx12.local_memory(_IN_LGKMCNT, merges=False)),

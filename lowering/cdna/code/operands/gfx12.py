@@ -1,11 +1,12 @@
 """The registers that instructions of gfx1200 and gfx1201 define and use, by families of mnemonics.
 
-Most are called as on gfx1250, and are its rows. Loads and atomics that return the old value count in
-loadcnt, stores and other atomics in storecnt, image instructions that sample in samplecnt and those that
-intersect rays in bvhcnt, LDS in dscnt, scalar memory and messages in kmcnt. A wave has 32 lanes or 64. What expcnt
-sees the end of (``export``, ``ds_param_load``) writes no memory; ``ds_direct_load`` and ``global_wbinv``, which no
-compiler emits, and ``s_waitcnt``, which waits for everything here, have no row: they may do anything.
-Sources: LLVM 24 AMDGPUUsage, Memory Model GFX12; LLVM 22's operand tables of gfx1200.
+Most are called as on gfx1250, and are its rows. Loads and atomics that return the old value count
+in loadcnt, stores and other atomics in storecnt, image instructions that sample in samplecnt and
+those that intersect rays in bvhcnt, LDS in dscnt, scalar memory and messages in kmcnt. A wave has
+32 lanes or 64. What expcnt sees the end of (``export``, ``ds_param_load``) writes no memory;
+``ds_direct_load`` and ``global_wbinv``, which no compiler emits, and ``s_waitcnt``, which waits for
+everything here, have no row: they may do anything. Sources: LLVM 24 AMDGPUUsage, Memory Model
+GFX12; LLVM 22's operand tables of gfx1200.
 """
 
 from fencewright.lowering.cdna.chips import Counter

@@ -1,7 +1,8 @@
 """The names of all instructions but those of the vector ALU, by the instruction set that has them.
 
-Source: the names that llvm-mc of LLVM 22 takes for gfx908, gfx90a, gfx942 and gfx950; gfx1010 and gfx1030; gfx1100
-and gfx1150; gfx1200, gfx1201 and gfx1250. ``tests/unit/test_assembler.py`` asks it again.
+Source: the names that llvm-mc of LLVM 22 takes for gfx908, gfx90a, gfx942 and gfx950; gfx1010 and
+gfx1030; gfx1100 and gfx1150; gfx1200, gfx1201 and gfx1250. ``tests/unit/test_assembler.py`` asks it
+again.
 """
 
 _OF_ALL = frozenset(

@@ -54,7 +54,8 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Effects(shared.Effects):
-    """The effects of one instruction, with the facts that AMD's alone have; 32-bit registers by name.
+    """The effects of one instruction, with the facts that AMD's alone have; 32-bit registers by
+    name.
 
     ``space``: the memory that it accesses; None also for a buffer, which may be in global or in
     private memory. ``registers``: those that it defines or uses. ``kept``: what it uses in no other
@@ -110,7 +111,8 @@ class _InstructionTable:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern that is compiled when the first file of its generation is read: starting is to cost nothing."""
+    """A pattern that is compiled when the first file of its generation is read: starting is to cost
+    nothing."""
     return re.compile(pattern)
 
 
@@ -284,7 +286,8 @@ _MODIFIER = re.compile(
     r"|index_key|row_en|off(set[01]?)?:\S.*|(dmask|dfmt|nfmt):\w+|dim:\w+|format:\S.*|scope:SCOPE_(CU|SE|DEV|SYS)"
     r"|th:(0x[0-9a-f]+|TH_(DEFAULT|(LOAD|STORE)_\w+|ATOMIC_((RT_|NT_)?RETURN|RT|NT|CASCADE_(RT|NT)|0x[0-9a-f]+)))"
 )
-"""The modifiers of accesses to memory; a scope is read by its name. Source: LLVM AMDGPUModifierSyntax."""
+"""The modifiers of accesses to memory; a scope is read by its name. Source: LLVM
+AMDGPUModifierSyntax."""
 
 _ADDRESS_WORDS = frozenset({"off", "null"})
 
@@ -301,7 +304,8 @@ def fault_of(instruction: AssemblyInstruction, generation: Generation) -> str:
 
 
 def _fault_in(row: FamilyRow, instruction: AssemblyInstruction) -> str:
-    """The fault in the operands of an access to memory; those of others change no synchronisation."""
+    """The fault in the operands of an access to memory; those of others change no
+    synchronisation."""
     operands = instruction.operands
     if row.kind not in _ACCESSES:
         return "has too few operands" if len(operands) < row.results else ""

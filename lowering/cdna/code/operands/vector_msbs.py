@@ -1,10 +1,11 @@
 """The registers that vector instructions of gfx1250 name after an ``s_set_vgpr_msb``.
 
-An encoding has eight bits for a vector register. The wave has two more for each of four kinds of operands,
-which ``s_set_vgpr_msb`` sets and every instruction that follows uses: v1 is then v257, say. The operand has
-them from bit 0 on for the first, second and third source and the result; what is above is the operand of the one
-before. Of memory instructions the address is the first source and data are the next ones; a buffer's data
-are where a result is, of a store as well. Source: LLVM 22 AMDGPUBaseInfo, getVGPRLoweringOperandTables.
+An encoding has eight bits for a vector register. The wave has two more for each of four kinds of
+operands, which ``s_set_vgpr_msb`` sets and every instruction that follows uses: v1 is then v257,
+say. The operand has them from bit 0 on for the first, second and third source and the result; what
+is above is the operand of the one before. Of memory instructions the address is the first source
+and data are the next ones; a buffer's data are where a result is, of a store as well. Source: LLVM
+22 AMDGPUBaseInfo, getVGPRLoweringOperandTables.
 """
 
 import re
@@ -39,7 +40,8 @@ def mode_of(operand: int) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def with_whole_numbers(text: str, mode: int, generation: Generation) -> str:
-    """The instruction ``text`` with the whole numbers of its vector registers, where ``mode`` holds."""
+    """The instruction ``text`` with the whole numbers of its vector registers, where ``mode``
+    holds."""
     first, dual, second = text.partition(" :: ")
     if dual:
         halves = (with_whole_numbers(each, mode, generation) for each in (first, second))

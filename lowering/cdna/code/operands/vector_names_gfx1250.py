@@ -79,11 +79,11 @@ VECTOR_NAMES = frozenset(
     med3_u16 med3_u32 min3_i16 min3_i32 min3_num_f16 min3_num_f32 min3_u16 min3_u32 min_i16
     min_i32 min_i64 min_num_f16 min_num_f32 min_num_f64 min_u16 min_u32 min_u64 minimum3_f16
     minimum3_f32 minimum_f16 minimum_f32 minimum_f64 minimummaximum_f16 minimummaximum_f32
-    minmax_i32 minmax_num_f16 minmax_num_f32 minmax_u32 mov_b16 mov_b32 mov_b64 movreld_b32 movrels_b32
-    movrelsd_2_b32 movrelsd_b32 mqsad_pk_u16_u8 mqsad_u32_u8 msad_u8 mul_dx9_zero_f32 mul_f16
-    mul_f32 mul_f64 mul_hi_i32 mul_hi_i32_i24 mul_hi_u32 mul_hi_u32_u24 mul_i32_i24 mul_lo_u16
-    mul_lo_u32 mul_u32_u24 mul_u64 mullit_f32 nc_u32 not_b16 not_b32 or3_b32 or_b16 or_b32
-    pack_b32_f16 perm_b32 perm_pk16_b4_u4 perm_pk16_b6_u4 perm_pk16_b8_u4 permlane16_b32
+    minmax_i32 minmax_num_f16 minmax_num_f32 minmax_u32 mov_b16 mov_b32 mov_b64 movreld_b32
+    movrels_b32 movrelsd_2_b32 movrelsd_b32 mqsad_pk_u16_u8 mqsad_u32_u8 msad_u8 mul_dx9_zero_f32
+    mul_f16 mul_f32 mul_f64 mul_hi_i32 mul_hi_i32_i24 mul_hi_u32 mul_hi_u32_u24 mul_i32_i24
+    mul_lo_u16 mul_lo_u32 mul_u32_u24 mul_u64 mullit_f32 nc_u32 not_b16 not_b32 or3_b32 or_b16
+    or_b32 pack_b32_f16 perm_b32 perm_pk16_b4_u4 perm_pk16_b6_u4 perm_pk16_b8_u4 permlane16_b32
     permlane16_swap_b32 permlane16_var_b32 permlane64_b32 permlane_bcast_b32 permlane_down_b32
     permlane_idx_gen_b32 permlane_up_b32 permlane_xor_b32 permlanex16_b32 permlanex16_var_b32
     pipeflush pk_add_bf16 pk_add_f16 pk_add_f32 pk_add_i16 pk_add_max_i16 pk_add_max_u16
