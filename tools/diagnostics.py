@@ -50,7 +50,8 @@ class Severity(StrEnum):
 class Diagnostic:
     """One message about one place: ``file:line:col: severity: message``.
 
-    ``line`` and ``column`` count from 1; 0 says that the place is not known.
+    ``line`` and ``column`` count from 1; 0 says that the place is not known. ``source``: the text
+    of that line, which is printed below with a caret at the column.
     """
 
     message: str
@@ -58,10 +59,27 @@ class Diagnostic:
     line: int = 0
     column: int = 0
     severity: Severity = Severity.ERROR
+    source: str = ""
+
+    @property
+    def place(self) -> str:
+        """The file, with line and column where they are known, as it is printed."""
+        return printable(f"{self.file}:{self.line}:{self.column}" if self.line else self.file)
+
+    @property
+    def text(self) -> str:
+        """The message on one line, as it is printed."""
+        return printable(" ".join(self.message.split()))
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return printable(f"{place}: {self.severity}: {' '.join(self.message.split())}")
+        return "\n".join((f"{self.place}: {self.severity}: {self.text}", *self.shown()))
+
+    def shown(self) -> tuple[str, ...]:
+        """The line of the source, and a caret below its column; nothing where that is not known."""
+        if not self.source.strip():
+            return ()
+        text = printable(self.source.expandtabs(1))
+        return f"    {text}", f"    {' ' * (self.column - 1)}^"
 
 
 def printable(text: str) -> str:

@@ -31,7 +31,9 @@ from fencewright.tools.commands.compare_source import (
     check_options,
 )
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
+from fencewright.tools.inputs.configuration import add_configuration_options
 from fencewright.tools.outputs import check_outputs
+from fencewright.tools.reports.color import add_color_option, painter
 from fencewright.tools.reports.file_report import LEVELS, FileReport
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 from fencewright.tools.workers import cluster_address
@@ -75,11 +77,11 @@ def _check(arguments: Namespace) -> int:
     interrupt: KeyboardInterrupt | None = None
     try:
         for report in _reports(arguments):
-            if report.problem:
-                print(*report.problem, sep="\n", file=sys.stderr)
+            for diagnostic in (*report.problem, *report.unused):
+                print(diagnostic, file=sys.stderr)
             reports.append(report)
             if not is_whole:
-                _print(report)
+                _print(report, painter(arguments.color, to_stdout=True))
     except KeyboardInterrupt as caught:
         # A report for other programs, or of what is known, is whole or it is not written.
         as_text = arguments.format == "text" and not arguments.write_baseline
@@ -101,11 +103,11 @@ def _check(arguments: Namespace) -> int:
     return status
 
 
-def _print(report: FileReport) -> None:
+def _print(report: FileReport, paint: Callable[[Diagnostic], str]) -> None:
     from fencewright.tools.reports.text_report import lines_of
 
     if not report.problem:
-        print(*map(printable, lines_of(report)), sep="\n")
+        print(*map(printable, lines_of(report, paint)), sep="\n")
 
 
 def _written(
@@ -120,13 +122,26 @@ def _written(
         from fencewright.tools.reports.sarif import sarif_of
 
         yield sarif_of(reports, status, bool(arguments.baseline))
+    elif arguments.format == "github":
+        from fencewright.tools.reports.gate_reports import github_of
+
+        yield from github_of(reports)
+    elif arguments.format == "gitlab":
+        from fencewright.tools.reports.gate_reports import gitlab_of
+
+        yield gitlab_of(reports)
+    elif arguments.format == "junit":
+        from fencewright.tools.reports.gate_reports import junit_of
+
+        yield junit_of(reports, arguments.fail_on)
     else:
         from fencewright.tools.reports.text_report import findings_of, folder_lines, lines_of
 
         lines = findings_of if arguments.in_folder else lines_of
+        paint = painter(arguments.color, to_stdout=not arguments.output)
         for each in reports:
             if not each.problem:
-                yield from lines(each)
+                yield from lines(each, paint)
         if arguments.in_folder:
             yield from folder_lines(reports, arguments.skipped, arguments.beside, stale)
             if arguments.left:
@@ -333,10 +348,11 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--format",
-        choices=("text", "json", "sarif"),
+        choices=("text", "json", "sarif", "github", "gitlab", "junit"),
         default="text",
         metavar="FORMAT",
-        help="text (the default), json: one object, or sarif: as GitHub's code scanning takes it",
+        help="text (the default); json: one object; sarif: as GitHub's code scanning takes it; "
+        "github: workflow commands; gitlab: a Code Quality report; junit: JUnit's XML",
     )
     parser.add_argument(
         "-o", dest="output", metavar="OUTPUT", help="write what was found there, not to stdout"
@@ -363,7 +379,23 @@ def _parser() -> ArgumentParser:
         help="check the files of a folder on the workers of a Dask scheduler, as tcp://host:8786, "
         "which see the same files; local: on --jobs of our own",
     )
+    add_color_option(parser)
+    add_configuration_options(parser)
     return parser
+
+
+def _parsed(argv: Sequence[str] | None) -> Namespace:
+    """The command line, and the configuration where that says nothing."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    from fencewright.tools.inputs.configuration import configuration
+
+    found = configuration(arguments.config, isolated=arguments.isolated)
+    if found.options:
+        parser.set_defaults(**found.options)
+        arguments = parser.parse_args(argv)
+    arguments.ignored = found.ignored
+    return arguments
 
 
 _OF_FILES = ("source", "run", "code", "counterexamples", "to", "annotate")
@@ -420,7 +452,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run fence-check on ``argv`` (None: the command line) and return the exit status."""
 
     def body() -> int:
-        arguments = _parser().parse_args(argv)
+        arguments = _parsed(argv)
         _prepare(arguments)
         if arguments.launch or arguments.launches:
             from fencewright.tools.commands.race_check import check_launches

@@ -15,13 +15,6 @@ from fencewright.checker.source.program import (
     SourceOperation,
 )
 
-_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
-
-
-def files_in(text: str) -> Mapping[int, str]:
-    """The names of source files by the numbers that ``.loc`` has."""
-    return {int(number): name or folder for number, folder, name in _FILE.findall(text)}
-
 
 def with_places(source: SourceModule, numbered: SourceModule) -> SourceModule:
     """``source`` with the places that a numbered copy of it has; that copy where they differ."""

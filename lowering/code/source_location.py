@@ -1,6 +1,8 @@
-"""Places in files, and errors in code that is read."""
+"""Places in files, lines of a source that code was compiled from, and errors in code."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 
 class AssemblyError(ValueError):
@@ -24,8 +26,67 @@ class SourceLocation:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A place in a source file, by the number that ``.file`` gave it (``.loc``)."""
+    """A place in a source file, by the number that ``.file`` gave it (``.loc``).
+
+    ``inlined_at``: the call in whose place it is. Source: PTX ISA, Debugging Directives: .loc.
+    """
 
     file: int
     line: int
     column: int
+    inlined_at: "SourceLine | None" = None
+
+
+_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?(?:.*?\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
+
+
+def files_in(text: str) -> Mapping[int, str]:
+    """The names of source files by the numbers that ``.loc`` has.
+
+    Assemblers take a folder and a name in it, nvcc a path alone, with a date and a size after it.
+    """
+    if ".file" not in text:
+        return {}
+    return {int(number): _joined(folder, name) for number, folder, name in _FILE.findall(text)}
+
+
+def _joined(folder: str, name: str) -> str:
+    if not name or name.startswith("/"):
+        return name or folder
+    return f"{folder.rstrip('/')}/{name}"
+
+
+class SourceLines:
+    """The ``.loc`` directives of a text in their order, with the calls that code was inlined at."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[int, int, int], SourceLine] = {}
+
+    def read(self, directive: str) -> SourceLine | None:
+        """The place that a directive names; none if it is no ``.loc``."""
+        if (found := _LOC.match(directive)) is None:
+            return None
+        file, line, column, *call = (int(each or 0) for each in found.groups())
+        place = SourceLine(file, line, column)
+        if found[4]:
+            # A call that was inlined itself has been named by a directive of its own.
+            at = (call[0], call[1], call[2])
+            place = replace(place, inlined_at=self._calls.get(at, SourceLine(*at)))
+        self._calls[file, line, column] = place
+        return place
+
+
+def places_of(source: SourceLine | None, files: Mapping[int, str]) -> tuple[SourceLocation, ...]:
+    """The places that an instruction was compiled from, the innermost first.
+
+    After it the calls in whose place it is. Places without a line, and in files without a name,
+    are left out.
+    """
+    places: list[SourceLocation] = []
+    while source is not None:
+        file = files.get(source.file)
+        if file and source.line:
+            places.append(SourceLocation(file, source.line, source.column))
+        source = source.inlined_at
+    return tuple(places)

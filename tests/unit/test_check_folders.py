@@ -315,7 +315,7 @@ def test_json_has_all_that_text_has(check: Check, tmp_path: Path) -> None:
     assert (bad["chip"], bad["functions"]) == (
         "gfx942",
         [{"name": "k", "kernel": False, "errors": 1, "warnings": 0, "notes": 1, "known": 0,
-          "surplus": 1, "cost": 2}],
+          "ignored": 0, "surplus": 1, "cost": 2}],
     )  # fmt: skip
     assert bad["findings"] == [
         {
@@ -327,10 +327,19 @@ def test_json_has_all_that_text_has(check: Check, tmp_path: Path) -> None:
             "instruction": "v_mov_b32_e32 v2, v1",
             "file": "d/a.s",
             "line": 6,
-            "about": [{"what": "global_load_dword v1, v[2:3], off", "file": "d/a.s", "line": 4}],
+            "source": [],
+            "about": [
+                {
+                    "what": "global_load_dword v1, v[2:3], off",
+                    "file": "d/a.s",
+                    "line": 4,
+                    "source": [],
+                }
+            ],
             "cost": None,
             "known": False,
             "executed": None,
+            "ignored": None,
         }
     ]
     assert cut["findings"] == []

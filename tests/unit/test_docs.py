@@ -236,6 +236,8 @@ def test_blocks_of_a_page_run_in_one_folder() -> None:
         (("```python", ">>> 1 / 0", "```"), "ZeroDivisionError"),
         (("```mlir", "scoped.fence relaxed agent", "```"), "a fence"),
         (("```cobol", "```"), "a block of none of the languages console, sh, python, mlir"),
+        (("```toml", "a = ", "```"), "no toml: "),
+        (("```yaml", "a: [", "```"), "no yaml: "),
         (("<!-- no run: never -->", "```sh", "```"), "unknown directive 'no run'"),
         (("<!-- before: false -->", "```sh", "true", "```"), "before it: false"),
     ],

@@ -29,6 +29,7 @@ REACHES_OUT = {
         "tools/inputs/compiler_runs.py",
         "tools/inputs/mlir_translate.py",
         "tools/llvm_tools.py",
+        "tools/reports/function_names.py",
     },
 }
 """The files that start programs or processes, or load libraries; those of ``tools/dev`` may too."""

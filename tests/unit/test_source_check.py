@@ -12,11 +12,12 @@ from fencewright.checker.amd.comparison.against_source import (
 )
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.compare import Comparison
-from fencewright.checker.source.numbered import files_in, with_places
+from fencewright.checker.source.numbered import with_places
 from fencewright.checker.source.obligations import obligations_of
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 GFX942 = Mode("gfx942", L2PerAgent.MANY, tgsplit=False)

@@ -1,15 +1,15 @@
 """What fence-check does with one file: reads it, runs the analyses, and reports what they found."""
 
+import os
 import re
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, Level
 from fencewright.checker.source.program import SourceError
-from fencewright.lowering.code.source_location import AssemblyError
+from fencewright.lowering.code.source_location import AssemblyError, SourceLine, places_of
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
 from fencewright.tools.commands.compare_source import (
@@ -20,8 +20,9 @@ from fencewright.tools.commands.compare_source import (
     merged,
     show_counterexamples,
 )
-from fencewright.tools.diagnostics import Diagnostic, ToolError
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.reports.author_text import Ignore, ignores_in, path_of, source_ignores
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
@@ -29,9 +30,6 @@ from fencewright.tools.reports.file_report import (
     ReportedFinding,
 )
 from fencewright.tools.statuses import INCOMPLETE, USAGE
-
-if TYPE_CHECKING:
-    pass
 
 STDIN = "<stdin>"
 
@@ -52,14 +50,13 @@ def _read_beside_source(
         from fencewright.tools import ptx_check
 
         module = ptx_check.read_input(content, file)
-        ptx = PtxAndSource(module, file)
-        if not arguments.source:
-            return ptx
-        return ptx.beside(diagnostics.as_text(content), arguments.source)
+        text = diagnostics.as_text(content)
+        ptx = PtxAndSource(module, file, ignores=ignores_in(text, file))
+        return ptx.beside(text, arguments.source) if arguments.source else ptx
     from fencewright.tools.commands.amd_check import read_input
 
     assembly, text = read_input(content, file)
-    code = AssemblyAndSource(assembly, file)
+    code = AssemblyAndSource(assembly, file, ignores=ignores_in(text, file))
     return code.beside(text, arguments.source) if arguments.source else code
 
 
@@ -126,22 +123,24 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     found = merged(found, comparisons)
     executed = dict(show_counterexamples(comparisons, file, arguments.counterexamples))
     code = {
-        each.line: (function.name, each.text)
+        each.line: _CodeOfLine(function.name, each.text, each.source)
         for function in assembly.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, arguments)
+    reporter = _Reporter(path, file, code, assembly.files, beside.ignores, arguments)
     provided = (each for one in functions for each in one.provided()) if arguments.lift else ()
+    reported = tuple(reporter.reported(each, executed.get(each, "")) for each in found)
     source = beside.source
     return FileReport(
         path,
         file,
         assembly.chip,
         tuple(FunctionName(e.name, bool(e.descriptor)) for e in assembly.functions.values()),
-        tuple(reporter.reported(each, executed.get(each, "")) for each in found),
+        reported,
         tuple(provided),
         "" if source is None else source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
+        unused=tuple(reporter.unused(reported)),
     )
 
 
@@ -154,40 +153,56 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
             raise diagnostics.error(f"--{option.replace('_', '-')} is not for PTX", file)
     comparisons = beside.comparisons()
     code = {
-        each.line: (function.name, str(each))
+        each.line: _CodeOfLine(function.name, str(each), each.source)
         for function in module.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, arguments)
+    reporter = _Reporter(path, file, code, module.files, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
     found = [*sorted(ptx_check.findings_of(module)), *sorted(with_source)]
+    reported = tuple(map(reporter.reported, found))
     return FileReport(
         path,
         file,
         module.target,
         tuple(FunctionName(*each) for each in ptx_check.names_of(module).items()),
-        tuple(map(reporter.reported, found)),
+        reported,
         tuple(ptx_check.lifted(module)) if arguments.lift else (),
         "" if beside.source is None else beside.source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
+        unused=tuple(reporter.unused(reported)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _CodeOfLine:
+    """The instruction of a line: its function, its text, and where it was compiled from."""
+
+    function: str = ""
+    text: str = ""
+    source: SourceLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Reporter:
     """Makes findings of one file those of reports.
 
-    ``code``: function and text of the instruction of each line.
+    ``code``: the instruction of each line. ``files``: names of source files by their numbers.
+    ``ignores``: the comments of the code that ignore findings, by line.
     """
 
     path: str
     file: str
-    code: Mapping[int, tuple[str, str]]
+    code: Mapping[int, _CodeOfLine]
+    files: Mapping[int, str]
+    ignores: Mapping[int, Ignore]
     arguments: Namespace
 
     def reported(self, finding: Finding, executed: str = "") -> ReportedFinding:
         """A finding as reports have it; with ``--run`` it is at its line of the source."""
-        made = replace(self._in_code(finding), executed=executed)
+        made = replace(
+            self._in_code(finding), executed=executed, ignored=self._reason_to_ignore(finding)
+        )
         source = self.path if self.arguments.run else self.arguments.source
         if finding.function:
             made = replace(made, function=finding.function)
@@ -208,16 +223,18 @@ class _Reporter:
         return replace(made, about=tuple(about))
 
     def _in_code(self, finding: Finding) -> ReportedFinding:
-        function, text = self.code.get(finding.line, ("", ""))
-        about = ((self._text(line), CodeLine(self.file, line)) for line in finding.about)
+        code = self._code(finding.line)
+        about = (
+            (self._code(line).text or "code", self._place(finding, line)) for line in finding.about
+        )
         can_go = finding.rule in SURPLUS
         return ReportedFinding(
             str(finding.rule),
             finding.level,
             finding.message,
-            function,
-            text,
-            CodeLine(self.file, finding.line),
+            code.function,
+            code.text,
+            self._place(finding, finding.line),
             tuple(about),
             finding.cost,
             can_go,
@@ -225,8 +242,39 @@ class _Reporter:
             finding.rule in NOT_JUDGED,
         )
 
-    def _text(self, line: int) -> str:
-        return self.code.get(line, ("", ""))[1] or "code"
+    def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:
+        """The comments of the code that ignore none of its findings."""
+        used = {each.at.line for each in findings if each.ignored}
+        for line, ignore in self.ignores.items():
+            if line not in used:
+                names = ", ".join(sorted(ignore.rules))
+                message = f"nothing is found here that 'ignore[{names}]' is about: remove it"
+                yield Diagnostic(message, self.file, ignore.line, 1, Severity.WARNING)
+
+    def _code(self, line: int) -> _CodeOfLine:
+        return self.code.get(line, _CodeOfLine())
+
+    def _place(self, finding: Finding, line: int) -> CodeLine:
+        """A line of the code, with the author's.
+
+        What a comparison finds speaks of the lines of its own source; with ``--run`` the code has
+        those of a numbered copy of that.
+        """
+        if finding.function or self.arguments.run:
+            return CodeLine(self.file, line)
+        folder = os.path.dirname(self.file)
+        places = places_of(self._code(line).source, self.files)
+        named = (replace(each, file=path_of(each.file, folder)) for each in places)
+        return CodeLine(self.file, line, tuple(named))
+
+    def _reason_to_ignore(self, finding: Finding) -> str:
+        """The reason to ignore it: of a comment at its line or its source's, or for its rule."""
+        sources = self._place(finding, finding.line).source
+        of_sources = (source_ignores(each.file).get(each.line) for each in sources)
+        for ignore in (self.ignores.get(finding.line), *of_sources):
+            if ignore is not None and finding.rule in ignore.rules:
+                return ignore.reason
+        return self.arguments.ignored.get(finding.rule, "")
 
     def _is_shown(self, finding: Finding, can_go: bool) -> bool:
         arguments = self.arguments

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.program import SourceModule, with_cuda_atomics
+from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (
@@ -20,6 +21,7 @@ from fencewright.tools.diagnostics import (
     read_bytes,
 )
 from fencewright.tools.inputs.code_kind import is_ptx
+from fencewright.tools.reports.author_text import Ignore
 from fencewright.tools.statuses import USAGE
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
     """Code, and the source beside it. ``file``: what messages call the code.
 
     ``files``: names of source files by their numbers in the code. ``apart``: functions that cannot
-    be compared, and why.
+    be compared, and why. ``ignores``: comments of the code that ignore findings, by line.
     """
 
     ARCHITECTURE: ClassVar[Architecture]
@@ -131,6 +133,7 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
     source: SourceModule | None = None
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     apart: Mapping[str, str] = field(default_factory=dict[str, str])
+    ignores: Mapping[int, Ignore] = field(default_factory=dict[int, Ignore])
 
     def comparisons(self, l2_per_agent: _Many = None) -> "list[Comparison[Judge]]":
         """Each function with its source; raises ``AssemblyError``, and ``ToolError``."""
@@ -145,14 +148,12 @@ class CodeAndSource(ABC, Generic[CodeText, Judge]):
 
     def beside(self, text: str, source: str) -> Self:
         """The code, of that text, with its source file. Raises ``OSError``, ``SourceError``."""
-        from fencewright.checker.source.numbered import files_in
-
         return replace(self, source=_source(source, self.ARCHITECTURE), files=files_in(text))
 
     def compiled(self, path: str, done: "Compiled") -> Self:
         """The code that a compiler made of ``path``, with lines. Raises ``OSError``,
         ``SourceError``."""
-        from fencewright.checker.source.numbered import files_in, with_places
+        from fencewright.checker.source.numbered import with_places
         from fencewright.checker.source.text import read_source
 
         source = _source(path, self.ARCHITECTURE)

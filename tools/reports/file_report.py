@@ -1,13 +1,17 @@
 """What fence-check found in one file, for every format alike."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from fencewright.checker.findings.finding import Level
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.diagnostics import Diagnostic, Severity, printable
+from fencewright.tools.reports.author_text import line_of
+from fencewright.tools.reports.function_names import demangled
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 LEVELS = tuple(Level)
@@ -16,10 +20,15 @@ LEVELS = tuple(Level)
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """A place: ``line`` counts from 1, 0 if it is not known."""
+    """A place: ``line`` counts from 1, 0 if it is not known.
+
+    ``source``: the places that it was compiled from, the innermost first; after it the calls in
+    whose place it is.
+    """
 
     file: str
     line: int
+    source: tuple[SourceLocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ class ReportedFinding:
     ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known.
     ``executed``: what the machine makes of it. ``is_shown``: whether it was asked for;
     ``was_not_judged``: whether it says that something could not be checked; ``is_known``: whether
-    the baseline has it.
+    the baseline has it. ``ignored``: the reason of a comment that ignores it.
     """
 
     rule: str
@@ -47,14 +56,47 @@ class ReportedFinding:
     was_not_judged: bool = False
     is_known: bool = False
     executed: str = ""
+    ignored: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether neither the baseline nor a comment has it."""
+        return not self.is_known and not self.ignored
+
+    def fails(self, fail_on: Level) -> bool:
+        """Whether it makes a check fail that fails on findings of that level."""
+        is_bad = LEVELS.index(self.level) <= LEVELS.index(fail_on)
+        return is_bad and self.is_new and not self.was_not_judged
 
     def lines(self) -> list[Diagnostic]:
-        """What is printed of it."""
-        place = (self.at.file, self.at.line, 1)
-        lines = [Diagnostic(f"{self.message} [{self.rule}]", *place, Severity(self.level.value))]
+        """What is printed of it: at its source, where that is known, with notes for the code."""
+        level, message = Severity(self.level.value), f"{self.message} [{self.rule}]"
+        source, *calls = self.at.source or (SourceLocation(self.at.file, self.at.line, 1),)
+        lines = [_at(source, message, level, shown=bool(self.at.source))]
+        lines += [_at(call, "inlined here") for call in calls]
+        if self.at.source:
+            lines.append(Diagnostic(self._in_code(), self.at.file, self.at.line, 1, Severity.NOTE))
+        lines += [
+            _at(place.source[0], f"line {place.line} of {place.file}: '{what}'", shown=True)
+            for what, place in self.about
+            if place.source
+        ]
         if self.executed:
-            lines.append(Diagnostic(self.executed, *place, Severity.NOTE))
+            lines.append(_at(source, self.executed))
         return lines
+
+    def _in_code(self) -> str:
+        """The instruction, and the function as the author wrote its name."""
+        where = f" in {demangled(self.function)}" if self.function else ""
+        return f"'{self.instruction}'{where}" if self.instruction else f"the code{where}"
+
+
+def _at(
+    place: SourceLocation, message: str, level: Severity = Severity.NOTE, *, shown: bool = False
+) -> Diagnostic:
+    """A message about a place; ``shown``: with the text of its line, where that can be read."""
+    text = line_of(place.file, place.line) if shown else ""
+    return Diagnostic(message, place.file, place.line, place.column or 1, level, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +113,8 @@ class FileReport:
 
     ``provided``: what each access provides, with its line, if that was asked for. ``compared``: how
     many functions were compared with ``source``, of how many. ``problem``: why it could not be
-    read, with ``status``; there is nothing else then.
+    read, with ``status``; there is nothing else then. ``unused``: comments of the code that ignore
+    a finding which is not there.
     """
 
     path: str
@@ -84,16 +127,16 @@ class FileReport:
     compared: tuple[int, int] = (0, 0)
     problem: tuple[Diagnostic, ...] = ()
     problem_status: int = HOLDS
+    unused: tuple[Diagnostic, ...] = ()
 
     def status(self, fail_on: Level) -> int:
         """What the exit status is because of this file."""
         if self.problem:
             return self.problem_status
-        bad = LEVELS[: LEVELS.index(fail_on) + 1]
-        new = [each for each in self.findings if not each.is_known]
-        if any(each.level in bad for each in new if not each.was_not_judged):
+        if any(each.fails(fail_on) for each in self.findings):
             return DOES_NOT_HOLD
-        return INCOMPLETE if any(each.was_not_judged for each in new) else HOLDS
+        unjudged = any(each.was_not_judged and each.is_new for each in self.findings)
+        return INCOMPLETE if unjudged else HOLDS
 
     def with_findings(self, findings: Iterable[ReportedFinding]) -> "FileReport":
         """The report with other findings."""
@@ -102,32 +145,49 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much was found: by level, what can go, and what that costs. Known findings are apart."""
+    """How much was found: by level, what can go, and what that costs.
+
+    Findings that are known, or that a comment ignores, are apart.
+    """
 
     by_level: tuple[int, ...]
     surplus: int
     cost: int
     known: int
+    ignored: int
 
     def text(self) -> str:
         """``1 error, 0 warnings, 2 notes``."""
         return ", ".join(map(_count, self.by_level, LEVELS))
 
+    def apart(self) -> list[str]:
+        """``2 known`` and ``1 ignored``, where there are any."""
+        numbers = ((self.known, "known"), (self.ignored, "ignored"))
+        return [f"{number} {what}" for number, what in numbers if number]
+
 
 def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
     """How much was found."""
-    new = [each for each in findings if not each.is_known]
+    new = [each for each in findings if each.is_new]
     number = Counter(each.level for each in new)
     surplus = [each for each in findings if each.is_surplus]
     return Counts(
         tuple(number[level] for level in LEVELS),
         len(surplus),
         sum(each.cost for each in surplus),
-        len(findings) - len(new),
+        sum(each.is_known for each in findings),
+        sum(bool(each.ignored) for each in findings if not each.is_known),
     )
 
 
-def dumped(document: dict[str, Any]) -> str:
+def relative_path(file: str) -> str:
+    """The path of a file from the current folder; the whole path of one that is not below it."""
+    path = os.path.abspath(file)
+    below = os.path.relpath(path)
+    return path if below.startswith(os.pardir) else below
+
+
+def dumped(document: dict[str, Any] | list[dict[str, object]]) -> str:
     """A document as JSON, with names of files as they are printed: no reader takes half a
     character."""
     return json.dumps(_printable(document), indent=2)

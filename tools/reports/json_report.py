@@ -58,6 +58,7 @@ def _counts(counts: Counts) -> dict[str, int]:
         "warnings": warnings,
         "notes": notes,
         "known": counts.known,
+        "ignored": counts.ignored,
         "surplus": counts.surplus,
         "cost": counts.cost,
     }
@@ -75,8 +76,16 @@ def _finding(found: ReportedFinding) -> dict[str, Any]:
         "cost": found.cost if found.is_surplus else None,
         "known": found.is_known,
         "executed": found.executed or None,
+        "ignored": found.ignored or None,
     }
 
 
 def _place(place: CodeLine) -> dict[str, Any]:
-    return {"file": place.file, "line": place.line or None}
+    return {
+        "file": place.file,
+        "line": place.line or None,
+        "source": [
+            {"file": each.file, "line": each.line, "column": each.column or None}
+            for each in place.source
+        ],
+    }

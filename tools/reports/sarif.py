@@ -1,14 +1,16 @@
 """What fence-check found, as SARIF 2.1.0 in the form that GitHub's code scanning takes.
 
-Places are lines; there are no columns. Files below the current folder are named relative to it.
-Sources: OASIS, Static Analysis Results Interchange Format 2.1.0; GitHub Docs, "SARIF support for
-code scanning", which asks for a line in every location and uses ``primaryLocationLineHash``.
+A finding is at its source, where the code says that, and the code is a related location. Files
+below the current folder are named relative to it. Sources: OASIS, Static Analysis Results
+Interchange Format 2.1.0; GitHub Docs, "SARIF support for code scanning", which asks for a line in
+every location and uses ``primaryLocationLineHash``.
 """
 
 import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,14 @@ from urllib.parse import quote
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.findings.registry import PAGES
-from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding, dumped
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.tools.reports.file_report import (
+    CodeLine,
+    FileReport,
+    ReportedFinding,
+    dumped,
+    relative_path,
+)
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -44,7 +53,10 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "id": rule,
         "shortDescription": text,
         "fullDescription": text,
-        "help": {"text": f"docs/checker.md and docs/checker-ptx.md describe '{rule}'."},
+        "help": {
+            "text": f"docs/checker.md and docs/checker-ptx.md describe '{rule}'.",
+            "markdown": "\n\n".join(PAGES[rule].lines()),
+        },
         "defaultConfiguration": {"level": rule.level},
     }
 
@@ -73,7 +85,7 @@ def _results(
         for each in report.findings:
             if not each.is_shown:
                 continue
-            fingerprint = _hash(report, each)
+            fingerprint = fingerprint_of(report, each)
             seen[fingerprint] += 1
             result: dict[str, Any] = {
                 "ruleId": each.rule,
@@ -85,28 +97,39 @@ def _results(
                     "primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}"
                 },
             }
-            if each.about:
+            related = [*_in_code(each), *each.about]
+            if related:
                 result["relatedLocations"] = [
                     _location(place) | {"id": number, "message": {"text": what}}
-                    for number, (what, place) in enumerate(each.about, 1)
+                    for number, (what, place) in enumerate(related, 1)
                 ]
+            if each.ignored:
+                result["suppressions"] = [{"kind": "inSource", "justification": each.ignored}]
             if has_baseline:
                 result["baselineState"] = "unchanged" if each.is_known else "new"
             yield result
 
 
-def _hash(report: FileReport, found: ReportedFinding) -> str:
+def fingerprint_of(report: FileReport, found: ReportedFinding) -> str:
     """What stays the same when other lines change."""
     parts = (_uri(report.path), found.function, found.rule, found.instruction)
     text = "\0".join(parts).encode(errors="surrogateescape")
     return hashlib.sha256(text).hexdigest()[:16]
 
 
+def _in_code(found: ReportedFinding) -> Iterator[tuple[str, CodeLine]]:
+    """The instruction of a finding whose location is its source, and the calls around it."""
+    if not found.at.source:
+        return
+    yield found.instruction or "the code", replace(found.at, source=())
+    for call in found.at.source[1:]:
+        yield "inlined here", CodeLine(call.file, call.line, (call,))
+
+
 def _location(place: CodeLine, function: str = "") -> dict[str, Any]:
-    physical = {
-        "artifactLocation": {"uri": _uri(place.file)},
-        "region": {"startLine": place.line or 1},
-    }
+    at = place.source[0] if place.source else SourceLocation(place.file, place.line)
+    region = {"startLine": at.line or 1} | ({"startColumn": at.column} if at.column else {})
+    physical = {"artifactLocation": {"uri": _uri(at.file)}, "region": region}
     location: dict[str, Any] = {"physicalLocation": physical}
     if function:
         location["logicalLocations"] = [{"name": function, "kind": "function"}]
@@ -114,8 +137,5 @@ def _location(place: CodeLine, function: str = "") -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    path = Path(os.path.abspath(file))
-    here = Path.cwd()
-    if not path.is_relative_to(here):
-        return path.as_uri()
-    return quote(os.fsencode(path.relative_to(here)))
+    path = relative_path(file)
+    return Path(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path))

@@ -1,32 +1,32 @@
 """What fence-check prints: findings a line each, a line for each file, a table for a folder."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from fencewright.tools.diagnostics import Diagnostic
 from fencewright.tools.reports.file_report import FileReport, ReportedFinding, counts_of
 
 
-def lines_of(report: FileReport) -> Iterator[str]:
+def lines_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> Iterator[str]:
     """What is printed of one file that could be read, its summary last."""
-    yield from findings_of(report)
+    yield from findings_of(report, paint)
     kernels = [each.name for each in report.functions if each.is_kernel]
     others = [each.name for each in report.functions if not each.is_kernel]
     lists = (("kernels", kernels), ("functions", others))
     said = "; ".join(f"{what} {', '.join(each)}" for what, each in lists if each)
     counts = counts_of(report.findings)
-    known = f", {counts.known} known" if counts.known else ""
-    yield f"{report.file}: {report.chip}: {said}: {counts.text()}{known}"
+    yield f"{report.file}: {report.chip}: {said}: {', '.join((counts.text(), *counts.apart()))}"
     if report.source:
         judged, number = report.compared
         yield f"{report.file}: {judged} of {number} functions compared with {report.source}"
 
 
-def findings_of(report: FileReport) -> Iterator[str]:
+def findings_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> Iterator[str]:
     """What each access provides, and each new finding."""
     for line, provided in report.provided:
         yield f"{report.file}:{line}: {provided}"
     for each in report.findings:
-        if each.is_shown and not each.is_known:
-            yield from map(str, each.lines())
+        if each.is_shown and each.is_new:
+            yield from map(paint, each.lines())
 
 
 _HEADER = ("kernel", "chip", "errors", "warnings", "surplus", "cost", "file")
@@ -76,7 +76,7 @@ def folder_lines(
     read = [each for each in reports if not each.problem]
     counts = counts_of([each for report in read for each in report.findings])
     parts = [f"{_count(len(reports), 'file')}: {counts.text()}", f"{counts.surplus} surplus"]
-    parts += [f"{counts.known} known"] if counts.known else []
+    parts += counts.apart()
     parts += [f"{stale} of the baseline found no more"] if stale else []
     if any(each.source for each in read):
         judged, number = (sum(each.compared[i] for each in read) for i in (0, 1))

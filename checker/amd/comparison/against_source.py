@@ -349,7 +349,7 @@ def with_lines(code: Assembly, numbered: Assembly) -> tuple[Assembly, dict[str, 
     """``code`` with the ``.loc`` of a numbered copy of it; and the functions that differ, and
     why."""
     functions, problems = compiled_twice(code.functions, numbered.functions, _with_lines)
-    return Assembly(code.chip, functions), problems
+    return replace(code, functions=functions), problems
 
 
 def _with_lines(function: Function, copy: Function) -> Function:

@@ -11,7 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 
-from fencewright.lowering.code.source_location import AssemblyError, SourceLine
+from fencewright.lowering.code.source_location import (
+    AssemblyError,
+    SourceLine,
+    SourceLines,
+    files_in,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +134,14 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A module: the chip that it is for, and its functions by name."""
+    """A module: the chip that it is for, and its functions by name.
+
+    ``files``: names of source files by the numbers that ``.loc`` has.
+    """
 
     chip: str
     functions: Mapping[str, Function]
+    files: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 NAMED_REGISTERS = MappingProxyType(
@@ -171,7 +180,6 @@ _FLAGS = frozenset(
 """Modifiers of one word; ``scc`` is one of buffer and flat instructions of gfx940's first text."""
 
 _TARGET = re.compile(r'\.amdgcn_target\s+"[\w.]+-\w*-\w*-[\w.]*-(gfx[\w-]+)[^"]*"')
-_LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _FUNCTION_TYPE = re.compile(
     r'\.type\s+("[^"]+"|[^\s,]+)\s*,?\s*[@%#]?\s*'
     r'"?(?:function|STT_FUNC|gnu_indirect_function|STT_GNU_IFUNC)"?'
@@ -210,7 +218,7 @@ def read_assembly(text: str, file: str = "<string>") -> Assembly:
         )
         for name, body, is_whole in _Bodies(lines, names | descriptors.keys(), file).read()
     }
-    return Assembly(chip, MappingProxyType(functions))
+    return Assembly(chip, MappingProxyType(functions), files_in(text))
 
 
 _FOR_ASSEMBLER = re.compile(
@@ -431,6 +439,7 @@ class _Bodies:
         self.pushed: list[tuple[str, bool]] = []
         self.labels: dict[str, int] = {}
         self.source: SourceLine | None = None
+        self.sources = SourceLines()
         self.clause = self.unlocated = 0
 
     def read(self) -> Iterator[tuple[str, tuple[_Item, ...], bool]]:
@@ -538,8 +547,8 @@ class _Bodies:
         self.done.append(made)
 
     def _directive(self, line: str, number: int) -> None:
-        if found := _LOCATION.match(line):
-            self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
+        if (source := self.sources.read(line)) is not None:
+            self.source = source
             self.clause = self.unlocated
             return
         word = line.split(maxsplit=1)[0]

@@ -8,10 +8,15 @@ inline texts do, are made unique by a number (``p`` to ``p$1``). What an instruc
 import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from fencewright.lowering.code.source_location import AssemblyError, SourceLine
+from fencewright.lowering.code.source_location import (
+    AssemblyError,
+    SourceLine,
+    SourceLines,
+    files_in,
+)
 from fencewright.lowering.ptx.code.statements import (
     CONTROL,
     Statement,
@@ -130,7 +135,10 @@ class PtxFunction:
 
 @dataclass(frozen=True, slots=True)
 class PtxFile:
-    """A module: PTX version, chip, bits of an address, functions with a body, variables."""
+    """A module: PTX version, chip, bits of an address, functions with a body, variables.
+
+    ``files``: names of source files by the numbers that ``.loc`` has.
+    """
 
     version: tuple[int, int]
     target: str
@@ -138,6 +146,7 @@ class PtxFile:
     functions: Mapping[str, PtxFunction]
     variables: Mapping[str, PtxVariable]
     file: str
+    files: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 _NUMBERED = re.compile(r"(%?[\w$]*[A-Za-z_$])\d+")
@@ -148,7 +157,6 @@ _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _WORD = re.compile(r"\.?[\w$]+")
 _TO_LINE_END = frozenset({".version", ".target", ".address_size", ".file", ".loc"})
 _LINKING = frozenset({".visible", ".extern", ".weak", ".common", ".entry", ".func", ".alias"})
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _VERSION = re.compile(r"\.version\s+(\d+)\.(\d+)")
 _TARGET = re.compile(r"\.target\s+(sm_\w+)")
 _ADDRESS_SIZE = re.compile(r"\.address_size\s+(\d+)")
@@ -178,7 +186,8 @@ def read_ptx(text: str, file: str = "<string>") -> PtxFile:
     if (at := text.find("\0")) >= 0:
         line = text.count("\n", 0, at) + 1
         raise PtxError(file, line, "there is a NUL character in it: this is no text")
-    return _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
+    module = _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
+    return replace(module, files=files_in(text))
 
 
 _INLINE = re.compile(r"// begin inline asm\b|// end inline asm\b")
@@ -268,6 +277,7 @@ class _Reader:
         self.line = 1
         self.counted = 0
         self.source: SourceLine | None = None
+        self.sources = SourceLines()
         self.version: tuple[int, int] | None = None
         self.target = ""
         self.address_size = 32
@@ -368,8 +378,8 @@ class _Reader:
         line = self.text[self.at : end]
         if word in (".version", ".target"):
             self.header(word, line)
-        elif word == ".loc" and (found := _LOC.match(line)) and not self.is_inline():
-            self.source = SourceLine(int(found[1]), int(found[2]), int(found[3] or 0))
+        elif word == ".loc" and not self.is_inline():
+            self.source = self.sources.read(line) or self.source
         elif word == ".address_size" and (found := _ADDRESS_SIZE.match(line)):
             self.address_size = int(found[1])
         self.at = end

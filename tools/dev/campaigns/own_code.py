@@ -27,7 +27,7 @@ from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.nvidia.against_source import compare_in_order, compare_ptx
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.checker.source.compare import Comparison
-from fencewright.checker.source.numbered import files_in, with_orders
+from fencewright.checker.source.numbered import with_orders
 from fencewright.checker.source.program import (
     SourceBlock,
     SourceFunction,
@@ -46,6 +46,7 @@ from fencewright.lowering.cdna.code.text import (
     read_assembly,
 )
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.ptx.code.text import (
     PtxBlock,
     PtxFile,
@@ -198,7 +199,7 @@ def compared_assembly(
         kernel: _without_results(function, len(results[int(kernel.rpartition("P")[2])]))
         for kernel, function in assembly.functions.items()
     }
-    bare = Assembly(assembly.chip, MappingProxyType(functions))
+    bare = replace(assembly, functions=MappingProxyType(functions))
     return list(compare_assembly(ours, bare, {}, {}, setting.mode.l2_per_agent))
 
 

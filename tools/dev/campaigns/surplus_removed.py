@@ -158,7 +158,7 @@ def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
         for number in chosen:
             name, each = found[number]
             functions[name] = _matching(functions[name], each).function
-        left = Assembly(assembly.chip, MappingProxyType(functions))
+        left = replace(assembly, functions=MappingProxyType(functions))
         test = llvm_ir.machine_test(source, left, configuration)
         return llvm_ir.run_compiled(source, test, LIMITS), test
 

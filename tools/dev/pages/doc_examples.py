@@ -7,6 +7,7 @@ An example is a fenced block. What it is run as follows from its language:
 - ``sh``: commands whose output the page does not show; each has to succeed.
 - ``python``: a session with ``>>>``, as of ``doctest``, or a script that has to succeed.
 - ``mlir``: a module that ``fence-opt`` has to accept.
+- ``toml``, ``yaml``: a configuration that has to be read as such.
 
 Blocks of a page run in their order, in one folder that has the project's examples and tests. A
 comment of HTML in the line above a block says more about it:
@@ -24,6 +25,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
@@ -31,11 +33,13 @@ from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import yaml
+
 from fencewright.tools.dev.fork_server import fork_server, replacement
 from fencewright.tools.embedded.in_process import TOOLS
 from fencewright.tools.llvm_tools import LLVM_TOOLS, find_llvm_tool
 
-LANGUAGES = ("console", "sh", "python", "mlir")
+LANGUAGES = ("console", "sh", "python", "mlir", "toml", "yaml")
 DIRECTIVES = ("not run", "needs", "before", "file", "body of")
 ELLIPSIS = "..."
 
@@ -173,8 +177,19 @@ def _run(example: Example, folder: Path) -> tuple[str, ...]:
         case "python":
             with chdir(folder):
                 return _run_python(example)
-        case _:
+        case "mlir":
             return _run_module(example, folder)
+        case _:
+            return _read_configuration(example)
+
+
+def _read_configuration(example: Example) -> tuple[str, ...]:
+    text = "\n".join(example.lines)
+    try:
+        tomllib.loads(text) if example.language == "toml" else yaml.safe_load(text)
+    except (tomllib.TOMLDecodeError, yaml.YAMLError) as problem:
+        raise ExampleError(example.place, f"no {example.language}: {problem}") from problem
+    return example.lines
 
 
 # Commands

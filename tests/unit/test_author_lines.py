@@ -1,0 +1,352 @@
+"""Findings at the author's lines, comments that ignore them, configuration, and reports for CI."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.source_location import SourceLocation, files_in, places_of
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.tools import fence_check
+from fencewright.tools.diagnostics import ToolError
+from fencewright.tools.reports.author_text import ignores_in
+
+ROOT = Path(__file__).parents[2]
+
+WAIT = "ld.relaxed.gpu.global.b32 %r2, [%rd2];"
+PTX = f"""\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry _Z1kPiS_(.param .u64 a, .param .u64 b)
+{{
+ .reg .b64 %rd<4>; .reg .b32 %r<4>; .reg .pred %p<3>;
+ .loc 1 2 3
+ ld.param.b64 %rd1, [a];
+ ld.param.b64 %rd2, [b];
+ .loc 1 1 22, function_name $L__info_string0, inlined_at 1 3 12
+L: {WAIT}
+ setp.eq.u32 %p2, %r2, 0;
+ @%p2 bra L;
+ .loc 1 2 11
+ ld.global.b32 %r3, [%rd1];
+ st.global.b32 [%rd1+8], %r3;
+ ret;
+}}
+ .file 1 "q.cu"
+"""
+SOURCE = "inline bool up() { return flag == 1; }\n  int v = data[1];\n  while (!up()) ;\n"
+RULE = "unordered-wait"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: False, raising=False)
+    Path("k.ptx").write_text(PTX)
+    Path("q.cu").write_text(SOURCE)
+    return tmp_path
+
+
+def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = fence_check.main(["k.ptx", *arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ('\t.file\t1 "a.cu", 1700000000, 12\n', {1: "a.cu"}),
+        ('.file 1 "/src" "a.cu"\n.file 2 "/src" "/usr/b.h"', {1: "/src/a.cu", 2: "/usr/b.h"}),
+        ('.file "whole.ll"', {}),
+        ("ret;", {}),
+    ],
+)
+def test_files_have_numbers(text: str, files: Mapping[int, str]) -> None:
+    assert files_in(text) == files
+
+
+def test_a_chain_of_calls_is_read() -> None:
+    """A call that was inlined itself is known by the directive that named it."""
+    text = PTX.replace(
+        " .loc 1 2 11\n",
+        " .loc 1 8 4, function_name $A, inlined_at 1 1 22\n"
+        " .loc 1 9 5, function_name $B, inlined_at 1 8 4\n",
+    )
+    module = read_ptx(text)
+    (function,) = module.functions.values()
+    load = next(each for each in function.instructions if each.text.startswith("ld.global"))
+    places = [(each.line, each.column) for each in places_of(load.source, module.files)]
+    assert places == [(9, 5), (8, 4), (1, 22), (3, 12)]
+
+
+def test_assembly_has_places_too() -> None:
+    text = (
+        '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n.file 1 "/x" "k.hip"\n'
+        "k:\n.loc 1 7 3\ns_endpgm\n"
+    )
+    module = read_assembly(text)
+    (end,) = module.functions["k"].instructions
+    assert places_of(end.source, module.files) == (SourceLocation("/x/k.hip", 7, 3),)
+
+
+def test_a_finding_is_at_its_source(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = check(capsys)
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[0].startswith("q.cu:1:22: warning: ")
+    assert lines[1:3] == [f"    {SOURCE.splitlines()[0]}", f"    {' ' * 21}^"]
+    assert lines[3] == "q.cu:3:12: note: inlined here"
+    assert lines[4].startswith(f"k.ptx:11:1: note: '{WAIT[:-1]}' in ")
+    assert lines[5].startswith("q.cu:2:11: note: line 15 of k.ptx: 'ld.global.b32")
+
+
+def test_a_source_that_is_not_there_has_a_place_and_no_text(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("q.cu").unlink()
+    _, out, _ = check(capsys)
+    assert out.splitlines()[0].startswith("q.cu:1:22: warning: ")
+    assert out.splitlines()[1] == "q.cu:3:12: note: inlined here"
+
+
+def test_a_source_beside_the_code_is_found(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "build").mkdir()
+    monkeypatch.chdir(files / "build")
+    assert fence_check.main(["../k.ptx"]) == 0
+    assert capsys.readouterr().out.startswith("../q.cu:1:22: warning: ")
+
+
+def test_formats_have_the_source(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = check(capsys, "--format", "json")
+    (finding,) = json.loads(out)["files"][0]["findings"]
+    assert (finding["file"], finding["line"]) == ("k.ptx", 11)
+    assert [each["line"] for each in finding["source"]] == [1, 3]
+    _, out, _ = check(capsys, "--format", "sarif")
+    (result,) = json.loads(out)["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "q.cu"
+    assert place["region"] == {"startLine": 1, "startColumn": 22}
+    related = [each["physicalLocation"] for each in result["relatedLocations"]]
+    assert related[0]["artifactLocation"]["uri"] == "k.ptx"
+    assert related[0]["region"] == {"startLine": 11}
+
+
+@pytest.mark.parametrize("mark", ["//", ";", "#", "/*"])
+def test_a_comment_is_about_its_line_or_the_next(mark: str) -> None:
+    end = " */" if mark == "/*" else ""
+    comment = f"{mark} fence-check: ignore[{RULE}, proxy-fence] known{end}"
+    own_line = ignores_in(f"code\n {comment}\n\n.loc 1 1 1\nmore\n", "x")
+    assert list(own_line) == [5]
+    (same_line,) = ignores_in(f"code {comment}\n", "x").items()
+    assert same_line[0] == 1
+    assert same_line[1].rules == {RULE, "proxy-fence"}
+    assert same_line[1].reason == "known"
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("ignore[unordered-wat] x", "'unordered-wat' is no rule: fence-check --list-rules"),
+        (f"ignore[{RULE}]", f"no reason to ignore {RULE}: write it after the bracket"),
+        ("ignore", "a comment of fence-check is 'ignore[RULE] reason'"),
+        ("off", "a comment of fence-check is 'ignore[RULE] reason'"),
+    ],
+)
+def test_a_comment_that_says_nothing_is_an_error(comment: str, message: str) -> None:
+    with pytest.raises(ToolError, match=r"x:2:1: error: ") as caught:
+        ignores_in(f"\nld; // fence-check: {comment}\n", "x")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("in_source", [False, True])
+def test_an_ignored_finding_is_counted_and_does_not_fail(
+    files: Path, capsys: pytest.CaptureFixture[str], in_source: bool
+) -> None:
+    comment = f" // fence-check: ignore[{RULE}] the host waits"
+    if in_source:
+        Path("q.cu").write_text(SOURCE.replace("\n", comment + "\n", 1))
+    else:
+        Path("k.ptx").write_text(PTX.replace(WAIT, WAIT + comment))
+    assert check(capsys, "--fail-on", "warning")[0] == 0
+    _, out, err = check(capsys)
+    assert out == "k.ptx: sm_90: kernels _Z1kPiS_: 0 errors, 0 warnings, 0 notes, 1 ignored\n"
+    assert err == ""
+    _, out, _ = check(capsys, "--format", "sarif")
+    (result,) = json.loads(out)["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "inSource", "justification": "the host waits"}]
+
+
+def test_a_comment_about_another_rule_ignores_nothing(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    comment = " // fence-check: ignore[proxy-fence] other"
+    Path("k.ptx").write_text(PTX.replace(WAIT, WAIT + comment))
+    status, _, err = check(capsys, "--fail-on", "warning")
+    assert status == 1
+    assert err == (
+        "k.ptx:11:1: warning: nothing is found here that 'ignore[proxy-fence]' is about: "
+        "remove it\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "fence-check.toml"])
+def test_the_nearest_configuration_counts(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    head = "[tool.fence-check]\n" if name == "pyproject.toml" else ""
+    Path(name).write_text(f'{head}fail-on = "warning"\n')
+    (files / "below").mkdir()
+    monkeypatch.chdir(files / "below")
+    assert fence_check.main(["../k.ptx"]) == 1
+    assert fence_check.main(["../k.ptx", "--isolated"]) == 0
+    assert fence_check.main(["../k.ptx", "--fail-on", "error"]) == 0
+    (files / "below" / "fence-check.toml").write_text('fail-on = "error"\n')
+    assert fence_check.main(["../k.ptx"]) == 0
+    assert fence_check.main(["../k.ptx", "--config", f"../{name}"]) == 1
+
+
+def test_a_configuration_ignores_a_rule_with_a_reason(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("fence-check.toml").write_text(f'[ignore]\n{RULE} = "flags of the host"\n')
+    status, out, _ = check(capsys, "--fail-on", "warning")
+    assert status == 0
+    assert out.endswith("1 ignored\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fail-on = 3", "fail-on is one of error, warning, note"),
+        ("notes = 'yes'", "notes is true or false"),
+        ("baseline = 1", "baseline is a path"),
+        ("jobs = 2", "there is no option 'jobs': it has baseline, fail-on, ignore"),
+        ("ignore = ['x']", "ignore is a table: a reason for each rule"),
+        ("ignore.x = 'y'", "'x' is no rule: fence-check --list-rules lists them"),
+        (f"ignore.{RULE} = ''", f"no reason to ignore {RULE}: write it as a string"),
+        ("notes = ", "not TOML: "),
+    ],
+)
+def test_a_wrong_configuration_is_one_line(
+    files: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    Path("fence-check.toml").write_text(text)
+    status, out, err = check(capsys)
+    assert (status, out) == (2, "")
+    assert f"fence-check.toml: error: {message}" in err
+    assert err.count("\n") == 1
+
+
+def test_github_has_a_command_for_each_finding(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("k.ptx").write_text(PTX + "\n")
+    _, out, _ = check(capsys, "--format", "github")
+    (line,) = out.splitlines()
+    assert line.startswith(f"::warning file=q.cu,line=1,col=22,title={RULE} in _Z1kPiS_::nothing")
+    assert line.endswith("(k.ptx:11)")
+
+
+def test_github_escapes_what_would_end_a_command(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = "a,b%:.cu"
+    Path("k.ptx").write_text(PTX.replace("q.cu", strange))
+    _, out, _ = check(capsys, "--format", "github")
+    assert out.startswith("::warning file=a%2Cb%25%3A.cu,line=1,")
+
+
+def test_gitlab_has_what_its_documentation_requires(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = check(capsys, "--format", "gitlab")
+    (entry,) = json.loads(out)
+    assert entry["check_name"] == RULE
+    assert entry["severity"] in ("info", "minor", "major", "critical", "blocker")
+    assert entry["location"] == {"path": "q.cu", "lines": {"begin": 1}}
+    Path("k.ptx").write_text("\n" + PTX)
+    _, again, _ = check(capsys, "--format", "gitlab")
+    assert json.loads(again)[0]["fingerprint"] == entry["fingerprint"]
+
+
+@pytest.mark.parametrize(("fail_on", "failures"), [("error", 0), ("warning", 1)])
+def test_junit_has_a_case_for_each_function(
+    files: Path, capsys: pytest.CaptureFixture[str], fail_on: str, failures: int
+) -> None:
+    _, out, _ = check(capsys, "--format", "junit", "--fail-on", fail_on)
+    (suite,) = ElementTree.fromstring(out)
+    assert (suite.get("tests"), suite.get("failures")) == ("1", str(failures))
+    (case,) = suite
+    assert (case.get("name"), len(case)) == ("_Z1kPiS_", failures)
+
+
+@pytest.mark.parametrize("format", ["github", "gitlab", "junit"])
+def test_what_cannot_be_read_is_in_every_report(
+    files: Path, capsys: pytest.CaptureFixture[str], format: str
+) -> None:
+    Path("k.ptx").write_text("what is this")
+    status, out, err = check(capsys, "--format", format)
+    assert status == 2
+    assert "this is no PTX" in out
+    assert "this is no PTX" in err
+
+
+def test_color_is_for_terminals_and_those_who_require_it(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\033" not in check(capsys)[1]
+    assert "\033[1;35mwarning:\033[0m" in check(capsys, "--color", "always")[1]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert "\033" in check(capsys)[1]
+    assert "\033" not in check(capsys, "--color", "never")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\033" not in check(capsys)[1]
+
+
+def test_the_action_runs_its_steps(files: Path) -> None:
+    """Each step but the installation, with the inputs that its environment names."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    inputs = {name: each.get("default", "") for name, each in action["inputs"].items()}
+    inputs |= {"paths": "k.ptx", "arguments": "--fail-on warning", "sarif": "out.sarif"}
+    bin_folder = str(Path(__import__("sys").executable).parent)
+    statuses: dict[str, int] = {}
+    for step in action["runs"]["steps"]:
+        assert "${{" not in step["run"]
+        if step["name"] == "install":
+            continue
+        names = {
+            key: value.removeprefix("${{ inputs.").removesuffix(" }}")
+            for key, value in step["env"].items()
+        }
+        environment = {key: inputs[name] for key, name in names.items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            env={"PATH": f"{bin_folder}:/usr/bin:/bin"} | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        statuses[step["name"]] = done.returncode
+    assert statuses == {"write SARIF": 0, "check": 1}
+    assert json.loads(Path("out.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_the_hook_for_pre_commit_names_a_program_and_its_files() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"] == "fence-check"
+    assert hook["language"] == "python"
+    import re
+
+    matched = [n for n in ("a.ptx", "b.s", "c.amdgcn", "d.cu") if re.search(hook["files"], n)]
+    assert matched == ["a.ptx", "b.s", "c.amdgcn"]

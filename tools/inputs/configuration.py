@@ -1,0 +1,135 @@
+"""The configuration of fence-check: ``[tool.fence-check]`` of pyproject.toml, or fence-check.toml.
+
+The file of the nearest folder counts, from the current one upwards, as with ruff. Options of the
+command line come before it.
+"""
+
+import tomllib
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from fencewright.checker.findings.finding import Level, Rule
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.tools.diagnostics import Diagnostic, ToolError, read_text
+from fencewright.tools.statuses import USAGE
+
+TABLE = "fence-check"
+OWN_FILE = "fence-check.toml"
+PYPROJECT = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The options of a file, by their names in ``argparse``, and the rules that it ignores.
+
+    ``ignored``: the reason to ignore each of them.
+    """
+
+    options: Mapping[str, Any]
+    ignored: Mapping[str, str]
+
+
+NONE = Configuration({}, {})
+"""The configuration without a file."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "fail-on": tuple(Level),
+    "l2-per-agent": tuple(L2PerAgent),
+}
+"""The values of options that are words."""
+_FLAGS = ("notes", "surplus")
+_PATHS = ("baseline",)
+
+
+def configuration(path: str | None, *, isolated: bool) -> Configuration:
+    """The configuration in ``path``, or in the nearest file; ``isolated``: none.
+
+    Raises ``OSError``, and ``ToolError`` for what is none.
+    """
+    if isolated:
+        return NONE
+    if path is not None:
+        return _read(Path(path))
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (own := folder / OWN_FILE).is_file():
+            return _read(own)
+        if (project := folder / PYPROJECT).is_file() and _has_table(project):
+            return _read(project)
+    return NONE
+
+
+def _has_table(path: Path) -> bool:
+    """Whether a project configures fence-check; others may have files that only they can read."""
+    return TABLE in (text := read_text(str(path))) and TABLE in _tools(text, path)
+
+
+def _tools(text: str, path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError as problem:
+        raise _error(f"not TOML: {problem}", path) from problem
+
+
+def _read(path: Path) -> Configuration:
+    text = read_text(str(path))
+    if path.name == PYPROJECT:
+        table = _tools(text, path).get(TABLE, {})
+    else:
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as problem:
+            raise _error(f"not TOML: {problem}", path) from problem
+    if not isinstance(table, dict):
+        raise _error(f"'{TABLE}' is no table", path)
+    options = dict(cast("dict[str, Any]", table))
+    ignored = _ignored(options.pop("ignore", {}), path)
+    given = {key.replace("-", "_"): _value(key, value, path) for key, value in options.items()}
+    return Configuration(given, ignored)
+
+
+def _value(key: str, value: Any, path: Path) -> Any:
+    if key in _FLAGS:
+        if not isinstance(value, bool):
+            raise _error(f"{key} is true or false", path)
+        return value
+    if words := _WORDS.get(key):
+        if value not in words:
+            raise _error(f"{key} is one of {', '.join(words)}", path)
+        return Level(value) if key == "fail-on" else value
+    if key in _PATHS:
+        if not isinstance(value, str):
+            raise _error(f"{key} is a path", path)
+        return str(path.parent / value)
+    known = ", ".join(sorted((*_FLAGS, *_WORDS, *_PATHS, "ignore")))
+    raise _error(f"there is no option '{key}': it has {known}", path)
+
+
+def _ignored(value: Any, path: Path) -> Mapping[str, str]:
+    """The reasons by rule."""
+    if not isinstance(value, dict):
+        raise _error("ignore is a table: a reason for each rule", path)
+    reasons = cast("dict[str, Any]", value)
+    for rule, reason in reasons.items():
+        if rule not in set(map(str, Rule)):
+            raise _error(f"'{rule}' is no rule: fence-check --list-rules lists them", path)
+        if not isinstance(reason, str) or not reason.strip():
+            raise _error(f"no reason to ignore {rule}: write it as a string", path)
+    return reasons
+
+
+def _error(problem: str, path: Path) -> ToolError:
+    return ToolError((Diagnostic(problem, str(path)),), status=USAGE)
+
+
+def add_configuration_options(parser: ArgumentParser) -> None:
+    """Add the options that say which configuration counts."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help=f"read the configuration of that file, not of the nearest {OWN_FILE} or {PYPROJECT}",
+    )
+    parser.add_argument("--isolated", action="store_true", help="read no configuration")
