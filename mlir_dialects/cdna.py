@@ -69,16 +69,16 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, ChipRow
+from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.counters.waits import operand_of, split_counts
 from fencewright.lowering.cdna.instructions import (
     InstructionRow,
-    Kind,
     either_form,
     instruction,
     operand_places,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts, operands
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute
@@ -320,7 +320,9 @@ _HOLDERS = frozenset({"cdna.kernel", "litmus.thread", "llvm_ir.func"})
 class OpcodeOp(InstructionOp, ABC):
     """An instruction named by ``opcode``: ``cdna.alu v_add_u32_e32 %a, %b : (..) -> ..``."""
 
-    KINDS: ClassVar[frozenset[Kind]]
+    KIND: ClassVar[Kind]
+    COUNTER: ClassVar[Counter | None] = None
+    """The counter of a copy beside the wave."""
 
     opcode = prop_def(StringAttr)
 
@@ -360,8 +362,10 @@ class OpcodeOp(InstructionOp, ABC):
             raise VerifyException(f"{mnemonic} {wanted}")
         if row is None:
             raise VerifyException(f"unknown instruction '{mnemonic}'")
-        if row.kind not in self.KINDS:
-            raise VerifyException(f"{mnemonic} is of kind {row.kind}, not a {self.name}")
+        is_counted = self.COUNTER is None or self.COUNTER in row.counters
+        if row.kind is not self.KIND or not is_counted:
+            kind = row.unit or row.kind
+            raise VerifyException(f"{mnemonic} is of kind {kind}, not a {self.name}")
         places = operand_places(row)
         if len(places) != len(self.operands):
             raise VerifyException(
@@ -448,7 +452,7 @@ class LoadOp(MemoryOp):
     """A load: ``%v = cdna.load global_load_dword %p : (!cdna.vgpr<2>) -> !cdna.vgpr``."""
 
     name = "cdna.load"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.LOAD, Kind.SCALAR_LOAD})
+    KIND: ClassVar[Kind] = Kind.LOAD
 
     addr = operand_def(Register)
     resource = opt_operand_def(SGPRType)
@@ -460,7 +464,7 @@ class StoreOp(MemoryOp):
     """A store of ``data``."""
 
     name = "cdna.store"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.STORE})
+    KIND: ClassVar[Kind] = Kind.STORE
 
     addr = operand_def(VGPRType)
     data = operand_def(VGPRType)
@@ -476,7 +480,7 @@ class AtomicOp(MemoryOp):
     """
 
     name = "cdna.atomic"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.ATOMIC, Kind.ATOMIC_RETURN})
+    KIND: ClassVar[Kind] = Kind.RMW
 
     addr = operand_def(VGPRType)
     data = var_operand_def(VGPRType)
@@ -498,7 +502,8 @@ class AsyncOp(MemoryOp):
     """
 
     name = "cdna.async"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.ASYNC_LOAD, Kind.ASYNC_STORE})
+    KIND: ClassVar[Kind] = Kind.COPY
+    COUNTER: ClassVar[Counter | None] = Counter.ASYNCCNT
 
     addr = operand_def(VGPRType)
     lds = operand_def(VGPRType)
@@ -519,7 +524,8 @@ class TensorOp(SynchronisingOp):
     """
 
     name = "cdna.tensor"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.TENSOR_LOAD, Kind.TENSOR_STORE})
+    KIND: ClassVar[Kind] = Kind.COPY
+    COUNTER: ClassVar[Counter | None] = Counter.TENSORCNT
 
     addresses = operand_def(SGPRType)
     tile = operand_def(SGPRType)
@@ -531,7 +537,7 @@ class CacheOp(SynchronisingOp):
     """Cache maintenance: ``cdna.cache buffer_wbl2 {modifiers = ["sc1"]}``."""
 
     name = "cdna.cache"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.CACHE})
+    KIND: ClassVar[Kind] = Kind.CACHE
 
 
 @irdl_op_definition
@@ -545,7 +551,7 @@ class BarrierOp(SynchronisingOp):
     """
 
     name = "cdna.barrier"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.BARRIER})
+    KIND: ClassVar[Kind] = Kind.BARRIER
 
     m0 = opt_prop_def(_Number)
 
@@ -555,7 +561,7 @@ class EndOp(OpcodeOp):
     """The end of the wave: ``cdna.end s_endpgm``."""
 
     name = "cdna.end"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.END})
+    KIND: ClassVar[Kind] = Kind.END
     traits = traits_def(IsTerminator())
 
 
@@ -567,7 +573,7 @@ class AluOp(OpcodeOp):
     """
 
     name = "cdna.alu"
-    KINDS: ClassVar[frozenset[Kind]] = frozenset({Kind.VALU, Kind.SALU})
+    KIND: ClassVar[Kind] = Kind.COMPUTE
 
     arguments = var_operand_def(Register)
     immediates = opt_prop_def(ArrayAttr[IntegerAttr[I64]])

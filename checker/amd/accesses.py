@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from fencewright.checker.amd.provenance import data_loads
 from fencewright.lowering.cdna.caches import (
-    AccessKind,
     Caches,
     Effect,
     Visibility,
@@ -96,7 +95,7 @@ class Mode:
 
     def others_caches(self, scope: Scope) -> Caches:
         """Those of ``caches`` that others of the work-group do not invalidate themselves."""
-        plain = access_effect(self.target, AccessKind.LOAD, ()).reads
+        plain = access_effect(self.target, Kind.LOAD, ()).reads
         return self.caches(scope) & plain & ~self.caches(Scope.WORKGROUP)
 
     def reach(self, scope: Scope) -> Visibility:
@@ -251,12 +250,12 @@ _KINDS: Mapping[Kind, OperationKind] = MappingProxyType(
         Kind.OPAQUE: _O.OUTSIDE,
     }
 )
-_ACCESS_KINDS: Mapping[OperationKind, AccessKind] = MappingProxyType(
+_ACCESS_KINDS: Mapping[OperationKind, Kind] = MappingProxyType(
     {
-        _O.LOAD: AccessKind.LOAD,
-        _O.LOAD_TO_LDS: AccessKind.LOAD,
-        _O.STORE: AccessKind.STORE,
-        _O.ATOMIC: AccessKind.ATOMIC,
+        _O.LOAD: Kind.LOAD,
+        _O.LOAD_TO_LDS: Kind.LOAD,
+        _O.STORE: Kind.STORE,
+        _O.ATOMIC: Kind.RMW,
     }
 )
 _SCALAR: Mapping[OperationKind, OperationKind] = MappingProxyType(
@@ -374,10 +373,10 @@ def _is_scratch(step: Step, mode: Mode) -> bool:
 
 
 @cache
-def _effect(mode: Mode, kind: AccessKind, bits: tuple[str, ...]) -> tuple[Effect, Scope]:
+def _effect(mode: Mode, kind: Kind, bits: tuple[str, ...]) -> tuple[Effect, Scope]:
     """What an access with policy bits does, and the widest scope at which it is coherent."""
     effect = access_effect(mode.chip.name, kind, bits, clusters=True)
-    if mode.tgsplit and kind is AccessKind.LOAD and not _TGSPLIT_MISSES_L1.isdisjoint(bits):
+    if mode.tgsplit and kind is Kind.LOAD and not _TGSPLIT_MISSES_L1.isdisjoint(bits):
         effect = replace(effect, reads=effect.reads & ~Caches.L1)
     coherent = [scope for scope in mode.scopes if _is_coherent(effect, scope, mode)]
     scope = coherent[-1] if coherent else Scope.WAVEFRONT

@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.text import Operand, Registers
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of

@@ -9,8 +9,8 @@ Execution State".
 from collections.abc import Mapping
 
 from fencewright.lowering.cdna.code.flow import Flow, Step
-from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.text import Registers
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of

@@ -19,10 +19,9 @@ from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.state import Code
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.compare import Pair
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT, Counter
 from fencewright.lowering.cdna.code.counterexample_peer import partner_steps
 from fencewright.lowering.cdna.code.flow import Step
-from fencewright.lowering.cdna.instructions import Kind as RowKind
 from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.lower import lower
@@ -690,7 +689,7 @@ def _found(
     location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
     if operation.kind is _O.LOAD_TO_LDS:
         copies = either_form(mnemonic)
-        if copies is None or copies.kind is not RowKind.ASYNC_LOAD:
+        if copies is None or not copies.into_lds or Counter.ASYNCCNT not in copies.counters:
             raise _lacks(instruction.text)
         source = DATA if location == COPIED else f"{location}_source"
         return (Executed(_COPIES, policy, line, location, source=source),)

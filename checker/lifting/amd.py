@@ -41,7 +41,7 @@ from fencewright.checker.lifting.writer import (
 )
 from fencewright.checker.lifting.writer import Operation as Written
 from fencewright.lowering.cdna.access_names import Path, access_name
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Visibility, access_effect
+from fencewright.lowering.cdna.caches import Caches, Visibility, access_effect
 from fencewright.lowering.cdna.code.flow import Block as MachineBlock
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.operands import address_operands
@@ -215,7 +215,7 @@ class _Reader:
         if operation.space is AddressSpace.CONSTANT:
             raise UnliftableError(operation.line, "'scoped' does not know the scalar cache")
         mode = self.code.mode
-        plain = access_effect(mode.target, AccessKind.LOAD, ()).reads
+        plain = access_effect(mode.target, Kind.LOAD, ()).reads
         scopes = [
             scope
             for scope in self.scopes

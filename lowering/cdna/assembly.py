@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Counter, Generation
-from fencewright.lowering.cdna.instructions import Kind
+from fencewright.lowering.cdna.instruction_row import TO_MEMORY, Unit
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.table import Table, row
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
@@ -95,8 +96,6 @@ class HazardEffect:
 
 
 NO_EFFECT = HazardEffect()
-_LOADS = frozenset({Kind.LOAD, Kind.SCALAR_LOAD})
-_WITH_RESULT = _LOADS | {Kind.ATOMIC_RETURN}
 _IN_CLAUSES = frozenset(
     {AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.PRIVATE, AddressSpace.CONSTANT}
 )
@@ -105,9 +104,18 @@ _WIDE = 2
 
 
 @lru_cache(maxsize=1 << 12)
-def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...]) -> HazardEffect:
-    """The effect of an instruction of ``kind`` with these operands, in the order of its text."""
-    if kind is Kind.VALU:
+def effect_of(
+    kind: Kind,
+    unit: Unit | None,
+    space: AddressSpace | None,
+    returns: bool,
+    operands: tuple[Names, ...],
+) -> HazardEffect:
+    """The effect of an instruction with these operands, in the order of its text.
+
+    ``kind``, ``unit``, ``space`` and ``returns`` are those of its row.
+    """
+    if unit is Unit.VALU:
         # A carry is the second result.
         results = 2 if operands[1:2] == (VCC,) else 1
         written = [register for operand in operands[:results] for register in operand]
@@ -118,17 +126,20 @@ def effect_of(kind: Kind, space: AddressSpace | None, operands: tuple[Names, ...
             scalars=tuple(filter(_is_scalar, written)),
             sets=frozenset(written),
         )
-    if kind is Kind.SALU:
+    if unit is Unit.SALU:
         return HazardEffect(sets=frozenset(operands[0]))
-    results = int(kind in _WITH_RESULT)
+    is_load = kind is Kind.LOAD
+    results = int(is_load or returns)
     sets = frozenset(register for operand in operands[:results] for register in operand)
-    if not kind.is_memory or space not in _IN_CLAUSES:
-        return HazardEffect(sets=sets) if kind.is_memory else NO_EFFECT
-    stores = kind not in _LOADS
+    if kind not in TO_MEMORY:
+        return NO_EFFECT
+    if space not in _IN_CLAUSES:
+        return HazardEffect(sets=sets)
+    stores = not is_load
     vectors = [operand for operand in operands if operand and not _is_scalar(operand[0])]
     wide = stores and max(map(len, vectors), default=0) > _WIDE
     return HazardEffect(
-        clause="scalar" if kind is Kind.SCALAR_LOAD else "vector",
+        clause="scalar" if space is AddressSpace.CONSTANT else "vector",
         stores=stores,
         written=sets,
         sets=sets,

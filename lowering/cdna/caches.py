@@ -11,10 +11,11 @@ meet. On gfx12 the L1 is the L0 of a CU and the L2 the agent's one.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum, IntEnum, IntFlag
+from enum import IntEnum, IntFlag
 from functools import cache
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.table import Row, Table, row
 
 
@@ -44,12 +45,8 @@ class Visibility(IntEnum):
     SYSTEM = 3
 
 
-class AccessKind(Enum):
-    """Accesses to global memory (flat ones included)."""
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
+ACCESS_KINDS = (Kind.LOAD, Kind.STORE, Kind.RMW)
+"""The accesses to global memory (flat ones included) whose policy bits differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ _SC_BITS, _DLC_BITS = ("sc0", "sc1", "sc0 sc1"), ("dlc", "dlc glc")
 _GFX9_BITS = ("", *_SC_BITS, "glc")
 _SE, _DEV, _SYS = _SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
 _BITS = (*_GFX9_BITS, *_DLC_BITS, *_SCOPES)
-_L, _S, _A = AccessKind.LOAD, AccessKind.STORE, AccessKind.ATOMIC
+_L, _S, _A = ACCESS_KINDS
 _CONTROL = "CDNA4 ISA, load and store control by sc1 sc0"
 _ATOMICS = "MI300 ISA: an atomic takes sc1 for the system, sc0 for the old value"
 _OLD_MODEL = "LLVM AMDGPUUsage, Memory Model GFX6-GFX90A: one L2 per agent; stores have no scope"
@@ -173,7 +170,7 @@ _ACCESS_ROWS: list[Row[Effect]] = [
 
 ACCESSES: Table[Effect] = Table(
     "caches of an access",
-    {"generation": Generation, "access": AccessKind, "bits": _BITS},
+    {"generation": Generation, "access": ACCESS_KINDS, "bits": _BITS},
     _ACCESS_ROWS,
 )
 """(generation, access, policy bits but hints) -> effect."""
@@ -266,7 +263,7 @@ MAINTENANCE: Table[Effect] = Table(
 
 
 def access_effect(
-    chip: str, access: AccessKind, modifiers: Iterable[str], *, clusters: bool = False
+    chip: str, access: Kind, modifiers: Iterable[str], *, clusters: bool = False
 ) -> Effect:
     """The effect of an access to global memory; ``KeyError`` for bits that no chip has.
 
@@ -277,9 +274,7 @@ def access_effect(
 
 
 @cache
-def _access_effect(
-    chip: str, access: AccessKind, modifiers: tuple[str, ...], clusters: bool
-) -> Effect:
+def _access_effect(chip: str, access: Kind, modifiers: tuple[str, ...], clusters: bool) -> Effect:
     effect = ACCESSES[_generation(chip), access, _policy(modifiers)].value
     return effect if clusters else _without_clusters(effect)
 

@@ -1,50 +1,23 @@
-"""What a CDNA instruction is, as a row: the class that the files of instructions have rows of."""
+"""Rows of CDNA instructions: the class that the tables of instructions are made of."""
 
 from dataclasses import dataclass
 from functools import cache
 
 from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, operands
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind, ValueType
 
 
-class Kind(FastStrEnum):
-    """What an instruction does, as far as ordering and register allocation care.
+class Unit(FastStrEnum):
+    """The unit that computes, of arithmetic: the one of scalars or the one of vectors."""
 
-    ``ASYNC_LOAD`` and ``TENSOR_LOAD`` copy from memory to LDS and ``ASYNC_STORE`` and
-    ``TENSOR_STORE`` back, beside the wave.
-    """
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-    ATOMIC_RETURN = "atomic_return"
-    SCALAR_LOAD = "scalar_load"
-    ASYNC_LOAD = "async_load"
-    ASYNC_STORE = "async_store"
-    TENSOR_LOAD = "tensor_load"
-    TENSOR_STORE = "tensor_store"
-    CACHE = "cache"
-    WAIT = "wait"
-    VALU = "valu"
     SALU = "salu"
-    BRANCH = "branch"
-    BARRIER = "barrier"
-    END = "end"
-
-    @property
-    def is_memory(self) -> bool:
-        """Whether the instruction reads or writes memory."""
-        return self in _MEMORY_KINDS
+    VALU = "valu"
 
 
-ASYNCHRONOUS = frozenset({Kind.ASYNC_LOAD, Kind.ASYNC_STORE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE})
-"""The copies between memory and LDS that the wave does not carry out itself."""
-
-_MEMORY_KINDS = (
-    frozenset({Kind.LOAD, Kind.STORE, Kind.ATOMIC, Kind.ATOMIC_RETURN, Kind.SCALAR_LOAD})
-    | ASYNCHRONOUS
-)
+TO_MEMORY = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY})
+"""The kinds of instructions that access memory; a copy is between memory and LDS, beside the wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +29,7 @@ class InstructionRow:
     the memory that it accesses.
     ``expansion`` has the complete lines that a pseudo instruction stands for. ``early_clobber``: a
     result is written before every operand has been read, so they must not share registers.
+    ``unit``: of arithmetic alone. ``into_lds``: of a copy, whether it reads memory and writes LDS.
     ``chips`` are those that have it. Every chip has both forms of access to private memory; there
     ``chips`` are those whose kernels use this form.
     """
@@ -69,11 +43,30 @@ class InstructionRow:
     space: AddressSpace | None = None
     expansion: tuple[str, ...] = ()
     early_clobber: bool = False
+    unit: Unit | None = None
+    into_lds: bool = False
 
     @property
     def returns(self) -> bool:
         """Whether it is an atomic that returns the old value."""
-        return self.kind is Kind.ATOMIC_RETURN
+        return self.kind is Kind.RMW and self.operands.startswith("{dst}")
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it reads or writes memory."""
+        return self.kind in TO_MEMORY
+
+    @property
+    def is_scalar_load(self) -> bool:
+        """Whether it loads by way of the scalar cache."""
+        return self.kind is Kind.LOAD and self.space is AddressSpace.CONSTANT
+
+    @property
+    def access(self) -> Kind:
+        """The access to memory outside LDS: a copy is a load or a store of it."""
+        if self.kind is not Kind.COPY:
+            return self.kind
+        return Kind.LOAD if self.into_lds else Kind.STORE
 
     @property
     def lines(self) -> tuple[str, ...]:

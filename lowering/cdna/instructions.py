@@ -16,7 +16,8 @@ from functools import cache
 from fencewright.lowering.cdna import instructions_gfx1250
 from fencewright.lowering.cdna.access_names import FLOAT_VERBS, INTEGER_VERBS, SIGNED_VERBS
 from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, Counter, InstructionSet
-from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
+from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Packed, Unit
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.table import Table
 from fencewright.lowering.table import row as table_row
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind, ValueType
@@ -132,13 +133,11 @@ def _vector_atomic(
     operands = "{addr}, {data}" + tail
     yield (
         (operation, space, width, kind, False),
-        InstructionRow(mnemonic, operands, Kind.ATOMIC, counters, chips, _FLAT, space),
+        InstructionRow(mnemonic, operands, Kind.RMW, counters, chips, _FLAT, space),
     )
     yield (
         (operation, space, width, kind, True),
-        InstructionRow(
-            mnemonic, "{dst}, " + operands, Kind.ATOMIC_RETURN, counters, returning, _FLAT, space
-        ),
+        InstructionRow(mnemonic, "{dst}, " + operands, Kind.RMW, counters, returning, _FLAT, space),
     )
 
 
@@ -161,7 +160,7 @@ def _lds_accesses() -> Iterator[_Entry]:
     for width in (32, 64):
         exchange = InstructionRow(
             f"ds_wrxchg_rtn_b{width}", "{dst}, {addr}, {data}",
-            Kind.ATOMIC_RETURN, _LGKM, _ALL, f"{_DS}: exchange always returns", local,
+            Kind.RMW, _LGKM, _ALL, f"{_DS}: exchange always returns", local,
         )  # fmt: skip
         for returns in (False, True):
             yield (Operation.ATOMIC_RMW, local, width, RmwKind.XCHG, returns), exchange
@@ -191,10 +190,9 @@ def _lds_atomic(
 ) -> Iterator[_Entry]:
     mnemonic = f"ds_{name}{'_rtn' if returns else ''}_{type_letter}{width}"
     operands = f"{'{dst}, ' if returns else ''}{{addr}}, {data}"
-    kind_of_row = Kind.ATOMIC_RETURN if returns else Kind.ATOMIC
     yield (
         (operation, AddressSpace.LOCAL, width, kind, returns),
-        InstructionRow(mnemonic, operands, kind_of_row, _LGKM, chips, _DS, AddressSpace.LOCAL),
+        InstructionRow(mnemonic, operands, Kind.RMW, _LGKM, chips, _DS, AddressSpace.LOCAL),
     )
 
 
@@ -265,20 +263,22 @@ def _other(
     counters: tuple[Counter, ...] = (),
     expansion: tuple[str, ...] = (),
     early_clobber: bool = False,
+    unit: Unit | None = None,
 ) -> InstructionRow:
-    space = AddressSpace.CONSTANT if kind is Kind.SCALAR_LOAD else None
     return InstructionRow(
-        mnemonic, operands, kind, counters, chips, source, space, expansion, early_clobber
+        mnemonic, operands, kind, counters, chips, source, None, expansion, early_clobber, unit
     )
 
 
 SCALAR_LOAD_ROWS = tuple(
-    _other(
+    InstructionRow(
         f"s_load_{suffix}",
         "{dst}, {addr}, {offset}",
-        Kind.SCALAR_LOAD,
+        Kind.LOAD,
+        _LGKM,
+        _ALL,
         f"{_SMEM}; with XNACK it may be replayed, so it must not overwrite its address",
-        counters=_LGKM,
+        AddressSpace.CONSTANT,
         early_clobber=True,
     )
     for suffix in ("dword", "dwordx2", "dwordx4", "dwordx8", "dwordx16")
@@ -352,12 +352,19 @@ _HALVES = {"and": "v_and_b32_e32", "or": "v_or_b32_e32", "xor": "v_xor_b32_e32"}
 
 
 def _valu(mnemonic: str, operands: str, chips: frozenset[str] = _ALL) -> InstructionRow:
-    return _other(mnemonic, operands, Kind.VALU, _VOP, chips)
+    return _other(mnemonic, operands, Kind.COMPUTE, _VOP, chips, unit=Unit.VALU)
 
 
 def _pseudo(mnemonic: str, *expansion: str, early_clobber: bool = False) -> InstructionRow:
     source = f"{_VOP}; a pseudo instruction"
-    return _other(mnemonic, "", Kind.VALU, source, expansion=expansion, early_clobber=early_clobber)
+    return _other(
+        mnemonic, "", Kind.COMPUTE, source,
+        expansion=expansion, early_clobber=early_clobber, unit=Unit.VALU,
+    )  # fmt: skip
+
+
+def _salu(mnemonic: str, operands: str) -> InstructionRow:
+    return _other(mnemonic, operands, Kind.COMPUTE, _SOP, unit=Unit.SALU)
 
 
 VALU_ROWS = (
@@ -440,21 +447,22 @@ VALU_ROWS = (
 )  # fmt: skip
 
 SALU_ROWS = (
-    _other("s_mov_b32", "{dst}, {a}", Kind.SALU, _SOP),
-    _other("s_mov_b64", "{dst}, {a}", Kind.SALU, _SOP),
-    _other("s_and_b64", _TWO, Kind.SALU, _SOP),
-    _other("s_or_b64", _TWO, Kind.SALU, _SOP),
-    _other("s_xor_b64", _TWO, Kind.SALU, _SOP),
-    _other("s_andn2_b64", _TWO, Kind.SALU, _SOP),
-    _other("s_xnor_b64", _TWO, Kind.SALU, _SOP),
+    _salu("s_mov_b32", "{dst}, {a}"),
+    _salu("s_mov_b64", "{dst}, {a}"),
+    _salu("s_and_b64", _TWO),
+    _salu("s_or_b64", _TWO),
+    _salu("s_xor_b64", _TWO),
+    _salu("s_andn2_b64", _TWO),
+    _salu("s_xnor_b64", _TWO),
 )
 
 PSEUDO_SALU_ROWS = (
     _other(
-        "s_add_scratch_offset", "", Kind.SALU,
+        "s_add_scratch_offset", "", Kind.COMPUTE,
         "LLVM SIFrameLowering: the scratch resource moves to the wave's own part, in place",
         _BEFORE_GFX942,
         expansion=("s_add_u32 {dst.lo}, {a.lo}, {b}", "s_addc_u32 {dst.hi}, {a.hi}, 0"),
+        unit=Unit.SALU,
     ),
 )  # fmt: skip
 
@@ -491,11 +499,10 @@ def _packed_additions() -> Iterator[tuple[Packed, InstructionRow]]:
         for returns in (False, True):
             mnemonic = f"ds_pk_add{'_rtn' if returns else ''}_{type_.removesuffix('x2')}"
             operands = f"{'{dst}, ' if returns else ''}{{addr}}, {{data}}"
-            kind = Kind.ATOMIC_RETURN if returns else Kind.ATOMIC
             yield (
                 (AddressSpace.LOCAL, RmwKind.FADD, type_, returns),
                 InstructionRow(
-                    mnemonic, operands, kind, _LGKM, _GFX942_ON, _DS, AddressSpace.LOCAL
+                    mnemonic, operands, Kind.RMW, _LGKM, _GFX942_ON, _DS, AddressSpace.LOCAL
                 ),
             )
 
@@ -572,11 +579,7 @@ def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
         for (_, space, _, kind, _), row in MEMORY_ROWS
         if space in _SHARED_SPACES and kind not in _FLOATS and like <= row.chips
     }
-    scalar = {
-        key
-        for key, row in INSTRUCTIONS.items()
-        if row.kind is Kind.SCALAR_LOAD and like <= row.chips
-    }
+    scalar = {key for key, row in INSTRUCTIONS.items() if row.is_scalar_load and like <= row.chips}
     return frozenset(accesses | scalar | {(mnemonic, False) for mnemonic in more})
 
 

@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 from fencewright.lowering.cdna.access_names import INTEGER_VERBS
 from fencewright.lowering.cdna.chips import CHIPS, Counter, InstructionSet
-from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Kind, Packed
+from fencewright.lowering.cdna.instruction_row import Access, InstructionRow, Packed, Unit
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind, ValueType
 
 _CHIPS = frozenset(
@@ -35,11 +36,10 @@ _VECTOR_FORMATS = (("global", ", off", AddressSpace.GLOBAL), ("flat", "", Addres
 
 
 _COUNTS = {
-    Kind.LOAD: Counter.LOADCNT,
-    Kind.ATOMIC_RETURN: Counter.LOADCNT,
-    Kind.STORE: Counter.STORECNT,
-    Kind.ATOMIC: Counter.STORECNT,
+    False: Counter.STORECNT,
+    True: Counter.LOADCNT,
 }
+"""By whether an access has a result."""
 
 
 def _row(
@@ -49,20 +49,20 @@ def _row(
     source: str,
     space: AddressSpace | None = None,
     counters: tuple[Counter, ...] = (),
+    unit: Unit | None = None,
 ) -> InstructionRow:
     if space is AddressSpace.LOCAL:
         counters = (Counter.DSCNT,)
     elif space is not None:
         flat = (Counter.DSCNT,) * (space is AddressSpace.GENERIC)
-        counters = (_COUNTS[kind], *flat)
-    return InstructionRow(mnemonic, operands, kind, counters, _CHIPS, source, space)
+        counters = (_COUNTS[operands.startswith("{dst}")], *flat)
+    return InstructionRow(mnemonic, operands, kind, counters, _CHIPS, source, space, unit=unit)
 
 
 def _atomic(
     mnemonic: str, operands: str, returns: bool, source: str, space: AddressSpace
 ) -> InstructionRow:
-    kind = Kind.ATOMIC_RETURN if returns else Kind.ATOMIC
-    return _row(mnemonic, "{dst}, " * returns + operands, kind, source, space)
+    return _row(mnemonic, "{dst}, " * returns + operands, Kind.RMW, source, space)
 
 
 def _vector_accesses() -> Iterator[tuple[Access, InstructionRow]]:
@@ -242,19 +242,21 @@ _DIMENSIONS = (
 
 def _arithmetic() -> Iterator[InstructionRow]:
     for mnemonic in ("v_add_nc_u32_e32", "v_sub_nc_u32_e32", "v_sub_nc_u64_e32", "v_mul_u64_e32"):
-        yield _row(mnemonic, _TWO, Kind.VALU, _VOP)
+        yield _row(mnemonic, _TWO, Kind.COMPUTE, _VOP, unit=Unit.VALU)
     for mnemonic in ("v_lshlrev_b64_e64", "v_lshrrev_b64_e64", "v_ashrrev_i64_e64"):
-        yield _row(mnemonic, _SHIFT, Kind.VALU, _VOP)
+        yield _row(mnemonic, _SHIFT, Kind.COMPUTE, _VOP, unit=Unit.VALU)
     for mnemonic in ("v_min_num_f32_e32", "v_max_num_f32_e32", "v_add_f64_e64"):
-        yield _row(mnemonic, _TWO, Kind.VALU, _VOP)
+        yield _row(mnemonic, _TWO, Kind.COMPUTE, _VOP, unit=Unit.VALU)
     for mnemonic in ("v_min_num_f64_e64", "v_max_num_f64_e64"):
-        yield _row(mnemonic, _TWO, Kind.VALU, _VOP)
-    subtract = _row("v_sub_f64_e64", "", Kind.VALU, f"{_VOP}; a pseudo instruction")
+        yield _row(mnemonic, _TWO, Kind.COMPUTE, _VOP, unit=Unit.VALU)
+    subtract = _row(
+        "v_sub_f64_e64", "", Kind.COMPUTE, f"{_VOP}; a pseudo instruction", unit=Unit.VALU
+    )
     yield replace(subtract, expansion=("v_add_f64_e64 {dst}, {a}, -{b}",))
     for mnemonic in ("s_and_b32", "s_or_b32", "s_xor_b32", "s_and_not1_b32", "s_xnor_b32"):
-        yield _row(mnemonic, _TWO, Kind.SALU, _SOP)
+        yield _row(mnemonic, _TWO, Kind.COMPUTE, _SOP, unit=Unit.SALU)
     for dimension, whole, part in _DIMENSIONS:
-        alone = _row(f"s_workgroup_id_{dimension}", "", Kind.SALU, _IDS)
+        alone = _row(f"s_workgroup_id_{dimension}", "", Kind.COMPUTE, _IDS, unit=Unit.SALU)
         yield replace(alone, expansion=(whole,))
         # vcc is free but between a branch and its test.
         yield replace(
@@ -271,7 +273,7 @@ def _arithmetic() -> Iterator[InstructionRow]:
 
 def _scalar_loads() -> Iterator[InstructionRow]:
     for width in (32, 64, 128, 256, 512):
-        row = _row(f"s_load_b{width}", "{dst}, {addr}, {offset}", Kind.SCALAR_LOAD, _SMEM)
+        row = _row(f"s_load_b{width}", "{dst}, {addr}, {offset}", Kind.LOAD, _SMEM)
         yield replace(
             row, space=AddressSpace.CONSTANT, counters=(Counter.KMCNT,), early_clobber=True
         )
@@ -283,23 +285,27 @@ _TDM = "LLVM 24 AMDGPUUsage, DMA operations; MIMGInstructions.td: gfx1250"
 
 def _asynchronous() -> Iterator[InstructionRow]:
     for width in (8, 32, 64, 128):
-        for mnemonic, operands, kind in (
-            (f"global_load_async_to_lds_b{width}", "{lds}, {addr}, off", Kind.ASYNC_LOAD),
-            (f"global_store_async_from_lds_b{width}", "{addr}, {lds}, off", Kind.ASYNC_STORE),
+        for mnemonic, operands, into_lds in (
+            (f"global_load_async_to_lds_b{width}", "{lds}, {addr}, off", True),
+            (f"global_store_async_from_lds_b{width}", "{addr}, {lds}, off", False),
         ):
-            row = _row(mnemonic, operands, kind, _ASYNC, counters=(Counter.ASYNCCNT,))
-            yield replace(row, space=AddressSpace.GLOBAL)
-    for mnemonic, kind in (
-        ("tensor_load_to_lds", Kind.TENSOR_LOAD),
-        ("tensor_store_from_lds", Kind.TENSOR_STORE),
-    ):
-        row = _row(mnemonic, "{a}, {b}", kind, _TDM, counters=(Counter.TENSORCNT,))
-        yield replace(row, space=AddressSpace.GLOBAL)
+            yield _copy(mnemonic, operands, Counter.ASYNCCNT, _ASYNC, into_lds)
+    for mnemonic, into_lds in (("tensor_load_to_lds", True), ("tensor_store_from_lds", False)):
+        row = _copy(mnemonic, "{a}, {b}", Counter.TENSORCNT, _TDM, into_lds)
+        yield row
         groups = "{a}, {b}, {c}, {d}"
         yield replace(
-            row, mnemonic=f"{mnemonic}_d4", operands=groups, space=AddressSpace.GLOBAL,
-            expansion=(f"{mnemonic} {groups}",),
-        )  # fmt: skip
+            row, mnemonic=f"{mnemonic}_d4", operands=groups, expansion=(f"{mnemonic} {groups}",)
+        )
+
+
+def _copy(
+    mnemonic: str, operands: str, counter: Counter, source: str, into_lds: bool
+) -> InstructionRow:
+    return InstructionRow(
+        mnemonic, operands, Kind.COPY, (counter,), _CHIPS, source, AddressSpace.GLOBAL,
+        into_lds=into_lds,
+    )  # fmt: skip
 
 
 OTHER_ROWS: tuple[InstructionRow, ...] = (

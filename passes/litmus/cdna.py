@@ -8,7 +8,6 @@ is looked at where it ends.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
@@ -16,8 +15,9 @@ from xdsl.utils.exceptions import DiagnosticException
 from fencewright.lowering.cdna.assembly import Printed
 from fencewright.lowering.cdna.chips import DEFAULT_CHIP, KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Function, read_assembly
-from fencewright.lowering.cdna.instructions import Kind, has_instruction
+from fencewright.lowering.cdna.instructions import has_instruction
 from fencewright.lowering.cdna.kernel import block_label
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.mlir_dialects import cdna, litmus
@@ -38,7 +38,6 @@ from fencewright.passes.litmus.registers import WithRegisters
 from fencewright.passes.print.cdna import CodePrinter, PrintedCode, print_kernel
 from fencewright.simulator.cdna.instructions import CdnaInstruction
 from fencewright.simulator.cdna.rows import DEFAULT_READINGS, CdnaConfiguration
-from fencewright.simulator.cdna.rows import VectorAccessKind as Policy
 from fencewright.simulator.core.program import (
     LitmusTest,
     Move,
@@ -63,17 +62,7 @@ class UnwaitedArgumentError(DiagnosticException):
 
 
 _CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)
-_KINDS = MappingProxyType(
-    {
-        Kind.LOAD: Policy.LOAD,
-        Kind.STORE: Policy.STORE,
-        Kind.ATOMIC: Policy.ATOMIC,
-        Kind.ATOMIC_RETURN: Policy.ATOMIC,
-        Kind.ASYNC_LOAD: Policy.LOAD,
-        Kind.ASYNC_STORE: Policy.STORE,
-    }
-)
-"""The spaces and kinds of instructions that take cache policy bits."""
+"""The spaces of the instructions that take cache policy bits."""
 
 
 def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
@@ -100,7 +89,7 @@ def _configuration(code: TestCode, options: ReadOptions) -> CdnaConfiguration:
     readings = DEFAULT_READINGS if options.readings is None else options.readings
     configuration = CdnaConfiguration(chip, tgsplit, options.l2_per_agent, readings)
     try:
-        configuration.access_effect(Policy.LOAD, ())
+        configuration.access_effect(Kind.LOAD, ())
     except ProgramError as problem:
         unreadable(code.test, str(problem))
     return configuration
@@ -318,7 +307,7 @@ def _check_opcode(op: cdna.OpcodeOp, configuration: CdnaConfiguration) -> None:
         if isinstance(op, cdna.CacheOp):
             configuration.cache_effect(mnemonic, modifiers_of(op))
         elif isinstance(op, cdna.MemoryOp) and row.space in _CACHED:
-            effect = configuration.access_effect(_KINDS[row.kind], modifiers_of(op))
+            effect = configuration.access_effect(row.access, modifiers_of(op))
             if isinstance(op, cdna.AtomicOp) and effect.returns is not row.returns:
                 unreadable(op, "the bit that asks for the old value and the register go together")
     except ProgramError as problem:

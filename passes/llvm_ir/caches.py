@@ -25,8 +25,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation
 
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Effect, Visibility, access_effect
+from fencewright.lowering.cdna.caches import Caches, Effect, Visibility, access_effect
 from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.llvm.intrinsics.row import CallKind
 from fencewright.lowering.lower import lower_for
@@ -159,7 +160,7 @@ class LLVMIRCode(CacheCode):
         return StoreThrough(meaning._replace(stores=got), cost)
 
     def _stores(self, bits: tuple[str, ...]) -> Visibility:
-        reach = access_effect(self.chip, AccessKind.STORE, bits).stores
+        reach = access_effect(self.chip, Kind.STORE, bits).stores
         assert reach is not None
         return reach
 
@@ -288,7 +289,7 @@ def _accesses(effects: MemoryEffects, chip: str) -> tuple[Meaning, ...]:
     if effects.kind is not CallKind.ATOMIC:
         return (meaning_of(effect, counters=counters_of(effects)),)
     if reads and writes:
-        effect = access_effect(chip, AccessKind.ATOMIC, ())
+        effect = access_effect(chip, Kind.RMW, ())
     publishes = bool(effects.writes & SHARED)
     flag = meaning_of(
         effect,
@@ -378,10 +379,10 @@ def _effect(op: scoped.AccessOperation, target: Target) -> Effect:
     chip = target.chip
     if isinstance(op, _LOADS):
         bits = bits_of_access("load", op, target)
-        reads = access_effect(chip, AccessKind.LOAD, bits).reads
+        reads = access_effect(chip, Kind.LOAD, bits).reads
     if isinstance(op, _STORES):
         bits = bits_of_access("store", op, target)
-        stores = access_effect(chip, AccessKind.STORE, bits).stores
+        stores = access_effect(chip, Kind.STORE, bits).stores
     return Effect(reads=reads, stores=stores)
 
 

@@ -12,10 +12,18 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
-from fencewright.lowering.cdna.assembly import VCC, Names, Printed, effect_of, insert_wait_states
+from fencewright.lowering.cdna.assembly import (
+    VCC,
+    HazardEffect,
+    Names,
+    Printed,
+    effect_of,
+    insert_wait_states,
+)
 from fencewright.lowering.cdna.chips import ChipRow
 from fencewright.lowering.cdna.counters.waits import wait_lines
-from fencewright.lowering.cdna.instructions import Kind, operand_places
+from fencewright.lowering.cdna.instruction_row import Unit
+from fencewright.lowering.cdna.instructions import operand_places
 from fencewright.lowering.cdna.kernel import (
     Argument,
     ArgumentKind,
@@ -24,6 +32,7 @@ from fencewright.lowering.cdna.kernel import (
     is_symbol,
     module_text,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
@@ -122,13 +131,15 @@ class _LineForm(NamedTuple):
     """A line of an instruction, with a place for each register.
 
     In ``text`` ``{n}`` is the register of operand n, or after them the result. ``operands`` are
-    those that the hazards of ``kind`` and ``space`` see: such a number, and which part of it;
-    -2 is vcc, and -1 no register.
+    those that the hazards of the instruction see: such a number, and which part of it; -2 is vcc, and -1
+    no register.
     """
 
     text: str
     kind: Kind
+    unit: Unit | None
     space: AddressSpace | None
+    returns: bool
     operands: tuple[tuple[int, slice], ...]
 
     def printed(self, registers: Sequence[cdna.RegisterType]) -> Printed:
@@ -138,7 +149,7 @@ class _LineForm(NamedTuple):
             return Printed(text)
         names = [*map(_names, registers), VCC, ()]
         operands = tuple([names[number][part] for number, part in self.operands])
-        return Printed(text, effect_of(self.kind, self.space, operands))
+        return Printed(text, effect_of(self.kind, self.unit, self.space, self.returns, operands))
 
 
 _Forms = dict[object, list[_LineForm]]
@@ -336,14 +347,15 @@ def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
 
     def formed(line: Line) -> _LineForm:
         shown = "" if not offset or "offset" in line.names else f" offset:{offset}"
-        has_effect = row.kind in (Kind.VALU, Kind.SALU) or row.kind.is_memory
+        has_effect = row.kind is Kind.COMPUTE or row.is_memory
         operands = tuple(map(seen, line.operands)) if has_effect else ()
-        return _LineForm(line.filled(filled) + shown + suffix, row.kind, row.space, operands)
+        text = line.filled(filled) + shown + suffix
+        return _LineForm(text, row.kind, row.unit, row.space, row.returns, operands)
 
     written = [formed(line) for line in row.code]
     if isinstance(op, cdna.BarrierOp) and op.m0 is not None:
         move = f"s_mov_b32 m0, {literal(op.m0.value.data)}"
-        return [_LineForm(move, Kind.SALU, None, ()), *written]
+        return [_LineForm(move, Kind.COMPUTE, Unit.SALU, None, False, ()), *written]
     return written
 
 
@@ -367,11 +379,15 @@ def _move(dst: cdna.RegisterType, src: cdna.RegisterType | str) -> Printed:
     if isinstance(dst, cdna.SGPRType):
         return _scalar_move("s_mov_b32", dst, f"{src}")
     operands = _names(dst), () if isinstance(src, str) else _names(src)
-    return Printed(f"v_mov_b32_e32 {dst}, {src}", effect_of(Kind.VALU, None, operands))
+    return Printed(f"v_mov_b32_e32 {dst}, {src}", _arithmetic(Unit.VALU, operands))
 
 
 def _scalar_move(mnemonic: str, dst: cdna.RegisterType, src: str) -> Printed:
-    return Printed(f"{mnemonic} {dst}, {src}", effect_of(Kind.SALU, None, (_names(dst),)))
+    return Printed(f"{mnemonic} {dst}, {src}", _arithmetic(Unit.SALU, (_names(dst),)))
+
+
+def _arithmetic(unit: Unit, operands: tuple[Names, ...]) -> HazardEffect:
+    return effect_of(Kind.COMPUTE, unit, None, False, operands)
 
 
 _TESTS: Mapping[int, str] = MappingProxyType(

@@ -17,7 +17,6 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.cdna.chips import CHIPS, ChipRow
 from fencewright.lowering.cdna.instructions import (
-    Kind,
     instruction,
     memory_instruction,
     operand_places,
@@ -30,6 +29,7 @@ from fencewright.lowering.cdna.kernel import (
     entry_registers,
 )
 from fencewright.lowering.cdna.target_id import parse_target_id
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.lower import lower_request
 from fencewright.lowering.sequence import (
     Instruction,
@@ -611,8 +611,7 @@ _OPERATION_OF_KIND: Mapping[Kind, type[cdna.OpcodeOp]] = MappingProxyType(
     {
         Kind.LOAD: cdna.LoadOp,
         Kind.STORE: cdna.StoreOp,
-        Kind.ATOMIC: cdna.AtomicOp,
-        Kind.ATOMIC_RETURN: cdna.AtomicOp,
+        Kind.RMW: cdna.AtomicOp,
         Kind.CACHE: cdna.CacheOp,
         Kind.BARRIER: cdna.BarrierOp,
     }

@@ -31,6 +31,7 @@ from fencewright.lowering.cdna.chips import (
     Counter,
     Generation,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.table import Illegal, Row, Table, row
 from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
@@ -65,14 +66,6 @@ GFX9_BITS = ("sc0", "sc1", "sc0 sc1", "glc")
 DLC_BITS = ("dlc", "dlc glc")
 BITS = ("", *GFX9_BITS, *DLC_BITS, *SCOPE_BITS)
 SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
-
-
-class VectorAccessKind(FastStrEnum):
-    """The kinds of vector-memory access whose bits differ."""
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +273,12 @@ _SERVES = (
 )
 _RETURNING = tuple(each for each in SCOPE_BITS if each.endswith(RETURNS))
 
-L, S, A = VectorAccessKind.LOAD, VectorAccessKind.STORE, VectorAccessKind.ATOMIC
+ACCESS_KINDS = L, S, A = (Kind.LOAD, Kind.STORE, Kind.RMW)
+"""The kinds of vector-memory access whose bits differ."""
 
 ACCESS: Table[AccessEffect | Illegal] = Table(
     "cache policy",
-    {"generation": Generation, "access": VectorAccessKind, "bits": BITS, **_MODES},
+    {"generation": Generation, "access": ACCESS_KINDS, "bits": BITS, **_MODES},
     [
         # gfx942, gfx950: loads
         row(AccessEffect(l1=True, past_l2=False), _CDNA4 + _seen(1, 2), MEASURED, generation=NEW,
@@ -753,7 +747,7 @@ class CdnaConfiguration:
         """How requests come to the chip's caches."""
         return HIERARCHY[self.row.generation,].value
 
-    def access_effect(self, access: VectorAccessKind, bits: Iterable[str]) -> AccessEffect:
+    def access_effect(self, access: Kind, bits: Iterable[str]) -> AccessEffect:
         """What an access with ``bits`` does; raises ``ProgramError`` if the chip has none such."""
         key = (self.row.generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
         effect = self._legal(self.access, key)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
 from fencewright.simulator.cdna.copies import with_agents
@@ -53,7 +54,6 @@ from fencewright.simulator.cdna.rows import (
     CdnaConfiguration,
     Counted,
     CountedOperation,
-    VectorAccessKind,
     access_counted,
 )
 from fencewright.simulator.core.condition import Register
@@ -480,10 +480,10 @@ class CompiledProgram:
 
 
 _ACCESS = {
-    StepKind.LOAD: VectorAccessKind.LOAD,
-    StepKind.STORE: VectorAccessKind.STORE,
-    StepKind.ATOMIC: VectorAccessKind.ATOMIC,
-    StepKind.COMPARE_SWAP: VectorAccessKind.ATOMIC,
+    StepKind.LOAD: Kind.LOAD,
+    StepKind.STORE: Kind.STORE,
+    StepKind.ATOMIC: Kind.RMW,
+    StepKind.COMPARE_SWAP: Kind.RMW,
 }
 
 

@@ -11,8 +11,8 @@ from fencewright.lowering.cdna.performance.accesses import (
     CONTROL,
     NO_REUSE,
     CacheControl,
-    CdnaMemoryOperation,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.performance.accesses import (
     ATOMIC_POLICIES,
     LOAD_POLICIES,
@@ -26,12 +26,12 @@ from fencewright.simulator.execution.program import MemoryAccessKind
 
 # AMD
 
-_OPERATIONS: Mapping[MemoryAccessKind, CdnaMemoryOperation] = MappingProxyType(
+_OPERATIONS: Mapping[MemoryAccessKind, Kind] = MappingProxyType(
     {
-        MemoryAccessKind.LOAD: CdnaMemoryOperation.LOAD,
-        MemoryAccessKind.STORE: CdnaMemoryOperation.STORE,
-        MemoryAccessKind.ATOMIC: CdnaMemoryOperation.ATOMIC,
-        MemoryAccessKind.REDUCTION: CdnaMemoryOperation.ATOMIC,
+        MemoryAccessKind.LOAD: Kind.LOAD,
+        MemoryAccessKind.STORE: Kind.STORE,
+        MemoryAccessKind.ATOMIC: Kind.RMW,
+        MemoryAccessKind.REDUCTION: Kind.RMW,
     }
 )
 
@@ -71,7 +71,7 @@ _POLICY_BITS = frozenset({"sc0", "sc1", "glc"}) | NO_REUSE
 @cache
 def _cdna_control(
     chip: str,
-    access: CdnaMemoryOperation,
+    access: Kind,
     bits: frozenset[str],
     l2_per_agent: L2PerAgent | None,
     tgsplit: bool,

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fencewright.lowering.cdna.instructions import CONTROL_ROWS, MEMORY_ROWS, Kind
+from fencewright.lowering.cdna.instructions import CONTROL_ROWS, MEMORY_ROWS
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind
 from fencewright.simulator.core.program import ArithmeticKind
 

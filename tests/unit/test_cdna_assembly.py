@@ -23,8 +23,10 @@ from fencewright.lowering.cdna.assembly import (
     insert_wait_states,
 )
 from fencewright.lowering.cdna.chips import CHIPS
-from fencewright.lowering.cdna.instructions import Kind, either_form
+from fencewright.lowering.cdna.instruction_row import Unit
+from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.cdna.kernel import argument_offsets, entry_registers
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects.cdna import CDNA, SGPRType, VGPRType
@@ -83,9 +85,11 @@ def printed(text: str) -> Printed:
     """A line as the printer of kernels gives it."""
     mnemonic, _, rest = text.partition(" ")
     row = either_form(mnemonic)
-    unlisted = Kind.VALU if mnemonic.startswith("v_") else Kind.SALU
-    kind, space = (unlisted, None) if row is None else (row.kind, row.space)
-    return Printed(text, effect_of(kind, space, tuple(map(names, rest.split(", ")))))
+    operands = tuple(map(names, rest.split(", ")))
+    if row is None:
+        unlisted = Unit.VALU if mnemonic.startswith("v_") else Unit.SALU
+        return Printed(text, effect_of(Kind.COMPUTE, unlisted, None, False, operands))
+    return Printed(text, effect_of(row.kind, row.unit, row.space, row.returns, operands))
 
 
 def names(operand: str) -> Names:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS
-from fencewright.lowering.cdna.instruction_row import ASYNCHRONOUS
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.cdna.instructions import (
     INSTRUCTIONS,
     MEMORY_ROWS,
@@ -15,13 +15,13 @@ from fencewright.lowering.cdna.instructions import (
     Access,
     Counter,
     InstructionRow,
-    Kind,
     has_instruction,
     instruction,
     memory_instruction,
     operand_places,
 )
 from fencewright.lowering.cdna.instructions_gfx1250 import IN_PLACE_OF
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
@@ -92,13 +92,13 @@ def arithmetic_places(chip: str, row: InstructionRow) -> Mapping[str, object]:
         places["a"] = SGPRType.of(mask, 22)
     if "mask" in mnemonic:
         places["a"] = SGPRType.of(mask, 22)
-    if row.kind in ASYNCHRONOUS:
+    if row.kind is Kind.COPY:
         four = {name: SGPRType.of(4, 12) for name in ("a", "c", "d")}
         tensor = {**four, "b": SGPRType.of(8, 4)}
         return {"addr": vector(2, 8), "lds": vector(1, 9)} | tensor
     if mnemonic == "s_add_scratch_offset":
         return {"dst": SGPRType.of(4, 0), "a": SGPRType.of(4, 0), "b": SGPRType.of(1, 9)}
-    if row.kind is Kind.SALU:
+    if row.unit is Unit.SALU:
         size = 2 if mnemonic.endswith("b64") else 1
         places |= {n: SGPRType.of(size, 4 + 4 * i) for i, n in enumerate(("dst", "a", "b"))}
     return places | {"imm0": 10, "imm1": 10}
@@ -123,7 +123,7 @@ def suffix(chip: str, row: InstructionRow) -> str:
         return " vmcnt(0)" if row.mnemonic == "s_waitcnt" else " 0x0"
     if row.kind is Kind.BARRIER and row.mnemonic not in ("s_barrier", "s_barrier_leave"):
         return " -1"
-    if row.kind is Kind.ATOMIC_RETURN and row.space is not AddressSpace.LOCAL:
+    if row.returns and row.space is not AddressSpace.LOCAL:
         return RETURN_BIT[chip]
     return ""
 
@@ -131,7 +131,7 @@ def suffix(chip: str, row: InstructionRow) -> str:
 def texts(chip: str, row: InstructionRow, access: Access | None) -> Iterator[str]:
     if access is not None:
         places = memory_places(access)
-    elif row.kind is Kind.SCALAR_LOAD:
+    elif row.is_scalar_load:
         places = scalar_places(row)
     else:
         places = {**arithmetic_places(chip, row), "target": "0"}
@@ -203,7 +203,7 @@ def of_rdna(chip: str, row: InstructionRow, access: Access | None) -> list[str]:
         return [f"{row.mnemonic} {'' if splits else 'null, '}0x0"]
     if row.mnemonic in ("s_barrier_signal", "s_barrier_wait"):
         return [f"{row.mnemonic} -1"]
-    returns = row.kind is Kind.ATOMIC_RETURN and row.space is not AddressSpace.LOCAL
+    returns = row.returns and row.space is not AddressSpace.LOCAL
     if returns and access is not None:
         places = memory_places(access)
         bit = "th:TH_ATOMIC_RETURN" if splits else "glc"
@@ -260,7 +260,7 @@ def test_split_counters_follow_the_address_space_and_what_comes_back():
     for (_, space, *_), row in MEMORY_ROWS:
         if not row.chips & SPLIT:
             continue
-        comes_back = row.kind in (Kind.LOAD, Kind.ATOMIC_RETURN)
+        comes_back = row.kind is Kind.LOAD or row.returns
         memory = {Counter.LOADCNT if comes_back else Counter.STORECNT}
         flat = space in (AddressSpace.LOCAL, AddressSpace.GENERIC)
         in_lds: set[Counter] = {Counter.DSCNT} if flat else set()

@@ -3,6 +3,7 @@
 import pytest
 from cdna_cases import BY_NAME
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
@@ -19,7 +20,7 @@ from fencewright.simulator.cdna.instructions import (
     Wait,
 )
 from fencewright.simulator.cdna.machine import CdnaMachine
-from fencewright.simulator.cdna.rows import ACCESS, CACHE, CdnaConfiguration, VectorAccessKind
+from fencewright.simulator.cdna.rows import ACCESS, ACCESS_KINDS, CACHE, CdnaConfiguration
 from fencewright.simulator.cdna.trace import find_counterexample
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.exploration import (
@@ -359,8 +360,8 @@ def test_every_row_says_where_it_is_written():
         assert all(row.source for _, row in table.items())
 
 
-@pytest.mark.parametrize("access", VectorAccessKind)
+@pytest.mark.parametrize("access", ACCESS_KINDS)
 @pytest.mark.parametrize("bits", [(), ("sc0",), ("sc1",), ("sc0", "sc1")])
-def test_hints_change_nothing(access: VectorAccessKind, bits: tuple[str, ...]):
+def test_hints_change_nothing(access: Kind, bits: tuple[str, ...]):
     gfx942 = CdnaConfiguration()
     assert gfx942.access_effect(access, bits) == gfx942.access_effect(access, (*bits, "nt"))

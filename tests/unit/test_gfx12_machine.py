@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from test_gfx1250_machine import EXAMPLES, compare, instructions, uses
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
@@ -31,7 +32,6 @@ from fencewright.simulator.cdna.rows import (
     SCOPES,
     CdnaConfiguration,
     Interpretation,
-    VectorAccessKind,
     left_open,
 )
 from fencewright.simulator.core.condition import Register
@@ -220,6 +220,4 @@ def test_what_the_chip_does_not_have(code: Code, message: str) -> None:
 
 def test_an_agent_has_one_l2() -> None:
     with pytest.raises(ProgramError, match="one L2 per agent"):
-        CdnaConfiguration("gfx1200", l2_per_agent=L2PerAgent.MANY).access_effect(
-            VectorAccessKind.LOAD, ()
-        )
+        CdnaConfiguration("gfx1200", l2_per_agent=L2PerAgent.MANY).access_effect(Kind.LOAD, ())

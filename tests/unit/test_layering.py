@@ -89,7 +89,7 @@ MAY_IMPORT = {
 
 EXCEPTIONS = {
     # A dialect of machine instructions knows the instructions of its own target.
-    "mlir_dialects/cdna.py": ("lowering.cdna",),
+    "mlir_dialects/cdna.py": ("lowering.cdna", "lowering.code.effects"),
     "mlir_dialects/ptx.py": ("lowering.ptx", "lowering.code.effects"),
     # A litmus test's condition and memory kinds are the simulator's, which is plain data there.
     "mlir_dialects/litmus.py": ("simulator.core.condition", "simulator.core.program"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import fencewright
 from fencewright.lowering.cdna.performance import accesses as cdna_rows
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.addresses import (
@@ -469,7 +470,7 @@ def assembly_of(each: cdna_rows.LdsInstruction | cdna_rows.VectorInstruction) ->
     def registers(first: int, count: int = words) -> str:
         return f"v{first}" if count == 1 else f"v[{first}:{first + count - 1}]"
 
-    is_load = each.access is cdna_rows.CdnaMemoryOperation.LOAD
+    is_load = each.access is Kind.LOAD
     if isinstance(each, cdna_rows.VectorInstruction):
         data = registers(4, words * 2 if "cmpswap" in mnemonic else words)
         family = mnemonic.partition("_")[0]

@@ -5,18 +5,20 @@ from collections.abc import Hashable
 import pytest
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
-from fencewright.lowering.cdna.caches import AccessKind, Caches, Visibility, access_effect
+from fencewright.lowering.cdna.caches import Caches, Visibility, access_effect
 from fencewright.lowering.cdna.chips import CHIPS, Generation
 from fencewright.lowering.cdna.performance.accesses import CONTROL, CacheControl
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal
 from fencewright.lowering.vocabulary import L2PerAgent
-from fencewright.simulator.cdna.rows import ACCESS, VectorAccessKind
+from fencewright.simulator.cdna.rows import ACCESS
 from fencewright.simulator.execution.program import MemoryAccessKind
 from fencewright.simulator.performance.policies import cdna_control, cdna_policy, ptx_policy
 
 LOAD, STORE, ATOMIC = MemoryAccessKind.LOAD, MemoryAccessKind.STORE, MemoryAccessKind.ATOMIC
+KINDS = {LOAD: Kind.LOAD, STORE: Kind.STORE, ATOMIC: Kind.RMW}
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 
 # scope, sc1 sc0 nt, CU cache, L2 (of one, of many), last level: CDNA4 ISA, in its order
@@ -81,10 +83,10 @@ def legal_controls() -> list[tuple[tuple[Hashable, ...], CacheControl]]:
 def test_the_machine_hits_and_bypasses_alike() -> None:
     compared = 0
     for (generation, access, bits, reuse, l2, tgsplit), control in legal_controls():
-        effect = ACCESS[generation, VectorAccessKind(str(access)), bits, tgsplit, l2].value
+        effect = ACCESS[generation, access, bits, tgsplit, l2].value
         assert not isinstance(effect, Illegal)
         policy = control.policy
-        uses_l1 = policy.l1 is Lookup.MISS_LRU if access == STORE else policy.l1.hits
+        uses_l1 = policy.l1 is Lookup.MISS_LRU if access is Kind.STORE else policy.l1.hits
         # The machine takes a hint for nothing: it may lose a line, not serve one more.
         assert uses_l1 == effect.l1 if reuse else uses_l1 <= effect.l1
         assert (policy.l2 is Lookup.BYPASS) == effect.past_l2
@@ -98,7 +100,7 @@ def test_both_refuse_the_same_bits() -> None:
             # Its documents say what the machine needs, and not what its caches keep.
             assert isinstance(found.value, Illegal)
             continue
-        machine = ACCESS[generation, VectorAccessKind(str(access)), bits, tgsplit, l2].value
+        machine = ACCESS[generation, access, bits, tgsplit, l2].value
         assert isinstance(found.value, Illegal) == isinstance(machine, Illegal)
 
 
@@ -110,7 +112,7 @@ def test_the_passes_count_on_the_same(chip: str, kind: MemoryAccessKind) -> None
     l2s = (ONE, MANY) if row.l2_per_agent is MANY else (ONE,)
     scopes = ("", "sc0", "sc1", "sc0 sc1") if row.scope_bits else ("", "glc")
     for scope in scopes:
-        effect = access_effect(chip, AccessKind(str(kind)), scope.split())
+        effect = access_effect(chip, KINDS[kind], scope.split())
         bypasses = {
             l2: cdna_policy(chip, kind, scope.split(), l2).l2 is Lookup.BYPASS for l2 in l2s
         }

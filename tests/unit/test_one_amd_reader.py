@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fencewright.lowering.cdna.chips import Generation
-from fencewright.lowering.cdna.code.operands.family import Unit
 from fencewright.lowering.cdna.code.operands.operands import effects_of, family_of
 from fencewright.lowering.cdna.code.text import read_instruction
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.code import effects as shared
 from fencewright.lowering.code.effects import Kind
 

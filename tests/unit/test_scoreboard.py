@@ -24,7 +24,8 @@ from fencewright.lowering.cdna.counters.scoreboard import (
     events_of,
 )
 from fencewright.lowering.cdna.counters.split_scoreboard import split_events_of
-from fencewright.lowering.cdna.instructions import INSTRUCTIONS, WITH_S_WAITCNT, Counter, Kind
+from fencewright.lowering.cdna.instructions import INSTRUCTIONS, WITH_S_WAITCNT, Counter
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 VECTOR = SPACE_EVENTS[AddressSpace.GLOBAL]

@@ -7,9 +7,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.caches import AccessKind, Visibility, access_effect
+from fencewright.lowering.cdna.caches import Visibility, access_effect
 from fencewright.lowering.cdna.chips import chips_of
 from fencewright.lowering.cdna.performance.costs import write_back_time
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.facts import CACHE_CLAMPS, CacheClamp, are_write_backs_cumulative
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, Phase
@@ -260,7 +261,7 @@ def _looked_into(
 
 def _bits_help(chip: str, caches: int) -> bool:
     """Whether a load with some policy bits looks into none of ``caches``."""
-    return any(not access_effect(chip, AccessKind.LOAD, bits).reads & caches for bits in _BITS)
+    return any(not access_effect(chip, Kind.LOAD, bits).reads & caches for bits in _BITS)
 
 
 _BITS = (("sc1",), ("sc0", "sc1"), ("glc",))

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.costs import Cost, cost_of_sequence, total
 from fencewright.lowering.ptx.code.statements import ORDERINGS, read_opcode
@@ -347,7 +346,7 @@ def _is_priced(op: Operation) -> bool:
     if isinstance(op, ptx.SequenceOp):
         return any(map(_is_access, _lines(op)))
     if isinstance(op, cdna.LoadOp):
-        return op.row.kind is not Kind.SCALAR_LOAD
+        return not op.row.is_scalar_load
     if is_scoped(op) or type(op) in _ALWAYS or type(op) in _WITH_PHASE:
         return True
     return op.name == _INLINE and bool(_lines(op))

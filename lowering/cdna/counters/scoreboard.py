@@ -27,7 +27,8 @@ from enum import IntEnum
 from operator import itemgetter
 
 from fencewright.lowering.cdna.chips import CHIPS, Counter
-from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts, InstructionRow, Kind
+from fencewright.lowering.cdna.instructions import CACHE_COUNTS, Counts, InstructionRow
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.table import TableError
 from fencewright.lowering.vocabulary import AddressSpace
 
@@ -104,7 +105,7 @@ def events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
     """The events of one instruction; ``KeyError`` for cache maintenance without a row here."""
     if row.kind is Kind.CACHE:
         return CACHE_EVENTS[row.mnemonic]
-    if not row.kind.is_memory or row.space is None:
+    if not row.is_memory or row.space is None:
         return ()
     return SPACE_EVENTS[row.space]
 

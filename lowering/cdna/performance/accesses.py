@@ -9,11 +9,13 @@ from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
 from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
+from fencewright.lowering.cdna.caches import ACCESS_KINDS
 from fencewright.lowering.cdna.chips import CHIPS, LOWERED_GENERATIONS, Generation
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence, Figure, documented, inferred, measured
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.table import Illegal, Row, Table, row
-from fencewright.lowering.vocabulary import FastStrEnum, L2PerAgent
+from fencewright.lowering.vocabulary import L2PerAgent
 
 LANES = 64
 """Lanes of a wave."""
@@ -25,15 +27,7 @@ Lanes = tuple[int, ...]
 Phases = tuple[Lanes, ...]
 
 
-class CdnaMemoryOperation(FastStrEnum):
-    """What an instruction does to memory."""
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-
-
-_LOAD, _STORE, _ATOMIC = CdnaMemoryOperation
+_LOAD, _STORE, _ATOMIC = ACCESS_KINDS
 
 # LDS: which lanes are served together
 
@@ -76,7 +70,7 @@ class LdsPhases:
     ``CdnaHierarchy``.
     """
 
-    access: CdnaMemoryOperation
+    access: Kind
     width: int
     lds_banks: frozenset[int]
     banks: int
@@ -113,7 +107,7 @@ LDS_PHASES: tuple[LdsPhases, ...] = (
 """One row for each kind of pass: one without a row is not known."""
 
 
-def lds_phases(access: CdnaMemoryOperation, width: int, lds_banks: int) -> LdsPhases | None:
+def lds_phases(access: Kind, width: int, lds_banks: int) -> LdsPhases | None:
     """The row for one pass of an instruction; None where nothing is known of it."""
     for each in LDS_PHASES:
         if each.access is access and each.width == width and lds_banks in each.lds_banks:
@@ -129,7 +123,7 @@ class MemoryRow:
     """An instruction that accesses memory; ``absent``: chips that do not have it."""
 
     mnemonic: str
-    access: CdnaMemoryOperation
+    access: Kind
     absent: frozenset[str] = frozenset()
 
     @property
@@ -594,7 +588,7 @@ CONTROL: Table[CacheControl | Illegal] = Table(
     "cache control",
     {
         "generation": LOWERED_GENERATIONS,
-        "access": CdnaMemoryOperation,
+        "access": ACCESS_KINDS,
         "bits": ("", "sc0", "sc1", "sc0 sc1", "glc"),
         "reuse": (True, False),
         "l2": L2PerAgent,

@@ -8,7 +8,7 @@ load from the L2 and the wait for it are 10 units and take 208 to 224 cycles on 
 from functools import cache
 
 from fencewright.lowering.cdna.caches import (
-    AccessKind,
+    ACCESS_KINDS,
     Caches,
     Effect,
     Visibility,
@@ -17,8 +17,9 @@ from fencewright.lowering.cdna.caches import (
 )
 from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.counters.waits import counters_of, read_wait
-from fencewright.lowering.cdna.instructions import Kind, either_form, has_instruction
+from fencewright.lowering.cdna.instructions import either_form, has_instruction
 from fencewright.lowering.cdna.performance.accesses import HIERARCHIES
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import Cost, Unit
 from fencewright.lowering.evidence import Figure
 from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
@@ -114,14 +115,7 @@ COSTS: Table[int] = Table(
 """(work) -> cost, in units of the cheapest access."""
 
 
-_ACCESS = {
-    Kind.LOAD: AccessKind.LOAD,
-    Kind.STORE: AccessKind.STORE,
-    Kind.ATOMIC: AccessKind.ATOMIC,
-    Kind.ATOMIC_RETURN: AccessKind.ATOMIC,
-}
 _IN_MEMORY = frozenset({AddressSpace.GLOBAL, AddressSpace.GENERIC})
-_BY_KIND = {Kind.BARRIER: Work.BARRIER, Kind.SCALAR_LOAD: Work.ISSUE}
 
 
 @cache
@@ -177,12 +171,13 @@ def _work(chip: str, mnemonic: str, bits: tuple[str, ...], wait: WaitCounts | No
         raise UnsupportedError(f"cost of {mnemonic}", f"{chip} has no such instruction")
     if row.kind is Kind.CACHE:
         return _maintenance(maintenance_effect(chip, mnemonic, bits))
-    access = _ACCESS.get(row.kind)
-    if access is None:
-        return _BY_KIND.get(row.kind, Work.NONE)
+    if row.kind is Kind.BARRIER:
+        return Work.BARRIER
+    if row.kind not in ACCESS_KINDS:
+        return Work.NONE
     if row.space not in _IN_MEMORY:
         return Work.ISSUE
-    return _access(chip, access, bits)
+    return _access(chip, row.kind, bits)
 
 
 def _wait(counts: WaitCounts) -> Work:
@@ -207,13 +202,13 @@ def _maintenance(effect: Effect) -> Work:
     return Work.INVALIDATE_L1 if effect.invalidates is Caches.L1 else Work.INVALIDATE_BOTH
 
 
-def _access(chip: str, access: AccessKind, bits: tuple[str, ...]) -> Work:
+def _access(chip: str, access: Kind, bits: tuple[str, ...]) -> Work:
     effect = access_effect(chip, access, bits)
     at_system = effect.stores is Visibility.SYSTEM
-    if access is AccessKind.ATOMIC:
+    if access is Kind.RMW:
         return Work.ATOMIC_AT_SYSTEM if at_system else Work.ATOMIC
     if effect == access_effect(chip, access, ()):
         return Work.ISSUE
-    if access is AccessKind.STORE:
+    if access is Kind.STORE:
         return Work.STORE_TO_SYSTEM if at_system else Work.STORE_THROUGH
     return Work.PAST_L1 if effect.reads else Work.PAST_L2

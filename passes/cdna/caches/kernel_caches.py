@@ -9,10 +9,11 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
-from fencewright.lowering.cdna.caches import AccessKind, Effect, Visibility, access_effect
+from fencewright.lowering.cdna.caches import Effect, Visibility, access_effect
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.generations.common import wait_after
-from fencewright.lowering.cdna.instructions import Kind, instruction
+from fencewright.lowering.cdna.instructions import instruction
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import (
     ELECTS,
@@ -54,19 +55,9 @@ from fencewright.passes.cdna.dataflow import COUNTED
 HINTS = frozenset({"nt", "slc", "th:TH_LOAD_NT", "th:TH_STORE_NT", "th:TH_ATOMIC_RETURN"})
 """Policy bits that say nothing of scope."""
 
-ACCESS_KIND: Mapping[type[Operation], AccessKind] = MappingProxyType(
-    {LoadOp: AccessKind.LOAD, StoreOp: AccessKind.STORE, AtomicOp: AccessKind.ATOMIC}
+ACCESS_KIND: Mapping[type[Operation], Kind] = MappingProxyType(
+    {LoadOp: Kind.LOAD, StoreOp: Kind.STORE, AtomicOp: Kind.RMW}
 )
-_COPIES: Mapping[Kind, AccessKind] = MappingProxyType(
-    {
-        Kind.ASYNC_LOAD: AccessKind.LOAD,
-        Kind.TENSOR_LOAD: AccessKind.LOAD,
-        Kind.ASYNC_STORE: AccessKind.STORE,
-        Kind.TENSOR_STORE: AccessKind.STORE,
-    }
-)
-"""What asynchronous copies do to global memory."""
-
 _COPYING = frozenset({AsyncOp, TensorOp})
 _READ = frozenset({*ACCESS_KIND, *_COPYING, AsyncWaitOp, CacheOp, WaitOp, BarrierOp})
 _BITS = {Visibility.AGENT: ("sc1",), Visibility.SYSTEM: ("sc0", "sc1")}
@@ -176,7 +167,7 @@ def _wanted(op: StoreOp, reach: Visibility) -> tuple[str, ...]:
 
 
 def _stores(chip: str, modifiers: tuple[str, ...]) -> Visibility:
-    reach = access_effect(chip, AccessKind.STORE, modifiers).stores
+    reach = access_effect(chip, Kind.STORE, modifiers).stores
     assert reach is not None
     return reach
 
@@ -226,8 +217,8 @@ def meaning_on(op: Operation, chip: str) -> Meaning | None:
     """What ``op`` means to the caches of ``chip``; None if nothing."""
     kind = type(op)
     if kind in _COPYING:
-        copy = _COPIES[cast(OpcodeOp, op).row.kind]
-        return meaning_of(access_effect(chip, copy, modifiers_of(op)))
+        access = cast(OpcodeOp, op).row.access
+        return meaning_of(access_effect(chip, access, modifiers_of(op)))
     if kind not in ACCESS_KIND:
         return maintenance(op, chip)
     if INVARIANT in op.attributes:
@@ -247,11 +238,11 @@ def _access(
         return None
     access = ACCESS_KIND[kind]
     in_memory = row.space in IN_MEMORY
-    publishes = atomic and access is not AccessKind.LOAD
+    publishes = atomic and access is not Kind.LOAD
     return meaning_of(
         access_effect(chip, access, modifiers) if in_memory else Effect(),
         publishes=publishes,
-        acquires=atomic and access is not AccessKind.STORE,
+        acquires=atomic and access is not Kind.STORE,
         leaves_workgroup=publishes and in_memory,
         counters=sum(_counters_of(opcode, chip)),
     )

@@ -13,7 +13,6 @@ from xdsl.ir import Block, Operation
 from xdsl.rewriter import Rewriter
 
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.instructions import Kind
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Phase
@@ -50,7 +49,7 @@ _RELEVANT = frozenset({AsyncOp, AsyncMarkOp, AsyncWaitOp})
 
 def _resolve(kernel: KernelOp, ops: Mapping[Block, Sequence[Operation]], most: int) -> None:
     limit = chip_of(kernel).counters[Counter.ASYNCCNT] - 1
-    in_order = len(_kinds(ops)) <= 1
+    in_order = len(_directions(ops)) <= 1
 
     def after(op: Operation, ages: Ages) -> Ages:
         if isinstance(op, AsyncOp):
@@ -78,8 +77,9 @@ def _resolve(kernel: KernelOp, ops: Mapping[Block, Sequence[Operation]], most: i
 _SOURCE = StringAttr("LLVM 24 AMDGPUAsyncOperations: a wait leaves the newest groups alone")
 
 
-def _kinds(ops: Mapping[Block, Sequence[Operation]]) -> set[Kind]:
-    return {op.row.kind for of_block in ops.values() for op in of_block if isinstance(op, AsyncOp)}
+def _directions(ops: Mapping[Block, Sequence[Operation]]) -> set[bool]:
+    """The directions of the copies: whether they write LDS."""
+    return {op.row.into_lds for block in ops.values() for op in block if isinstance(op, AsyncOp)}
 
 
 def _join(one: Ages, other: Ages) -> Ages:

@@ -14,6 +14,7 @@ import numpy as np
 
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.performance import accesses as cdna_rows
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
@@ -158,7 +159,7 @@ def _cdna_model(instruction: str, target: str) -> Model:
         offsets = _offsets(instruction, target, words, vector.path, bits)
         shift = offsets.get("offset", 0)
         returns = any(each in words for each in cdna_rows.RETURNING_BITS)
-        is_atomic = vector.access is cdna_rows.CdnaMemoryOperation.ATOMIC
+        is_atomic = vector.access is Kind.RMW
         return Model(
             instruction, target, cdna_rows.LANES, vector.width,
             vector.width if is_atomic else 1, None,

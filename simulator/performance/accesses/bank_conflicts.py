@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fencewright.lowering.cdna.performance import accesses as cdna_rows
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.simulator.execution.addresses import Addresses
@@ -56,7 +57,7 @@ def places_of(model: Model, addresses: Addresses) -> Places:
     chip = cdna_rows.hierarchy_of(model.target, f"places on {model.target}")
     mnemonic = model.instruction.split()[0]
     if (vector := cdna_rows.VECTOR_INSTRUCTIONS.get(mnemonic)) is not None:
-        is_load = vector.access is cdna_rows.CdnaMemoryOperation.LOAD
+        is_load = vector.access is Kind.LOAD
         request = chip.l1_request if is_load else cdna_rows.WRITE_REQUEST
         (shift,) = model.shifts
         return _lines(addresses, model.width, chip.l1_line, request, "request", shift)

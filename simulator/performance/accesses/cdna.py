@@ -19,12 +19,12 @@ from fencewright.lowering.cdna.performance.accesses import (
     QUAD,
     WRITE_REQUEST,
     CdnaHierarchy,
-    CdnaMemoryOperation,
     LdsInstruction,
     LdsPhases,
     VectorInstruction,
     lds_phases,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
 from fencewright.simulator.execution.lanes import (
     LaneFlags,
@@ -91,7 +91,7 @@ def lds_counters(
             for at, used in zip(places, aligned, strict=True)
         ]
     )
-    is_atomic = instruction.access is CdnaMemoryOperation.ATOMIC
+    is_atomic = instruction.access is Kind.RMW
     waits = [how_many(active & (rank_among_equals(at, active) > 0)) for at in places if is_atomic]
     return {
         CONFLICTS: conflicts,
@@ -138,9 +138,9 @@ def vector_counters(
         _lines_by_groups(instruction, addresses, active, chip.l1_line, QUAD),
     )
     zero = none(addresses)
-    is_load = instruction.access is CdnaMemoryOperation.LOAD
-    is_store = instruction.access is CdnaMemoryOperation.STORE
-    is_atomic = instruction.access is CdnaMemoryOperation.ATOMIC
+    is_load = instruction.access is Kind.LOAD
+    is_store = instruction.access is Kind.STORE
+    is_atomic = instruction.access is Kind.RMW
     lanes = how_many(active)
     reads = _blocks(instruction, addresses, active, chip.fabric_read) if is_load else zero
     reads_by_two = chip.fabric_read == 2 * chip.fabric_write
@@ -216,7 +216,7 @@ def _lines_by_groups(
 
 def _coalesces(instruction: VectorInstruction, addresses: Numbers, active: LaneFlags) -> LaneFlags:
     """Whether lanes are served by sixteens: narrow, and each quad in four elements in a row."""
-    if instruction.width > 4 or instruction.access is CdnaMemoryOperation.ATOMIC:
+    if instruction.width > 4 or instruction.access is Kind.RMW:
         return np.zeros(len(addresses), dtype=np.bool_)
     shape = (len(addresses), LANES // QUAD, QUAD)
     lowest = np.where(active, addresses, np.iinfo(np.int64).max).reshape(shape).min(axis=2)
@@ -245,7 +245,7 @@ def vector_evidence(
 
     def known(counter: str, addresses: Numbers) -> Evidence:
         if counter in BY_INSTRUCTIONS:
-            is_copy = instruction.access is not CdnaMemoryOperation.ATOMIC
+            is_copy = instruction.access is not Kind.RMW
             is_counted = is_copy and not instruction.is_buffer
             return Evidence.MEASURED if is_counted else Evidence.DOCUMENTED
         is_aligned = not ((addresses + shift) % min(instruction.width, LDS_WORD)).any()

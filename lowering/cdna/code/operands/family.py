@@ -4,20 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.counters.scoreboard import CounterEvent
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
+from fencewright.lowering.vocabulary import AddressSpace
 
 EXEC, VCC = ("exec_lo", "exec_hi"), ("vcc_lo", "vcc_hi")
 SCC, M0 = ("scc",), ("m0",)
 FLAT_SCRATCH = ("flat_scratch_lo", "flat_scratch_hi")
 """Registers that instructions use or define without printing them, of a wave of 64 lanes."""
-
-
-class Unit(FastStrEnum):
-    """The unit that computes, of arithmetic: the one of scalars or the one of vectors."""
-
-    SALU = "salu"
-    VALU = "valu"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from fencewright.lowering.cdna.code.operands import gfx1250 as cdna_operands_gfx
 from fencewright.lowering.cdna.code.operands import (
     vector_names_gfx1250 as cdna_vector_names_gfx1250,
 )
-from fencewright.lowering.cdna.code.operands.family import FamilyRow, Unit
+from fencewright.lowering.cdna.code.operands.family import FamilyRow
 from fencewright.lowering.cdna.code.operands.instruction_names import (
     NAMES_GFX9,
     NAMES_GFX10,
@@ -39,6 +39,7 @@ from fencewright.lowering.cdna.code.text import (
     halves,
 )
 from fencewright.lowering.cdna.counters.scoreboard import CACHE_EVENTS, CounterEvent
+from fencewright.lowering.cdna.instruction_row import Unit
 from fencewright.lowering.code import effects as shared
 from fencewright.lowering.code.effects import Access, Kind, Proxy
 from fencewright.lowering.vocabulary import AddressSpace
