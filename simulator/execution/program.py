@@ -33,12 +33,16 @@ class MemorySpace(FastStrEnum):
 
 
 class MemoryAccessKind(FastStrEnum):
-    """What an access does; ATOMIC gives the old value back, REDUCTION does not."""
+    """The kind of an access to memory, as caches and counters distinguish them.
+
+    ``ATOMIC`` returns the old value, ``REDUCTION`` does not; ``COPY``: from memory to shared memory.
+    """
 
     LOAD = "load"
     STORE = "store"
     ATOMIC = "atomic"
     REDUCTION = "reduction"
+    COPY = "copy"
 
 
 class CacheLevel(FastStrEnum):

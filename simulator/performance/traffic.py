@@ -276,14 +276,6 @@ _UNANSWERED = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
 _BY_CACHES = cdna.BEYOND_L2 | {ptx.READ_SECTORS, cdna.READ_REQUESTS}
 """What one access counts with cold caches, and a kernel with those that it has."""
 
-_PTX_NAMES: Mapping[MemoryAccessKind, ptx.PtxMemoryOperation] = MappingProxyType(
-    {
-        MemoryAccessKind.LOAD: ptx.PtxMemoryOperation.LOAD,
-        MemoryAccessKind.STORE: ptx.PtxMemoryOperation.STORE,
-        MemoryAccessKind.ATOMIC: ptx.PtxMemoryOperation.ATOMIC,
-        MemoryAccessKind.REDUCTION: ptx.PtxMemoryOperation.REDUCTION,
-    }
-)
 _L2_NAMES: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
         MemoryAccessKind.LOAD: "read",
@@ -448,7 +440,7 @@ class TrafficObserver:
         executed = int(ways.times[ways.active.any(axis=1)].sum())
         space = _NAMES_OF_SPACES.get(instruction.space)
         if self.machine.is_nvidia and space is not None:
-            name = f"smsp__inst_executed_op_{space}_{_PTX_NAMES[instruction.kind]}.sum"
+            name = f"smsp__inst_executed_op_{space}_{instruction.kind}.sum"
             self._both(found, name, executed, Evidence.DOCUMENTED)
         if model is None:
             return None
@@ -463,7 +455,7 @@ class TrafficObserver:
         if instruction.kind in (_LOAD, _STORE):
             return None
         if self.machine.is_nvidia:
-            return totals.get(ptx.SECTORS[_PTX_NAMES[instruction.kind]])
+            return totals.get(ptx.SECTORS[instruction.kind])
         return totals.get(cdna.ATOMIC_REQUESTS, 0) + totals.get(cdna.RETURNING_REQUESTS, 0)
 
     def _waits_for_room(self, ways: Patterns) -> bool:
@@ -490,7 +482,7 @@ class TrafficObserver:
             known = self._known_of_private(instruction)
             executed = len(np.unique(pieces.owners)) * self._private_words(instruction)
             pipe = "pipe_lsu_mem_local_op"
-            name = _PTX_NAMES[kind]
+            name = kind
             self._both(found, f"l1tex__t_requests_{pipe}_{name}.sum", executed, known)
             self._both(found, f"l1tex__t_sectors_{pipe}_{name}.sum", requests, known)
             if kind is _STORE:

@@ -53,7 +53,6 @@ from fencewright.tools.fence_sim import main
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "hierarchy.md"
 LOAD, STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
-READ, WRITE = ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE
 ONE, MANY = L2PerAgent.ONE, L2PerAgent.MANY
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -159,8 +158,8 @@ def test_equal_addresses_on_nvidia() -> None:
     """The same there: measured on an H200."""
     store = access("st.global.b32", "1024", "sm_90")
     atomic = access("red.global.add.u32", "1024", "sm_90")
-    reduction = ptx.SECTORS[ptx.PtxMemoryOperation.REDUCTION]
-    assert (store[ptx.SECTORS[WRITE]], atomic[reduction]) == (1, 32)
+    reduction = ptx.SECTORS[MemoryAccessKind.REDUCTION]
+    assert (store[ptx.SECTORS[STORE]], atomic[reduction]) == (1, 32)
     assert atomic.evidence[reduction] is Evidence.MEASURED
 
 
@@ -222,7 +221,7 @@ def test_memory_is_from_80_to_192_gb() -> None:
 
 def test_a_line_is_four_sectors_of_eight_floats() -> None:
     assert (LINE, LINE // SECTOR, LINE // 4) == (128, 4, 32)
-    assert access("ld.global.b32", "lane*4", "sm_90")[ptx.SECTORS[READ]] == LINE // SECTOR
+    assert access("ld.global.b32", "lane*4", "sm_90")[ptx.SECTORS[LOAD]] == LINE // SECTOR
 
 
 def test_sizes_and_latencies_of_the_article() -> None:
@@ -246,7 +245,7 @@ def test_sizes_and_latencies_of_the_article() -> None:
 @pytest.mark.parametrize(("stride", "wavefronts"), [(1, 1), (2, 2), (16, 16), (32, 32), (33, 1)])
 def test_a_bank_conflict_serialises(stride: int, wavefronts: int) -> None:
     found = access("ld.shared.b32", f"lane*{stride * 4}", "sm_90")
-    assert found[ptx.WAVEFRONTS[READ]] == wavefronts
+    assert found[ptx.WAVEFRONTS[LOAD]] == wavefronts
     assert SHARED_BANKS == 32
 
 
@@ -331,8 +330,8 @@ def test_tiles_in_shared_memory_are_read_once(capsys: pytest.CaptureFixture[str]
 def test_scattered_words_take_a_sector_each() -> None:
     """An embedding's rows, or a sparse matrix: 12.5 % of what is moved is used."""
     found = access("ld.global.b32", "(lane*40503 % 65536)*64", "sm_90")
-    assert found[ptx.SECTORS[READ]] == 32
-    assert 4 * 32 / (SECTOR * found[ptx.SECTORS[READ]]) == 0.125
+    assert found[ptx.SECTORS[LOAD]] == 32
+    assert 4 * 32 / (SECTOR * found[ptx.SECTORS[LOAD]]) == 0.125
 
 
 def test_a_copy_to_shared_memory_moves_as_much_as_a_load() -> None:
@@ -426,7 +425,7 @@ def test_four_tags_a_cycle(lines: int, passes: int) -> None:
 
 def test_four_lines_of_four_sectors_in_one_pass() -> None:
     found = access("ld.global.v4.b32", "lane*16", "sm_90")
-    assert (found[ptx.SECTORS[READ]], found[ptx.TAG_WAVEFRONTS]) == (16, 1)
+    assert (found[ptx.SECTORS[LOAD]], found[ptx.TAG_WAVEFRONTS]) == (16, 1)
 
 
 def test_not_any_four_lines_are_looked_up_at_once() -> None:

@@ -22,13 +22,14 @@ from fencewright.simulator.execution.addresses import (
     read,
     read_many,
 )
+from fencewright.simulator.execution.program import MemoryAccessKind
 from fencewright.simulator.performance.accesses import cdna, definition, ptx
 from fencewright.simulator.performance.accesses.access import access, count, model_of
 from fencewright.tools.fence_sim import main
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 DATA = Path(__file__).parents[1] / "data" / "memory"
-LOAD, STORE = ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE
+LOAD, STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
 
 
 def lines_of(name: str) -> list[str]:
@@ -79,7 +80,7 @@ def test_packets_of_comparisons_are_not_explained(instruction: str) -> None:
         off.append(abs(counted[ptx.WRITE_SECTORS] - counts[ptx.WRITE_SECTORS]))
     assert (off.count(0), len(off)) == COMPARISONS[instruction]
     assert max(off) <= 3
-    assert found[0].evidence[ptx.REQUESTS[ptx.PtxMemoryOperation.ATOMIC]] is Evidence.MEASURED
+    assert found[0].evidence[ptx.REQUESTS[MemoryAccessKind.ATOMIC]] is Evidence.MEASURED
 
 
 def test_the_measured_accesses_are_of_every_kind() -> None:
@@ -97,7 +98,7 @@ def test_the_measured_accesses_are_of_every_kind() -> None:
 def test_an_h200_sends_as_many_packets_of_a_reduction() -> None:
     rows = [line.partition(" | ") for line in lines_of("h200-packets.txt")]
     given_ = [read(access.split()[1:]) for access, _, _ in rows]
-    counter = ptx.SECTORS[ptx.PtxMemoryOperation.REDUCTION]
+    counter = ptx.SECTORS[MemoryAccessKind.REDUCTION]
     found = [each[counter] for each in count(model_of("red.global.add.u32", "sm_90"), given_)]
     assert found == [int(counted) for _, _, counted in rows]
 
@@ -160,7 +161,7 @@ def test_counts_are_those_of_the_definition(data: st.DataObject) -> None:
         assert mmio[ptx.REQUESTS[LOAD]] == load[ptx.REQUESTS[LOAD]]
     if width >= 4:
         atomic = access(f"red.global.add.u{min(width, 8) * 8}", far, "sm_90")
-        assert atomic[ptx.SECTORS[ptx.PtxMemoryOperation.REDUCTION]] == definition.packets(far)
+        assert atomic[ptx.SECTORS[MemoryAccessKind.REDUCTION]] == definition.packets(far)
 
 
 @given(st.data())
@@ -171,7 +172,7 @@ def test_atomics_and_generic_accesses_are_those_of_the_definition(data: st.DataO
     instruction, passes = ("exch.b64", 1) if width == 8 else ("cas.b32", 2)
     atomic = access(f"atom.shared.{instruction}", near, "sm_90")
     expected = definition.shared_atomic_wavefronts(near, width) * passes
-    assert atomic[ptx.WAVEFRONTS[ptx.PtxMemoryOperation.ATOMIC]] == expected
+    assert atomic[ptx.WAVEFRONTS[MemoryAccessKind.ATOMIC]] == expected
     is_near = data.draw(st.lists(st.booleans(), min_size=32, max_size=32))
     parts = [
         tuple(each if side is inside else None for each, inside in zip(near, is_near, strict=True))
@@ -195,7 +196,7 @@ def test_copies_past_l1_are_those_of_the_definition(data: st.DataObject) -> None
     found = access(PAST_L1, far, "sm_90")
     assert (found[ptx.SECTORS[LOAD]], found[ptx.READ_SECTORS]) == definition.copied_past_l1(far)
     assert found[ptx.TAG_WAVEFRONTS] == definition.copy_passes(far)
-    assert found[ptx.SECTORS[ptx.PtxMemoryOperation.COPY]] == 0
+    assert found[ptx.SECTORS[MemoryAccessKind.COPY]] == 0
 
 
 @given(st.data())

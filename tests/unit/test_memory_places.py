@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.addresses import Addresses
+from fencewright.simulator.execution.program import MemoryAccessKind
 from fencewright.simulator.performance.accesses import cdna, ptx
 from fencewright.simulator.performance.accesses.access import access, model_of
 from fencewright.simulator.performance.accesses.bank_conflicts import Places, places_of, ranges
 from fencewright.simulator.performance.accesses.expression import addresses_of
 from fencewright.tools.fence_sim import main
 
-LOAD, STORE = ptx.PtxMemoryOperation.LOAD, ptx.PtxMemoryOperation.STORE
+LOAD, STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
 
 
 def places(instruction: str, addresses: Addresses, target: str) -> Places:
@@ -45,8 +46,8 @@ def test_a_row_is_a_cycle_of_the_banks(data: st.DataObject) -> None:
 @settings(max_examples=60, deadline=None)
 def test_a_row_is_a_wavefront(data: st.DataObject) -> None:
     width, type_ = data.draw(st.sampled_from([(1, "b8"), (4, "b32"), (8, "b64"), (16, "v4.b32")]))
-    operation = data.draw(st.sampled_from([LOAD, STORE]))
-    instruction = f"{operation}.shared.{type_}"
+    word, operation = data.draw(st.sampled_from([("ld", LOAD), ("st", STORE)]))
+    instruction = f"{word}.shared.{type_}"
     at = data.draw(lanes(32, width, 4096))
     found, counted = places(instruction, at, "sm_90"), access(instruction, at, "sm_90")
     assert len(found.rows) == counted[ptx.WAVEFRONTS[operation]]
@@ -88,7 +89,7 @@ def test_generic_accesses_have_no_picture() -> None:
 def test_atomics_on_shared_memory_have_a_row_for_each_lane_of_a_bank(instruction: str) -> None:
     at = tuple(lane % 4 * 8 for lane in range(32))
     found, counted = places(instruction, at, "sm_90"), access(instruction, at, "sm_90")
-    assert len(found.rows) == counted[ptx.WAVEFRONTS[ptx.PtxMemoryOperation.ATOMIC]]
+    assert len(found.rows) == counted[ptx.WAVEFRONTS[MemoryAccessKind.ATOMIC]]
 
 
 @pytest.mark.parametrize(

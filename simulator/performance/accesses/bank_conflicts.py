@@ -10,6 +10,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.simulator.execution.addresses import Addresses
+from fencewright.simulator.execution.program import MemoryAccessKind
 from fencewright.simulator.performance.accesses import definition, ptx
 from fencewright.simulator.performance.accesses.access import Model
 
@@ -82,8 +83,8 @@ def _of_ptx(model: Model, addresses: Addresses) -> Places:
             f"a picture of '{model.instruction}'",
             "generic addresses are in two memories: name one, as .global or .shared",
         )
-    is_load = found.operation is ptx.PtxMemoryOperation.LOAD
-    is_plain = is_load or found.operation is ptx.PtxMemoryOperation.STORE
+    is_load = found.operation is MemoryAccessKind.LOAD
+    is_plain = is_load or found.operation is MemoryAccessKind.STORE
     places = addresses if is_plain else ptx.apart(addresses)
     rows = [
         row

@@ -39,16 +39,7 @@ from fencewright.simulator.execution.lanes import (
     total,
     words_of,
 )
-
-
-class PtxMemoryOperation(FastStrEnum):
-    """What an instruction does; its value is how the counters call it."""
-
-    LOAD = "ld"
-    STORE = "st"
-    REDUCTION = "red"
-    ATOMIC = "atom"
-    COPY = "ldgsts_cache_access"
+from fencewright.simulator.execution.program import MemoryAccessKind
 
 
 class PtxSpace(FastStrEnum):
@@ -68,7 +59,7 @@ class PtxInstruction:
     not keep. ``compares``: an atomic that compares and swaps, of whose packets not all is known.
     """
 
-    operation: PtxMemoryOperation
+    operation: MemoryAccessKind
     space: PtxSpace
     element: int
     vector: int = 1
@@ -85,29 +76,40 @@ class PtxInstruction:
 
 
 _PIPE = "pipe_lsu_mem"
-REQUESTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
-    {each: f"l1tex__t_requests_{_PIPE}_global_op_{each}.sum" for each in PtxMemoryOperation}
+_COUNTED_AS: Mapping[MemoryAccessKind, str] = MappingProxyType(
+    {
+        MemoryAccessKind.LOAD: "ld",
+        MemoryAccessKind.STORE: "st",
+        MemoryAccessKind.REDUCTION: "red",
+        MemoryAccessKind.ATOMIC: "atom",
+        MemoryAccessKind.COPY: "ldgsts_cache_access",
+    }
 )
-SECTORS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
-    {each: f"l1tex__t_sectors_{_PIPE}_global_op_{each}.sum" for each in PtxMemoryOperation}
+"""The words of the counters' names; those of all but copies are PTX's as well."""
+REQUESTS: Mapping[MemoryAccessKind, str] = MappingProxyType(
+    {kind: f"l1tex__t_requests_{_PIPE}_global_op_{op}.sum" for kind, op in _COUNTED_AS.items()}
+)
+SECTORS: Mapping[MemoryAccessKind, str] = MappingProxyType(
+    {kind: f"l1tex__t_sectors_{_PIPE}_global_op_{op}.sum" for kind, op in _COUNTED_AS.items()}
 )
 WRITE_SECTORS = "l1tex__m_l1tex2xbar_write_sectors.sum"
 READ_SECTORS = "l1tex__m_xbar2l1tex_read_sectors.sum"
 TAG_WAVEFRONTS = f"l1tex__t_output_wavefronts_{_PIPE}_global_op_ld.sum"
-_LOAD = PtxMemoryOperation.LOAD
-_ATOMICS = (PtxMemoryOperation.REDUCTION, PtxMemoryOperation.ATOMIC)
-_ACCESSES = (PtxMemoryOperation.LOAD, PtxMemoryOperation.STORE)
+_LOAD = MemoryAccessKind.LOAD
+_ATOMICS = (MemoryAccessKind.REDUCTION, MemoryAccessKind.ATOMIC)
+_ACCESSES = (MemoryAccessKind.LOAD, MemoryAccessKind.STORE)
 _OF_SHARED = MappingProxyType(
-    {each: each for each in _ACCESSES} | dict.fromkeys(_ATOMICS, PtxMemoryOperation.ATOMIC)
+    {kind: _COUNTED_AS[kind] for kind in _ACCESSES}
+    | dict.fromkeys(_ATOMICS, _COUNTED_AS[MemoryAccessKind.ATOMIC])
 )
 """As what the counters of shared memory count each operation."""
-WAVEFRONTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
+WAVEFRONTS: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
         each: f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{as_}.sum"
         for each, as_ in _OF_SHARED.items()
     }
 )
-CONFLICTS: Mapping[PtxMemoryOperation, str] = MappingProxyType(
+CONFLICTS: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
         each: f"l1tex__data_bank_conflicts_{_PIPE}_shared_op_{as_}.sum"
         for each, as_ in _OF_SHARED.items()
@@ -125,7 +127,7 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
     {
         **dict.fromkeys(REQUESTS.values(), (AddressRule.REQUEST,)),
         **dict.fromkeys(
-            (SECTORS[each] for each in (*_ACCESSES, PtxMemoryOperation.COPY)),
+            (SECTORS[each] for each in (*_ACCESSES, MemoryAccessKind.COPY)),
             (AddressRule.SECTORS,),
         ),
         **dict.fromkeys((SECTORS[each] for each in _ATOMICS), (AddressRule.PACKETS,)),
@@ -135,7 +137,7 @@ _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
             (WAVEFRONTS[each] for each in _ACCESSES),
             (AddressRule.SHARED_GROUPS, AddressRule.SHARED_PACKING),
         ),
-        WAVEFRONTS[PtxMemoryOperation.ATOMIC]: (AddressRule.SHARED_ATOMICS,),
+        WAVEFRONTS[MemoryAccessKind.ATOMIC]: (AddressRule.SHARED_ATOMICS,),
         **dict.fromkeys(CONFLICTS.values(), (AddressRule.SHARED_CONFLICTS,)),
     }
 )
@@ -147,7 +149,7 @@ _TYPES = frozenset(
      "f16x2", "bf16x2", "bf16"}
 )  # fmt: skip
 _OPERATIONS = MappingProxyType(
-    {str(each): each for each in (*_ACCESSES, *_ATOMICS)} | {"ldu": PtxMemoryOperation.LOAD}
+    {_COUNTED_AS[kind]: kind for kind in (*_ACCESSES, *_ATOMICS)} | {"ldu": MemoryAccessKind.LOAD}
 )
 _SPACES = frozenset({"global", "shared", "shared::cta", "shared::cluster"})
 _ORDERED = frozenset(
@@ -182,13 +184,13 @@ _ATOMIC_WORDS = frozenset(
         "v8",
     }
 )
-_WORDS: Mapping[PtxMemoryOperation, frozenset[str]] = MappingProxyType(
+_WORDS: Mapping[MemoryAccessKind, frozenset[str]] = MappingProxyType(
     {
-        PtxMemoryOperation.LOAD: _SPACES | _ORDERED | _HINTS | _VECTORS
+        MemoryAccessKind.LOAD: _SPACES | _ORDERED | _HINTS | _VECTORS
         | {"ca", "cg", "cs", "lu", "cv", "nc", "unified"},
-        PtxMemoryOperation.STORE: _SPACES | _ORDERED | _HINTS | _VECTORS | {"wb", "cg", "cs", "wt"},
-        PtxMemoryOperation.ATOMIC: _SPACES | _ORDERED | _HINTS | _ATOMIC_WORDS,
-        PtxMemoryOperation.REDUCTION: _SPACES | _ORDERED | _HINTS | _ATOMIC_WORDS,
+        MemoryAccessKind.STORE: _SPACES | _ORDERED | _HINTS | _VECTORS | {"wb", "cg", "cs", "wt"},
+        MemoryAccessKind.ATOMIC: _SPACES | _ORDERED | _HINTS | _ATOMIC_WORDS,
+        MemoryAccessKind.REDUCTION: _SPACES | _ORDERED | _HINTS | _ATOMIC_WORDS,
     }
 )  # fmt: skip
 """The words that an instruction's name may have before its type: PTX ISA, ld, st, atom, red."""
@@ -211,7 +213,7 @@ def parse(text: str, target: str) -> PtxInstruction:
 
     opcode = read_opcode(text)
     is_copy = opcode.words[:2] == ("cp", "async")
-    operation = PtxMemoryOperation.COPY if is_copy else _OPERATIONS.get(opcode.head)
+    operation = MemoryAccessKind.COPY if is_copy else _OPERATIONS.get(opcode.head)
     if operation is None or opcode.words[-1] not in _TYPES:
         raise refused(
             f"unknown instruction '{text}'; known are ld, st, red and atom with .global, .shared "
@@ -264,7 +266,7 @@ def parse(text: str, target: str) -> PtxInstruction:
         )
     # At generic addresses there is no reduction: it is an atomic whose result goes nowhere.
     is_generic = space is PtxSpace.GENERIC
-    return replace(instruction, operation=PtxMemoryOperation.ATOMIC) if is_generic else instruction
+    return replace(instruction, operation=MemoryAccessKind.ATOMIC) if is_generic else instruction
 
 
 def counters(
@@ -308,17 +310,17 @@ def _of_global(
     requests = np.minimum(how_many(active), 1)
     if instruction.past_l1:
         return _of_copies_past_l1(addresses, active) | {REQUESTS[_LOAD]: requests}
-    is_copy = operation is PtxMemoryOperation.COPY
+    is_copy = operation is MemoryAccessKind.COPY
     if is_copy:
         operation = _LOAD
     sectors = (_packets if operation in _ATOMICS else _sectors)(instruction, addresses, active)
     found = {REQUESTS[operation]: requests, SECTORS[operation]: sectors}
     if is_copy:
-        found |= {REQUESTS[PtxMemoryOperation.COPY]: requests}
-        found |= {SECTORS[PtxMemoryOperation.COPY]: sectors}
+        found |= {REQUESTS[MemoryAccessKind.COPY]: requests}
+        found |= {SECTORS[MemoryAccessKind.COPY]: sectors}
     if operation is not _LOAD:
         found[WRITE_SECTORS] = sectors
-    if operation in (_LOAD, PtxMemoryOperation.ATOMIC):
+    if operation in (_LOAD, MemoryAccessKind.ATOMIC):
         found[READ_SECTORS] = sectors
     if operation is _LOAD:
         lines = addresses // LINE
@@ -425,9 +427,7 @@ def _shared(
     """Wavefronts, and groups with an active lane."""
     size = LANES * SHARED_WORD // max(instruction.width, SHARED_WORD)
     apart = _by_groups(instruction, addresses, active, size)
-    packs = (
-        instruction.operation is PtxMemoryOperation.LOAD and instruction.space is PtxSpace.SHARED
-    )
+    packs = instruction.operation is MemoryAccessKind.LOAD and instruction.space is PtxSpace.SHARED
     if size == LANES or not packs:
         return apart
     together = _by_groups(instruction, addresses, active, 2 * size)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from fencewright.lowering.evidence import Evidence
 from fencewright.lowering.ptx.performance.accesses import LANES, LINE, SECTOR
+from fencewright.simulator.execution.program import MemoryAccessKind
 from fencewright.simulator.performance.accesses import ptx
 from fencewright.simulator.performance.accesses.access import access
 from fencewright.tools.reports.markdown import markdown_table
@@ -52,7 +53,7 @@ def hierarchy_page() -> str:
 def stride_row(stride: int, target: str = "sm_90") -> StrideRow:
     """What the model says of a stride."""
     counts = access("ld.global.b32", f"lane*{stride * 4}", target)
-    counter = ptx.SECTORS[ptx.PtxMemoryOperation.LOAD]
+    counter = ptx.SECTORS[MemoryAccessKind.LOAD]
     lines = len({lane * stride * 4 // LINE for lane in range(LANES)})
     return StrideRow(stride, counts[counter], lines, counts.evidence[counter])
 
