@@ -24,7 +24,6 @@ from fencewright.checker.source.numbered import compiled_twice
 from fencewright.checker.source.obligations import PTX, Order
 from fencewright.checker.source.program import (
     SourceFunction,
-    SourceKind,
     SourceModule,
     SourceOperation,
 )
@@ -67,9 +66,7 @@ def compare_in_order(
     """
     comparer = PtxComparer(module, source, function)
     found = list(comparer.accesses())
-    wanted = [
-        each for each in source.operations if each.is_access or each.kind is SourceKind.BARRIER
-    ]
+    wanted = [each for each in source.operations if each.is_access or each.kind is Kind.BARRIER]
     fits = len(found) >= len(wanted) and all(map(CodeAccess.may_be, found, wanted))
     problem = source.problem or comparer.unfit()
     if not problem and not fits:

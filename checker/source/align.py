@@ -16,7 +16,6 @@ from typing import Protocol
 
 from fencewright.checker.source.program import (
     SourceFunction,
-    SourceKind,
     SourceOperation,
 )
 from fencewright.lowering.code.effects import Kind
@@ -47,17 +46,16 @@ class Alignment:
     lost: SourceOperation | None = None
 
 
-_S = SourceKind
-
-_KINDS: Mapping[Kind, frozenset[SourceKind]] = {
+_KINDS: Mapping[Kind, frozenset[Kind]] = {
     # An atomic that the chip does not have is a load, and a compare-exchange in a loop.
-    Kind.LOAD: frozenset({_S.LOAD, _S.RMW, _S.CMPXCHG, _S.COPY}),
-    Kind.STORE: frozenset({_S.STORE, _S.COPY}),
-    Kind.RMW: frozenset({_S.RMW, _S.CMPXCHG}),
-    Kind.COPY: frozenset({_S.TO_LDS}),
-    Kind.BARRIER: frozenset({_S.BARRIER}),
+    Kind.LOAD: frozenset({Kind.LOAD, Kind.RMW}),
+    Kind.STORE: frozenset({Kind.STORE}),
+    Kind.RMW: frozenset({Kind.RMW}),
+    Kind.BARRIER: frozenset({Kind.BARRIER}),
 }
-"""The operations that an instruction of a kind may come from."""
+"""The kinds of operations that an instruction of a kind may come from, but for copies."""
+_IN_STEPS = (Kind.LOAD, Kind.STORE)
+"""The instructions that a copy of a block of memory becomes."""
 
 
 class Written(Protocol):
@@ -103,7 +101,7 @@ class CodeAccess:
 
     def may_be(self, operation: SourceOperation) -> bool:
         """Whether it may come from ``operation``, by what both do."""
-        if operation.kind not in _KINDS[self.kind]:
+        if not self._is_alike(operation):
             return False
         if self.kind is Kind.BARRIER:
             return True
@@ -113,6 +111,11 @@ class CodeAccess:
             return True
         in_lds = self.space is AddressSpace.LOCAL
         return in_lds == (operation.space is AddressSpace.LOCAL)
+
+    def _is_alike(self, operation: SourceOperation) -> bool:
+        if operation.kind is Kind.COPY:
+            return self.kind is Kind.COPY if operation.into_lds else self.kind in _IN_STEPS
+        return operation.kind in _KINDS.get(self.kind, ())
 
 
 def align(
@@ -308,7 +311,7 @@ def _synchronising(source: SourceFunction, width: int) -> Iterator[SourceOperati
         if number not in reached:
             continue
         for each in block.operations:
-            is_barrier = each.kind is SourceKind.BARRIER
+            is_barrier = each.kind is Kind.BARRIER
             if is_barrier and each.scope is not Scope.CLUSTER:
                 is_barrier = not alone
             if is_barrier or (each.is_atomic and each.space is not None):
@@ -327,8 +330,7 @@ _Class = tuple[str, bool]
 
 
 def _source_class(operation: SourceOperation) -> _Class:
-    atomic = operation.kind in (SourceKind.RMW, SourceKind.CMPXCHG)
-    kind = Kind.RMW.value if atomic else operation.kind.value
+    kind = Kind.RMW.value if operation.kind is Kind.RMW else operation.word
     return kind, operation.space is AddressSpace.LOCAL
 
 
@@ -339,7 +341,7 @@ def _code_class(found: CodeAccess) -> _Class:
 def _by_order(source: SourceFunction, blocks: int, found: Sequence[CodeAccess]) -> Alignment:
     """Alignment of the blocks that alone have their kinds of accesses, in order."""
     theirs = [
-        [op for op in block.operations if op.is_access or op.kind is SourceKind.BARRIER]
+        [op for op in block.operations if op.is_access or op.kind is Kind.BARRIER]
         for number, block in enumerate(source.blocks)
         if number in _reached(source)
     ]
@@ -352,7 +354,9 @@ def _by_order(source: SourceFunction, blocks: int, found: Sequence[CodeAccess]) 
     if not theirs and not ours:
         return Alignment(Method.ORDER)
     if any(
-        op.space is AddressSpace.GENERIC or op.kind is SourceKind.COPY for b in theirs for op in b
+        op.space is AddressSpace.GENERIC or (op.kind is Kind.COPY and not op.into_lds)
+        for b in theirs
+        for op in b
     ):
         return Alignment(
             Method.ORDER, problem="there are no line numbers, and generic pointers in the source"
@@ -378,7 +382,7 @@ def _runs(operations: Sequence[SourceOperation]) -> Iterator[tuple[int, ...]]:
     segment = 0
     places: list[tuple[int, _Class] | None] = []
     for each in operations:
-        if each.kind is SourceKind.BARRIER or each.ordering is not Ordering.WEAK or each.volatile:
+        if each.kind is Kind.BARRIER or each.ordering is not Ordering.WEAK or each.volatile:
             segment += 1
             places.append(None)
         else:

@@ -17,10 +17,10 @@ from fencewright.checker.source.align import Alignment, CodeAccess, Placed, Writ
 from fencewright.checker.source.obligations import Hierarchy, Obligations, Order, obligations_of
 from fencewright.checker.source.program import (
     SourceFunction,
-    SourceKind,
     SourceModule,
     SourceOperation,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -104,8 +104,6 @@ _Lacks = Callable[[Aligned[Code], Aligned[Code], Scope], Lack | None]
 
 Check = tuple[Order, Rule, Iterable[Aligned[Code]], _Lacks[Code]]
 """One way in which a later operation may come too early: past one of those operations."""
-
-_IN_LOOPS = (SourceKind.RMW, SourceKind.CMPXCHG)
 
 
 class Comparer(ABC, Generic[Code]):
@@ -207,7 +205,7 @@ class Comparer(ABC, Generic[Code]):
             operations = tuple(known[number] for number in alignment.candidates.get(key, ()))
             if is_load:
                 # An atomic that is a loop begins with a load, which decides nothing.
-                operations = tuple(op for op in operations if op.kind not in _IN_LOOPS)
+                operations = tuple(op for op in operations if op.kind is not Kind.RMW)
             if operations:
                 self.aligned[each.number] = Aligned(each, operations)
 
@@ -276,7 +274,7 @@ class Comparer(ABC, Generic[Code]):
     def _asking_fence(self, earlier: SourceOperation, later: SourceOperation, scope: Scope) -> str:
         """The fence of the source that asks for an order of two operations, as a clause."""
         for each in reversed(self.source.operations[earlier.number + 1 : later.number]):
-            if each.kind is SourceKind.FENCE and each.scope.includes(scope):
+            if each.kind is Kind.FENCE and each.scope.includes(scope):
                 return f", which the {each} of source line {each.line} asks for"
         return ""
 
@@ -340,4 +338,4 @@ def not_compared(
 
 def synchronises(operation: SourceOperation) -> bool:
     """True if an operation orders others, or is an atomic."""
-    return operation.ordering is not Ordering.WEAK or operation.kind is SourceKind.BARRIER
+    return operation.ordering is not Ordering.WEAK or operation.kind is Kind.BARRIER

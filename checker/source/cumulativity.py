@@ -10,8 +10,9 @@ scope). Sources: C++20 [intro.races], happens before; LLVM AMDGPUMemoryModel, in
 from dataclasses import dataclass
 
 from fencewright.checker.source.obligations import Hierarchy, Order, RequiredOrder, reads_atomically
-from fencewright.checker.source.program import SourceFunction, SourceKind, SourceOperation
+from fencewright.checker.source.program import SourceFunction, SourceOperation
 from fencewright.lowering.code.dataflow import entries
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace
 
 _GLOBAL, _LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
@@ -120,16 +121,16 @@ class _Finder:
         """Whether an operation may read what others than the work-group wrote."""
         return (
             reads_atomically(operation)
-            and operation.kind is not SourceKind.BARRIER
+            and operation.kind is not Kind.BARRIER
             and operation.space is not _LOCAL
             and self._rank(operation) > 0
         )
 
     def _execute(self, operation: SourceOperation, state: _State, *, record: bool) -> _State:
-        if operation.kind is SourceKind.FENCE:
+        if operation.kind is Kind.FENCE:
             return self._after_fence(operation, state)
         is_write = operation.is_atomic and operation.writes and operation.space is not None
-        if record and (is_write or operation.kind is SourceKind.BARRIER):
+        if record and (is_write or operation.kind is Kind.BARRIER):
             self._record(operation, state)
         if not self._is_acquired(operation):
             return state
@@ -152,7 +153,7 @@ class _Finder:
         return state
 
     def _record(self, later: SourceOperation, state: _State) -> None:
-        is_barrier = later.kind is SourceKind.BARRIER
+        is_barrier = later.kind is Kind.BARRIER
         if not is_barrier and self._rank(later) < 0:
             return
         own = later.ordering.releases and not (later.one_as and later.space is not _GLOBAL)

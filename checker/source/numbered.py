@@ -10,10 +10,10 @@ from fencewright.checker.source.compare import CodeFunction, FunctionOfCode
 from fencewright.checker.source.program import (
     SourceError,
     SourceFunction,
-    SourceKind,
     SourceModule,
     SourceOperation,
 )
+from fencewright.lowering.code.effects import Kind
 
 
 def with_places(source: SourceModule, numbered: SourceModule) -> SourceModule:
@@ -27,7 +27,7 @@ def with_places(source: SourceModule, numbered: SourceModule) -> SourceModule:
 
 def _placed(mine: SourceFunction, copy: SourceFunction) -> SourceFunction:
     ours, theirs = mine.operations, copy.operations
-    if [each.kind for each in ours] != [each.kind for each in theirs]:
+    if [each.word for each in ours] != [each.word for each in theirs]:
         return _unnamed(copy)
     lined = [replace(a, line=b.line) for a, b in zip(theirs, ours, strict=True)]
     return replace(_with_operations(copy, lined), line=mine.line)
@@ -60,7 +60,7 @@ def with_orders(code: SourceModule, original: SourceModule) -> SourceModule:
     for name, function in original.functions.items():
         ours = [each for each in code.functions[name].operations if _stays(each)]
         wanted = [each for each in function.operations if _stays(each)]
-        if [each.kind for each in ours] != [each.kind for each in wanted]:
+        if [each.word for each in ours] != [each.word for each in wanted]:
             raise SourceError(f"{original.file}:{function.line}: error: {name} has other accesses")
         places = {a.number: b.place for a, b in zip(wanted, ours, strict=True)}
         placed = [replace(e, place=places.get(e.number)) for e in function.operations]
@@ -69,7 +69,7 @@ def with_orders(code: SourceModule, original: SourceModule) -> SourceModule:
 
 
 def _stays(operation: SourceOperation) -> bool:
-    return operation.is_access or operation.kind is SourceKind.BARRIER
+    return operation.is_access or operation.kind is Kind.BARRIER
 
 
 def compiled_twice(

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from fencewright.checker.source.program import SourceFunction, SourceKind, SourceOperation
+from fencewright.checker.source.program import SourceFunction, SourceOperation
 from fencewright.lowering.code.dataflow import entries
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
@@ -160,7 +161,7 @@ class _Finder:
             if each.is_access and each.space is not None:
                 self.of_space[each.space] |= 1 << each.number
         self.local = self.of_space[AddressSpace.LOCAL]
-        self.barriers = _bits(each for each in self.operations if each.kind is SourceKind.BARRIER)
+        self.barriers = _bits(each for each in self.operations if each.kind is Kind.BARRIER)
         self.everything = sum(self.of_space.values()) | self.barriers
         self.strong = _bits(e for e in self.operations if e.ordering is Ordering.SEQ_CST)
         self.readers = self._by_rank(reads_atomically)
@@ -187,7 +188,7 @@ class _Finder:
         """The rank of an operation's scope: LDS is a work-group's, and a barrier but the
         cluster's."""
         rank = self.ranks[operation.scope]
-        if operation.kind is SourceKind.BARRIER and operation.scope is not Scope.CLUSTER:
+        if operation.kind is Kind.BARRIER and operation.scope is not Scope.CLUSTER:
             return 0
         return min(rank, 0) if operation.space is AddressSpace.LOCAL else rank
 
@@ -258,11 +259,11 @@ class _Finder:
             self.required[order, later.number] = RequiredOrder(tuple(marks), self.scopes)
 
     def _release(self, operation: SourceOperation, state: _State, record: bool) -> _State:
-        if operation.kind is SourceKind.FENCE:
+        if operation.kind is Kind.FENCE:
             orders = operation.ordering.releases and operation.available
             return self._after_fence(operation, state) if orders else state
         is_write = operation.is_atomic and operation.writes and operation.space is not None
-        if record and (is_write or operation.kind is SourceKind.BARRIER):
+        if record and (is_write or operation.kind is Kind.BARRIER):
             marks = self._ordered(state, operation)
             if operation.ordering.releases:
                 marks = [mask | state.reach & self._own(operation) for mask in marks]
@@ -270,7 +271,7 @@ class _Finder:
         return state.begin(1 << operation.number) if operation.is_access else state
 
     def _acquire(self, operation: SourceOperation, state: _State, record: bool) -> _State:
-        if operation.kind is SourceKind.FENCE:
+        if operation.kind is Kind.FENCE:
             orders = operation.ordering.acquires and operation.available
             return self._after_fence(operation, state) if orders else state
         if record and operation.is_access:
@@ -286,7 +287,7 @@ class _Finder:
         return self._own_acquire(operation, state)
 
     def _seq_cst(self, operation: SourceOperation, state: _State, record: bool) -> _State:
-        if operation.kind is SourceKind.FENCE:
+        if operation.kind is Kind.FENCE:
             orders = operation.ordering is Ordering.SEQ_CST and operation.available
             return self._after_fence(operation, state) if orders else state
         if not operation.is_atomic or operation.space is None:
@@ -303,7 +304,7 @@ class _Finder:
 
 def reads_atomically(operation: SourceOperation) -> bool:
     """Whether an operation may take what others release: an atomic that reads, or a barrier."""
-    if operation.kind is SourceKind.BARRIER:
+    if operation.kind is Kind.BARRIER:
         return True
     return operation.is_atomic and operation.reads and operation.space is not None
 

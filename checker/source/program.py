@@ -6,45 +6,29 @@ space is known.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
-from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 
 class SourceError(ValueError):
     """A source that cannot be read: ``file:line: error: ..``."""
 
 
-class SourceKind(FastStrEnum):
-    """What an operation does.
-
-    ``COPY``: ``memcpy`` and its like, which become several accesses. ``TO_LDS``: a load from
-    memory that writes to LDS. ``OPAQUE``: a call or inline assembly, which may do anything.
-    """
-
-    LOAD = "load"
-    STORE = "store"
-    RMW = "atomicrmw"
-    CMPXCHG = "cmpxchg"
-    COPY = "copy"
-    TO_LDS = "load to LDS"
-    FENCE = "fence"
-    BARRIER = "barrier"
-    OPAQUE = "call"
-
-
-_READS = frozenset(
-    {SourceKind.LOAD, SourceKind.RMW, SourceKind.CMPXCHG, SourceKind.COPY, SourceKind.TO_LDS}
-)
-_WRITES = frozenset(
-    {SourceKind.STORE, SourceKind.RMW, SourceKind.CMPXCHG, SourceKind.COPY, SourceKind.TO_LDS}
-)
+_READS = frozenset({Kind.LOAD, Kind.RMW, Kind.COPY})
+_WRITES = frozenset({Kind.STORE, Kind.RMW, Kind.COPY})
+_WORDS = MappingProxyType({Kind.RMW: "atomicrmw", Kind.OPAQUE: "call"})
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOperation:
     """One operation, called by its ``number`` in its function.
 
+    ``kind``: a ``COPY`` is ``memcpy`` and its like, which become several accesses, or, ``into_lds``, a
+    load from memory that writes LDS. ``OPAQUE``: a call or inline assembly, which may do anything.
+    ``compares``: of a read-modify-write that is a compare-exchange.
     ``line``: of the source's text. ``space``: what is accessed; a generic pointer may be to
     global memory, LDS or private memory. ``spaces``: what a fence orders, none: all.
     ``failure``: the ordering of a compare-exchange that fails. ``available``: whether ordering
@@ -52,7 +36,7 @@ class SourceOperation:
     """
 
     number: int
-    kind: SourceKind
+    kind: Kind
     line: int
     text: str
     place: SourceLocation | None = None
@@ -65,11 +49,20 @@ class SourceOperation:
     rmw: str = ""
     volatile: bool = False
     available: bool = True
+    compares: bool = False
+    into_lds: bool = False
+
+    @property
+    def word(self) -> str:
+        """The word for it in messages."""
+        if self.compares:
+            return "cmpxchg"
+        return "load to LDS" if self.into_lds else _WORDS.get(self.kind, self.kind.value)
 
     @property
     def is_atomic(self) -> bool:
         """Whether it is an atomic access."""
-        return self.ordering is not Ordering.WEAK and self.kind is not SourceKind.FENCE
+        return self.ordering is not Ordering.WEAK and self.kind is not Kind.FENCE
 
     @property
     def reads(self) -> bool:
@@ -87,9 +80,9 @@ class SourceOperation:
         return (self.reads or self.writes) and self.space is not None
 
     def __str__(self) -> str:
-        words = [self.kind.value]
+        words = [self.word]
         if self.ordering is not Ordering.WEAK:
-            words = [self.ordering.value, self.scope.value, self.kind.value]
+            words = [self.ordering.value, self.scope.value, self.word]
         return " ".join(words)
 
 
@@ -138,9 +131,6 @@ class SourceModule:
     architecture: str = "cdna"
 
 
-_UPDATES = (SourceKind.RMW, SourceKind.CMPXCHG)
-
-
 def with_cuda_atomics(module: SourceModule) -> SourceModule:
     """A module whose seq_cst updates at system scope are CUDA's: relaxed, at the scope of the
     device.
@@ -162,7 +152,7 @@ def with_cuda_atomics(module: SourceModule) -> SourceModule:
 
 def _as_cuda_atomic(operation: SourceOperation) -> SourceOperation:
     attributes = (operation.ordering, operation.scope, operation.volatile)
-    if operation.kind not in _UPDATES or attributes != (Ordering.SEQ_CST, Scope.SYSTEM, False):
+    if operation.kind is not Kind.RMW or attributes != (Ordering.SEQ_CST, Scope.SYSTEM, False):
         return operation
     failure = None if operation.failure is None else Ordering.RELAXED
     return replace(operation, ordering=Ordering.RELAXED, scope=Scope.AGENT, failure=failure)

@@ -18,10 +18,10 @@ from fencewright.checker.source.program import (
     SourceBlock,
     SourceError,
     SourceFunction,
-    SourceKind,
     SourceModule,
     SourceOperation,
 )
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.llvm.architecture import (
     ARCHITECTURES,
@@ -61,14 +61,16 @@ class IntrinsicRow:
     """What the functions do whose whole name ``pattern`` matches; ``space`` None: none of others.
 
     ``pointers``: the space is that of the pointers among the operands. ``ordering`` and ``scope``
-    are those of a fence or barrier.
+    are those of a fence or barrier; ``compares`` and ``into_lds`` as of ``SourceOperation``.
     """
 
     pattern: str
-    kind: SourceKind | None
+    kind: Kind | None
     source: str
     space: AddressSpace | None = None
     pointers: bool = False
+    compares: bool = False
+    into_lds: bool = False
     ordering: Ordering = Ordering.WEAK
     scope: Scope = Scope.SYSTEM
 
@@ -79,43 +81,43 @@ _LANGREF = "LLVM LangRef, Intrinsic Functions"
 _BUFFER = r"llvm\.amdgcn\.(raw|struct)\.(ptr\.)?t?buffer\."
 
 INTRINSICS = (
-    IntrinsicRow(r"llvm\.amdgcn\.s\.barrier(\.wait)?", SourceKind.BARRIER, _INTRINSICS),
-    IntrinsicRow(r"llvm\.amdgcn\.s\.cluster\.barrier", SourceKind.BARRIER,
+    IntrinsicRow(r"llvm\.amdgcn\.s\.barrier(\.wait)?", Kind.BARRIER, _INTRINSICS),
+    IntrinsicRow(r"llvm\.amdgcn\.s\.cluster\.barrier", Kind.BARRIER,
         "LLVM 24 AMDGPUExecutionSynchronization", scope=Scope.CLUSTER),
-    IntrinsicRow(rf"{_BUFFER}load\.(async\.)?lds.*", SourceKind.TO_LDS, _INTRINSICS, _GLOBAL),
-    IntrinsicRow(rf"{_BUFFER}load.*", SourceKind.LOAD, _INTRINSICS, _GLOBAL),
-    IntrinsicRow(rf"{_BUFFER}store.*", SourceKind.STORE, _INTRINSICS, _GLOBAL),
+    IntrinsicRow(rf"{_BUFFER}load\.(async\.)?lds.*", Kind.COPY, _INTRINSICS, _GLOBAL,
+        into_lds=True),
+    IntrinsicRow(rf"{_BUFFER}load.*", Kind.LOAD, _INTRINSICS, _GLOBAL),
+    IntrinsicRow(rf"{_BUFFER}store.*", Kind.STORE, _INTRINSICS, _GLOBAL),
     # Triton has its tensor atomics so, with fences around: they are performed for the agent.
-    IntrinsicRow(rf"{_BUFFER}atomic\.cmpswap.*", SourceKind.CMPXCHG, _INTRINSICS, _GLOBAL,
+    IntrinsicRow(rf"{_BUFFER}atomic\.cmpswap.*", Kind.RMW, _INTRINSICS, _GLOBAL,
+        ordering=Ordering.RELAXED, scope=Scope.AGENT, compares=True),
+    IntrinsicRow(rf"{_BUFFER}atomic.*", Kind.RMW, _INTRINSICS, _GLOBAL,
         ordering=Ordering.RELAXED, scope=Scope.AGENT),
-    IntrinsicRow(rf"{_BUFFER}atomic.*", SourceKind.RMW, _INTRINSICS, _GLOBAL,
-        ordering=Ordering.RELAXED, scope=Scope.AGENT),
-    IntrinsicRow(r"llvm\.amdgcn\.(global\.)?load\.(async\.)?(to\.)?lds.*", SourceKind.TO_LDS,
-        _INTRINSICS, _GLOBAL),
-    IntrinsicRow(r"llvm\.amdgcn\.(global|flat|ds)\.atomic\..*", SourceKind.RMW, _INTRINSICS,
+    IntrinsicRow(r"llvm\.amdgcn\.(global\.)?load\.(async\.)?(to\.)?lds.*", Kind.COPY,
+        _INTRINSICS, _GLOBAL, into_lds=True),
+    IntrinsicRow(r"llvm\.amdgcn\.(global|flat|ds)\.atomic\..*", Kind.RMW, _INTRINSICS,
         pointers=True),
-    IntrinsicRow(r"llvm\.amdgcn\.(ds\.(read|load)|global\.load|flat\.load)\..*", SourceKind.LOAD,
+    IntrinsicRow(r"llvm\.amdgcn\.(ds\.(read|load)|global\.load|flat\.load)\..*", Kind.LOAD,
         _INTRINSICS, pointers=True),
     IntrinsicRow(r"llvm\.amdgcn\.ds\.(append|consume|fadd|fmin|fmax|ordered.*)",
-        SourceKind.RMW, _INTRINSICS, pointers=True),
-    IntrinsicRow(r"llvm\.amdgcn\.image\.(sample|load|gather).*", SourceKind.LOAD, _INTRINSICS,
-                 _GLOBAL),
-    IntrinsicRow(r"llvm\.amdgcn\.image\.store.*", SourceKind.STORE, _INTRINSICS, _GLOBAL),
-    IntrinsicRow(r"llvm\.amdgcn\.image\.atomic.*", SourceKind.RMW, _INTRINSICS, _GLOBAL),
-    IntrinsicRow(r"llvm\.mem(cpy|move|set)\..*", SourceKind.COPY, _LANGREF, pointers=True),
-    IntrinsicRow(r"llvm\.masked\.(load|gather|expandload)\..*", SourceKind.LOAD, _LANGREF,
+        Kind.RMW, _INTRINSICS, pointers=True),
+    IntrinsicRow(r"llvm\.amdgcn\.image\.(sample|load|gather).*", Kind.LOAD, _INTRINSICS, _GLOBAL),
+    IntrinsicRow(r"llvm\.amdgcn\.image\.store.*", Kind.STORE, _INTRINSICS, _GLOBAL),
+    IntrinsicRow(r"llvm\.amdgcn\.image\.atomic.*", Kind.RMW, _INTRINSICS, _GLOBAL),
+    IntrinsicRow(r"llvm\.mem(cpy|move|set)\..*", Kind.COPY, _LANGREF, pointers=True),
+    IntrinsicRow(r"llvm\.masked\.(load|gather|expandload)\..*", Kind.LOAD, _LANGREF,
         pointers=True),
-    IntrinsicRow(r"llvm\.masked\.(store|scatter|compressstore)\..*", SourceKind.STORE, _LANGREF,
+    IntrinsicRow(r"llvm\.masked\.(store|scatter|compressstore)\..*", Kind.STORE, _LANGREF,
         pointers=True),
     IntrinsicRow(r"llvm\.nvvm\.(barrier0.*|barrier|barrier\.n|bar\.sync|barrier\.sync(\.cnt)?|"
-        r"barrier\.cta\.(sync|red)\..*)", SourceKind.BARRIER, f"{_NVVM}: orders as bar.sync does",
+        r"barrier\.cta\.(sync|red)\..*)", Kind.BARRIER, f"{_NVVM}: orders as bar.sync does",
         ordering=Ordering.ACQ_REL, scope=Scope.WORKGROUP),
-    *(IntrinsicRow(rf"llvm\.nvvm\.membar\.{name}", SourceKind.FENCE, f"{_NVVM}: membar",
+    *(IntrinsicRow(rf"llvm\.nvvm\.membar\.{name}", Kind.FENCE, f"{_NVVM}: membar",
         ordering=Ordering.SEQ_CST, scope=scope)
       for name, scope in (("cta", Scope.WORKGROUP), ("gl", Scope.AGENT), ("sys", Scope.SYSTEM))),
-    IntrinsicRow(r"llvm\.nvvm\.(ldg|ldu|ldmatrix)\..*", SourceKind.LOAD, _NVVM, pointers=True),
-    IntrinsicRow(r"llvm\.nvvm\.stmatrix\..*", SourceKind.STORE, _NVVM, pointers=True),
-    IntrinsicRow(r"llvm\.nvvm\.cp\.async\.(ca|cg)\..*", SourceKind.TO_LDS, _NVVM, _GLOBAL),
+    IntrinsicRow(r"llvm\.nvvm\.(ldg|ldu|ldmatrix)\..*", Kind.LOAD, _NVVM, pointers=True),
+    IntrinsicRow(r"llvm\.nvvm\.stmatrix\..*", Kind.STORE, _NVVM, pointers=True),
+    IntrinsicRow(r"llvm\.nvvm\.cp\.async\.(ca|cg)\..*", Kind.COPY, _NVVM, _GLOBAL, into_lds=True),
     IntrinsicRow(r"llvm\..*", None, _LANGREF),
 )  # fmt: skip
 """The first row that matches counts; a function that no row matches is opaque."""
@@ -321,7 +323,7 @@ class _Body:
                     tests[len(names) - 1] = test
             self._follow(text)
             for made in self._operations(name, text[opcode.end() :], text, line):
-                if made.kind is SourceKind.CMPXCHG:
+                if made.compares:
                     self.results[text.partition(" = ")[0]] = made.number
                 bodies[-1].append(made)
                 self.number += 1
@@ -389,16 +391,17 @@ class _Body:
         """What an instruction does to memory."""
         kind = _MEMORY.get(opcode)
         if kind is not None:
-            yield self._access(kind, rest, text, line)
+            access = self._access(kind, rest, text, line)
+            yield replace(access, compares=True, rmw="") if opcode == "cmpxchg" else access
         elif opcode in ("call", "invoke", "callbr"):
             yield from self._inline(text, line) if " asm " in text else self._call(text, line)
 
-    def _made(self, kind: SourceKind, text: str, line: int) -> SourceOperation:
+    def _made(self, kind: Kind, text: str, line: int) -> SourceOperation:
         debug = _DEBUG.search(text)
         place = self.module.place(debug[1]) if debug else None
         return SourceOperation(self.number, kind, line, text, place)
 
-    def _access(self, kind: SourceKind, rest: str, text: str, line: int) -> SourceOperation:
+    def _access(self, kind: Kind, rest: str, text: str, line: int) -> SourceOperation:
         head = rest.partition(", !")[0]
         words = head.split(" ", 3)
         space = self._space(kind, head)
@@ -421,7 +424,7 @@ class _Body:
             space=space,
             # A fence of spaces that are not known here orders nothing for certain.
             spaces=known if not spaces or known else frozenset({AddressSpace.PRIVATE}),
-            rmw=skipped if kind is SourceKind.RMW else "",
+            rmw=skipped if kind is Kind.RMW else "",
             volatile="volatile" in words[:3],
             available=("amdgcn-av", "none") not in tags,
         )
@@ -436,12 +439,12 @@ class _Body:
             return Scope.SYSTEM, False
         return syncscopes[found[1]]
 
-    def _space(self, kind: SourceKind, head: str) -> AddressSpace | None:
-        if kind is SourceKind.FENCE:
+    def _space(self, kind: Kind, head: str) -> AddressSpace | None:
+        if kind is Kind.FENCE:
             return None
         operands = _operands(head)
         # The pointer of a load or a store comes after the first comma, else it is the first.
-        place = 1 if kind in (SourceKind.LOAD, SourceKind.STORE) else 0
+        place = 1 if kind in (Kind.LOAD, Kind.STORE) else 0
         pointer = operands[place] if place < len(operands) else ""
         found = _POINTER.match(pointer) if place else _POINTER.search(pointer)
         if found is None:
@@ -451,7 +454,7 @@ class _Body:
 
     def _call(self, text: str, line: int) -> Iterator[SourceOperation]:
         callee = _CALLEE.search(_without_strings(text))
-        made = self._made(SourceKind.OPAQUE, text, line)
+        made = self._made(Kind.OPAQUE, text, line)
         name = "" if callee is None else name_of(callee[1])
         row = next((row for pattern, row in _COMPILED if pattern.fullmatch(name)), None)
         if row is None or callee is None:
@@ -464,7 +467,15 @@ class _Body:
             spaces = {self._space_of(each) for each in _POINTER.findall(text[callee.end() :])}
             shared = spaces - {None}
             space = shared.pop() if len(shared) == 1 else _GENERIC if shared else None
-        yield replace(made, kind=row.kind, space=space, ordering=row.ordering, scope=row.scope)
+        yield replace(
+            made,
+            kind=row.kind,
+            space=space,
+            ordering=row.ordering,
+            scope=row.scope,
+            compares=row.compares,
+            into_lds=row.into_lds,
+        )
 
     def _space_of(self, number: str | None) -> AddressSpace | None:
         return _SPACES[self.module.architecture.name].get(int(number or 0), _GENERIC)
@@ -478,14 +489,14 @@ class _Body:
             from fencewright.lowering.ptx.code.inline import read as read_inline
 
             statements = read_inline(_ESCAPED.sub(_escaped, found[1]), found[2])
-        made = self._made(SourceKind.OPAQUE, text, line)
+        made = self._made(Kind.OPAQUE, text, line)
         if statements is None:
             yield made
             return
         for statement in statements:
             kind = _kind_of(statement)
             # A fence that is not always executed orders nothing for certain.
-            if kind is None or (kind is SourceKind.FENCE and statement.guard):
+            if kind is None or (kind is Kind.FENCE and statement.guard):
                 continue
             yield replace(
                 made,
@@ -495,25 +506,25 @@ class _Body:
                 scope=statement.scope or Scope.SYSTEM,
                 space=_space_in(statement) if statement.accesses else None,
                 volatile=statement.opcode.volatile,
+                compares=statement.opcode.update == "cas",
+                into_lds=kind is Kind.COPY,
             )
 
 
 _KIND_OF_STATEMENT = MappingProxyType(
     {
-        **dict.fromkeys(("ld", "ldu", "ld nc", "ldmatrix"), SourceKind.LOAD),
-        **dict.fromkeys(("st", "stmatrix"), SourceKind.STORE),
-        **dict.fromkeys(("atom", "red"), SourceKind.RMW),
-        **dict.fromkeys(("fence", "membar"), SourceKind.FENCE),
-        **dict.fromkeys(("bar sync", "bar red", "barrier sync", "barrier red"), SourceKind.BARRIER),
-        "cp async": SourceKind.TO_LDS,
+        **dict.fromkeys(("ld", "ldu", "ld nc", "ldmatrix"), Kind.LOAD),
+        **dict.fromkeys(("st", "stmatrix"), Kind.STORE),
+        **dict.fromkeys(("atom", "red"), Kind.RMW),
+        **dict.fromkeys(("fence", "membar"), Kind.FENCE),
+        **dict.fromkeys(("bar sync", "bar red", "barrier sync", "barrier red"), Kind.BARRIER),
+        "cp async": Kind.COPY,
     }
 )
 """What instructions of PTX are to the source; all others order nothing that is compared."""
 
 
-def _kind_of(statement: "Statement") -> SourceKind | None:
-    if statement.operation == "atom" and statement.opcode.update == "cas":
-        return SourceKind.CMPXCHG
+def _kind_of(statement: "Statement") -> Kind | None:
     if statement.operation == "fence" and statement.opcode.modifiers:
         return None
     return _KIND_OF_STATEMENT.get(statement.operation)
@@ -532,14 +543,14 @@ def _escaped(found: re.Match[str]) -> str:
 
 _MEMORY = MappingProxyType(
     {
-        "load": SourceKind.LOAD,
-        "store": SourceKind.STORE,
-        "atomicrmw": SourceKind.RMW,
-        "cmpxchg": SourceKind.CMPXCHG,
-        "fence": SourceKind.FENCE,
+        "load": Kind.LOAD,
+        "store": Kind.STORE,
+        "atomicrmw": Kind.RMW,
+        "cmpxchg": Kind.RMW,
+        "fence": Kind.FENCE,
     }
 )
-_ALWAYS_ATOMIC = frozenset({SourceKind.RMW, SourceKind.CMPXCHG, SourceKind.FENCE})
+_ALWAYS_ATOMIC = frozenset({Kind.RMW, Kind.FENCE})
 
 
 def _without_strings(text: str) -> str:

@@ -18,11 +18,11 @@ from fencewright.checker.source.obligations import (
 from fencewright.checker.source.program import (
     SourceBlock,
     SourceFunction,
-    SourceKind,
     SourceOperation,
 )
 from fencewright.checker.source.text import read_source
 from fencewright.lowering.cdna.chips import CHIPS
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 DATA, FLAG = "ptr addrspace(1) %d", "ptr addrspace(1) %f"
@@ -207,7 +207,7 @@ _RANK = {Scope.WORKGROUP: 0, Scope.AGENT: 1, Scope.SYSTEM: 2}
 
 
 def _rank(operation: SourceOperation) -> int:
-    if operation.kind is SourceKind.BARRIER or operation.space is AddressSpace.LOCAL:
+    if operation.kind is Kind.BARRIER or operation.space is AddressSpace.LOCAL:
         return 0
     return _RANK[operation.scope]
 
@@ -233,15 +233,15 @@ def _paths(function: SourceFunction, most: int) -> Iterator[list[SourceOperation
 def _between(order: Order, path: list[SourceOperation], a: int, b: int) -> int:
     """The highest rank at which ``path[b]`` is after ``path[a]`` by what lies between; -1: none."""
     first, last = path[a], path[b]
-    fences = [each for each in path[a + 1 : b] if each.kind is SourceKind.FENCE]
+    fences = [each for each in path[a + 1 : b] if each.kind is Kind.FENCE]
     if order is Order.RELEASE:
-        if not (last.kind is SourceKind.BARRIER or (last.is_atomic and last.writes)):
+        if not (last.kind is Kind.BARRIER or (last.is_atomic and last.writes)):
             return -1
         ranks = [_rank(each) for each in fences if each.ordering.releases]
         ranks += [_rank(last)] if last.ordering.releases else []
         most = _rank(last)
     elif order is Order.ACQUIRE:
-        if not (first.kind is SourceKind.BARRIER or (first.is_atomic and first.reads)):
+        if not (first.kind is Kind.BARRIER or (first.is_atomic and first.reads)):
             return -1
         ranks = [_rank(each) for each in fences if each.ordering.acquires]
         ranks += [_rank(first)] if first.ordering.acquires else []
@@ -253,7 +253,7 @@ def _between(order: Order, path: list[SourceOperation], a: int, b: int) -> int:
         both = first.ordering is last.ordering is Ordering.SEQ_CST
         most = min(_rank(first), _rank(last))
         ranks += [most] if both else []
-    if order is not Order.RELEASE and first.kind is not SourceKind.BARRIER:
+    if order is not Order.RELEASE and first.kind is not Kind.BARRIER:
         most = min(most, 0) if first.space is AddressSpace.LOCAL else most
     for each in (first, last):
         if each.space is AddressSpace.LOCAL:
@@ -265,14 +265,14 @@ def _passed_on(path: list[SourceOperation], a: int, b: int) -> int:
     """The highest rank of an acquire of ``path[a]`` after which ``path[b]`` releases; -1: none."""
     first, last = path[a], path[b]
     is_write = last.is_atomic and last.writes
-    if not (first.is_atomic and first.reads and (is_write or last.kind is SourceKind.BARRIER)):
+    if not (first.is_atomic and first.reads and (is_write or last.kind is Kind.BARRIER)):
         return -1
-    releases = [n for n in range(a + 1, b) if path[n].kind is SourceKind.FENCE]
+    releases = [n for n in range(a + 1, b) if path[n].kind is Kind.FENCE]
     releases = [n for n in releases if path[n].ordering.releases]
     if is_write and last.ordering.releases:
         releases.append(b)
     acquires = [a] if first.ordering.acquires else []
-    acquires += [n for n in range(a + 1, b) if path[n].kind is SourceKind.FENCE]
+    acquires += [n for n in range(a + 1, b) if path[n].kind is Kind.FENCE]
     ranks = [
         min(_rank(first), _rank(path[n]))
         for n in acquires
@@ -294,7 +294,7 @@ def by_definition(function: SourceFunction) -> set[tuple[Order, int, int, Scope]
             seen: set[int] = set()
             for a in range(b - 1, -1, -1):
                 first = path[a]
-                fits = first.is_access or first.kind is SourceKind.BARRIER
+                fits = first.is_access or first.kind is Kind.BARRIER
                 if not fits or first.number in seen:
                     continue
                 seen.add(first.number)
@@ -334,17 +334,17 @@ def _random_function(random_: random.Random) -> SourceFunction:
 
 def _random_operation(random_: random.Random, number: int) -> SourceOperation:
     kind = random_.choice(
-        [SourceKind.LOAD, SourceKind.STORE, SourceKind.RMW, SourceKind.FENCE, SourceKind.FENCE,
-            SourceKind.BARRIER]
+        [Kind.LOAD, Kind.STORE, Kind.RMW, Kind.FENCE, Kind.FENCE,
+            Kind.BARRIER]
     )  # fmt: skip
     space = random_.choice([AddressSpace.GLOBAL, AddressSpace.GLOBAL, AddressSpace.LOCAL])
     ordering = random_.choice([Ordering.WEAK, Ordering.RELAXED, Ordering.SEQ_CST])
-    if kind is SourceKind.BARRIER:
+    if kind is Kind.BARRIER:
         return SourceOperation(number, kind, 1, "")
-    if kind is SourceKind.FENCE:
+    if kind is Kind.FENCE:
         ordering = random_.choice([Ordering.ACQUIRE, Ordering.RELEASE, Ordering.SEQ_CST])
         return SourceOperation(number, kind, 1, "", ordering=ordering, scope=random_.choice(SCOPES))
-    if kind is SourceKind.RMW:
+    if kind is Kind.RMW:
         ordering = random_.choice([Ordering.RELAXED, Ordering.ACQ_REL, Ordering.SEQ_CST])
     scope = random_.choice(SCOPES)
     return SourceOperation(number, kind, 1, "", ordering=ordering, scope=scope, space=space)

@@ -13,8 +13,8 @@ from test_ptx_scoped import KERNELS, NAMES, ONLY_NVIDIA, Provided, as_ptx, kerne
 from fencewright.checker.nvidia.against_source import compare_ptx
 from fencewright.checker.nvidia.orders import Orders
 from fencewright.checker.source.obligations import PTX, Order
-from fencewright.checker.source.program import SourceKind
 from fencewright.checker.source.text import read_source
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 from fencewright.tools import fence_check
@@ -155,12 +155,12 @@ def test_inline_ptx_is_its_instructions() -> None:
     )
     operations = read_source(text).functions["k"].operations
     assert [(each.kind, each.ordering, each.scope, each.space) for each in operations] == [
-        (SourceKind.RMW, Ordering.ACQ_REL, Scope.AGENT, AddressSpace.GLOBAL),
-        (SourceKind.BARRIER, Ordering.ACQ_REL, Scope.WORKGROUP, None),
-        (SourceKind.FENCE, Ordering.ACQ_REL, Scope.SYSTEM, None),
-        (SourceKind.STORE, Ordering.WEAK, Scope.SYSTEM, AddressSpace.LOCAL),
-        (SourceKind.OPAQUE, Ordering.WEAK, Scope.SYSTEM, None),
-        (SourceKind.FENCE, Ordering.SEQ_CST, Scope.AGENT, None),
+        (Kind.RMW, Ordering.ACQ_REL, Scope.AGENT, AddressSpace.GLOBAL),
+        (Kind.BARRIER, Ordering.ACQ_REL, Scope.WORKGROUP, None),
+        (Kind.FENCE, Ordering.ACQ_REL, Scope.SYSTEM, None),
+        (Kind.STORE, Ordering.WEAK, Scope.SYSTEM, AddressSpace.LOCAL),
+        (Kind.OPAQUE, Ordering.WEAK, Scope.SYSTEM, None),
+        (Kind.FENCE, Ordering.SEQ_CST, Scope.AGENT, None),
     ]
     assert [each.number for each in operations] == [*range(6)]
 

@@ -5,10 +5,10 @@ import pytest
 from fencewright.checker.source.program import (
     SourceError,
     SourceFunction,
-    SourceKind,
     SourceOperation,
 )
 from fencewright.checker.source.text import INTRINSICS, read_source, without_comment
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
@@ -45,61 +45,61 @@ _GLOBAL, _LOCAL, _GENERIC = AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpac
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "ordering", "scope", "space"),
+    ("text", "word", "ordering", "scope", "space"),
     [
-        ("%v = load i32, ptr addrspace(1) %p, align 4", SourceKind.LOAD, _W, Scope.SYSTEM, _GLOBAL),
+        ("%v = load i32, ptr addrspace(1) %p, align 4", "load", _W, Scope.SYSTEM, _GLOBAL),
         ("%v = load atomic volatile i32, ptr addrspace(3) %p monotonic, align 4",
-            SourceKind.LOAD, _R, Scope.SYSTEM, _LOCAL),
+            "load", _R, Scope.SYSTEM, _LOCAL),
         ('%v = load atomic i32, ptr %p syncscope("agent-one-as") acquire, align 4',
-            SourceKind.LOAD, Ordering.ACQUIRE, Scope.AGENT, _GENERIC),
+            "load", Ordering.ACQUIRE, Scope.AGENT, _GENERIC),
         # What it asks for is what plain accesses do.
         ("store atomic volatile i32 %v, ptr addrspace(1) %p unordered, align 4",
-            SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),
+            "store", _W, Scope.SYSTEM, _GLOBAL),
         # Words in names and in constants mean nothing.
         ("store i32 %release, ptr addrspace(1) @acquire, align 4",
-            SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),
+            "store", _W, Scope.SYSTEM, _GLOBAL),
         ("store { i32, ptr } { i32 1, ptr null }, ptr addrspace(1) %p",
-            SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),
+            "store", _W, Scope.SYSTEM, _GLOBAL),
         ("store <2 x i32> %v, ptr addrspace(3) getelementptr (i32, ptr addrspace(3) @l, i32 4)",
-            SourceKind.STORE, _W, Scope.SYSTEM, _LOCAL),
-        ("store i32 0, ptr addrspace(5) %p", SourceKind.STORE, _W, Scope.SYSTEM, None),
-        ("%v = load i32, ptr addrspace(4) %p, !invariant.load !9", SourceKind.LOAD, _W,
+            "store", _W, Scope.SYSTEM, _LOCAL),
+        ("store i32 0, ptr addrspace(5) %p", "store", _W, Scope.SYSTEM, None),
+        ("%v = load i32, ptr addrspace(4) %p, !invariant.load !9", "load", _W,
             Scope.SYSTEM, None),
-        ("store i32 0, ptr addrspace(7) %p", SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),
+        ("store i32 0, ptr addrspace(7) %p", "store", _W, Scope.SYSTEM, _GLOBAL),
         ('%o = atomicrmw volatile fadd ptr addrspace(1) %p, float 1.0 syncscope("workgroup") '
-            "acq_rel, align 4", SourceKind.RMW, Ordering.ACQ_REL, Scope.WORKGROUP, _GLOBAL),
+            "acq_rel, align 4", "atomicrmw", Ordering.ACQ_REL, Scope.WORKGROUP, _GLOBAL),
         ('%o = cmpxchg weak ptr addrspace(1) %p, i32 0, i32 1 syncscope("cluster") seq_cst '
-            "monotonic, align 4", SourceKind.CMPXCHG, Ordering.SEQ_CST, Scope.CLUSTER, _GLOBAL),
-        ('fence syncscope("wavefront") seq_cst', SourceKind.FENCE, Ordering.SEQ_CST,
+            "monotonic, align 4", "cmpxchg", Ordering.SEQ_CST, Scope.CLUSTER, _GLOBAL),
+        ('fence syncscope("wavefront") seq_cst', "fence", Ordering.SEQ_CST,
             Scope.WAVEFRONT, None),
-        ("tail call void @llvm.amdgcn.s.barrier() #3", SourceKind.BARRIER, _W, Scope.SYSTEM, None),
+        ("tail call void @llvm.amdgcn.s.barrier() #3", "barrier", _W, Scope.SYSTEM, None),
         ("call void @llvm.amdgcn.raw.ptr.buffer.store.i32(i32 0, ptr addrspace(8) %p, i32 0, "
-            "i32 0, i32 17)", SourceKind.STORE, _W, Scope.SYSTEM, _GLOBAL),
+            "i32 0, i32 17)", "store", _W, Scope.SYSTEM, _GLOBAL),
         ("call void @llvm.amdgcn.raw.ptr.buffer.load.lds(ptr addrspace(8) %p, ptr addrspace(3) "
-            "%l, i32 4, i32 0, i32 0, i32 0, i32 0)", SourceKind.TO_LDS, _W, Scope.SYSTEM, _GLOBAL),
+            "%l, i32 4, i32 0, i32 0, i32 0, i32 0)", "load to LDS", _W, Scope.SYSTEM, _GLOBAL),
         ("call void @llvm.amdgcn.global.load.lds(ptr addrspace(1) %p, ptr addrspace(3) %l, i32 4, "
-            "i32 0, i32 0)", SourceKind.TO_LDS, _W, Scope.SYSTEM, _GLOBAL),
+            "i32 0, i32 0)", "load to LDS", _W, Scope.SYSTEM, _GLOBAL),
         ("call void @llvm.amdgcn.global.load.async.to.lds.b32(ptr addrspace(1) %p, ptr "
-            "addrspace(3) %q, i32 0, i32 0)", SourceKind.TO_LDS, _W, Scope.SYSTEM, _GLOBAL),
+            "addrspace(3) %q, i32 0, i32 0)", "load to LDS", _W, Scope.SYSTEM, _GLOBAL),
         ("call void @llvm.memcpy.p3.p1.i64(ptr addrspace(3) %d, ptr addrspace(1) %s, i64 64, i1 0)",
-            SourceKind.COPY, _W, Scope.SYSTEM, _GENERIC),
+            "copy", _W, Scope.SYSTEM, _GENERIC),
         ("call void @llvm.memset.p5.i64(ptr addrspace(5) %d, i8 0, i64 64, i1 0)",
-            SourceKind.COPY, _W, Scope.SYSTEM, None),
-        ('call void asm sideeffect "s_barrier ; call @f(", "~{memory}"()', SourceKind.OPAQUE, _W,
+            "copy", _W, Scope.SYSTEM, None),
+        ('call void asm sideeffect "s_barrier ; call @f(", "~{memory}"()', "call", _W,
             Scope.SYSTEM, None),
-        ("%r = call i32 @helper(ptr %p)", SourceKind.OPAQUE, _W, Scope.SYSTEM, None),
-        ("call void %indirect(ptr %p)", SourceKind.OPAQUE, _W, Scope.SYSTEM, None),
+        ("%r = call i32 @helper(ptr %p)", "call", _W, Scope.SYSTEM, None),
+        ("call void %indirect(ptr %p)", "call", _W, Scope.SYSTEM, None),
     ],
 )  # fmt: skip
 def test_what_an_instruction_does(
     text: str,
-    kind: SourceKind,
+    word: str,
     ordering: Ordering,
     scope: Scope,
     space: AddressSpace | None,
 ) -> None:
     found = one(text)
-    assert (found.kind, found.ordering, found.scope, found.space) == (kind, ordering, scope, space)
+    assert (found.word, found.ordering, found.scope, found.space) == (word, ordering, scope, space)
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_every_intrinsic_has_its_source() -> None:
 def test_a_call_is_opaque_unless_a_row_knows_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fencewright.checker.source.text._COMPILED", ())
     (operation,) = function(f"  call void @{name}()").blocks[0].operations
-    assert operation.kind is SourceKind.OPAQUE
+    assert operation.kind is Kind.OPAQUE

@@ -31,7 +31,6 @@ from fencewright.checker.source.numbered import with_orders
 from fencewright.checker.source.program import (
     SourceBlock,
     SourceFunction,
-    SourceKind,
     SourceModule,
     SourceOperation,
 )
@@ -305,12 +304,12 @@ def _parsed(path: Path) -> ModuleOp:
 
 
 _KINDS = {
-    Operation.LOAD: SourceKind.LOAD,
-    Operation.STORE: SourceKind.STORE,
-    Operation.ATOMIC_RMW: SourceKind.RMW,
-    Operation.CMPXCHG: SourceKind.CMPXCHG,
-    Operation.FENCE: SourceKind.FENCE,
-    Operation.BARRIER: SourceKind.BARRIER,
+    Operation.LOAD: Kind.LOAD,
+    Operation.STORE: Kind.STORE,
+    Operation.ATOMIC_RMW: Kind.RMW,
+    Operation.CMPXCHG: Kind.RMW,
+    Operation.FENCE: Kind.FENCE,
+    Operation.BARRIER: Kind.BARRIER,
 }
 
 
@@ -334,9 +333,7 @@ def asked_by(module: ModuleOp) -> SourceFunction:
 
 def _asked(operation: ScopedOperation, number: int) -> SourceOperation:
     kind = _KINDS[operation.OPERATION]
-    pointer = (
-        operation.operands[-1] if kind is SourceKind.STORE else next(iter(operation.operands), None)
-    )
+    pointer = operation.operands[-1] if kind is Kind.STORE else next(iter(operation.operands), None)
     space = None
     if pointer is not None and isinstance(pointer.type, LLVMPointerType):
         space = address_space_of(pointer.type)
@@ -348,6 +345,7 @@ def _asked(operation: ScopedOperation, number: int) -> SourceOperation:
         ordering=operation.ordering.data,
         scope=Scope.SYSTEM if operation.scope is None else operation.scope.data,
         space=space,
+        compares=operation.OPERATION is Operation.CMPXCHG,
     )
 
 
