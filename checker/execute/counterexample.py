@@ -86,6 +86,12 @@ class Executed:
         return {self.location: self._space} if self.location else {}
 
     @property
+    def is_scalar_load(self) -> bool:
+        """True of a load by way of the scalar cache."""
+        row = _ROWS.get(self.mnemonic)
+        return row is not None and isinstance(row.meaning, rows.LoadScalar)
+
+    @property
     def _space(self) -> AddressSpace:
         meaning = _ROWS[self.mnemonic].meaning
         if isinstance(meaning, rows.AccessRow) and meaning.space is AddressSpace.LOCAL:
@@ -247,14 +253,14 @@ class _WaveText:
             yield f"    {self._instruction(each)}{where}"
         for each in self.wave:
             if each.dst.startswith("r"):
-                kind = "sgpr" if each.mnemonic.startswith("s_") else "vgpr"
+                kind = "sgpr" if each.is_scalar_load else "vgpr"
                 yield f'    litmus.observe "{each.dst}", %{each.dst} : !cdna.{kind}'
         yield "    cdna.end s_endpgm"
         yield "  }"
 
     def _addresses(self, each: Executed) -> tuple[str, ...]:
         """The names of the registers with addresses: LDS has one, scalar memory its own."""
-        if each.mnemonic.startswith("s_") and each.location:
+        if each.is_scalar_load:
             return (f"{each.location}.scalar",)
         return tuple(
             f"{name}.lds" if space is AddressSpace.LOCAL else name
@@ -701,7 +707,8 @@ def _found(
     meaning = _ROWS[mnemonic].meaning
     assert isinstance(meaning, rows.AccessRow)
     compare = 0 if meaning.operation is FastStrEnum.CMPXCHG else None
-    returns = not _RETURNS.isdisjoint(policy) or "_rtn_" in mnemonic
+    form = either_form(mnemonic)
+    returns = not _RETURNS.isdisjoint(policy) or (form is not None and form.returns)
     if operation.kind is _O.ATOMIC:
         value = 1 if value is None else value
         if end is not None and end[2] and not returns:

@@ -19,12 +19,6 @@ def read_line(text: str) -> Line:
     return Line(mnemonic, operands(rest), guard=guard)
 
 
-@cache
-def words_of(mnemonic: str) -> tuple[str, ...]:
-    """The words of an instruction's name, ``("barrier", "sync")`` of ``barrier.sync 0``."""
-    return tuple(mnemonic.partition(" ")[0].split("."))
-
-
 def fill_places(lines: Iterable[Line], places: Mapping[str, str], prefix: str) -> list[str]:
     """Lines as PTX statements.
 

@@ -7,8 +7,8 @@ it knows who has which shared memory.
 """
 
 from collections.abc import Iterator
+from functools import cache
 
-from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Instruction, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 from fencewright.simulator.certify.assemble import SCOPED, Code
@@ -33,6 +33,12 @@ _RMW = frozenset(
     {RmwKind.XCHG, RmwKind.ADD, RmwKind.AND, RmwKind.OR, RmwKind.XOR, RmwKind.UMAX, RmwKind.UMIN}
 )
 """What has one PTX instruction, whatever the width."""
+
+
+@cache
+def words_of(mnemonic: str) -> tuple[str, ...]:
+    """The words of an instruction's name, ``("barrier", "sync")`` of ``barrier.sync 0``."""
+    return tuple(mnemonic.partition(" ")[0].split("."))
 
 
 def ptx_program(code: Code) -> ptx.PtxProgram:

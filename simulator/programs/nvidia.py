@@ -726,7 +726,7 @@ class _Reader:
     # Synchronisation
 
     def barrier(self, statement: Statement) -> None:
-        role = ptx.BarrierRole(statement.operation.split()[1])
+        role = ptx.BarrierRole(statement.operation_words[1])
         named, *counts = [self.operand(each) for each in statement.operands] or [0]
         count = None
         if counts:

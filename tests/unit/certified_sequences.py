@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 from fencewright.lowering.lower import check, lower_request
-from fencewright.lowering.ptx.text import words_of
 from fencewright.lowering.sequence import Instruction, Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -18,6 +17,7 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
+from fencewright.simulator.certify.assemble_ptx import words_of
 from fencewright.simulator.certify.certificate import requests_of
 from fencewright.simulator.certify.coverage import reason_of
 from fencewright.simulator.ptx.builder import ORDERINGS

@@ -16,12 +16,9 @@ ROOMS = ("lowering", "mlir_dialects", "passes", "simulator", "checker", "tools")
 DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_names.py")
 
 REMAINING = {
-    "checker/execute/counterexample.py": "scalar instructions by the prefix of their names",
-    "lowering/ptx/text.py": "words_of, for those named here",
     "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
     "simulator/kernels/amd.py": "what takes a carry by the prefix of its name",
     "simulator/kernels/amd_instructions.py": "the operation and width by which rows compute",
-    "simulator/programs/nvidia.py": "the parts of PTX operations",
     "simulator/threads/emit.py": "the parts of PTX operations",
     "simulator/certify/assemble_ptx.py": "the second reading, on purpose: docs/architecture.md",
 }
