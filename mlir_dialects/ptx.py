@@ -77,6 +77,7 @@ from fencewright.lowering.ptx.instructions import (
 from fencewright.lowering.ptx.instructions import ROWS as FAMILIES
 from fencewright.lowering.ptx.module import is_identifier
 from fencewright.lowering.ptx.text import fill_places, read_line
+from fencewright.lowering.sequence import Line
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.attributes import WordAttribute, parse_word
 from fencewright.mlir_dialects.leaf_operation import LeafOperation
@@ -115,6 +116,33 @@ class RegisterType(Data[RegisterClass], TypeAttribute):
 _REGISTERS: Mapping[str, RegisterClass] = MappingProxyType(
     {each.value: each for each in RegisterClass}
 )
+
+
+@irdl_attr_definition
+class LinesAttr(Data[tuple[Line, ...]]):
+    """Instructions with places for registers: ``["neg.s32 {dst}, {data}"]``; text only where it is printed."""
+
+    name = "ptx.lines"
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "LinesAttr":
+        """Those of a sequence or of rows, without what is known of them besides."""
+        return cls(tuple([Line(each.mnemonic, each.operands, guard=each.guard) for each in lines]))
+
+    @classmethod
+    def read(cls, texts: Iterable[str]) -> "LinesAttr":
+        """Those of texts, as rows have them."""
+        return cls(tuple(map(read_line, texts)))
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Line, ...]:
+        texts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        return tuple(map(read_line, texts))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_square_brackets():
+            printer.print_list(self.data, lambda line: printer.print_string_literal(line.text))
+
 
 REGISTER_TYPES: Mapping[str, RegisterType] = MappingProxyType(
     {each: RegisterType(each) for each in RegisterClass}
@@ -359,7 +387,7 @@ class SequenceOp(InstructionOp):
     name = "ptx.sequence"
 
     places = prop_def(ArrayAttr[StringAttr])
-    lines = prop_def(ArrayAttr[StringAttr])
+    lines = prop_def(LinesAttr)
     phase = opt_prop_def(PhaseAttr)
     source = opt_prop_def(StringAttr)
     remarks = opt_prop_def(ArrayAttr[StringAttr])
@@ -379,11 +407,10 @@ class SequenceOp(InstructionOp):
         names = {each.data for each in self.places}
         if len(names) != len(self.places) or "dst" in names:
             raise VerifyException("the places of operands have different names, none of them dst")
-        text = "\n".join(each.data for each in self.lines)
-        if self.dst is not None and "{dst}" not in text:
+        if self.dst is not None and all("dst" not in line.names for line in self.lines.data):
             raise VerifyException("no line writes {dst}")
-        for line in self.lines:
-            _verify_line(line.data)
+        for line in self.lines.data:
+            _verify_line(line)
 
     def statements(self, name: Namer, prefix: str) -> list[str]:
         """The statements in PTX; the names of its own begin with ``prefix``, which nobody else
@@ -394,14 +421,14 @@ class SequenceOp(InstructionOp):
         }
         if self.dst is not None:
             places["dst"] = name(self.dst)
-        return fill_places([read_line(each.data) for each in self.lines], places, prefix)
+        return fill_places(self.lines.data, places, prefix)
 
 
-def _verify_line(text: str) -> None:
+def _verify_line(line: Line) -> None:
     """Raise ``VerifyException`` for an instruction that is not known; declarations have none."""
-    opcode = read_opcode(read_line(text).mnemonic)
+    opcode = read_opcode(line.mnemonic)
     if opcode.head and opcode.problem:
-        raise VerifyException(f"'{text}': {opcode.name} {opcode.problem}")
+        raise VerifyException(f"'{line.text}': {opcode.name} {opcode.problem}")
 
 
 @irdl_op_definition
@@ -656,5 +683,5 @@ PTX = Dialect(
         VariableOp,
         KernelOp,
     ],
-    [PhaseAttr, RegisterType],
+    [LinesAttr, PhaseAttr, RegisterType],
 )

@@ -78,7 +78,7 @@ class PtxBuilder:
             result_types=(type,),
             properties={
                 "places": ArrayAttr([StringAttr(place) for place in places]),
-                "lines": ArrayAttr([StringAttr(line) for line in lines]),
+                "lines": ptx.LinesAttr.read(lines),
             },
         )
         self.block.add_op(op)

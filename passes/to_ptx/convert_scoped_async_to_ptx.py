@@ -12,12 +12,11 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fencewright.lowering.ptx.async_rows import AsyncRow, Key, select
 from fencewright.lowering.ptx.chip import PtxChip, Version
-from fencewright.lowering.ptx.text import read_line
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects import scoped_async as ops
 from fencewright.mlir_dialects.attributes import WordAttribute
-from fencewright.mlir_dialects.ptx import PHASES, SequenceOp
+from fencewright.mlir_dialects.ptx import PHASES, LinesAttr, SequenceOp
 from fencewright.passes.kernels.accept import unsupported
 from fencewright.passes.to_ptx.arithmetic import PtxBuilder, register_type
 
@@ -72,9 +71,9 @@ def _row(conversion: Conversion, op: Operation, key: Key) -> AsyncRow:
 def _append(
     conversion: Conversion, op: Operation, row: AsyncRow, requested: RowRequest
 ) -> SSAValue | None:
-    lines = [Template(line).substitute(requested.words) for line in row.lines]
+    lines = LinesAttr.read(Template(line).substitute(requested.words) for line in row.lines)
     results: tuple[Attribute, ...] = ()
-    if any("dst" in read_line(line).names for line in row.lines):
+    if any("dst" in line.names for line in lines.data):
         type_ = register_type(op.results[0].type)
         if type_ is None:
             unsupported(op, f"a value of {op.results[0].type} is not supported on the PTX path")
@@ -85,7 +84,7 @@ def _append(
         result_types=results,
         properties={
             "places": ArrayAttr([StringAttr(name) for name, _ in places]),
-            "lines": ArrayAttr([StringAttr(line) for line in lines]),
+            "lines": lines,
             "phase": PHASES[requested.phase],
             "source": StringAttr(row.source),
         },
@@ -350,12 +349,12 @@ def _multiplication(conversion: Conversion, op: Operation) -> None:
     declared = f"{_register_name(wgmma.accumulator.data)}<{count}>"
     requested = RowRequest(("wgmma_accumulator",), (), {"accumulators": declared})
     row = _row(conversion, op, requested.key)
-    line = Template(row.lines[0]).substitute(requested.words)
-    if not _is_declared(conversion.entry, line):
+    lines = LinesAttr.read((Template(row.lines[0]).substitute(requested.words),))
+    if not _is_declared(conversion.entry, lines):
         declaration = SequenceOp.create(
             properties={
                 "places": ArrayAttr[StringAttr]([]),
-                "lines": ArrayAttr([StringAttr(line)]),
+                "lines": lines,
                 "source": StringAttr(row.source),
             }
         )
@@ -363,8 +362,8 @@ def _multiplication(conversion: Conversion, op: Operation) -> None:
     convert_async(conversion, op)
 
 
-def _is_declared(entry: Block, line: str) -> bool:
-    return any(isinstance(op, SequenceOp) and op.lines.data[0].data == line for op in entry.ops)
+def _is_declared(entry: Block, lines: LinesAttr) -> bool:
+    return any(isinstance(op, SequenceOp) and op.lines == lines for op in entry.ops)
 
 
 def _insert_first(entry: Block, op: Operation) -> None:

@@ -365,18 +365,15 @@ def _check_alignment(op: scoped.AccessOperation) -> None:
 _EQUAL_128: Mapping[str, Attribute] = MappingProxyType(
     {
         "places": ArrayAttr([StringAttr("a"), StringAttr("b")]),
-        "lines": ArrayAttr(
-            [
-                StringAttr(line)
-                for line in (
-                    ".reg .b64 {a_low}, {a_high}, {b_low}, {b_high}",
-                    ".reg .pred {low}",
-                    "mov.b128 {{a_low}, {a_high}}, {a}",
-                    "mov.b128 {{b_low}, {b_high}}, {b}",
-                    "setp.eq.b64 {low}, {a_low}, {b_low}",
-                    "setp.eq.and.b64 {dst}, {a_high}, {b_high}, {low}",
-                )
-            ]
+        "lines": ptx.LinesAttr.read(
+            (
+                ".reg .b64 {a_low}, {a_high}, {b_low}, {b_high}",
+                ".reg .pred {low}",
+                "mov.b128 {{a_low}, {a_high}}, {a}",
+                "mov.b128 {{b_low}, {b_high}}, {b}",
+                "setp.eq.b64 {low}, {a_low}, {b_low}",
+                "setp.eq.and.b64 {dst}, {a_high}, {b_high}, {low}",
+            )
         ),
     }
 )

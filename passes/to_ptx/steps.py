@@ -62,7 +62,7 @@ def _step(
         properties = {"phase": ptx.PHASES[first.phase], "source": StringAttr(first.source)}
     if len(instructions) > 1:
         properties["places"] = ArrayAttr([StringAttr(place) for place in operands])
-        properties["lines"] = ArrayAttr([StringAttr(each.text) for each in instructions])
+        properties["lines"] = ptx.LinesAttr.of(instructions)
         return ConversionStep(ptx.SequenceOp.create, properties, operands, results)
     create = _OPERATION_OF_KIND[read_opcode(first.mnemonic).kind]
     is_barrier = create == ptx.BarrierOp.create

@@ -10,7 +10,8 @@ from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Counter
 from fencewright.lowering.cdna.code.operands.operands import effects_of_name
 from fencewright.lowering.cdna.instructions import INSTRUCTIONS
 from fencewright.lowering.code.effects import Access, Kind, Proxy
-from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.lowering.sequence import Instruction
+from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.mlir_dialects import cdna, ptx
 
 OTHER_KINDS = {
@@ -86,3 +87,18 @@ def test_ptx_operations_name_registers_by_their_places() -> None:
     assert (atomic.defines, atomic.uses) == (("%2",), ("%0", "%1"))
     fence = ptx.FenceOp.create(properties={"opcode": StringAttr("fence.proxy.async")}).effects
     assert (fence.kind, fence.accesses) == ("fence", ())
+
+
+def test_lines_of_a_sequence_are_instructions_and_print_as_they_were_written() -> None:
+    texts = (
+        ".reg .b32 {n}",
+        "@{p} neg.s32 {n}, {data}",
+        "again:",
+        "atom.add.u32 {dst}, [{addr}], {n}",
+    )
+    lines = ptx.LinesAttr.read(texts)
+    assert [line.mnemonic for line in lines.data] == [".reg", "neg.s32", "", "atom.add.u32"]
+    listed = ", ".join(f'"{text}"' for text in texts)
+    assert str(lines) == f"#ptx.lines[{listed}]"
+    known = (Instruction("neg.s32", lines.data[1].operands, phase=Phase.ACCESS, source="here"),)
+    assert ptx.LinesAttr.of(known) == ptx.LinesAttr.read(("neg.s32 {n}, {data}",))

@@ -174,13 +174,19 @@ def text_of(op: Operation) -> str:
     """An operation as messages write it: its words, its instruction, or its name."""
     if is_scoped(op):
         return " ".join([op.OPERATION.value, *_words(op)])
-    if type(op) is ptx.SequenceOp or op.name in _OPAQUE:
-        lines = _lines(op)
-        accesses = [line for line in lines if _is_access(line)]
-        if accesses:
-            return read_line(accesses[-1]).mnemonic
-        return "; ".join(lines) or cast("InstOp", op).opcode
+    if type(op) is ptx.SequenceOp:
+        lines = op.lines.data
+        return _last_access(lines) or "; ".join(line.text for line in lines)
+    if op.name in _OPAQUE:
+        texts = _assembly(op)
+        accessed = _last_access(map(read_line, texts))
+        return accessed or "; ".join(texts) or cast("InstOp", op).opcode
     return _line(op).text
+
+
+def _last_access(lines: Iterable[Line]) -> str:
+    """The mnemonic of the last access of several lines of PTX; empty: there is none."""
+    return next((line.mnemonic for line in reversed([*lines]) if _is_access(line)), "")
 
 
 def _line(op: Operation) -> Line:
@@ -207,10 +213,8 @@ _ASSEMBLY = re.compile(r' asm (?:\w+ )*"([^"]*)"')
 _SEPARATOR = re.compile(r"\\0A|;")
 
 
-def _lines(op: Operation) -> list[str]:
-    """The instructions of an operation that carries several, perhaps as inline assembly."""
-    if isinstance(op, ptx.SequenceOp):
-        return [line.data for line in op.lines]
+def _assembly(op: Operation) -> list[str]:
+    """The instructions of inline assembly."""
     found = _ASSEMBLY.search(cast(StringAttr, op.properties["text"]).data)
     written = "" if found is None else found[1]
     lines = [line.strip(" \t{}") for line in _SEPARATOR.split(written)]
@@ -220,9 +224,9 @@ def _lines(op: Operation) -> list[str]:
 _ACCESSES = frozenset({"atom", "red", "ld", "st"})
 
 
-def _is_access(line: str) -> bool:
+def _is_access(line: Line) -> bool:
     """Whether a line of PTX is a load, a store or an atomic, and no asynchronous one."""
-    opcode = read_opcode(read_line(line).mnemonic)
+    opcode = read_opcode(line.mnemonic)
     return opcode.operation in _ACCESSES and not ORDERINGS.keys().isdisjoint(opcode.words)
 
 
@@ -253,7 +257,7 @@ def synchronises(op: Operation) -> bool:
         return "phase" in op.properties
     if is_scoped(op):
         return op.ordering.data is not Ordering.WEAK or not op.OPERATION.is_access
-    return op.name == _INLINE and bool(_lines(op))
+    return op.name == _INLINE and bool(_assembly(op))
 
 
 def space_of(op: Operation) -> str:
@@ -294,8 +298,10 @@ class Prices:
             return None
 
     def _instructions(self, op: Operation) -> Sequence[Line | str] | None:
-        if isinstance(op, ptx.SequenceOp) or op.name == _INLINE:
-            return _lines(op)
+        if isinstance(op, ptx.SequenceOp):
+            return op.lines.data
+        if op.name == _INLINE:
+            return _assembly(op)
         if not isinstance(op, scoped.ScopedOperation):
             return (_line(op),)
         try:
@@ -344,9 +350,9 @@ def _is_priced(op: Operation) -> bool:
     if isinstance(op, cdna.WaitOp | ptx.FenceOp):
         return op.phase is not None
     if isinstance(op, ptx.SequenceOp):
-        return any(map(_is_access, _lines(op)))
+        return any(map(_is_access, op.lines.data))
     if isinstance(op, cdna.LoadOp):
         return not op.row.is_scalar_load
     if is_scoped(op) or type(op) in _ALWAYS or type(op) in _WITH_PHASE:
         return True
-    return op.name == _INLINE and bool(_lines(op))
+    return op.name == _INLINE and bool(_assembly(op))
