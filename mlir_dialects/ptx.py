@@ -120,7 +120,8 @@ _REGISTERS: Mapping[str, RegisterClass] = MappingProxyType(
 
 @irdl_attr_definition
 class LinesAttr(Data[tuple[Line, ...]]):
-    """Instructions with places for registers: ``["neg.s32 {dst}, {data}"]``; text only where it is printed."""
+    """Instructions with places for registers: ``["neg.s32 {dst}, {data}"]``; text only where it is
+    printed."""
 
     name = "ptx.lines"
 

@@ -26,8 +26,9 @@ _WORDS = MappingProxyType({Kind.RMW: "atomicrmw", Kind.OPAQUE: "call"})
 class SourceOperation:
     """One operation, called by its ``number`` in its function.
 
-    ``kind``: a ``COPY`` is ``memcpy`` and its like, which become several accesses, or, ``into_lds``, a
-    load from memory that writes LDS. ``OPAQUE``: a call or inline assembly, which may do anything.
+    ``kind``: a ``COPY`` is ``memcpy`` and its like, which become several accesses, or,
+    ``into_lds``, a load from memory that writes LDS. ``OPAQUE``: a call or inline assembly, which
+    may do anything.
     ``compares``: of a read-modify-write that is a compare-exchange.
     ``line``: of the source's text. ``space``: what is accessed; a generic pointer may be to
     global memory, LDS or private memory. ``spaces``: what a fence orders, none: all.

@@ -131,8 +131,8 @@ class _LineForm(NamedTuple):
     """A line of an instruction, with a place for each register.
 
     In ``text`` ``{n}`` is the register of operand n, or after them the result. ``operands`` are
-    those that the hazards of the instruction see: such a number, and which part of it; -2 is vcc, and -1
-    no register.
+    those that the hazards of the instruction see: such a number, and which part of it; -2 is vcc,
+    and -1 no register.
     """
 
     text: str

@@ -35,7 +35,8 @@ class MemorySpace(FastStrEnum):
 class MemoryAccessKind(FastStrEnum):
     """The kind of an access to memory, as caches and counters distinguish them.
 
-    ``ATOMIC`` returns the old value, ``REDUCTION`` does not; ``COPY``: from memory to shared memory.
+    ``ATOMIC`` returns the old value, ``REDUCTION`` does not; ``COPY``: from memory to shared
+    memory.
     """
 
     LOAD = "load"
