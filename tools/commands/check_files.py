@@ -17,11 +17,12 @@ from fencewright.tools.commands.compare_source import (
     PtxAndSource,
     assuming,
     compile_and_read,
+    compiled,
     merged,
     show_counterexamples,
 )
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
-from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.inputs.code_kind import is_ptx_file, other_input
 from fencewright.tools.reports.author_text import Ignore, ignores_in, path_of, source_ignores
 from fencewright.tools.reports.file_report import (
     CodeLine,
@@ -46,6 +47,8 @@ def _read_beside_source(
 ) -> AssemblyAndSource | PtxAndSource:
     if arguments.run:
         return compile_and_read(path, arguments.run, arguments.code)
+    if (other := other_input(path, content)) is not None:
+        raise diagnostics.error(f"{other.name}: {other.advice}", file)
     if is_ptx_file(path, content):
         from fencewright.tools import ptx_check
 
@@ -106,6 +109,8 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
     """What is found in one file; raises what ``problem_of`` knows."""
     file = STDIN if path == "-" else path
     content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
+    if arguments.compile:
+        file, content = compiled(path, arguments.compile, arguments.code)
     beside = read_beside_source(path, content, file, arguments)
     if isinstance(beside, PtxAndSource):
         return _report_on_ptx(path, beside, arguments)

@@ -51,7 +51,15 @@ def add_options(parser: ArgumentParser) -> None:
         "what comes out against them, line by line",
     )
     parser.add_argument(
-        "--code", metavar="FILE.s", help="with --run: write the assembly that is checked"
+        "--compile",
+        metavar="COMMAND",
+        help="the inputs are CUDA, HIP or OpenCL: compile them with 'nvcc -arch=sm_90', 'hipcc "
+        "--offload-arch=gfx942' or a clang, and check the code of the GPU",
+    )
+    parser.add_argument(
+        "--code",
+        metavar="FILE.s",
+        help="with --run or --compile: write the assembly that is checked",
     )
     parser.add_argument(
         "--counterexamples",
@@ -85,7 +93,16 @@ _FACTS = (Fact.CUDA_ATOMICS,)
 """Facts that may be assumed of the source that code is compared with."""
 
 
-_NAMES = ("run", "source", "code", "counterexamples", "baseline", "write_baseline", "output")
+_NAMES = (
+    "run",
+    "compile",
+    "source",
+    "code",
+    "counterexamples",
+    "baseline",
+    "write_baseline",
+    "output",
+)
 """Options that name a file, a folder or a command."""
 
 
@@ -104,8 +121,11 @@ def check_options(arguments: Namespace, name: str) -> None:
     in_folder = any(map(os.path.isdir, arguments.inputs))
     if arguments.facts and not (arguments.source or arguments.run or in_folder):
         raise _usage("--assume is about the source: it needs --source or --run", name)
-    if arguments.code and not arguments.run:
-        raise _usage("--code needs --run", name)
+    if arguments.code and not (arguments.run or arguments.compile):
+        raise _usage("--code needs --run or --compile", name)
+    for option in ("source", "run"):
+        if arguments.compile and getattr(arguments, option):
+            raise _usage(f"--compile is for a source without LLVM IR, --{option} has it", name)
 
 
 def _usage(message: str, name: str) -> ToolError:
@@ -246,6 +266,17 @@ def compile_and_read(path: str, command: str, code: str | None) -> AssemblyAndSo
     from fencewright.lowering.cdna.code.text import read_assembly
 
     return AssemblyAndSource(read_assembly(done.code, file), file).compiled(path, done)
+
+
+def compiled(path: str, command: str, code: str | None) -> tuple[str, bytes]:
+    """The name of the code that a command makes of ``path``, and the code; written to ``code``."""
+    from fencewright.tools.inputs.compiler_runs import compile_source
+
+    text = compile_source(command, path)
+    if code is not None:
+        with output_file(code) as stream:
+            stream.write(text)
+    return code or f"{path} (compiled)", text.encode()
 
 
 _JUDGED = (Rule.SCALAR_STALE,)

@@ -1,6 +1,7 @@
 """The kind of code that a file has, recognised before either vendor's part is imported."""
 
 import re
+from dataclasses import dataclass
 
 _SUFFIX = ".ptx"
 _LOOKED_AT = 1 << 16
@@ -26,3 +27,69 @@ _TARGET_LINE = re.compile(r"^[^\S\n]*\.amdgcn_target\s", re.M)
 def is_amd_assembly(path: str, text: str) -> bool:
     """True for what is AMD assembly by its name or by the line that says its chip."""
     return path.endswith(_AMD_SUFFIXES) or _TARGET_LINE.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherInput:
+    """An input that is no code of a GPU, and the way to that.
+
+    ``suffixes``: of its files; ``pattern``: of its text, where any file may have it.
+    """
+
+    name: str
+    advice: str
+    suffixes: tuple[str, ...] = ()
+    pattern: re.Pattern[bytes] | None = None
+
+
+OTHER_INPUTS = (
+    OtherInput(
+        "CUDA C++",
+        "compile it first, nvcc -arch=sm_90 -ptx -lineinfo FILE, or give "
+        "--compile 'nvcc -arch=sm_90'",
+        (".cu", ".cuh"),
+    ),
+    OtherInput(
+        "HIP C++",
+        "compile it first, hipcc -S -g --cuda-device-only --offload-arch=gfx942 FILE, or give "
+        "--compile 'hipcc --offload-arch=gfx942'",
+        (".hip",),
+        re.compile(rb"#\s*include\s*<hip/"),
+    ),
+    OtherInput(
+        "OpenCL C",
+        "compile it first, clang -target amdgcn-amd-amdhsa -mcpu=gfx942 -S -g FILE, or give "
+        "--compile 'clang -target amdgcn-amd-amdhsa -mcpu=gfx942'",
+        (".cl",),
+    ),
+    OtherInput(
+        "Python",
+        "a kernel of Triton is compiled when it runs: check its cache, ~/.triton/cache, or see "
+        "fencewright.triton.install",
+        (".py", ".pyc"),
+    ),
+    OtherInput("MLIR", "lower it first: fence-opt --mcpu gfx942 -t asm FILE", (".mlir",)),
+    OtherInput("a litmus test", "fence-sim run FILE executes it", (".litmus",)),
+    OtherInput(
+        "a fat binary of CUDA",
+        "take the PTX out of it: cuobjdump -xptx all FILE",
+        (".fatbin",),
+        re.compile(rb"\A\x50\xed\x55\xba"),
+    ),
+    OtherInput(
+        "machine code of NVIDIA's GPUs (SASS)",
+        "give the PTX that it was made of: nvcc -keep leaves it, cuobjdump -ptx FILE shows it",
+        (".cubin", ".sass"),
+    ),
+)
+
+
+def other_input(path: str, content: bytes) -> OtherInput | None:
+    """The kind of an input that is no code of a GPU, by its content or its name; none if it is."""
+    begin = content[:_LOOKED_AT]
+    if b".amdgcn_target" in begin or is_ptx(begin.decode(errors="replace")):
+        return None
+    for each in OTHER_INPUTS:
+        if path.endswith(each.suffixes) or (each.pattern and each.pattern.search(begin)):
+            return each
+    return None

@@ -1,4 +1,4 @@
-"""Runs a compiler on LLVM IR twice: as it is, and with a line number for each instruction.
+"""Runs compilers: on a source, and on LLVM IR twice, as it is and with a line for each instruction.
 
 ``opt``'s debugify gives the lines; at level ``locations`` it adds no variables, which change code.
 That the code is the same with and without them is for the caller to check.
@@ -77,6 +77,49 @@ def _tools(words: list[str], command: str) -> tuple[str, str]:
 
 
 _NAME = "fence-check"
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerRow:
+    """A compiler of sources, by its program's name, and its options for code with line numbers."""
+
+    program: re.Pattern[str]
+    options: tuple[str, ...]
+    source: str
+
+
+_COMPILERS = (
+    CompilerRow(
+        re.compile(r"nvcc.*"),
+        ("-ptx", "-lineinfo"),
+        "CUDA Compiler Driver NVCC, Options for Specifying the Compilation Phase",
+    ),
+    CompilerRow(
+        re.compile(r"(hipcc|(amd)?clang(\+\+)?)(-\d+)?(\.\w+)?"),
+        ("-S", "-gline-tables-only", "--cuda-device-only", "-Wno-unused-command-line-argument"),
+        "Clang Compiler User's Manual; Compiling CUDA with clang; HIP Support",
+    ),
+)
+
+
+def compile_source(command: str, file: str) -> str:
+    """The code for the GPU that a compiler makes of a source, with line numbers.
+
+    Raises ``ToolError`` where the compiler is missing, is not known, or fails on the file.
+    """
+    words = shlex.split(command)
+    name = Path(words[0]).name if words else ""
+    row = next((each for each in _COMPILERS if each.program.fullmatch(name)), None)
+    if row is None:
+        raise error(f"--compile takes nvcc, hipcc or clang and its options, not '{command}'", _NAME)
+    if (program := shutil.which(words[0])) is None:
+        raise error(f"--compile: there is no program '{words[0]}'", _NAME)
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "code")
+        done = _run([program, *words[1:], *row.options, file, "-o", str(output)])
+        if done.returncode or not output.is_file():
+            raise error(f"{words[0]}: {_said(done)}", file)
+        return output.read_text(encoding="utf-8", errors="replace")
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

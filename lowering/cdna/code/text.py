@@ -383,6 +383,9 @@ def labels_of(line: str) -> tuple[list[str], str]:
 _Item = AssemblyLabel | AssemblyInstruction
 
 _LEAVES = re.compile(r"s_(endpgm|branch|setpc|set_pc|swappc|swap_pc|call|trap|rfe)\w*")
+_CALLS = re.compile(r"s_(swap_?pc|call)\w*")
+_ANY = re.compile(r".*")
+_LOCAL = ".L"
 INDIRECT = re.compile(r"s_(set|swap)_?pc\w*\s+(?!s\[30:31\])|s_call|s_rfe")
 """Jumps to addresses that are no returns or calls by the ABI."""
 _GLOBAL = re.compile(r"\.(?:globl|global|weak)\s+(.*)")
@@ -391,9 +394,14 @@ _PADDING = ("s_nop", "s_code_end")
 
 def falls_through(body: Sequence[_Item] | None) -> bool:
     """True where control runs out of the end of the code so far."""
-    code = [each for each in (body or ())[-64:] if isinstance(each, AssemblyInstruction)]
+    return _last_of(body or (), _ANY) and not _last_of(body or (), _LEAVES)
+
+
+def _last_of(body: Sequence[_Item], mnemonics: re.Pattern[str]) -> bool:
+    """True where the last instruction but padding is one of these."""
+    code = [each for each in body[-64:] if isinstance(each, AssemblyInstruction)]
     last = next((each for each in reversed(code) if each.mnemonic not in _PADDING), None)
-    return last is not None and _LEAVES.fullmatch(last.mnemonic) is None
+    return last is not None and mnemonics.fullmatch(last.mnemonic) is not None
 
 
 _SECTION = re.compile(r"\.(?:push)?section\s+([^\s,]+)\s*(?:,\s*\"([^\"]*)\")?")
@@ -478,7 +486,7 @@ class _Bodies:
         elif known is None or (_has_code(known.body) and self._begins_function(name, known.body)):
             self._begin(name, number, is_known=False)
         else:
-            if not (known.is_known or _has_code(known.body) or name.startswith(".L")):
+            if not (known.is_known or _has_code(known.body) or name.startswith(_LOCAL)):
                 known.name = name
             known.body.append(AssemblyLabel(name, number))
 
@@ -486,6 +494,9 @@ class _Bodies:
         """True where nothing leads to a label: no line before it, no name, and no jump to an
         address."""
         if falls_through(before) or name in self._named or name in self._beside_named:
+            return False
+        # Debug information names the place that a call returns to, by a label of its own.
+        if name.startswith(_LOCAL) and _last_of(before, _CALLS):
             return False
         return name in self._seen or not self._has_jumps
 
