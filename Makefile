@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 JOBS ?= 2
 OLDEST := 3.11
 PYTEST := $(BIN)/python -m pytest
-SIDE_BY_SIDE := $(PYTEST) -n $(JOBS) --dist worksteal
+SIDE_BY_SIDE := $(PYTEST) -p fencewright.tools.dev.pytest_forks --forks $(JOBS)
 LIT := $(BIN)/python -m fencewright.tools.dev.lit_runner tests/lit
 IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))
 
@@ -49,7 +49,7 @@ lint: $(READY) check-checks ## check format, lint rules and generated checks
 types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright
 
-# Both run, whatever the first finds. Stealing keeps neighbours in one process, which share what they have made.
+# Both run, whatever the first finds.
 test: $(READY) ## run the tests: the FileCheck tests through lit, all others through pytest
 	failed=0; \
 	$(LIT) || failed=1; \

@@ -4,7 +4,7 @@ import gc
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import hypothesis
 import pytest
@@ -44,19 +44,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[_left] = Counter(item.nodeid.partition("[")[0] for item in left)
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("campaign")]
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker tells what it left: the one that reports has collected nothing."""
-    if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output[_LEFT] = dict(session.config.stash.get(_left, Counter[str]()))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Every worker has left the same."""
-    if (output := getattr(node, "workeroutput", None)) is not None:
-        node.config.stash[_left] = Counter(output[_LEFT])
 
 
 @pytest.fixture(scope="session")

@@ -95,6 +95,6 @@ def test_make_runs_both() -> None:
     command = ["make", "-C", str(ROOT), "--dry-run", "-o", ".venv/.ready", "test", "campaigns"]
     alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(command, env=alone, capture_output=True, text=True, check=True)
-    assert "--dist worksteal --leave-campaigns" in done.stdout
-    assert "--dist worksteal -m campaign\n" in done.stdout
+    assert "--forks 2 --leave-campaigns" in done.stdout
+    assert "--forks 2 -m campaign\n" in done.stdout
     assert " test campaigns " in (ROOT / ".ci" / "run").read_text()
