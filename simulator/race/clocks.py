@@ -100,10 +100,14 @@ class Clocks:
             rows[block] = tuple(row)
         return Knowledge(rows, known.agents, known.proxied)
 
+    def clock_of(self, known: Knowledge, thread: int) -> int:
+        """The clock up to which the past of a thread is known."""
+        row = known.rows.get(thread // self.threads)
+        return 0 if row is None else row[thread % self.threads]
+
     def knows(self, known: Knowledge, thread: int, clock: int) -> bool:
         """True where the past of a thread up to a clock is known."""
-        row = known.rows.get(thread // self.threads)
-        return row is not None and row[thread % self.threads] >= clock
+        return self.clock_of(known, thread) >= clock
 
 
 def with_agents(known: Knowledge, heard: Iterable[Mapping[int, int]]) -> Knowledge:

@@ -1,0 +1,448 @@
+"""The race detector: what the machine's caches, queues and counters may make of an execution.
+
+Two faults are found. A pair without order: two accesses of different waves to a place, one a write,
+that nothing orders, unless both are meant to meet and do so at a cache that both reach. A pair with
+an order that memory may not keep: a load that may be served an older copy, a write that may be
+overtaken or overwritten by an earlier one. What orders are values that were read, and barriers of
+the work-group; what memory keeps of that is in ``facts``. Source: the machine's rules
+(docs/cdna-machine.md); MI300 ISA 4.4; LLVM AMDGPUUsage, "Memory Model".
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.vocabulary import FastStrEnum
+from fencewright.simulator.race.amd.facts import (
+    NO_FACTS,
+    Base,
+    Facts,
+    Home,
+    Judge,
+    Mark,
+    Operation,
+)
+from fencewright.simulator.race.amd.rules import (
+    PATHS,
+    VECTOR_COLUMNS,
+    Access,
+    Cache,
+    Column,
+    OrderedBy,
+    Path,
+)
+from fencewright.simulator.race.amd.shadow import UNTOUCHED, Cell, Shadow
+
+
+class Fault(FastStrEnum):
+    """What is wrong with a pair of accesses."""
+
+    UNORDERED = "unordered"
+    NOT_PERFORMED = "not performed"
+    NOT_WRITTEN_BACK = "not written back"
+    NOT_INVALIDATED = "not invalidated"
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two accesses of a place, and why the second may miss the first or pass it."""
+
+    fault: Fault
+    first: Operation
+    second: Operation
+    writes_first: bool
+    place: str
+    unit: int
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    """Something outstanding: it is over when a counter says so."""
+
+    clock: int
+    columns: tuple[Column, ...]
+    counters: tuple[Counter, ...]
+    in_order: bool
+    messages: list[Facts] = field(default_factory=list[Facts])
+    performed: list[int] = field(default_factory=list[int])
+    cache: Cache | None = None
+    facts: Facts = NO_FACTS
+    is_over: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Wave:
+    """A wave: ``facts``; ``in_lds``: those that its LDS operations follow besides."""
+
+    home: Home
+    facts: Facts = NO_FACTS
+    in_lds: Facts = NO_FACTS
+    clock: int = 0
+    queues: dict[Counter, list[_Item]] = field(default_factory=dict[Counter, list[_Item]])
+
+
+def _nothing_meant(site: int) -> bool:
+    return False
+
+
+class Detector:
+    """Finds races while waves run; ``races`` has one for each pair of sites and fault.
+
+    ``is_meant``: whether a site's accesses are meant to meet others, as those of a polling loop
+    are, though no bit says so.
+    """
+
+    def __init__(
+        self, homes: Sequence[Home], group_waves: int, is_meant: Callable[[int], bool] = _nothing_meant
+    ):
+        self.judge = Judge(tuple(homes), group_waves)
+        self.waves = [_Wave(each) for each in homes]
+        self.is_meant = is_meant
+        self.races: dict[tuple[object, ...], Race] = {}
+        self.accesses = 0
+        self._number = 0
+
+    # Accesses
+
+    def access(
+        self, number: int, rule: Access, site: int, shadow: Shadow, units: Iterable[int]
+    ) -> None:
+        """An access of a wave to units of memory, which counts as outstanding from here on."""
+        wave = self.waves[number]
+        item = self._issue(wave, rule)
+        self.touch(wave, rule, site, shadow, units, item)
+        self._hold(wave, item)
+
+    def copy(
+        self, number: int, load: Access, site: int, source: tuple[Shadow, Iterable[int]],
+        target: tuple[Shadow, Iterable[int]],
+    ) -> None:  # fmt: skip
+        """A load from memory to LDS: both its sides are over when its counter says so."""
+        wave = self.waves[number]
+        item = self._issue(wave, load)
+        self.touch(wave, load, site, *source, item)
+        store = Access(Path.COPY, False, True, load.counted)
+        item.columns = (load.column, Column.COPY)
+        self.touch(wave, store, site, *target, item)
+        self._hold(wave, item)
+
+    def _issue(self, wave: _Wave, rule: Access) -> _Item:
+        wave.clock += 1
+        return _Item(wave.clock, (rule.column,), rule.counted.counters, rule.counted.in_order)
+
+    def _hold(self, wave: _Wave, item: _Item) -> None:
+        for counter in item.counters:
+            wave.queues.setdefault(counter, []).append(item)
+
+    def touch(
+        self, wave: _Wave, rule: Access, site: int, shadow: Shadow, units: Iterable[int], item: _Item
+    ) -> None:
+        """One side of an access: judge it against each history that it meets, and be part of it."""
+        cells = shadow.cells
+        changed: dict[int, tuple[Cell, Cell]] = {}
+        operation: Operation | None = None
+        for unit in units:
+            old = cells.get(unit, UNTOUCHED)
+            entry = changed.get(id(old))
+            if entry is None:
+                operation = operation or self._operation(wave, rule, site)
+                new = self._meet(wave, operation, old, shadow, unit, item)
+                entry = old, new
+                changed[id(old)] = entry
+                # What the instruction itself has written is not judged against it.
+                changed[id(new)] = new, new
+            cells[unit] = entry[1]
+            self.accesses += 1
+
+    def _operation(self, wave: _Wave, rule: Access, site: int) -> Operation:
+        self._number += 1
+        return Operation(self._number, wave.home, wave.clock, rule, site, self._facts(wave, rule))
+
+    def _facts(self, wave: _Wave, rule: Access) -> Facts:
+        """What an access follows: in LDS also what was read there and not waited for."""
+        if rule.path is Path.LDS and wave.in_lds is not NO_FACTS:
+            return self.judge.join(wave.facts, wave.in_lds)
+        return wave.facts
+
+    def _meet(
+        self, wave: _Wave, new: Operation, cell: Cell, shadow: Shadow, unit: int, item: _Item
+    ) -> Cell:
+        write, rule = cell.write, new.access
+        if write is not None:
+            self._after_write(wave, new, cell, write, shadow, unit, item)
+        if not rule.writes:
+            return Cell(write, (*self._kept(new, cell.reads), new))
+        for read in cell.reads:
+            if not read.access.writes:
+                self._after_read(new, read, shadow, unit)
+        kept = new
+        if rule.reads and write is not None:
+            # A chain of atomics hands on what its earlier parts have.
+            kept = Operation(
+                new.number, new.home, new.clock, rule, new.site, new.facts, self._carried(write, new)
+            )
+        return Cell(kept, (kept,) if rule.reads else ())
+
+    def _carried(self, write: Operation, new: Operation) -> Facts | None:
+        return self.judge.past(write) if self.meet_at_a_cache(write, new) else None
+
+    @staticmethod
+    def _kept(new: Operation, reads: tuple[Operation, ...]) -> tuple[Operation, ...]:
+        return tuple(
+            each
+            for each in reads
+            if each.home is not new.home or each.site != new.site or each.access != new.access
+        )
+
+    def _after_write(
+        self, wave: _Wave, new: Operation, cell: Cell, write: Operation, shadow: Shadow, unit: int,
+        item: _Item,
+    ) -> None:  # fmt: skip
+        rule, facts = new.access, self._facts(wave, new.access)
+        if not self._is_ordered(write, new, facts):
+            if not self._may_meet(write, new):
+                self._report(Fault.UNORDERED, write, new, True, shadow, unit)
+            elif rule.reads:
+                self._learn(wave, new, write, item)
+            return
+        if rule.path is Path.VECTOR and not rule.l1 and write.home.cu == new.home.cu:
+            # It queues at the L2 after the write: when it is done, so is the write.
+            item.performed.append(write.number)
+        if rule.reads and write.carried is not None and self.meet_at_a_cache(write, new):
+            self._learn(wave, new, write, item)
+        if rule.is_atomic and write.access.is_atomic and self.meet_at_a_cache(write, new):
+            return
+        if rule.reads and not self._has_read(new, cell):
+            fault = self.stale(write, new, facts)
+            if fault is not None:
+                self._report(fault, write, new, True, shadow, unit)
+                return
+        if rule.writes:
+            fault = self.overtaken(write, new, facts)
+            if fault is not None:
+                self._report(fault, write, new, True, shadow, unit)
+
+    def _has_read(self, new: Operation, cell: Cell) -> bool:
+        """True where its wave has read the write before at a cache that cannot go back."""
+        return any(
+            each.home is new.home and not each.access.l1 and each.access.path is new.access.path
+            for each in cell.reads
+        ) and not new.access.l1
+
+    def _after_read(self, new: Operation, read: Operation, shadow: Shadow, unit: int) -> None:
+        facts = self._facts(self.waves[new.home.number], new.access)
+        if not self._is_ordered(read, new, facts):
+            if not self._may_meet(read, new):
+                self._report(Fault.UNORDERED, read, new, False, shadow, unit)
+        elif not (self._in_queue_order(read, new) or self.judge.is_done(read, facts.base)):
+            self._report(Fault.NOT_PERFORMED, read, new, False, shadow, unit)
+
+    # Order
+
+    def _is_ordered(self, old: Operation, new: Operation, facts: Facts) -> bool:
+        if old.home is new.home:
+            return True
+        return self.judge.is_issued(old, facts.base.known)
+
+    def _in_queue_order(self, old: Operation, new: Operation) -> bool:
+        """True where what was issued first is performed first without any wait."""
+        if old.access.path is not new.access.path:
+            return False
+        match PATHS[new.access.path].ordered_by:
+            case OrderedBy.CU:
+                return old.home.cu == new.home.cu
+            case OrderedBy.WAVE:
+                return old.home is new.home
+            case OrderedBy.NOBODY:
+                return False
+
+    def meet_at_a_cache(self, one: Operation, other: Operation) -> bool:
+        """True where two accesses are performed at a place that both reach."""
+        if {one.access.path, other.access.path} == {Path.LDS}:
+            return True
+        if {one.access.path, other.access.path} != {Path.VECTOR}:
+            return False
+        if one.home.cu == other.home.cu:
+            return True
+        if any(each.access.reads and each.access.l1 for each in (one, other)):
+            return False
+        return one.home.l2 == other.home.l2 or (one.access.past_l2 and other.access.past_l2)
+
+    def _may_meet(self, one: Operation, other: Operation) -> bool:
+        """True where two accesses without an order are meant to meet, and do."""
+        is_meant = all(each.access.is_atomic for each in (one, other)) or any(
+            each.access.is_scoped or self.is_meant(each.site) for each in (one, other)
+        )
+        return is_meant and self.meet_at_a_cache(one, other)
+
+    def _learn(self, wave: _Wave, new: Operation, write: Operation, item: _Item) -> None:
+        """A value was read: what its writer knew is known once the load has been waited for."""
+        past = self.judge.past(write)
+        item.performed.append(write.number)
+        if new.access.path is Path.LDS:
+            # Earlier LDS operations of the writer are done; later ones of the reader follow.
+            done = write.home.number, Column.LDS, write.clock
+            past = self.judge.with_clocks(past, [done])
+            wave.in_lds = self.judge.join(wave.in_lds, past)
+        elif write.home.cu == new.home.cu:
+            # The load was issued after the store, as all that follows it was.
+            wave.facts = self.judge.join(wave.facts, past)
+            return
+        item.messages.append(past)
+
+    # What memory keeps of the order
+
+    def stale(self, write: Operation, new: Operation, facts: Facts) -> Fault | None:
+        """Why a load may be served something older than a write that comes before it."""
+        match new.access.path:
+            case Path.LDS | Path.COPY:
+                return self._performed(write, new, facts)
+            case Path.SCALAR:
+                if self.judge.is_below(write, facts, new.home, Mark.SCALAR, Mark.SCALAR_FROM_L2):
+                    return None
+            case Path.VECTOR:
+                if write.home.cu == new.home.cu or self._is_served(write, new, facts):
+                    return None
+        if not self.judge.is_done(write, facts.base):
+            return Fault.NOT_PERFORMED
+        reached = write.home.l2 == new.home.l2 or self.judge.is_at_memory(write, facts.base)
+        return Fault.NOT_INVALIDATED if reached else Fault.NOT_WRITTEN_BACK
+
+    def _is_served(self, write: Operation, new: Operation, facts: Facts) -> bool:
+        judge, home = self.judge, new.home
+        if new.access.l1:
+            return judge.is_below(write, facts, home, Mark.L1, Mark.L1_FROM_L2)
+        fresh = judge.fresh_l2(facts, home)
+        if new.access.past_l2:
+            fresh = (*fresh, facts.base)
+        return judge.is_in_l2(write, facts.base, fresh, home.l2)
+
+    def _performed(self, old: Operation, new: Operation, facts: Facts) -> Fault | None:
+        if self._in_queue_order(old, new) or self.judge.is_done(old, facts.base):
+            return None
+        return Fault.NOT_PERFORMED
+
+    def overtaken(self, write: Operation, new: Operation, facts: Facts) -> Fault | None:
+        """Why memory may end with an earlier write."""
+        if new.access.path is not Path.VECTOR:
+            return self._performed(write, new, facts)
+        if write.access.path is Path.VECTOR and write.home.cu == new.home.cu:
+            return None
+        if self.judge.is_in_l2(write, facts.base, (facts.base,), new.home.l2):
+            return None
+        done = self.judge.is_done(write, facts.base)
+        return Fault.NOT_WRITTEN_BACK if done else Fault.NOT_PERFORMED
+
+    def _report(
+        self, fault: Fault, first: Operation, second: Operation, writes: bool, shadow: Shadow,
+        unit: int,
+    ) -> None:  # fmt: skip
+        key = fault, first.site, second.site, writes
+        if key not in self.races:
+            place = f"{shadow.name}[{unit * shadow.grain}]"
+            self.races[key] = Race(fault, first, second, writes, place, unit)
+
+    # Cache instructions
+
+    def cache(self, number: int, rule: Cache) -> None:
+        """A write-back or an invalidate, as it is issued."""
+        wave, effect, judge = self.waves[number], rule.effect, self.judge
+        home = wave.home
+        wave.clock += 1
+        own = judge.with_clocks(wave.facts, [(number, Column.ISSUED, wave.clock)])
+        if effect.invalidate:
+            mark = Mark.QUEUED_L2 if effect.marker else Mark.L2
+            place = home.cu if effect.marker else home.l2
+            wave.facts = judge.with_fresh(wave.facts, mark, place, wave.facts.base)
+        below = _all_of(judge, judge.fresh_l2(wave.facts, home))
+        for empties, above, at in (
+            (effect.l1, Mark.L1, Mark.L1_FROM_L2),
+            (effect.scalar, Mark.SCALAR, Mark.SCALAR_FROM_L2),
+        ):
+            if empties:
+                base = wave.facts.base
+                wave.facts = judge.with_fresh(wave.facts, above, home.cu, base)
+                if below is not None:
+                    wave.facts = judge.with_fresh(wave.facts, at, home.cu, below)
+        if effect.write_back:
+            wave.facts = judge.with_fresh(wave.facts, Mark.QUEUED_BACK, home.cu, own.base)
+        if rule.counted is None:
+            return
+        item = _Item(
+            wave.clock, (), rule.counted.counters, rule.counted.in_order, cache=rule,
+            facts=Facts(own.base, wave.facts.fresh),
+        )  # fmt: skip
+        self._hold(wave, item)
+
+    def drained(self, wave: _Wave, item: _Item) -> None:
+        """A marker has left every queue of its CU, and so has all that was queued before it."""
+        judge, home, issue = self.judge, wave.home, item.facts
+        mates = [each for each in judge.homes if each.cu == home.cu]
+        clocks = [
+            (each.number, column, issued)
+            for each in mates
+            for column in VECTOR_COLUMNS
+            if (issued := judge.issued_of(each, issue.base.known))
+        ]
+        wave.facts = judge.with_clocks(wave.facts, clocks)
+        back = issue.fresh.get((Mark.QUEUED_BACK, home.cu))
+        if back is not None:
+            base = wave.facts.base
+            done = judge.join_bases(base, Base(
+                back={home.l2: back.known}, drained={home.cu: back.known}
+            ))  # fmt: skip
+            wave.facts = Facts(done, wave.facts.fresh)
+        fresh = issue.fresh.get((Mark.QUEUED_L2, home.cu))
+        if fresh is not None:
+            wave.facts = judge.with_fresh(wave.facts, Mark.L2, home.l2, fresh)
+
+    # Waits and barriers
+
+    def wait(self, number: int, counts: Iterable[tuple[Counter, int]]) -> None:
+        """Until no more are outstanding than that; out of order only none says which are over."""
+        wave = self.waves[number]
+        for counter, count in counts:
+            queue = wave.queues.get(counter)
+            if not queue:
+                continue
+            queue[:] = [each for each in queue if not each.is_over]
+            if count and not all(each.in_order for each in queue):
+                continue
+            over = queue[: max(len(queue) - count, 0)]
+            del queue[: len(over)]
+            for each in over:
+                if not each.is_over:
+                    self._over(wave, each)
+
+    def _over(self, wave: _Wave, item: _Item) -> None:
+        item.is_over = True
+        judge = self.judge
+        own = [(wave.home.number, each, item.clock) for each in item.columns]
+        wave.facts = judge.with_clocks(wave.facts, own)
+        if item.performed:
+            base = wave.facts.base
+            done = judge.join_bases(base, Base(performed=frozenset(item.performed)))
+            wave.facts = Facts(done, wave.facts.fresh)
+        for each in item.messages:
+            wave.facts = judge.join(wave.facts, each)
+        if item.cache is not None and item.cache.effect.marker:
+            self.drained(wave, item)
+
+    def barrier(self, numbers: Sequence[int]) -> None:
+        """All waves of a work-group have come: each knows what the others have issued."""
+        judge, joint = self.judge, NO_FACTS
+        clocks: list[tuple[int, int, int]] = []
+        for number in numbers:
+            wave = self.waves[number]
+            joint = judge.join(joint, wave.facts)
+            clocks.append((number, Column.ISSUED, wave.clock))
+        joint = judge.with_clocks(joint, clocks)
+        for number in numbers:
+            self.waves[number].facts = joint
+
+
+def _all_of(judge: Judge, bases: Sequence[Base]) -> Base | None:
+    result: Base | None = None
+    for each in bases:
+        result = each if result is None else judge.join_bases(result, each)
+    return result

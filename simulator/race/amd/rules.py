@@ -1,0 +1,112 @@
+"""Rules of the ways to memory: what each keeps in order by itself, and who is coherent with whom.
+
+What bits of an access and cache instructions reach are the machine's rows (``simulator.cdna.rows``);
+which counters count what is there too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.vocabulary import FastStrEnum
+from fencewright.simulator.cdna.rows import CacheEffect, Counted
+
+
+class Path(FastStrEnum):
+    """The way of an access to memory. COPY: to LDS by a load without a register (LDS DMA)."""
+
+    VECTOR = "vector"
+    LDS = "lds"
+    SCALAR = "scalar"
+    COPY = "copy"
+
+
+class OrderedBy(FastStrEnum):
+    """Whose accesses to one place are performed in the order of issue without a wait."""
+
+    CU = "cu"
+    WAVE = "wave"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class PathRow:
+    """What a way keeps in order by itself, with its source."""
+
+    ordered_by: OrderedBy
+    source: str
+
+
+PATHS: Mapping[Path, PathRow] = {
+    Path.VECTOR: PathRow(
+        OrderedBy.CU, "machine, rule 3: one queue for each line and CU; MI300 ISA 4.4"
+    ),
+    Path.LDS: PathRow(OrderedBy.WAVE, "machine, rule 7: MI300 ISA 4.4, 11.1"),
+    Path.SCALAR: PathRow(OrderedBy.NOBODY, "machine, rule 6: MI300 ISA 4.4, out of order"),
+    Path.COPY: PathRow(
+        OrderedBy.WAVE, "MI300 ISA 9.1.9: counted in vmcnt, which retires in order"
+    ),
+}
+"""Every way to memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an instruction does to memory.
+
+    ``l1``: it may hit the L1 or leaves its line there; ``past_l2``: it is performed at memory.
+    ``is_scoped``: its bits name a scope. ``counted``: its counters.
+    """
+
+    path: Path
+    reads: bool
+    writes: bool
+    counted: Counted
+    l1: bool = False
+    past_l2: bool = False
+    is_scoped: bool = False
+
+    @property
+    def is_atomic(self) -> bool:
+        """True of a read-modify-write."""
+        return self.reads and self.writes
+
+    @property
+    def column(self) -> "Column":
+        """The operations of a wave that are over in the same order."""
+        if len(self.counted.counters) > 1:
+            return Column.FLAT
+        if self.path is Path.VECTOR and self.counted.counters in _OF_STORES:
+            return Column.STORE
+        return _COLUMNS[self.path]
+
+
+class Column(IntEnum):
+    """A clock of a wave: of what it has issued, and of what is over of operations that end in order."""
+
+    ISSUED = 0
+    VECTOR = 1
+    STORE = 2
+    FLAT = 3
+    LDS = 4
+    SCALAR = 5
+    COPY = 6
+
+
+VECTOR_COLUMNS = (Column.VECTOR, Column.STORE, Column.FLAT)
+_OF_STORES = ((Counter.VSCNT,), (Counter.STORECNT,))
+_COLUMNS = {
+    Path.VECTOR: Column.VECTOR,
+    Path.LDS: Column.LDS,
+    Path.SCALAR: Column.SCALAR,
+    Path.COPY: Column.COPY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A cache instruction; ``counted`` is None where nothing counts it."""
+
+    effect: CacheEffect
+    counted: Counted | None
