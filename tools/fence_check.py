@@ -326,6 +326,11 @@ def _parser() -> ArgumentParser:
         help="execute the launches of that file too, one in a line; # begins a comment",
     )
     parser.add_argument(
+        "--coverage",
+        action="store_true",
+        help="with --launch: print the accesses that were not executed",
+    )
+    parser.add_argument(
         "--l2-per-agent",
         choices=tuple(L2PerAgent),
         metavar="NUMBER",
@@ -458,6 +463,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from fencewright.tools.commands.race_check import check_launches
 
             return check_launches(arguments, NAME)
+        if arguments.coverage:
+            raise _usage("--coverage is for --launch and --launches")
         if arguments.to:
             return worst([_print_scoped(path, arguments) for path in arguments.inputs])
         if arguments.annotate:

@@ -145,11 +145,12 @@ def _hangs(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
 
 
 def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
-    for number, block in outcome.partial.items():
+    for number, partial in outcome.partial.items():
         site = detector.sites[number]
+        others = "the others are not there" if partial.splits else "the others have ended"
         text = (
-            f"barrier divergence: only some lanes of a warp of block {block.number} come to "
-            f"{site.place} ({site.name}), which is for whole warps"
+            f"barrier divergence: only some lanes of a warp of block {partial.block.number} come "
+            f"to {site.place} ({site.name}), which is for whole warps: {others}"
         )
         yield Finding("barrier divergence", text, site.instruction.line,
-                      ("barrier divergence", site.key), is_error=False)  # fmt: skip
+                      ("barrier divergence", site.key), is_error=partial.splits)  # fmt: skip

@@ -1,86 +1,140 @@
-"""The verdict on a launch: what two schedules find, and how much of the kernel they have seen.
-
-First threads first with copies done at once, then last threads first with copies done as late as
-possible: of one order alone a lock may be won so that it hides a race.
-"""
+"""The verdict on a launch: what its schedules find, and how much of the kernel they have seen."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.findings import Finding, findings_of
+from fencewright.simulator.race.schedules import ORDERS, delays
 from fencewright.simulator.threads.launch import Launch, Module, Run, execute
 from fencewright.simulator.threads.observer import Site
+from fencewright.simulator.threads.schedule import Schedule
 
-SCHEDULES = (False, True)
-"""In order, and in reverse order."""
 _ACCESSES = (Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY, Kind.TENSOR)
+
+
+class Judgement(Enum):
+    """The word of a verdict."""
+
+    RACE = "race"
+    HANG = "hang"
+    DIVERGENCE = "barrier divergence"
+    NO_RACE = "no race in this launch"
+    NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The findings of a launch. ``problem``: why it was not executed to its end, or ""."""
+    """The findings of a launch. ``problem``: why it was not executed to its end, or "".
+
+    ``missed``: the accesses that no schedule has executed. ``checked``: the accesses of all runs.
+    """
 
     launch: Launch
     findings: tuple[Finding, ...]
     problem: str
-    executed: int
+    schedules: int
     accesses: int
+    missed: tuple[Site, ...]
     checked: int
 
     @property
-    def is_race(self) -> bool:
-        """True where a finding is an error."""
-        return any(each.is_error for each in self.findings)
+    def judgement(self) -> Judgement:
+        """The word of the verdict: the worst of what was found."""
+        words = {_JUDGEMENTS.get(each.kind, Judgement.RACE) for each in self.errors}
+        for worst in (Judgement.RACE, Judgement.HANG, Judgement.DIVERGENCE):
+            if worst in words:
+                return worst
+        return Judgement.NOT_JUDGED if self.problem else Judgement.NO_RACE
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that are errors."""
+        return tuple(each for each in self.findings if each.is_error)
+
+    @property
+    def executed(self) -> int:
+        """The accesses of the kernel that were executed."""
+        return self.accesses - len(self.missed)
 
     @property
     def seen(self) -> str:
         """The launch, the schedules, and the accesses that were executed."""
         noun = "access" if self.accesses == 1 else "accesses"
         return (
-            f"{self.launch}, {len(SCHEDULES)} schedules, "
+            f"{self.launch}, {self.schedules} schedules, "
             f"{self.executed} of {self.accesses} {noun} executed"
         )
 
     def __str__(self) -> str:
-        if self.is_race:
-            errors = [each.kind for each in self.findings if each.is_error]
-            word = "hang" if {*errors} == {"hang"} else "race"
-            return f"{word} in this launch ({self.seen})"
-        if self.problem:
-            return f"not judged: {self.problem}"
-        return f"no race in this launch ({self.seen})"
+        word = self.judgement
+        if word is Judgement.NOT_JUDGED:
+            return f"{word.value}: {self.problem}"
+        if word is Judgement.NO_RACE:
+            return f"{word.value} ({self.seen})"
+        return f"{word.value} in this launch ({self.seen})"
+
+
+_JUDGEMENTS = {"hang": Judgement.HANG, "barrier divergence": Judgement.DIVERGENCE}
+"""The words of findings that are no races."""
+
+
+class _Trial:
+    """The runs of a launch, and what they have found together."""
+
+    def __init__(self, module: Module, launch: Launch):
+        self.module, self.launch = module, launch
+        self.findings: dict[tuple[object, ...], Finding] = {}
+        self.executed: set[int] = set()
+        self.sites: tuple[Site, ...] = ()
+        self.problem = ""
+        self.checked = self.runs = 0
+
+    def run(self, schedule: Schedule) -> Run:
+        """Execute the launch once more."""
+        detector = Detector()
+        run = execute(self.module, self.launch, detector, schedule=schedule)
+        self.sites = run.program.sites
+        self.runs += 1
+        self.checked += detector.accesses
+        for each in findings_of(detector, run.outcome):
+            self.findings.setdefault(each.key, each)
+        self.executed |= {at for at, seen in enumerate(run.machine.executed) if seen}
+        self.problem = self.problem or _problem(run)
+        return run
+
+    @property
+    def goes_on(self) -> bool:
+        """True where nothing was found and nothing stopped a run: other orders may find more."""
+        return not self.problem and not any(each.is_error for each in self.findings.values())
 
 
 def judge(module: Module, launch: Launch) -> Verdict:
-    """Execute a launch in both schedules. Raises ``LaunchError``."""
-    findings: dict[tuple[object, ...], Finding] = {}
-    problem, checked = "", 0
-    executed: list[bool] = []
-    sites: tuple[Site, ...] = ()
-    for is_reverse in SCHEDULES:
-        detector = Detector()
-        run = execute(module, launch, detector, is_reverse=is_reverse)
-        sites, checked = run.program.sites, checked + detector.accesses
-        for each in findings_of(detector, run.outcome):
-            findings.setdefault(each.key, each)
-        executed = [
-            one or other
-            for one, other in zip(
-                executed or [False] * len(sites), run.machine.executed, strict=True
-            )
-        ]
-        problem = problem or _problem(run)
-    accesses = [seen for site, seen in zip(sites, executed, strict=True) if is_access(site)]
+    """Execute a launch in both orders, then with delays until something is found.
+
+    Raises ``LaunchError``.
+    """
+    trial = _Trial(module, launch)
+    first, *others = ORDERS
+    run = trial.run(first)
+    work = run.outcome.steps + trial.checked
+    for each in others:
+        trial.run(each)
+    for each in delays(run.stops, work):
+        if not trial.goes_on:
+            break
+        trial.run(each)
+    accesses = [site for site in trial.sites if is_access(site)]
+    findings = trial.findings.values()
     return Verdict(
         launch,
-        tuple(
-            sorted(findings.values(), key=lambda each: (not each.is_error, each.line, each.text))
-        ),
-        problem,
-        sum(accesses),
+        tuple(sorted(findings, key=lambda each: (not each.is_error, each.line, each.text))),
+        trial.problem,
+        trial.runs,
         len(accesses),
-        checked,
+        tuple(each for each in accesses if each.number not in trial.executed),
+        trial.checked,
     )
 
 

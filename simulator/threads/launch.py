@@ -27,7 +27,8 @@ from fencewright.simulator.threads.floats import from_float
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
-from fencewright.simulator.threads.schedule import Outcome, Scheduler
+from fencewright.simulator.threads.schedule import IN_ORDER, Outcome, Schedule, Scheduler, Stops
+from fencewright.simulator.threads.state import Thread
 from fencewright.simulator.threads.unknown import OutOfBounds
 
 Size = tuple[int, int, int]
@@ -193,12 +194,13 @@ def read_module(ptx: PtxFile, text: str) -> Module:
 
 @dataclass(slots=True)
 class Run:
-    """An executed launch."""
+    """An executed launch. ``stops``: where its threads stopped before strong operations."""
 
     machine: Machine
     program: Program
     outcome: Outcome
     arguments: tuple[Allocation | None, ...]
+    stops: Mapping[Thread, Stops]
 
 
 def check_launch(module: Module, launch: Launch) -> PtxFunction:
@@ -356,11 +358,11 @@ def execute(
     launch: Launch,
     observer: Observer | None = None,
     *,
-    is_reverse: bool = False,
+    schedule: Schedule = IN_ORDER,
     limit: int = 20_000_000,
     given: Mapping[int, bytes] | None = None,
 ) -> Run:
-    """Execute a launch; reverse: last threads first, and asynchronous copies as late as possible.
+    """Execute a launch in the order of a schedule.
 
     ``given``: the bytes that arrays begin with, by argument.
 
@@ -391,7 +393,14 @@ def execute(
         raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")
     cluster = launch.cluster or module.declared.clusters.get(kernel.name, (1, 1, 1))
     machine = Machine(
-        program.sites, memory, launch.grid, launch.block, cluster, shared, observer, is_reverse
+        program.sites,
+        memory,
+        launch.grid,
+        launch.block,
+        cluster,
+        shared,
+        observer,
+        schedule.is_late,
     )
     _name_shared(program, machine)
     at = 0
@@ -399,9 +408,10 @@ def execute(
         machine.params.data[at : at + len(value)] = value
         at += -(-max(parameter.size or 8, 8) // 16) * 16
     entry = program.bind(machine)
-    scheduler = Scheduler(machine, entry, dict(program.lines), is_reverse=is_reverse, limit=limit)
+    scheduler = Scheduler(machine, entry, dict(program.lines), schedule=schedule, limit=limit)
     outcome = scheduler.run()
-    return Run(machine, program, outcome, tuple(each for each, _ in arguments))
+    given_to = tuple(each for each, _ in arguments)
+    return Run(machine, program, outcome, given_to, scheduler.stops)
 
 
 def _name_shared(program: Program, machine: Machine) -> None:

@@ -3,6 +3,9 @@
 A thread runs until it comes to a strong operation, a barrier, or its 64th jump back. One that polls
 in vain goes on only when nobody else can, so that it does not see what is not the last value by
 luck. Where all that can run have polled the same values 64 times in turn the launch hangs.
+
+A schedule may hold one thread before one of its strong operations until nobody else goes on, so
+that another one wins the lock or the ticket that it would win.
 """
 
 import traceback
@@ -56,6 +59,39 @@ class Waiting:
     polls: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """A thread that is held before its stop number ``stop``, of 0 before it begins."""
+
+    thread: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """An order of threads; late: asynchronous copies are done when nothing else can go on."""
+
+    is_reverse: bool = False
+    is_late: bool = False
+    delay: Delay | None = None
+
+
+IN_ORDER = Schedule()
+Stops = dict[int, tuple[int, int]]
+"""By site of a strong operation, the first and the last stop of a thread before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A warp of which some lanes alone are at an aligned barrier.
+
+    ``splits``: the others are at another instruction or go on without it; else they have exited.
+    """
+
+    block: Block
+    splits: bool
+
+
 @dataclass(slots=True)
 class Outcome:
     """The end of a launch: done, or with what stopped it."""
@@ -65,7 +101,7 @@ class Outcome:
     site: int | None = None
     thread: Thread | None = None
     is_outside: bool = False
-    partial: dict[int, Block] = field(default_factory=dict[int, Block])
+    partial: dict[int, Partial] = field(default_factory=dict[int, Partial])
     steps: int = 0
 
     @property
@@ -82,16 +118,20 @@ class Scheduler:
 
     def __init__(
         self, machine: Machine, entry: Entry, lines: dict[int, int], *,
-        is_reverse: bool = False, limit: int = 20_000_000,
+        schedule: Schedule = IN_ORDER, limit: int = 20_000_000,
     ):  # fmt: skip
         self.machine, self.entry, self.lines, self.limit = machine, entry, lines, limit
+        self.delay = schedule.delay
+        self.held: Thread | None = None
+        self.stops: dict[Thread, Stops] = {}
+        self.counts: dict[Thread, int] = {}
         self.ready: deque[Thread] = deque()
         self.lazy: deque[Thread] = deque()
         self.outcome = Outcome()
         self.idle = 0
         machine.cluster_arrive = self.cluster_arrive
-        order = reversed(machine.threads) if is_reverse else machine.threads
-        self.ready.extend(order)
+        order = reversed(machine.threads) if schedule.is_reverse else machine.threads
+        self.ready.extend(each for each in order if not self._is_held(each, 0))
         self.left = len(machine.threads)
         for block in machine.blocks:
             for at in range(0, len(block.threads), WARP):
@@ -111,6 +151,10 @@ class Scheduler:
                 machine.late.pop(0)()
                 self.idle = 0
                 continue
+            elif self.held is not None and self.idle >= len(self.lazy):
+                # All others wait, or have polled in vain since one of them went on.
+                thread, self.held, self.delay = self.held, None, None
+                self.idle = 0
             elif self.lazy and not self._is_stuck():
                 thread = self.lazy.popleft()
             elif self._meet_anyway():
@@ -151,7 +195,8 @@ class Scheduler:
             return
         thread.result = None
         if request is None:
-            (self.lazy if thread.is_lazy else self.ready).append(thread)
+            if not self._stop_before(thread):
+                (self.lazy if thread.is_lazy else self.ready).append(thread)
         elif request == 0:
             self._loop(thread, generator)
         elif isinstance(request, BarrierWait):
@@ -160,6 +205,21 @@ class Scheduler:
             self._meet(thread, request)
         else:
             self._cluster_wait(thread, request)
+
+    def _is_held(self, thread: Thread, stop: int) -> bool:
+        """Hold a thread at the stop of the delay."""
+        if self.delay is None or self.delay != Delay(thread.number, stop):
+            return False
+        self.held = thread
+        return True
+
+    def _stop_before(self, thread: Thread) -> bool:
+        """Note the strong operation before which a thread stops; True where it is held there."""
+        stop = self.counts[thread] = self.counts.get(thread, 0) + 1
+        if (site := self._site_of(thread)) is not None:
+            stops = self.stops.setdefault(thread, {})
+            stops[site] = stops.get(site, (stop, stop))[0], stop
+        return self._is_held(thread, stop)
 
     def _loop(self, thread: Thread, generator: Any) -> None:
         """A thread has jumped back often: it polls if nothing in it has changed since."""
@@ -245,9 +305,14 @@ class Scheduler:
         for thread, request in aligned:
             places.setdefault(thread.index // WARP, set()).add(request.site)
         for warp, count in lanes.items():
-            whole = min(WARP, len(block.threads) - warp * WARP)
-            if count < whole or len(places[warp]) > 1:
-                self.outcome.partial.setdefault(min(places[warp]), block)
+            threads = block.threads[warp * WARP : (warp + 1) * WARP]
+            live = sum(not each.done for each in threads)
+            if count == len(threads) and len(places[warp]) == 1:
+                continue
+            splits = count < live or len(places[warp]) > 1
+            site = min(places[warp])
+            if splits or site not in self.outcome.partial:
+                self.outcome.partial[site] = Partial(block, splits)
 
     def _is_aligned(self, site: int) -> bool:
         opcode = self.machine.sites[site].instruction.statement.opcode
@@ -349,6 +414,8 @@ class Scheduler:
 
     def _site_of(self, thread: Thread) -> int | None:
         generator: Any = thread.generator
+        while (inner := getattr(generator, "gi_yieldfrom", None)) is not None:
+            generator = inner
         frame: Any = None if generator is None else generator.gi_frame
         return None if frame is None else self.lines.get(frame.f_lineno)
 

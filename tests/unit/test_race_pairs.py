@@ -6,7 +6,8 @@ import pytest
 
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.race.detector import Detector
-from fencewright.simulator.race.verdict import Verdict, judge
+from fencewright.simulator.race.schedules import ORDERS
+from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import execute, parse_launch, read_module
 
 _HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
@@ -168,7 +169,7 @@ def test_the_right_twin_has_no_race(pair: Pair) -> None:
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_the_wrong_twin_has_one(pair: Pair) -> None:
     found = verdict(_filled(pair, pair.wrong), pair.sizes)
-    assert found.is_race, str(found)
+    assert found.judgement is Judgement.RACE, str(found)
     assert pair.kind in {each.kind for each in found.findings}
 
 
@@ -230,7 +231,7 @@ def test_an_unpublished_mbarrier_is_a_race() -> None:
 def test_writes_of_one_value_are_apart() -> None:
     body = "st.global.u32 [%rd1], 7; ret;"
     found = verdict(body)
-    assert not found.is_race
+    assert found.judgement is Judgement.NO_RACE
     assert [each.kind for each in found.findings] == ["write-write of the same value"]
     assert verdict(body, "1, 32").findings == ()
     assert kinds("st.global.u32 [%rd1], %r1; ret;", "1, 32") == {"write-write"}
@@ -303,7 +304,7 @@ def test_only_the_side_that_lacks_something_is_named() -> None:
 def test_a_partial_warp_is_a_warning() -> None:
     found = verdict("and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 ret; bar.sync 0; ret;")
     assert [each.kind for each in found.findings] == ["barrier divergence"]
-    assert not found.is_race
+    assert found.judgement is Judgement.NO_RACE
 
 
 def test_findings_of_one_line_are_of_one_cause_each() -> None:
@@ -349,9 +350,9 @@ def test_the_order_of_execution_is_no_order() -> None:
     text = kernel(body)
     module = read_module(read_ptx(text, "k.ptx"), text)
     found: list[set[str]] = []
-    for is_reverse in (False, True):
+    for schedule in ORDERS:
         detector = Detector()
-        execute(module, parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}"), detector, is_reverse=is_reverse)
+        execute(module, parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}"), detector, schedule=schedule)
         found.append({each.kind for each in detector.races.values()})
     assert found == [{"write-read"}, {"read-write"}]
 
@@ -363,3 +364,4 @@ def test_coverage_is_what_was_executed() -> None:
         str(found)
         == "no race in this launch (1 block x 32 threads, 2 schedules, 1 of 2 accesses executed)"
     )
+    assert [each.name for each in found.missed] == ["ld.global.u32"]

@@ -6,6 +6,7 @@ from mmap import mmap
 import pytest
 
 from fencewright.lowering.ptx.code.text import PtxError, read_ptx
+from fencewright.simulator.race.schedules import ORDERS
 from fencewright.simulator.threads.launch import (
     LaunchError,
     Run,
@@ -14,6 +15,7 @@ from fencewright.simulator.threads.launch import (
     read_module,
     values,
 )
+from fencewright.simulator.threads.schedule import IN_ORDER, Schedule
 
 _HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 _BEGIN = """
@@ -34,19 +36,19 @@ def run(
     text: str,
     launch: str = "k<<<1, 32>>>(i32[64])",
     *,
-    is_reverse: bool = False,
+    schedule: Schedule = IN_ORDER,
     limit: int = 10**6,
 ) -> Run:
     """The execution of a launch of a text."""
     module = read_module(read_ptx(text, "k.ptx"), text)
-    return execute(module, parse_launch(launch), is_reverse=is_reverse, limit=limit)
+    return execute(module, parse_launch(launch), schedule=schedule, limit=limit)
 
 
 def result(
-    text: str, launch: str = "k<<<1, 32>>>(i32[64])", *, is_reverse: bool = False
+    text: str, launch: str = "k<<<1, 32>>>(i32[64])", *, schedule: Schedule = IN_ORDER
 ) -> list[float]:
     """The words of the first argument, after a launch that comes to its end."""
-    found = run(text, launch, is_reverse=is_reverse)
+    found = run(text, launch, schedule=schedule)
     assert found.outcome.is_done, (found.outcome.problem, found.outcome.hang)
     assert found.arguments[0] is not None
     return values(found.arguments[0])
@@ -61,13 +63,13 @@ L:  add.u32 %r4, %r4, %r3; add.u32 %r3, %r3, 1;
     assert result(kernel(body))[:5] == [0, 1, 3, 6, 10]
 
 
-@pytest.mark.parametrize("is_reverse", [False, True])
-def test_a_barrier_hands_shared_memory_on(is_reverse: bool) -> None:
+@pytest.mark.parametrize("schedule", ORDERS)
+def test_a_barrier_hands_shared_memory_on(schedule: Schedule) -> None:
     body = """
     mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r7, %r5, %r6; st.shared.u32 [%r7], %r1;
     bar.sync 0; xor.b32 %r8, %r6, 252; add.u32 %r7, %r5, %r8; ld.shared.u32 %r9, [%r7];
     st.global.u32 [%rd3], %r9; ret;"""
-    found = result(kernel(body), "k<<<1, 64>>>(i32[64])", is_reverse=is_reverse)
+    found = result(kernel(body), "k<<<1, 64>>>(i32[64])", schedule=schedule)
     assert found == [*range(63, -1, -1)]
 
 
@@ -116,17 +118,17 @@ def test_functions_variables_and_local_memory() -> None:
     assert result(kernel(body, before=before))[0] == 18
 
 
-@pytest.mark.parametrize("is_reverse", [False, True])
-def test_copies_are_complete_when_they_are_waited_for(is_reverse: bool) -> None:
+@pytest.mark.parametrize("schedule", ORDERS)
+def test_copies_are_complete_when_they_are_waited_for(schedule: Schedule) -> None:
     body = """
     mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r7, %r5, %r6; st.global.u32 [%rd3], %r1;
     cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.commit_group; cp.async.wait_group 0;
     ld.shared.u32 %r9, [%r7]; add.u32 %r9, %r9, 5; st.global.u32 [%rd3], %r9; ret;"""
-    assert result(kernel(body), is_reverse=is_reverse)[:3] == [5, 6, 7]
+    assert result(kernel(body), schedule=schedule)[:3] == [5, 6, 7]
 
 
-@pytest.mark.parametrize("is_reverse", [False, True])
-def test_an_mbarrier_counts_bytes(is_reverse: bool) -> None:
+@pytest.mark.parametrize("schedule", ORDERS)
+def test_an_mbarrier_counts_bytes(schedule: Schedule) -> None:
     body = """
     setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
     mbarrier.init.shared::cta.b64 [bar], 1;
@@ -136,7 +138,7 @@ WAIT: bar.sync 0;
 L:  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra L;
     ld.shared.u32 %r9, [tile+28]; add.u32 %r9, %r9, 1; bar.sync 0; st.global.u32 [%rd3], %r9; ret;"""
     launch = "k<<<1, 32>>>(i32[64]=iota)"
-    assert result(kernel(body), launch, is_reverse=is_reverse)[:2] == [8, 8]
+    assert result(kernel(body), launch, schedule=schedule)[:2] == [8, 8]
 
 
 def test_a_cluster_reads_its_peer() -> None:
@@ -246,11 +248,11 @@ def test_an_unknown_address_ends_a_launch() -> None:
     assert "depends on the result of shfl.down.b32" in found.outcome.problem
 
 
-@pytest.mark.parametrize("is_reverse", [False, True])
-def test_a_poll_that_nobody_ends_hangs(is_reverse: bool) -> None:
+@pytest.mark.parametrize("schedule", ORDERS)
+def test_a_poll_that_nobody_ends_hangs(schedule: Schedule) -> None:
     body = """
 L:  ld.acquire.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L; ret;"""
-    found = run(kernel(body), "k<<<4, 64>>>(i32[64])", is_reverse=is_reverse)
+    found = run(kernel(body), "k<<<4, 64>>>(i32[64])", schedule=schedule)
     (group,) = found.outcome.hang
     assert len(group.threads) == 256
     assert group.polls

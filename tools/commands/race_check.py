@@ -68,7 +68,7 @@ def _verdicts(module: Module, launches: Sequence[str], tool: str) -> Iterator[Ve
 
 
 def _status(verdict: Verdict) -> int:
-    if verdict.is_race:
+    if verdict.errors:
         return DOES_NOT_HOLD
     return INCOMPLETE if verdict.problem else HOLDS
 
@@ -79,7 +79,10 @@ def _text(verdicts: Sequence[Verdict], file: str, arguments: Namespace) -> Itera
         for finding in each.findings:
             level = "error" if finding.is_error else "warning"
             yield f"{file}:{finding.line}:1: {level}: {finding.text}"
-        if each.is_race and each.problem:
+        for site in each.missed if arguments.coverage else ():
+            line = site.instruction.line
+            yield f"{file}:{line}:1: note: not executed: {site.name}, at {site.place}"
+        if each.errors and each.problem:
             yield f"{file}: {each.launch.kernel}: not executed to its end: {each.problem}"
 
 
@@ -93,7 +96,12 @@ def _json(verdicts: Sequence[Verdict], file: str) -> Iterator[str]:
                     "launch": str(each.launch),
                     "by": "execution",
                     "verdict": str(each),
-                    "coverage": {"executed": each.executed, "accesses": each.accesses},
+                    "coverage": {
+                        "executed": each.executed,
+                        "accesses": each.accesses,
+                        "schedules": each.schedules,
+                        "missed": [site.instruction.line for site in each.missed],
+                    },
                     "findings": [
                         {
                             "kind": finding.kind,
