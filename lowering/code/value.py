@@ -14,10 +14,12 @@ class Value:
     """A value, equal to itself alone. ``number``: in the order in which its table made them.
 
     ``varies``: another thread of the work-group may have another one. ``is_opaque``: it depends on
-    what is not known. ``depth``: of its expression; 0 for a leaf.
+    what is not known. ``depth``: of its expression; 0 for a leaf. ``bits``: its width, 1 for a
+    truth value; 0 where its table keeps no widths.
     """
 
     number: int
+    bits: int = field(default=0, kw_only=True)
     varies: bool = field(kw_only=True)
     is_opaque: bool = field(kw_only=True)
     depth: int = field(default=0, kw_only=True)
@@ -52,6 +54,28 @@ class Opaque(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Iteration(Value):
+    """The number of times that a thread has gone back to the ``head`` of a loop since it came to it.
+
+    ``head``: a block. Of an outer loop and an inner one each has its own.
+    """
+
+    head: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result(Value):
+    """A value that an instruction returns and no operand gives: what was in memory, another lane's, a phase.
+
+    ``instruction``: its number in the function; ``register``: of several that it defines. Two
+    executions of one instruction by a thread have one value each; conditions are about the last.
+    """
+
+    instruction: int
+    register: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Apply(Value):
     """An operation on values."""
 
@@ -70,33 +94,56 @@ class ValueTable:
     def __len__(self) -> int:
         return len(self._made)
 
-    def constant(self, constant: int | str) -> Value:
+    def constant(self, constant: int | str, bits: int = 0) -> Value:
         """A constant, or a value that is one for all threads of a work-group."""
         return self._once(
-            (Const, constant), lambda n: Const(n, constant, varies=False, is_opaque=False)
+            (Const, constant, bits),
+            lambda n: Const(n, constant, bits=bits, varies=False, is_opaque=False),
         )
 
-    def thread(self, name: str) -> Value:
+    def thread(self, name: str, bits: int = 0) -> Value:
         """A value that depends on the thread."""
-        return self._once((Thread, name), lambda n: Thread(n, name, varies=True, is_opaque=False))
+        return self._once(
+            (Thread, name, bits), lambda n: Thread(n, name, bits=bits, varies=True, is_opaque=False)
+        )
 
-    def param(self, name: str) -> Value:
+    def param(self, name: str, bits: int = 0) -> Value:
         """A parameter or variable."""
-        return self._once((Param, name), lambda n: Param(n, name, varies=False, is_opaque=False))
+        return self._once(
+            (Param, name, bits), lambda n: Param(n, name, bits=bits, varies=False, is_opaque=False)
+        )
 
-    def opaque(self, name: str) -> Value:
+    def opaque(self, name: str, bits: int = 0, *, varies: bool = False) -> Value:
         """A value that is not known, of a register."""
-        return self._once((Opaque, name), lambda n: Opaque(n, name, varies=False, is_opaque=True))
+        return self._once(
+            (Opaque, name, bits, varies),
+            lambda n: Opaque(n, name, bits=bits, varies=varies, is_opaque=True),
+        )
 
-    def apply(self, operation: str, arguments: Sequence[Value]) -> Value:
+    def iteration(self, head: int, bits: int) -> Value:
+        """The iteration of a loop that a thread is in."""
+        return self._once(
+            (Iteration, head, bits),
+            lambda n: Iteration(n, head, bits=bits, varies=True, is_opaque=False),
+        )
+
+    def result(self, instruction: int, register: str, bits: int) -> Value:
+        """A value that an instruction returns, of a register that it defines."""
+        return self._once(
+            (Result, instruction, register),
+            lambda n: Result(n, instruction, register, bits=bits, varies=True, is_opaque=True),
+        )
+
+    def apply(self, operation: str, arguments: Sequence[Value], bits: int = 0) -> Value:
         """An operation on values of this table."""
         depth = 1 + max((each.depth for each in arguments), default=0)
         return self._once(
-            (Apply, operation, *(each.number for each in arguments)),
+            (Apply, operation, bits, *(each.number for each in arguments)),
             lambda n: Apply(
                 n,
                 operation,
                 tuple(arguments),
+                bits=bits,
                 varies=any(each.varies for each in arguments),
                 is_opaque=depth > self._most or any(each.is_opaque for each in arguments),
                 depth=depth,

@@ -1,0 +1,614 @@
+"""Data types of verdicts without a launch: accesses, conditions, orders, and the kernel that has them.
+
+A vendor's filler makes one ``Kernel`` of each function; all that comes after it, conflicts, orders
+and verdicts, knows no vendor.
+
+**Rules of order.** A rule is a function ``def order(kernel, earlier, later, pair) -> Order`` in a
+module of its own, registered as one row, ``OrderRule(name, relations, order)``, in ``RULES`` of
+``checker/verdicts/rules.py``. For a conflict of two accesses the rows are tried in the order of the
+table, first with one access as the earlier, then with the other. The first ``Order`` that is proved
+ends the question; else a broken one is reported (the first in the table), else an unknown one, else
+the conflict has no order at all. A rule that does not apply returns ``NO_ORDER``.
+
+**Threads.** A conflict is about threads 0 and 1; ``pair.earlier`` and ``pair.later`` say which of
+them executes which access, so that the constraints of the conflict hold in either direction. A
+rule may speak of a third thread (2, 3, ..) in its constraints: it is any thread of the grid.
+
+**Intervals.** ``intervals.full_barriers(kernel, level) -> frozenset[int]`` are the barriers at which
+all threads of a level meet; ``intervals.shared(kernel, first, second, barriers) ->
+tuple[Constraint, ...]`` has one constraint, about iterations of loops, for each interval between
+``barriers`` that both accesses may be in, ``first`` by thread 0 and ``second`` by thread 1: none
+where a barrier always stands between. A rule that recognises a barrier gives its instructions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from fencewright.lowering.code.effects import Proxy
+from fencewright.lowering.code.graph import Graph
+from fencewright.lowering.code.value import Value, ValueTable
+from fencewright.lowering.vocabulary import FastStrEnum, Scope
+
+
+class Region(FastStrEnum):
+    """The kind of memory object that an address begins with."""
+
+    SHARED = "shared variable"
+    GLOBAL = "global variable"
+    PARAMETER = "parameter"
+    POINTER = "pointer from memory"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A memory object: ``name`` of a variable or parameter, or of the load that returned a pointer.
+
+    ``size`` in bytes; None: not known. Objects of different roots do not overlap; for parameters
+    and pointers that is an assumption, and of an unknown root nothing is known.
+    """
+
+    region: Region
+    name: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinearForm:
+    """A sum: ``constant`` and ``terms``, values of 64 bits each so many times, sorted by number."""
+
+    constant: int
+    terms: tuple[tuple[Value, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``offset`` bytes from the beginning of a root; None: not a linear form of known values.
+
+    ``rank``: the CTA of the cluster whose shared memory it is in (``mapa``); None: the thread's own.
+    """
+
+    root: Root
+    offset: LinearForm | None
+    rank: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A condition: ``value`` of one bit is 1 if ``polarity``, else 0.
+
+    ``branch``: the block whose branch tests it; -1 for the guard of an instruction.
+    """
+
+    value: Value
+    polarity: bool
+    branch: int = -1
+
+
+class Agent(FastStrEnum):
+    """The one who performs an access for its issuer."""
+
+    THREAD = "thread"
+    COPY = "cp.async"
+    TRANSACTION = "bulk copy on an mbarrier"
+    GROUP = "bulk copy in a group"
+    TENSOR = "tensor operation"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access of an instruction, whose number in the function is ``instruction``.
+
+    ``size`` in bytes; None: not known. ``number``: of the access in the kernel. ``value``: what it
+    writes; ``result``: what it reads, as conditions name it. ``mbarrier``: the one that its
+    completion is counted at. ``is_coherent``: not ``ld.global.nc`` and the like. ``update``: the
+    word of an atomic read-modify-write, ``add`` or ``cas``, with ``compared`` of a ``cas``.
+    ``conditions``: under which it is executed. ``obstacle``: why it is not known what it accesses.
+    """
+
+    number: int
+    instruction: int
+    line: int
+    text: str
+    place: Place
+    size: int | None
+    reads: bool
+    writes: bool
+    conditions: tuple[Literal, ...]
+    is_strong: bool = False
+    acquires: bool = False
+    releases: bool = False
+    scope: Scope | None = None
+    agent: Agent = Agent.THREAD
+    proxy: Proxy = Proxy.GENERIC
+    mbarrier: Place | None = None
+    value: Value | None = None
+    result: Value | None = None
+    update: str = ""
+    compared: Value | None = None
+    is_coherent: bool = True
+    obstacle: str = ""
+
+    @property
+    def is_atomic(self) -> bool:
+        """True of a read-modify-write that no other access divides."""
+        return self.update != ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A fence. ``proxies``: those that it orders with the generic one; without any it orders memory."""
+
+    instruction: int
+    scope: Scope
+    acquires: bool
+    releases: bool
+    proxies: frozenset[Proxy] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A barrier of a warp, a CTA or a cluster (``level``), or an arrival at one.
+
+    ``name``: its number as a value, None for barrier 0. ``count``: of threads, None for all.
+    ``arrives``, ``waits``: both, unless it is split. ``acquires``, ``releases``: not those of
+    relaxed forms. ``mask``: of a warp, None for all of it.
+    """
+
+    instruction: int
+    level: Scope
+    conditions: tuple[Literal, ...]
+    name: Value | None = None
+    count: Value | None = None
+    arrives: bool = True
+    waits: bool = True
+    acquires: bool = True
+    releases: bool = True
+    mask: Value | None = None
+
+
+class Step(FastStrEnum):
+    """The kind of an operation on an mbarrier."""
+
+    INIT = "init"
+    EXPECT = "expect"
+    ARRIVE = "arrive"
+    WAIT = "wait"
+    INVALIDATE = "invalidate"
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierStep:
+    """An operation on an mbarrier. Source: PTX ISA, mbarrier.
+
+    ``count``: of threads that have to arrive (init), of arrivals; ``bytes``: expected; ``phase``:
+    a parity, or the state that an arrival returned (``is_parity`` tells); ``result``: whether the
+    phase of a wait is complete, or the state that an arrival returns. ``copies``: the arrival is
+    made by the thread's copies when they are done (``cp.async.mbarrier.arrive``). ``retries``: a
+    wait that is done again, within the instruction, until it succeeds.
+    """
+
+    instruction: int
+    step: Step
+    place: Place
+    conditions: tuple[Literal, ...]
+    acquires: bool = False
+    releases: bool = False
+    scope: Scope = Scope.WORKGROUP
+    count: Value | None = None
+    bytes: Value | None = None
+    phase: Value | None = None
+    is_parity: bool = False
+    result: Value | None = None
+    copies: bool = False
+    retries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The commitment of a thread's copies to a group, or a wait for its groups.
+
+    ``pending``: how many groups may be left by a wait, None for a commitment. ``everything``: a
+    wait for all copies, also for those not committed. ``reads_only``: what the copies read, not
+    what they write.
+    """
+
+    instruction: int
+    agent: Agent
+    conditions: tuple[Literal, ...]
+    pending: int | None = None
+    everything: bool = False
+    reads_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroup:
+    """Strong reads or waits with their conditions: who is in a block has found one of them true.
+
+    One member for each edge into the block; several are the polls of an unrolled loop, and count as
+    one wait. ``instruction`` of each is the read or wait, and its ``Literal`` the condition on its result.
+    """
+
+    block: int
+    members: tuple[tuple[int, Literal], ...]
+
+
+# Constraints over the values of several threads
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A condition is true for a thread."""
+
+    literal: Literal
+    thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison, ``eq ne ult ule``, of a value of one thread and a value of another."""
+
+    operation: str
+    left: Value
+    left_thread: int
+    right: Value
+    right_thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two accesses, each of a thread, have a byte in common."""
+
+    left: Access
+    left_thread: int
+    right: Access
+    right_thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Two threads are in one CTA, warp or cluster (``level``); None: they are one thread."""
+
+    left_thread: int
+    right_thread: int
+    level: Scope | None
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A constraint does not hold."""
+
+    constraint: "Constraint"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of several constraints holds; of none, none does."""
+
+    constraints: tuple["Constraint", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All of several constraints hold."""
+
+    constraints: tuple["Constraint", ...]
+
+
+Constraint = Holds | Compare | Overlap | Together | Not | AnyOf | AllOf
+
+
+class Answer(FastStrEnum):
+    """Whether constraints have a solution; unknown where a solver is missing or came to its limit."""
+
+    SATISFIABLE = "satisfiable"
+    UNSATISFIABLE = "unsatisfiable"
+    UNKNOWN = "unknown"
+
+
+class Solver(Protocol):
+    """Decides constraints over the threads of one launch, with what is known of the launch."""
+
+    def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
+        """Whether some launch, some threads and some values of memory satisfy all constraints."""
+        ...
+
+
+# Orders
+
+
+class Relation(FastStrEnum):
+    """How the two threads of a conflict stand to each other; each excludes those before it."""
+
+    THREAD = "the same thread"
+    WARP = "another lane of its warp"
+    CTA = "another warp of its CTA"
+    CLUSTER = "another CTA of its cluster"
+    GRID = "another CTA"
+
+    @property
+    def scope(self) -> Scope:
+        """The narrowest scope that includes both threads."""
+        return _SCOPES[self]
+
+
+_SCOPES: Mapping[Relation, Scope] = {
+    Relation.THREAD: Scope.SINGLETHREAD,
+    Relation.WARP: Scope.WORKGROUP,
+    Relation.CTA: Scope.WORKGROUP,
+    Relation.CLUSTER: Scope.CLUSTER,
+    Relation.GRID: Scope.AGENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPair:
+    """Two threads of a conflict: their relation, and the number of the one that executes each access.
+
+    ``constraints``: those under which the conflict happens, of threads 0 and 1.
+    """
+
+    relation: Relation
+    constraints: tuple[Constraint, ...]
+    solver: Solver
+    earlier: int = 0
+    later: int = 1
+
+    def satisfiable(self, *more: Constraint) -> Answer:
+        """Whether the conflict may happen while ``more`` constraints hold too."""
+        return self.solver.satisfiable((*self.constraints, *more))
+
+
+class Strength(FastStrEnum):
+    """What a rule says of an order."""
+
+    PROVED = "proved"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+    ABSENT = "absent"
+
+
+class Assumption(FastStrEnum):
+    """An assumption of a proof; it is printed with it."""
+
+    NO_WRAP = "addresses do not wrap around"
+    IN_BOUNDS = "accesses of variables are within them"
+    NO_ALIAS = "parameters do not alias"
+    POINTERS = "pointers that are loaded do not alias parameters"
+    FLAGS_ZERO = "flags and counters are 0 at the start"
+    PHASES = "phase registers are toggled once for each phase"
+    NAMED_BARRIERS = "named barriers count all threads that come to them"
+    ONE_DIMENSION = "dimensions that the kernel does not read are 1"
+    READ_BEFORE_WRITE = "a read that only execution orders before a write is done"
+    ONE_CTA = "the grid is one CTA, as the kernel reads no block index"
+    CONVERGED = "the barrier's threads reach it together"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of two accesses by one rule. ``reason``: what breaks it, or why it is not known.
+
+    ``line``: of the instruction that the reason is about. ``is_note``: proved by execution alone
+    (a read before a write), which a verdict says as a note.
+    """
+
+    strength: Strength
+    rule: str = ""
+    reason: str = ""
+    line: int | None = None
+    assumptions: frozenset[Assumption] = frozenset()
+    is_note: bool = False
+
+
+NO_ORDER = Order(Strength.ABSENT)
+"""The answer of a rule that does not apply."""
+
+
+class VerdictKind(FastStrEnum):
+    """A verdict's word."""
+
+    RACE_FREE = "race-free"
+    RACE = "race"
+    LAUNCH = "race only under a launch"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two accesses that meet, with the threads that do it as a launch names them, ``tid 0, ctaid 1``.
+
+    ``missing``: the order that is broken, as a phrase.
+    """
+
+    first: Access
+    second: Access
+    relation: Relation
+    threads: tuple[str, str]
+    launch: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """A reason why a kernel is not judged, and the line that it is about."""
+
+    reason: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict of a function. ``by``: the rules of the proof, sorted.
+
+    ``condition``: of the launches that have a race. ``notes``: reads that only execution orders
+    before a write.
+    """
+
+    kind: VerdictKind
+    by: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    condition: str = ""
+    obstacles: tuple[Obstacle, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+# The kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A natural loop: its head, its blocks, and those that lead back. ``iteration``: its number."""
+
+    head: int
+    blocks: frozenset[int]
+    latches: tuple[int, ...]
+    iteration: Value
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A decoded function, and the questions that rules of order have.
+
+    An instruction is its number in the function, in the order of the text; ``instructions`` has
+    those of each block. ``exits``: the instructions at which a thread ends. ``required``: threads
+    of a CTA in each dimension, where the text says so. ``obstacles``: what makes the function
+    unjudgeable before any conflict is looked for. ``conditions_of`` has those of every block.
+    """
+
+    name: str
+    table: ValueTable
+    graph: Graph[int]
+    entry: int
+    dominators: Mapping[int, int]
+    loops: Mapping[int, Loop]
+    instructions: Mapping[int, tuple[int, ...]]
+    lines: Mapping[int, int]
+    accesses: tuple[Access, ...]
+    fences: tuple[Fence, ...]
+    barriers: tuple[Barrier, ...]
+    mbarriers: tuple[MbarrierStep, ...]
+    groups: tuple[Group, ...]
+    exits: frozenset[int]
+    block_conditions: Mapping[int, tuple[Literal, ...]]
+    guards: Mapping[int, Literal]
+    sync_groups: tuple[SyncGroup, ...]
+    edge_literals: Mapping[tuple[int, int], Literal]
+    required: tuple[int, int, int] | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @cached_property
+    def block_of(self) -> Mapping[int, int]:
+        """The block of each instruction."""
+        return {each: block for block, own in self.instructions.items() for each in own}
+
+    @cached_property
+    def fence_at(self) -> Mapping[int, Fence]:
+        """The fence that an instruction is."""
+        return {each.instruction: each for each in self.fences}
+
+    @cached_property
+    def barrier_at(self) -> Mapping[int, Barrier]:
+        """The barrier that an instruction is."""
+        return {each.instruction: each for each in self.barriers}
+
+    @cached_property
+    def accesses_at(self) -> Mapping[int, tuple[Access, ...]]:
+        """The accesses of an instruction that has some."""
+        by: dict[int, list[Access]] = {}
+        for each in self.accesses:
+            by.setdefault(each.instruction, []).append(each)
+        return {number: tuple(own) for number, own in by.items()}
+
+    def conditions(self, instruction: int) -> tuple[Literal, ...]:
+        """The conditions under which an instruction is executed: of dominating branches, and its guard."""
+        guard = self.guards.get(instruction)
+        return (
+            *self.block_conditions[self.block_of[instruction]],
+            *(() if guard is None else (guard,)),
+        )
+
+    def dominates(self, above: int, instruction: int) -> bool:
+        """True where every path from the entry to ``instruction`` passes ``above`` before it."""
+        upper, lower = self.block_of[above], self.block_of[instruction]
+        if upper == lower:
+            return above < instruction
+        while lower != self.dominators[lower]:
+            lower = self.dominators[lower]
+            if lower == upper:
+                return True
+        return False
+
+    def may_reach(self, start: int, end: int) -> bool:
+        """True where a path leads from just after ``start`` to ``end``."""
+        if self.block_of[start] == self.block_of[end] and start < end:
+            return True
+        return self.block_of[end] in self._reachable_after(self.block_of[start])
+
+    def all_paths_pass(
+        self, start: int | None, end: int | None, predicate: Callable[[int], bool]
+    ) -> bool:
+        """True where every path from just after ``start`` to just before ``end`` passes such an instruction.
+
+        None: from the entry, or to an exit (exits stand for the instructions where threads end).
+        Conditions of branches are not looked at: a path is one of the graph. Guarded instructions
+        count as the predicate says.
+        """
+        if start is None:
+            work, seen = [self.entry], {self.entry}
+        else:
+            block = self.block_of[start]
+            own = [each for each in self.instructions[block] if each > start]
+            end_here = end if end in own else None
+            if self._is_hit(own, end_here, predicate):
+                return True
+            if end_here is not None or (end is None and self.exits.intersection(own)):
+                return False
+            work = list(self.graph.successors[block])
+            seen = set(work)
+        while work:
+            block = work.pop()
+            own = list(self.instructions[block])
+            ends_here = end in own if end is not None else bool(self.exits.intersection(own))
+            if self._is_hit(own, end if ends_here else None, predicate):
+                continue
+            if ends_here:
+                return False
+            for target in self.graph.successors[block]:
+                if target not in seen:
+                    seen.add(target)
+                    work.append(target)
+        return True
+
+    def loops_of(self, instruction: int) -> tuple[Loop, ...]:
+        """The loops that an instruction is in, the outermost first."""
+        block = self.block_of[instruction]
+        own = [each for each in self.loops.values() if block in each.blocks]
+        return tuple(sorted(own, key=lambda each: -len(each.blocks)))
+
+    def line_of(self, instruction: int) -> int:
+        """The line of an instruction in its file."""
+        return self.lines[instruction]
+
+    @staticmethod
+    def _is_hit(own: Sequence[int], end: int | None, predicate: Callable[[int], bool]) -> bool:
+        """True where an instruction of a block, before ``end`` in it, satisfies a predicate."""
+        return any(predicate(each) for each in own if end is None or each < end)
+
+    def _reachable_after(self, block: int) -> set[int]:
+        return self._reached.setdefault(block, self.graph.reachable_after((block,)))
+
+    @cached_property
+    def _reached(self) -> dict[int, set[int]]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRule:
+    """A rule of order: ``relations`` of threads that it may order."""
+
+    name: str
+    relations: frozenset[Relation]
+    order: Callable[[Kernel, Access, Access, ThreadPair], Order]
