@@ -39,6 +39,7 @@ class Region(FastStrEnum):
     GLOBAL = "global variable"
     PARAMETER = "parameter"
     POINTER = "pointer from memory"
+    TENSOR = "tensor memory"
     UNKNOWN = "unknown"
 
 
@@ -475,7 +476,9 @@ class Kernel:
     An instruction is its number in the function, in the order of the text; ``instructions`` has
     those of each block. ``exits``: the instructions at which a thread ends. ``required``: threads
     of a CTA in each dimension, where the text says so. ``obstacles``: what makes the function
-    unjudgeable before any conflict is looked for. ``conditions_of`` has those of every block.
+    unjudgeable before any conflict is looked for. ``block_conditions``: those of dominating
+    branches; ``guards``: an instruction's own; ``edge_literals``: those of a branch's edge, all of
+    which hold on it. ``has_one_dimension``: the kernel reads no other index of a thread than x.
     """
 
     name: str
@@ -493,10 +496,12 @@ class Kernel:
     groups: tuple[Group, ...]
     exits: frozenset[int]
     block_conditions: Mapping[int, tuple[Literal, ...]]
-    guards: Mapping[int, Literal]
+    guards: Mapping[int, tuple[Literal, ...]]
     sync_groups: tuple[SyncGroup, ...]
-    edge_literals: Mapping[tuple[int, int], Literal]
+    edge_literals: Mapping[tuple[int, int], tuple[Literal, ...]]
     required: tuple[int, int, int] | None = None
+    has_one_dimension: bool = True
+    reads_block_index: bool = True
     obstacles: tuple[Obstacle, ...] = ()
 
     @cached_property
@@ -524,11 +529,8 @@ class Kernel:
 
     def conditions(self, instruction: int) -> tuple[Literal, ...]:
         """The conditions under which an instruction is executed: of dominating branches, and its guard."""
-        guard = self.guards.get(instruction)
-        return (
-            *self.block_conditions[self.block_of[instruction]],
-            *(() if guard is None else (guard,)),
-        )
+        own = self.block_conditions[self.block_of[instruction]]
+        return (*own, *self.guards.get(instruction, ()))
 
     def dominates(self, above: int, instruction: int) -> bool:
         """True where every path from the entry to ``instruction`` passes ``above`` before it."""

@@ -1,0 +1,433 @@
+"""Expressions over hash-consed values: folding, substitution, uniformity, and linear forms.
+
+Conditions keep few comparisons, ``eq ult slt`` and their negations, so that what is computed again
+in another form is the same value. Addresses are sums of products of 64-bit values.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+
+from fencewright.checker.verdicts.model import LinearForm, Literal
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Opaque,
+    Param,
+    Result,
+    Thread,
+    Value,
+    ValueTable,
+)
+
+WIDE = 64
+_MOST_TERMS = 24
+"""The most terms that a linear form is given; a sum of more is one value."""
+_VARIABLE = "&"
+"""The first character of a parameter's name that stands for the address of a variable."""
+
+_FOLDED: Mapping[str, Callable[[int, int], int]] = {
+    "add": int.__add__,
+    "sub": int.__sub__,
+    "mul": int.__mul__,
+    "and": int.__and__,
+    "or": int.__or__,
+    "xor": int.__xor__,
+    "udiv": lambda a, b: a // b if b else -1,
+    "urem": lambda a, b: a % b if b else a,
+    "umin": min,
+    "umax": max,
+    "eq": lambda a, b: a == b,
+    "ult": lambda a, b: a < b,
+}
+_COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "umin", "umax", "smin", "smax"})
+_NEUTRAL: Mapping[str, int] = {
+    "add": 0,
+    "sub": 0,
+    "or": 0,
+    "xor": 0,
+    "shl": 0,
+    "lshr": 0,
+    "ashr": 0,
+}
+
+
+class Expressions:
+    """Makes values of one table, folded where their arguments are constants."""
+
+    def __init__(self, table: ValueTable):
+        self.table = table
+        self._linear: dict[Value, tuple[int, Mapping[Value, int]]] = {}
+
+    def constant(self, number: int, bits: int) -> Value:
+        """A constant of a width, as an unsigned number."""
+        return self.table.constant(number & (1 << bits) - 1, bits)
+
+    def apply(self, operation: str, arguments: Iterable[Value], bits: int) -> Value:
+        """An operation; of constants, its result."""
+        own = tuple(arguments)
+        if operation in _COMMUTATIVE:
+            # The constant last, else the order of the table: one sum has one value.
+            own = tuple(sorted(own, key=lambda value: (number_of(value) is not None, value.number)))
+        if (folded := self._folded(operation, own, bits)) is not None:
+            return folded
+        return self.table.apply(operation, own, bits)
+
+    def negated(self, value: Value) -> Value:
+        """The negation of a truth value."""
+        if isinstance(value, Apply) and value.operation == "not":
+            return value.arguments[0]
+        if (number := number_of(value)) is not None:
+            return self.constant(1 - number, 1)
+        return self.table.apply("not", (value,), 1)
+
+    def resized(self, value: Value, bits: int, *, signed: bool = False) -> Value:
+        """A value in another width: truncated, or extended by zeros or its sign."""
+        if value.bits == bits or is_variable(value):
+            return value
+        if (number := number_of(value)) is not None:
+            return self.constant(_as_signed(number, value.bits) if signed else number, bits)
+        if bits < value.bits:
+            inner = value.arguments[0] if isinstance(value, Apply) else None
+            extends = isinstance(value, Apply) and value.operation in ("zext", "sext")
+            if inner is not None and extends and inner.bits >= bits:
+                return self.resized(inner, bits)
+            return self.table.apply("trunc", (value,), bits)
+        if signed and not is_small(value):
+            return self.table.apply("sext", (value,), bits)
+        return self.table.apply("zext", (value,), bits)
+
+    def chosen(self, condition: Value, yes: Value, no: Value) -> Value:
+        """``yes`` where a condition holds, else ``no``."""
+        if yes is no:
+            return yes
+        if (number := number_of(condition)) is not None:
+            return yes if number else no
+        if isinstance(condition, Apply) and condition.operation == "not":
+            condition, yes, no = condition.arguments[0], no, yes
+        if (number_of(yes), number_of(no), yes.bits) == (1, 0, 1):
+            return condition
+        if (number_of(yes), number_of(no), yes.bits) == (0, 1, 1):
+            return self.negated(condition)
+        return self.table.apply("ite", (condition, yes, no), yes.bits)
+
+    def literals(self, value: Value, polarity: bool, branch: int) -> Iterator[Literal]:
+        """The conditions that a truth value of a polarity consists of: a conjunction in its parts."""
+        if isinstance(value, Apply):
+            if value.operation == "not":
+                yield from self.literals(value.arguments[0], not polarity, branch)
+                return
+            if value.bits == 1 and value.operation == ("and" if polarity else "or"):
+                for part in value.arguments:
+                    yield from self.literals(part, polarity, branch)
+                return
+            unwrapped = self._unwrapped(value)
+            if unwrapped is not None:
+                yield from self.literals(unwrapped[0], unwrapped[1] == polarity, branch)
+                return
+        yield Literal(value, polarity, branch)
+
+    def substituted(self, value: Value, replacement: Mapping[Value, Value]) -> Value:
+        """A value with others in the place of some of its parts."""
+        done = dict(replacement)
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in done:
+                stack.pop()
+                continue
+            if not isinstance(top, Apply):
+                done[top] = top
+                stack.pop()
+                continue
+            missing = [part for part in top.arguments if part not in done]
+            if missing:
+                stack += missing
+                continue
+            parts = [done[part] for part in top.arguments]
+            same = all(new is old for new, old in zip(parts, top.arguments, strict=True))
+            done[top] = top if same else self._remade(top, parts)
+            stack.pop()
+        return done[value]
+
+    def linear(self, value: Value) -> LinearForm:
+        """A value as a sum of products of 64-bit values, if nothing wraps around."""
+        constant, terms = self._sum_of(value)
+        ordered = sorted(
+            ((each, times) for each, times in terms.items() if times), key=lambda t: t[0].number
+        )
+        return LinearForm(constant, tuple(ordered))
+
+    def _remade(self, value: Apply, parts: list[Value]) -> Value:
+        if value.operation == "ite":
+            return self.chosen(*parts)
+        if value.operation == "not":
+            return self.negated(parts[0])
+        if value.operation in ("zext", "sext", "trunc"):
+            return self.resized(parts[0], value.bits, signed=value.operation == "sext")
+        return self.apply(value.operation, parts, value.bits)
+
+    def _folded(self, operation: str, own: tuple[Value, ...], bits: int) -> Value | None:
+        numbers = [number_of(value) for value in own]
+        if len(own) != 2:
+            return None
+        first, second = numbers
+        if first is not None and second is not None:
+            width = own[0].bits
+            if operation in _FOLDED:
+                return self.constant(int(_FOLDED[operation](first, second)), bits)
+            if operation in ("slt", "smin", "smax"):
+                a, b = _as_signed(first, width), _as_signed(second, width)
+                by = {"slt": int(a < b), "smin": min(a, b), "smax": max(a, b)}
+                return self.constant(by[operation], bits)
+            if operation == "shl":
+                return self.constant(first << second if second < bits else 0, bits)
+            if operation == "lshr":
+                return self.constant(first >> second if second < bits else 0, bits)
+            return None
+        if second is not None and _NEUTRAL.get(operation) == second:
+            return own[0]
+        if operation in ("mul", "udiv") and second == 1:
+            return own[0]
+        if operation in ("mul", "and") and second == 0:
+            return self.constant(0, bits)
+        if operation == "and" and second == (1 << bits) - 1:
+            return own[0]
+        if own[0] is own[1] and operation in ("eq", "sub", "xor", "ult", "slt"):
+            return self.constant(1 if operation == "eq" else 0, bits)
+        if operation == "xor" and bits == 1 and second == 1:
+            return self.negated(own[0])
+        if operation == "add" and second is not None and isinstance(own[0], Apply):
+            # (x + 1) + 2 is x + 3.
+            inner = own[0]
+            if inner.operation == "add" and (other := number_of(inner.arguments[1])) is not None:
+                return self.apply(
+                    "add", (inner.arguments[0], self.constant(second + other, bits)), bits
+                )
+        return None
+
+    def _unwrapped(self, value: Apply) -> tuple[Value, bool] | None:
+        """The condition that a comparison of a chosen 1 or 0 with a constant stands for."""
+        if value.operation != "eq" or (number := number_of(value.arguments[1])) is None:
+            return None
+        inner = value.arguments[0]
+        if isinstance(inner, Apply) and inner.operation == "zext" and inner.arguments[0].bits == 1:
+            return (inner.arguments[0], bool(number)) if number in (0, 1) else None
+        if not isinstance(inner, Apply) or inner.operation != "ite":
+            return None
+        condition, yes, no = inner.arguments
+        if number_of(yes) is None or number_of(no) is None:
+            return None
+        if number_of(yes) == number != number_of(no):
+            return condition, True
+        return (condition, False) if number_of(no) == number != number_of(yes) else None
+
+    # Linear forms
+
+    def _sum_of(self, value: Value) -> tuple[int, Mapping[Value, int]]:
+        known = self._linear.get(value)
+        if known is not None:
+            return known
+        # Of long chains the parts first: expressions are deeper than the stack.
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in self._linear:
+                stack.pop()
+                continue
+            missing = [part for part in self._parts(top) if part not in self._linear]
+            if missing:
+                stack += missing
+                continue
+            self._linear[top] = self._combined(top)
+            stack.pop()
+        return self._linear[value]
+
+    @staticmethod
+    def _parts(value: Value) -> tuple[Value, ...]:
+        if not isinstance(value, Apply):
+            return ()
+        if value.operation in ("add", "sub", "mul", "zext", "sext", "trunc", "or"):
+            return value.arguments
+        if value.operation == "shl":
+            return value.arguments[:1]
+        return value.arguments[1:] if value.operation == "ite" else ()
+
+    def _combined(self, value: Value) -> tuple[int, Mapping[Value, int]]:
+        if (number := number_of(value)) is not None:
+            return _as_signed(number, value.bits), {}
+        if not isinstance(value, Apply):
+            return 0, {self._wide(value): 1}
+        sums = [self._linear[part] for part in self._parts(value)]
+        operation, own = value.operation, value.arguments
+        if operation == "add" or (operation == "or" and self._is_disjoint(*own)):
+            return self._limited(value, _added(sums[0], sums[1], 1))
+        if operation == "sub":
+            return self._limited(value, _added(sums[0], sums[1], -1))
+        if operation == "shl" and (by := number_of(own[1])) is not None and by < WIDE:
+            return _scaled(sums[0], 1 << by)
+        if operation == "mul":
+            return self._limited(value, self._multiplied(sums[0], sums[1]))
+        if operation in ("zext", "sext", "trunc"):
+            return self._extended(value, sums[0])
+        if operation == "ite":
+            chosen = self._common(own[0], sums[0], sums[1])
+            if chosen is not None:
+                return chosen
+        return 0, {self._wide(value): 1}
+
+    def _limited(
+        self, value: Value, form: tuple[int, Mapping[Value, int]]
+    ) -> tuple[int, Mapping[Value, int]]:
+        return form if len(form[1]) <= _MOST_TERMS else (0, {self._wide(value): 1})
+
+    def _extended(
+        self, value: Apply, inner: tuple[int, Mapping[Value, int]]
+    ) -> tuple[int, Mapping[Value, int]]:
+        """The form of an extension: that of what is extended, if that is more than one value."""
+        part = value.arguments[0]
+        if inner == (0, {self._wide(part): 1}):
+            # Its own width decides by which bits it is extended.
+            wide = self._wide(part, signed=value.operation == "sext")
+            return 0, {wide: 1}
+        return inner
+
+    def _wide(self, value: Value, *, signed: bool = False) -> Value:
+        return value if is_variable(value) else self.resized(value, WIDE, signed=signed)
+
+    def _is_disjoint(self, left: Value, right: Value) -> bool:
+        """True where ``or`` is a sum: the right side is a constant below the other's trailing zeros."""
+        number = number_of(right)
+        return number is not None and number < 1 << trailing_zeros(left)
+
+    def _multiplied(
+        self, left: tuple[int, Mapping[Value, int]], right: tuple[int, Mapping[Value, int]]
+    ) -> tuple[int, Mapping[Value, int]]:
+        constant = left[0] * right[0]
+        terms: dict[Value, int] = {}
+        for (a, times), other in ((t, right[0]) for t in left[1].items()):
+            terms[a] = terms.get(a, 0) + times * other
+        for (b, times), other in ((t, left[0]) for t in right[1].items()):
+            terms[b] = terms.get(b, 0) + times * other
+        for (a, times), (b, others) in product(left[1].items(), right[1].items()):
+            factors = sorted((*factors_of(a), *factors_of(b)), key=lambda value: value.number)
+            monomial = self.table.apply("mul", factors, WIDE)
+            terms[monomial] = terms.get(monomial, 0) + times * others
+        return constant, terms
+
+    def _common(
+        self,
+        condition: Value,
+        yes: tuple[int, Mapping[Value, int]],
+        no: tuple[int, Mapping[Value, int]],
+    ) -> tuple[int, Mapping[Value, int]] | None:
+        """The form of a choice of two sums that differ in their constants alone."""
+        terms = {value: times for value, times in yes[1].items() if times}
+        if terms != {value: times for value, times in no[1].items() if times}:
+            return None
+        chosen = self.chosen(condition, self.constant(1, WIDE), self.constant(0, WIDE))
+        if number_of(chosen) is not None:
+            return yes if number_of(chosen) else no
+        terms[chosen] = terms.get(chosen, 0) + yes[0] - no[0]
+        return no[0], terms
+
+
+_Sum = tuple[int, Mapping[Value, int]]
+
+
+def _added(left: _Sum, right: _Sum, times: int) -> _Sum:
+    terms = dict(left[1])
+    for value, count in right[1].items():
+        terms[value] = terms.get(value, 0) + times * count
+    return left[0] + times * right[0], {value: count for value, count in terms.items() if count}
+
+
+def _scaled(form: _Sum, times: int) -> _Sum:
+    return form[0] * times, {value: count * times for value, count in form[1].items()}
+
+
+def factors_of(value: Value) -> tuple[Value, ...]:
+    """The factors of a product of 64-bit values; of any other value, itself."""
+    is_product = isinstance(value, Apply) and value.operation == "mul" and value.bits == WIDE
+    return value.arguments if is_product and isinstance(value, Apply) else (value,)
+
+
+def number_of(value: Value) -> int | None:
+    """The number that a value is; None if it is no constant."""
+    if isinstance(value, Const) and isinstance(value.constant, int):
+        return value.constant
+    return None
+
+
+def is_variable(value: Value) -> bool:
+    """True of the address of a variable."""
+    return isinstance(value, Param) and value.name.startswith(_VARIABLE)
+
+
+def variable_named(name: str) -> str:
+    """The name of the value that is a variable's address."""
+    return f"{_VARIABLE}{name}"
+
+
+def is_small(value: Value) -> bool:
+    """True of a value whose sign bit is known to be 0."""
+    if isinstance(value, Thread | Iteration):
+        return True
+    if isinstance(value, Const):
+        return isinstance(value.constant, str) or value.constant >> (value.bits - 1) == 0
+    if not isinstance(value, Apply):
+        return False
+    if value.operation == "and":
+        return any(map(is_small, value.arguments))
+    if value.operation == "lshr":
+        return is_small(value.arguments[0]) or bool(number_of(value.arguments[1]))
+    if value.operation in ("udiv", "urem", "umin"):
+        return is_small(value.arguments[0])
+    if value.operation == "ite":
+        return all(map(is_small, value.arguments[1:]))
+    return value.operation == "zext"
+
+
+def trailing_zeros(value: Value) -> int:
+    """The number of low bits of a value that are known to be 0."""
+    if (number := number_of(value)) is not None:
+        return (number & -number).bit_length() - 1 if number else value.bits
+    if not isinstance(value, Apply):
+        return 0
+    own = value.arguments
+    if value.operation == "shl" and (by := number_of(own[1])) is not None:
+        return by + trailing_zeros(own[0])
+    if value.operation in ("zext", "sext", "trunc"):
+        return trailing_zeros(own[0])
+    if value.operation == "mul":
+        return sum(map(trailing_zeros, own))
+    if value.operation == "and":
+        return max(map(trailing_zeros, own))
+    if value.operation in ("add", "sub", "or", "xor"):
+        return min(map(trailing_zeros, own))
+    return 0
+
+
+def leaves(values: Iterable[Value]) -> set[Value]:
+    """The values without parts that some values are computed from."""
+    seen, found = set[Value](), set[Value]()
+    work = [*values]
+    while work:
+        value = work.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, Apply):
+            work += value.arguments
+        else:
+            found.add(value)
+    return found
+
+
+def is_data(value: Value) -> bool:
+    """True of a value that only memory, another lane or an unknown instruction decides."""
+    return isinstance(value, Result | Opaque)
+
+
+def _as_signed(number: int, bits: int) -> int:
+    return number - (1 << bits) if bits and number >> (bits - 1) & 1 else number

@@ -1,0 +1,1 @@
+"""PTX as kernels of verdicts: values of registers, accesses, barriers, fences, mbarriers, groups."""

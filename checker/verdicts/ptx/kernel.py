@@ -1,0 +1,521 @@
+"""A PTX function as a kernel of verdicts: its accesses, fences, barriers, mbarriers and groups.
+
+Source: PTX ISA, "Memory Consistency Model"; "Parallel Synchronization and Communication
+Instructions"; "Asynchronous copy".
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from fencewright.checker.verdicts.expressions import factors_of, is_variable, number_of
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    Barrier,
+    Fence,
+    Group,
+    Kernel,
+    LinearForm,
+    Literal,
+    MbarrierStep,
+    Obstacle,
+    Place,
+    Region,
+    Root,
+    Step,
+    SyncGroup,
+)
+from fencewright.checker.verdicts.ptx.values import Registers
+from fencewright.lowering.code import effects
+from fencewright.lowering.code.effects import Kind, Proxy
+from fencewright.lowering.code.value import Apply, Param, Result, Value
+from fencewright.lowering.ptx.code.addresses import Places
+from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
+    ARRIVALS,
+    MBARRIER_WAITS,
+    PROXY_FENCES,
+    OperandRole,
+    Statement,
+    number,
+)
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
+
+_SILENT_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+"""Functions of the CUDA runtime without accesses that kernels share."""
+_SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
+_OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
+_POINTER_BITS = 64
+_DYNAMIC = "dynamic shared memory"
+_STEPS: Mapping[str, Step] = {
+    "mbarrier init": Step.INIT,
+    "mbarrier inval": Step.INVALIDATE,
+    "mbarrier expect_tx": Step.EXPECT,
+    "cp async mbarrier arrive": Step.ARRIVE,
+    "tcgen05 commit": Step.ARRIVE,
+    **dict.fromkeys(ARRIVALS, Step.ARRIVE),
+    **dict.fromkeys(MBARRIER_WAITS, Step.WAIT),
+}
+_GROUPS: Mapping[str, Agent] = {
+    "cp async commit_group": Agent.COPY,
+    "cp async wait_group": Agent.COPY,
+    "cp async wait_all": Agent.COPY,
+    "cp async bulk commit_group": Agent.GROUP,
+    "cp async bulk wait_group": Agent.GROUP,
+}
+_BARRIERS = frozenset(
+    {"bar sync", "bar red", "bar arrive", "barrier sync", "barrier red", "barrier arrive"}
+)
+_LEVELS: Mapping[str, Scope] = {
+    **dict.fromkeys(_BARRIERS, Scope.WORKGROUP),
+    "bar warp sync": Scope.WAVEFRONT,
+    "barrier cluster arrive": Scope.CLUSTER,
+    "barrier cluster wait": Scope.CLUSTER,
+}
+
+
+def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
+    """The kernel that a function of a file is."""
+    return _Filler(file, function).kernel()
+
+
+class _Filler:
+    def __init__(self, file: PtxFile, function: PtxFunction):
+        self.function = function
+        self.places = Places(file, function)
+        self.registers = Registers(self.places)
+        self.expressions = self.registers.expressions
+        self.conditions = self._block_conditions()
+        self.numbers = count()
+
+    def kernel(self) -> Kernel:
+        registers, function = self.registers, self.function
+        reached = [block for block in function.blocks if block.number in registers.dominators]
+        instructions = [each for block in reached for each in block.instructions]
+        accesses = tuple(access for each in instructions for access in self._accesses(each))
+        return Kernel(
+            name=function.name,
+            table=registers.table,
+            graph=registers.graph.within(registers.dominators),
+            entry=0,
+            dominators=registers.dominators,
+            loops=registers.loops,
+            instructions={
+                block.number: tuple(each.number for each in block.instructions) for block in reached
+            },
+            lines={each.number: each.line for each in instructions},
+            accesses=accesses,
+            fences=tuple(fence for each in instructions for fence in _fences(each)),
+            barriers=tuple(barrier for each in instructions for barrier in self._barriers(each)),
+            mbarriers=tuple(step for each in instructions for step in self._mbarriers(each)),
+            groups=tuple(group for each in instructions for group in self._groups(each)),
+            exits=frozenset(
+                each.number for each in instructions if each.statement.kind is Kind.END
+            ),
+            block_conditions=self.conditions,
+            guards={each.number: own for each in instructions if (own := self._guards(each))},
+            sync_groups=self._sync_groups(accesses),
+            edge_literals={
+                edge: own
+                for edge, value in registers.edge_literals.items()
+                if (own := tuple(self.expressions.literals(value, True, edge[0])))
+            },
+            required=function.threads,
+            has_one_dimension=registers.has_one_dimension,
+            reads_block_index=any(
+                "%ctaid" in text or "%clusterid" in text
+                for each in instructions
+                for text in each.statement.operands
+            ),
+            obstacles=tuple(sorted(self._obstacles(instructions), key=lambda each: each.line)),
+        )
+
+    # Conditions
+
+    def _block_conditions(self) -> dict[int, tuple[Literal, ...]]:
+        """The conditions of every block: of the branches whose edges dominate it."""
+        registers = self.registers
+        conditions: dict[int, tuple[Literal, ...]] = {0: ()}
+        for block in registers.order:
+            above = registers.dominators[block]
+            if above == block:
+                continue
+            own = conditions[above]
+            value = registers.edge_literals.get((above, block))
+            if value is not None and registers.graph.predecessors[block] == (above,):
+                new = self.expressions.literals(value, True, above)
+                own = (*own, *(each for each in new if each not in own))
+            conditions[block] = own
+        return conditions
+
+    def _guards(self, each: PtxInstruction) -> tuple[Literal, ...]:
+        guard = self.registers.guard(each)
+        if guard is None or each.statement.kind in (Kind.BRANCH, Kind.END):
+            return ()
+        return tuple(self.expressions.literals(*guard, -1))
+
+    def _conditions(self, each: PtxInstruction) -> tuple[Literal, ...]:
+        return (*self.conditions[self.registers.block_of[each.number]], *self._guards(each))
+
+    # Accesses
+
+    def _accesses(self, each: PtxInstruction) -> Iterator[Access]:
+        statement = each.statement
+        if statement.opcode.of_parameters or statement.operation in _STEPS:
+            return
+        if statement.operation.startswith("tensormap") or statement.kind is Kind.FENCE:
+            return
+        if statement.kind is Kind.TENSOR and OperandRole.TENSOR_MEMORY in dict(statement.roles):
+            yield self._of_tensor_memory(each)
+        for access in statement.accesses:
+            if access.space in _OWN or access.proxy in (Proxy.TENSORMAP, Proxy.CONSTANT):
+                continue
+            made = self._access(each, access)
+            if made is not None:
+                yield made
+
+    def _of_tensor_memory(self, each: PtxInstruction) -> Access:
+        statement = each.statement
+        writes = statement.operation != "tcgen05 ld"
+        return Access(
+            number=next(self.numbers),
+            instruction=each.number,
+            line=each.line,
+            text=str(statement),
+            place=Place(Root(Region.TENSOR, "tensor memory"), None),
+            size=None,
+            reads=not writes,
+            writes=writes,
+            conditions=self._conditions(each),
+            agent=Agent.TENSOR,
+            obstacle="places in tensor memory are not followed",
+        )
+
+    def _access(self, each: PtxInstruction, access: effects.Access) -> Access | None:
+        statement = each.statement
+        opcode = statement.opcode
+        obstacle = ""
+        size = self._size(each, access)
+        if not access.address:
+            place, obstacle = Place(Root(Region.UNKNOWN, "global"), None), "a tensor copy"
+        elif statement.kind is Kind.TENSOR and statement.opcode.head in ("wgmma", "tcgen05"):
+            place, obstacle = Place(Root(Region.UNKNOWN, "shared"), None), "a matrix descriptor"
+        else:
+            known = self._place(each, access.address, access.space)
+            if known is None:
+                return None
+            place = known
+            if size is None:
+                obstacle = "an access of unknown size"
+            elif place.offset is None:
+                obstacle = "an address that is not known"
+        acquires = opcode.ordering is not None and opcode.ordering.acquires
+        releases = opcode.ordering is not None and opcode.ordering.releases
+        is_update = statement.kind is Kind.RMW
+        sources = [
+            operand
+            for role, operand in statement.with_roles()
+            if role is OperandRole.USE and not operand.startswith(("[", "{"))
+        ]
+        is_cas = opcode.update == "cas"
+        value = compared = None
+        if access.writes and statement.kind in ACCESSES and sources:
+            value = self._sized(each, sources[1 if is_cas and len(sources) > 1 else 0], size)
+            compared = self._sized(each, sources[0], size) if is_cas else None
+        result = None
+        if access.reads and statement.kind in ACCESSES and len(statement.defines) == 1:
+            result = self.registers.result(each, statement.defines[0])
+        agent = _agent_of(statement)
+        signal = statement.operand(OperandRole.SIGNAL)
+        return Access(
+            number=next(self.numbers),
+            instruction=each.number,
+            line=each.line,
+            text=str(statement),
+            place=place,
+            size=size,
+            reads=access.reads,
+            writes=access.writes,
+            conditions=self._conditions(each),
+            is_strong=statement.is_strong,
+            acquires=acquires,
+            releases=releases,
+            scope=statement.scope if statement.is_strong else None,
+            agent=agent,
+            proxy=access.proxy,
+            mbarrier=self._place(each, signal, AddressSpace.LOCAL) if signal else None,
+            value=value,
+            result=result,
+            update=(opcode.update or "update") if is_update else "",
+            compared=compared,
+            is_coherent=statement.operation != "ld nc",
+            obstacle=obstacle,
+        )
+
+    def _size(self, each: PtxInstruction, access: effects.Access) -> int | None:
+        """The bytes of an access: of its name, or a constant operand of a bulk copy or store."""
+        statement = each.statement
+        is_bulk = statement.kind is Kind.COPY or statement.operation == "st bulk"
+        if access.size is not None or not is_bulk:
+            return access.size
+        for role, operand in statement.with_roles():
+            if role is OperandRole.USE:
+                return number_of(self.registers.operand(each, operand, 64))
+        return None
+
+    def _sized(self, each: PtxInstruction, text: str, size: int | None) -> Value:
+        bits = 8 * (size or 8)
+        return self.expressions.resized(self.registers.operand(each, text, bits), bits)
+
+    def _place(
+        self, each: PtxInstruction, address: str, space: AddressSpace | None
+    ) -> Place | None:
+        """Where an access is; None for what no other thread reaches."""
+        value = self.registers.address(each, address)
+        rank = None
+        remote = _mapa_in(value)
+        if remote is not None:
+            rank = remote.arguments[1]
+            value = self.expressions.substituted(value, {remote: remote.arguments[0]})
+        form = self.expressions.linear(value)
+        pointer = self._pointer(form, space)
+        if pointer is None:
+            return Place(Root(Region.UNKNOWN, _space_name(space)), None, rank)
+        root = self._root(pointer, space)
+        if root is None:
+            return None
+        rest = tuple((part, times) for part, times in form.terms if part is not pointer)
+        return Place(root, LinearForm(form.constant, rest), rank)
+
+    def _pointer(self, form: LinearForm, space: AddressSpace | None) -> Value | None:
+        """The one value of an address that it begins with."""
+        once = [value for value, times in form.terms if times == 1]
+        variables = [value for value in once if is_variable(value)]
+        if variables or any(is_variable(part) for v, _ in form.terms for part in factors_of(v)):
+            return variables[0] if len(variables) == 1 else None
+        # An index of 64 bits may be a parameter too; then which of the two is the pointer is not known.
+        is_shared = space in _SHARED
+        for kind in (Param, Result):
+            found = [v for v in once if isinstance(v, kind) and v.bits == _POINTER_BITS]
+            if found and not is_shared:
+                return found[0] if len(found) == 1 else None
+        return None
+
+    def _root(self, pointer: Value, space: AddressSpace | None) -> Root | None:
+        if isinstance(pointer, Param) and is_variable(pointer):
+            name = pointer.name[1:]
+            variable = self.places.variables[name]
+            if variable.space == "shared":
+                if variable.size is None:
+                    # All variables of open size begin at one place. Source: PTX ISA, ".extern".
+                    return Root(Region.SHARED, _DYNAMIC)
+                return Root(Region.SHARED, name, variable.size)
+            return Root(Region.GLOBAL, name, variable.size) if variable.space == "global" else None
+        if isinstance(pointer, Param):
+            return Root(Region.PARAMETER, pointer.name)
+        assert isinstance(pointer, Result)
+        return Root(Region.POINTER, f"{pointer.register} of instruction {pointer.instruction}")
+
+    # What orders
+
+    def _barriers(self, each: PtxInstruction) -> Iterator[Barrier]:
+        statement = each.statement
+        level = _LEVELS.get(statement.operation)
+        if level is None:
+            return
+        arrives, waits = True, True
+        name = threads = mask = None
+        operands = [
+            operand for role, operand in statement.with_roles() if role is not OperandRole.DEFINE
+        ]
+        words = statement.operation_words
+        if level is Scope.WORKGROUP:
+            waits = words[-1] != "arrive"
+            first = self.registers.operand(each, operands[0], 32) if operands else None
+            zero = self.expressions.constant(0, 32)
+            name = None if first is zero else first
+            is_counted = len(operands) > 1 and words[-1] != "red"
+            is_counted |= words[-1] == "red" and len(operands) > 2
+            threads = self.registers.operand(each, operands[1], 32) if is_counted else None
+        elif level is Scope.WAVEFRONT:
+            given = self.registers.operand(each, operands[0], 32)
+            mask = None if given is self.expressions.constant(-1, 32) else given
+        else:
+            arrives, waits = words[-1] == "arrive", words[-1] == "wait"
+        ordering = statement.ordering
+        orders = ordering is not Ordering.RELAXED
+        yield Barrier(
+            instruction=each.number,
+            level=level,
+            conditions=self._conditions(each),
+            name=name,
+            count=threads,
+            arrives=arrives,
+            waits=waits,
+            acquires=orders and waits,
+            releases=orders and arrives,
+            mask=mask,
+        )
+
+    def _mbarriers(self, each: PtxInstruction) -> Iterator[MbarrierStep]:
+        statement = each.statement
+        step = _STEPS.get(statement.operation)
+        if step is None:
+            return
+        address = statement.operand(OperandRole.MBARRIER) or statement.operand(OperandRole.SIGNAL)
+        place = self._place(each, address, AddressSpace.LOCAL)
+        if place is None:
+            return
+        ordering = statement.ordering
+        numbers = [operand for role, operand in statement.with_roles() if role is OperandRole.USE]
+        first = self.registers.operand(each, numbers[0], 32) if numbers else None
+        result = self.registers.result(each, statement.defines[0]) if statement.defines else None
+        expects = "expect_tx" in statement.operation_words
+        is_wait = step is Step.WAIT
+        yield MbarrierStep(
+            instruction=each.number,
+            step=step,
+            place=place,
+            conditions=self._conditions(each),
+            acquires=is_wait and ordering is not Ordering.RELAXED,
+            releases=step is Step.ARRIVE and ordering is not Ordering.RELAXED,
+            scope=statement.scope or Scope.WORKGROUP,
+            count=first if step in (Step.INIT, Step.ARRIVE) and not expects else None,
+            bytes=first if expects else None,
+            phase=first if is_wait else None,
+            is_parity="parity" in statement.opcode.words,
+            result=result,
+            copies=statement.operation in ("cp async mbarrier arrive", "tcgen05 commit"),
+            retries=statement.loops,
+        )
+
+    def _groups(self, each: PtxInstruction) -> Iterator[Group]:
+        statement = each.statement
+        agent = _GROUPS.get(statement.operation)
+        if agent is None:
+            return
+        waits = "wait_group" in statement.operation_words
+        pending = number(statement.operands[0]) if waits and statement.operands else None
+        everything = statement.operation == "cp async wait_all"
+        yield Group(
+            instruction=each.number,
+            agent=agent,
+            conditions=self._conditions(each),
+            pending=0 if everything else pending,
+            everything=everything,
+            reads_only="read" in statement.opcode.words,
+        )
+
+    def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
+        """The blocks into which every edge tests a strong read or a wait."""
+        registers = self.registers
+        results: dict[Value, int] = {
+            access.result: access.instruction
+            for access in accesses
+            if access.result is not None and (access.is_strong or access.is_atomic)
+        }
+        for each in self.function.instructions:
+            if each.statement.operation in MBARRIER_WAITS:
+                for register in each.statement.defines:
+                    results[registers.result(each, register)] = each.number
+        groups: list[SyncGroup] = []
+        for block in registers.order:
+            before = [p for p in registers.graph.predecessors[block] if p in registers.dominators]
+            members: list[tuple[int, Literal]] = []
+            for start in before:
+                value = registers.edge_literals.get((start, block))
+                literals = () if value is None else self.expressions.literals(value, True, start)
+                tested = [
+                    (results[part], literal)
+                    for literal in literals
+                    for part in _results_in(literal.value)
+                    if part in results
+                ]
+                if not tested:
+                    members = []
+                    break
+                members += tested[:1]
+            if members:
+                groups.append(SyncGroup(block, tuple(members)))
+        return tuple(groups)
+
+    # What is in the way
+
+    def _obstacles(self, instructions: list[PtxInstruction]) -> Iterator[Obstacle]:
+        if not self.function.is_entry:
+            yield Obstacle("a function that kernels call is judged in them", self.function.line)
+        if self.registers.is_irreducible:
+            yield Obstacle("a loop with several entries", self.function.line)
+        for each in instructions:
+            statement = each.statement
+            if statement.kind is Kind.OPAQUE:
+                problem = statement.opcode.problem
+                yield Obstacle(f"'{statement.opcode.name}' {problem}", each.line)
+            elif statement.kind is Kind.CALL:
+                callee = _callee(statement)
+                if callee not in _SILENT_CALLS:
+                    yield Obstacle(f"a call of '{callee}'", each.line)
+            elif statement.operation == "brx":
+                yield Obstacle("a branch by a table", each.line)
+
+
+def _callee(statement: Statement) -> str:
+    names = [text for text in statement.operands if not text.startswith(("(", "["))]
+    return names[0] if names else "?"
+
+
+def _space_name(space: AddressSpace | None) -> str:
+    if space is None:
+        return ""
+    return "shared" if space in _SHARED else "global"
+
+
+def _agent_of(statement: Statement) -> Agent:
+    words = statement.opcode.words
+    if statement.operation == "cp async":
+        return Agent.COPY
+    if "bulk_group" in words:
+        return Agent.GROUP
+    if statement.kind is Kind.COPY or ("bulk" in words and statement.opcode.head == "cp"):
+        return Agent.TRANSACTION
+    return Agent.TENSOR if statement.kind is Kind.TENSOR else Agent.THREAD
+
+
+def _mapa_in(value: Value) -> Apply | None:
+    """The ``mapa`` that an address is computed from; None if none or several."""
+    found = {part for part in _parts(value) if isinstance(part, Apply) and "mapa" in part.operation}
+    only = found.pop() if len(found) == 1 else None
+    return only if isinstance(only, Apply) and len(only.arguments) == 2 else None
+
+
+def _results_in(value: Value) -> Iterator[Value]:
+    yield from (part for part in _parts(value) if isinstance(part, Result))
+
+
+def _parts(value: Value) -> set[Value]:
+    seen, work = set[Value](), [value]
+    while work:
+        part = work.pop()
+        if part not in seen:
+            seen.add(part)
+            work += part.arguments if isinstance(part, Apply) else ()
+    return seen
+
+
+def _fences(each: PtxInstruction) -> Iterator[Fence]:
+    statement = each.statement
+    if statement.kind is not Kind.FENCE or statement.opcode.head not in ("fence", "membar"):
+        return
+    if statement.operation == "fence mbarrier_init":
+        return
+    ordering = statement.ordering
+    is_proxy = statement.operation in PROXY_FENCES
+    proxies = frozenset({statement.opcode.row.proxy} if is_proxy and statement.opcode.row else ())
+    yield Fence(
+        instruction=each.number,
+        scope=statement.scope or (Scope.SYSTEM if is_proxy else Scope.AGENT),
+        acquires=not is_proxy and ordering is not None and ordering.acquires,
+        releases=not is_proxy and ordering is not None and ordering.releases,
+        proxies=proxies,
+    )
