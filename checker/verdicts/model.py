@@ -22,14 +22,16 @@ where a barrier always stands between. A rule that recognises a barrier gives it
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.value import Value, ValueTable
 from fencewright.lowering.vocabulary import FastStrEnum, Scope
+
+RememberedT = TypeVar("RememberedT")
 
 
 class Region(FastStrEnum):
@@ -392,7 +394,8 @@ class Order:
     """An order of two accesses by one rule. ``reason``: what breaks it, or why it is not known.
 
     ``line``: of the instruction that the reason is about. ``is_note``: proved by execution alone
-    (a read before a write), which a verdict says as a note.
+    (a read before a write), which a verdict says as a note. ``unless``: where an order is absent or
+    broken, the constraint under which it is.
     """
 
     strength: Strength
@@ -401,6 +404,7 @@ class Order:
     line: int | None = None
     assumptions: frozenset[Assumption] = frozenset()
     is_note: bool = False
+    unless: Constraint | None = None
 
 
 NO_ORDER = Order(Strength.ABSENT)
@@ -478,7 +482,8 @@ class Kernel:
     of a CTA in each dimension, where the text says so. ``obstacles``: what makes the function
     unjudgeable before any conflict is looked for. ``block_conditions``: those of dominating
     branches; ``guards``: an instruction's own; ``edge_literals``: those of a branch's edge, all of
-    which hold on it. ``has_one_dimension``: the kernel reads no other index of a thread than x.
+    which hold on it. ``specials``: the names of indices and sizes that the text reads, ``%tid.x``,
+    ``%nctaid.y``.
     """
 
     name: str
@@ -500,9 +505,9 @@ class Kernel:
     sync_groups: tuple[SyncGroup, ...]
     edge_literals: Mapping[tuple[int, int], tuple[Literal, ...]]
     required: tuple[int, int, int] | None = None
-    has_one_dimension: bool = True
-    reads_block_index: bool = True
+    specials: frozenset[str] = frozenset()
     obstacles: tuple[Obstacle, ...] = ()
+    _memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
     @cached_property
     def block_of(self) -> Mapping[int, int]:
@@ -526,6 +531,12 @@ class Kernel:
         for each in self.accesses:
             by.setdefault(each.instruction, []).append(each)
         return {number: tuple(own) for number, own in by.items()}
+
+    def remembered(self, key: object, make: Callable[[], RememberedT]) -> RememberedT:
+        """A result of an analysis of the kernel, made once for each key."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        return self._memo[key]
 
     def conditions(self, instruction: int) -> tuple[Literal, ...]:
         """The conditions under which an instruction is executed: of dominating branches, and its guard."""

@@ -4,6 +4,7 @@ Source: PTX ISA, "Memory Consistency Model"; "Parallel Synchronization and Commu
 Instructions"; "Asynchronous copy".
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import count
 
@@ -47,6 +48,7 @@ _SILENT_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
+_SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
 _DYNAMIC = "dynamic shared memory"
 _STEPS: Mapping[str, Step] = {
     "mbarrier init": Step.INIT,
@@ -122,11 +124,11 @@ class _Filler:
                 if (own := tuple(self.expressions.literals(value, True, edge[0])))
             },
             required=function.threads,
-            has_one_dimension=registers.has_one_dimension,
-            reads_block_index=any(
-                "%ctaid" in text or "%clusterid" in text
+            specials=frozenset(
+                name
                 for each in instructions
                 for text in each.statement.operands
+                for name in _SPECIAL.findall(text)
             ),
             obstacles=tuple(sorted(self._obstacles(instructions), key=lambda each: each.line)),
         )

@@ -1,0 +1,469 @@
+"""Intervals between barriers: which accesses of two threads no barrier separates, and in which iterations.
+
+From each barrier, and from the entry, a walk goes to the next barriers. Its state has, for each loop
+around, how often the walk has gone back to the head: since the barrier if the loop contains that,
+else since the loop was entered. Two accesses share an interval only if one barrier leads to both;
+the counts relate their iterations. All threads meet at a barrier that is *full*: wherever threads
+part on the way to it, all sides come to the same next barrier in the same iterations, or to none.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fencewright.checker.verdicts.expressions import leaves, number_of
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    AllOf,
+    Barrier,
+    Compare,
+    Constraint,
+    Group,
+    Kernel,
+    Not,
+)
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Opaque,
+    Param,
+    Result,
+    Thread,
+    Value,
+)
+from fencewright.lowering.vocabulary import Scope
+
+_MOST = 2
+"""The count of iterations from which on no more is known."""
+_MOST_COMMITS = 32
+_LANES = 32
+
+Roles = frozenset[tuple[Value, bool]]
+"""Conditions, the same at all times, that both threads of a pair satisfy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often a walk went back to a loop's head: since a barrier in the loop, or since it was entered.
+
+    None of it is known where ``times`` is None. ``times`` is negative for an access that a barrier
+    finds pending: so many iterations ago.
+    """
+
+    is_fresh: bool
+    times: int | None
+
+
+State = tuple[tuple[int, Count], ...]
+"""The count of each loop around a block, by its head."""
+
+
+def full_barriers(kernel: Kernel, level: Scope, roles: Roles = frozenset()) -> frozenset[int]:
+    """The barriers at which all threads of a CTA or warp meet that satisfy ``roles``.
+
+    ``level``: WORKGROUP or WAVEFRONT. Threads that have ended, or that never come to a barrier again,
+    are not waited for.
+    """
+    return kernel.remembered(("full", level, roles), lambda: _full_barriers(kernel, level, roles))
+
+
+def _full_barriers(kernel: Kernel, level: Scope, roles: Roles) -> frozenset[int]:
+    barriers = frozenset(each.instruction for each in candidates(kernel, level))
+    while True:
+        walks = Walks(kernel, barriers, roles)
+        # A barrier that is not full separates no one: paths go on through it, and may make
+        # others of the rest ambiguous, so that all is looked at again without it.
+        ambiguous = {number for start in walks.starts for number in walks.parted(start, level)}
+        if not ambiguous:
+            return barriers
+        barriers -= ambiguous
+
+
+def candidates(kernel: Kernel, level: Scope) -> Iterator[Barrier]:
+    """The barriers that may be full: not those that are only arrived at, or of a part of a warp."""
+    for each in kernel.barriers:
+        if kernel.guards.get(each.instruction):
+            continue
+        if each.level is Scope.WAVEFRONT:
+            if level is Scope.WAVEFRONT and each.mask is None:
+                yield each
+        elif each.level is Scope.WORKGROUP:
+            if each.arrives and each.waits:
+                yield each
+        elif each.waits and each.acquires and _is_joined(kernel, each):
+            yield each
+
+
+def _is_joined(kernel: Kernel, wait: Barrier) -> bool:
+    """True of a cluster wait right after its arrival: nothing is accessed between the two."""
+    own = kernel.instructions[kernel.block_of[wait.instruction]]
+    for number in reversed(own[: own.index(wait.instruction)]):
+        barrier = kernel.barrier_at.get(number)
+        if barrier is not None:
+            return barrier.level is Scope.CLUSTER and barrier.arrives and barrier.releases
+        if number in kernel.accesses_at:
+            return False
+    return False
+
+
+def roles_of(first: Access, second: Access) -> Roles:
+    """The conditions of both accesses that are the same at all times."""
+
+    def own(access: Access) -> Roles:
+        return frozenset(
+            (each.value, each.polarity) for each in access.conditions if is_steady(each.value)
+        )
+
+    return own(first) & own(second)
+
+
+def is_steady(value: Value) -> bool:
+    """True of a value that a thread finds the same at all times."""
+    return not any(isinstance(leaf, Iteration | Result | Opaque) for leaf in leaves((value,)))
+
+
+def shared(
+    kernel: Kernel,
+    first: Access,
+    second: Access,
+    barriers: frozenset[int],
+    roles: Roles = frozenset(),
+    threads: tuple[int, int] = (0, 1),
+) -> tuple[Constraint, ...]:
+    """The constraints under which two accesses of two threads are in one interval between barriers.
+
+    None where a barrier always stands between. ``roles``: conditions that both threads satisfy.
+    """
+    walks = walks_of(kernel, barriers, roles)
+    found: dict[Constraint, None] = {}
+    others = walks.positions(second)
+    for start, state in walks.positions(first):
+        for other, state_of_other in others:
+            if start == other:
+                constraint = _together(kernel, (state, state_of_other), threads)
+                found.setdefault(constraint)
+    return tuple(found)
+
+
+def walks_of(kernel: Kernel, barriers: frozenset[int], roles: Roles) -> "Walks":
+    """The walks between some barriers of a kernel, made once."""
+    return kernel.remembered(("walks", barriers, roles), lambda: Walks(kernel, barriers, roles))
+
+
+def _together(kernel: Kernel, states: tuple[State, State], threads: tuple[int, int]) -> Constraint:
+    """The relation of the iterations of two accesses in one interval."""
+    constraints: list[Constraint] = []
+    counts = dict(states[0]), dict(states[1])
+    for own, thread in zip(counts, threads, strict=True):
+        for head, count in own.items():
+            constraints += _alone(kernel, head, count, thread)
+    for head, count in counts[0].items():
+        other = counts[1].get(head)
+        if other is None or count.is_fresh or other.is_fresh:
+            continue
+        if count.times is None or other.times is None:
+            continue
+        # Of an iteration k at the barrier, which both threads share, these are k + times.
+        least = min(count.times, other.times)
+        left = _later(kernel, head, other.times - least)
+        right = _later(kernel, head, count.times - least)
+        constraints.append(Compare("eq", left, threads[0], right, threads[1]))
+    return AllOf(tuple(constraints))
+
+
+def _alone(kernel: Kernel, head: int, count: Count, thread: int) -> Iterator[Constraint]:
+    iteration = kernel.loops[head].iteration
+    if count.times is None:
+        return
+    if not count.is_fresh:
+        if count.times > 0:
+            least = kernel.table.constant(count.times, iteration.bits)
+            yield Not(Compare("ult", iteration, thread, least, thread))
+        return
+    zero = kernel.table.constant(0, iteration.bits)
+    yield Compare("eq" if count.times == 0 else "ne", iteration, thread, zero, thread)
+
+
+def _later(kernel: Kernel, head: int, times: int) -> Value:
+    iteration = kernel.loops[head].iteration
+    if times == 0:
+        return iteration
+    constant = kernel.table.constant(times, iteration.bits)
+    return kernel.table.apply("add", (iteration, constant), iteration.bits)
+
+
+_Node = tuple[int, State]
+_Ending = tuple[int, State]
+
+
+class Walks:
+    """The walks from each barrier of a set, and from the entry (None), to the next ones."""
+
+    def __init__(self, kernel: Kernel, barriers: frozenset[int], roles: Roles = frozenset()):
+        self.kernel = kernel
+        self.barriers = barriers
+        self.roles = roles
+        self._around = {
+            block: tuple(
+                sorted(head for head, loop in kernel.loops.items() if block in loop.blocks)
+            )
+            for block in kernel.instructions
+        }
+        self._members: dict[int, set[tuple[int | None, State]]] = {}
+        self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
+        self._ends: dict[int | None, dict[_Node, _Ending]] = {}
+        self._pending: dict[int, Pending] = {}
+        for start in self.starts:
+            self._walk(start)
+
+    @property
+    def starts(self) -> tuple[int | None, ...]:
+        """The barriers, and None for the entry."""
+        return (None, *sorted(self.barriers))
+
+    def positions(self, access: Access) -> Iterable[tuple[int | None, State]]:
+        """The barriers after which an access may be, with its state: also while it is pending."""
+        own = self._members.get(access.instruction, set())
+        if access.agent is not Agent.COPY:
+            return own
+        return own | self.pending(access).positions
+
+    def parted(self, start: int | None, level: Scope) -> set[int]:
+        """The next barriers to which threads come apart that leave ``start`` together."""
+        graph, ends = self._graphs[start], self._ends[start]
+        reached: dict[_Node, set[_Ending]] = {node: set() for node in graph}
+        for node, end in ends.items():
+            reached[node].add(end)
+        # Endings go backwards along all edges, until nothing changes.
+        changed = True
+        while changed:
+            changed = False
+            for node in reversed(graph):
+                for target in graph[node]:
+                    if not reached[target] <= reached[node]:
+                        reached[node] |= reached[target]
+                        changed = True
+        found = set[int]()
+        for node, targets in graph.items():
+            if len(targets) < 2 or len(reached[node]) < 2:
+                continue
+            if not self._is_uniform_branch(node[0], level):
+                found |= {barrier for barrier, _ in reached[node]}
+        return found
+
+    def _is_uniform_branch(self, block: int, level: Scope) -> bool:
+        literals = [
+            literal
+            for target in self.kernel.graph.successors[block]
+            for literal in self.kernel.edge_literals.get((block, target), ())
+        ]
+        return bool(literals) and all(self.is_uniform(each.value, level) for each in literals)
+
+    def is_uniform(self, value: Value, level: Scope) -> bool:
+        """True of a value that all threads of a CTA or warp have alike, when they are together."""
+        if isinstance(value, Const | Param):
+            return True
+        if isinstance(value, Iteration):
+            blocks = self.kernel.loops[value.head].blocks
+            return any(self.kernel.block_of[each] in blocks for each in self.barriers)
+        if isinstance(value, Result):
+            return self._is_uniform_read(value, level)
+        if isinstance(value, Apply):
+            if level is Scope.WAVEFRONT and _is_of_warp(value):
+                return True
+            return all(self.is_uniform(part, level) for part in value.arguments)
+        return False
+
+    def _is_uniform_read(self, value: Result, level: Scope) -> bool:
+        """A weak read of one place by all: whatever writes it meanwhile is a race of its own."""
+        barrier = self.kernel.barrier_at.get(value.instruction)
+        if barrier is not None:
+            return True  # The result of bar.red.
+        for access in self.kernel.accesses_at.get(value.instruction, ()):
+            if access.is_strong or access.agent is not Agent.THREAD or access.place.offset is None:
+                return False
+            return all(self.is_uniform(part, level) for part, _ in access.place.offset.terms)
+        return False
+
+    def _walk(self, start: int | None) -> None:
+        kernel = self.kernel
+        if start is None:
+            first, after = kernel.entry, -1
+        else:
+            first, after = kernel.block_of[start], start
+        # The walk comes to its first block again in a later iteration only, hence in another state.
+        state = tuple((head, Count(start is None, 0)) for head in self._around[first])
+        graph: dict[_Node, tuple[_Node, ...]] = {}
+        ends: dict[_Node, _Ending] = {}
+        work: list[_Node] = [(first, state)]
+        self._visit(work[0], after, start, graph, ends)
+        work += graph[work.pop()]
+        while work:
+            node = work.pop()
+            if node not in graph:
+                self._visit(node, -1, start, graph, ends)
+                work += graph[node]
+        self._graphs[start], self._ends[start] = graph, ends
+
+    def _visit(
+        self,
+        node: _Node,
+        after: int,
+        start: int | None,
+        graph: dict[_Node, tuple[_Node, ...]],
+        ends: dict[_Node, _Ending],
+    ) -> None:
+        block, state = node
+        for number in self.kernel.instructions[block]:
+            if number <= after:
+                continue
+            if number in self.barriers:
+                ends[node] = (number, state)
+                graph[node] = ()
+                return
+            if number in self.kernel.accesses_at:
+                self._members.setdefault(number, set()).add((start, state))
+        graph[node] = tuple(
+            (target, self._along(target, state)) for target in self._targets(block, self.roles)
+        )
+
+    def _targets(self, block: int, roles: Roles) -> Iterator[int]:
+        """The blocks after one that threads of some roles may go to."""
+        for target in self.kernel.graph.successors[block]:
+            literals = self.kernel.edge_literals.get((block, target), ())
+            if not any((each.value, not each.polarity) in roles for each in literals):
+                yield target
+
+    def _along(self, target: int, state: State) -> State:
+        counts = dict(state)
+        after: list[tuple[int, Count]] = []
+        for head in self._around[target]:
+            count = counts.get(head)
+            if count is None:
+                count = Count(is_fresh=True, times=0)
+            elif target == head:
+                count = self._again(count)
+            after.append((head, count))
+        return tuple(after)
+
+    @staticmethod
+    def _again(count: Count) -> Count:
+        if count.is_fresh:
+            # Once more or often: it is not the first iteration.
+            return Count(is_fresh=True, times=1)
+        if count.times is None or count.times >= _MOST:
+            return Count(is_fresh=False, times=None)
+        return Count(is_fresh=False, times=count.times + 1)
+
+    # Accesses that are pending
+
+    def pending(self, access: Access) -> "Pending":
+        """The walk of a thread from the issue of a copy to its completion, made once."""
+        known = self._pending.get(access.number)
+        if known is None:
+            known = self._pending[access.number] = self._followed(access)
+        return known
+
+    def _followed(self, access: Access) -> "Pending":
+        kernel = self.kernel
+        conditions = {(each.value, each.polarity) for each in access.conditions}
+        roles = self.roles | {own for own in conditions if is_steady(own[0])}
+        groups = {
+            each.instruction: each
+            for each in kernel.groups
+            if each.agent is access.agent
+            and all(
+                (guard.value, guard.polarity) in conditions
+                for guard in kernel.guards.get(each.instruction, ())
+            )
+        }
+        positions: set[tuple[int | None, State]] = set()
+        met: set[tuple[int, State]] = set()
+        block = kernel.block_of[access.instruction]
+        state = tuple((head, Count(is_fresh=False, times=0)) for head in self._around[block])
+        seen: set[tuple[int, State, int, bool]] = set()
+        # A block, the counts since the issue, the commitments since, and whether it begins there.
+        work = [(block, state, 0, True)]
+        while work:
+            block, state, commits, is_first = here = work.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            for number in kernel.instructions[block]:
+                if is_first and number <= access.instruction:
+                    continue
+                group = groups.get(number)
+                if group is not None and group.pending is None and not group.everything:
+                    commits = min(commits + 1, _MOST_COMMITS)
+                elif group is not None and _completes(group, access, commits):
+                    break
+                if number in self.barriers:
+                    positions.add((number, self._before(number, state)))
+                if number in kernel.accesses_at:
+                    met.add((number, state))
+            else:
+                work += (
+                    (target, self._along(target, state), commits, False)
+                    for target in self._targets(block, roles)
+                )
+        return Pending(frozenset(positions), frozenset(met))
+
+    def _before(self, barrier: int, state: State) -> State:
+        """The counts of an access that is pending at a barrier, from the barrier's iterations."""
+        around = self._around[self.kernel.block_of[barrier]]
+        return tuple(
+            (
+                head,
+                Count(
+                    is_fresh=False,
+                    times=None
+                    if head not in around or count.is_fresh or count.times is None
+                    else -count.times,
+                ),
+            )
+            for head, count in state
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Where a thread may be while a copy of its own is pending: at barriers, and at accesses (``met``)."""
+
+    positions: frozenset[tuple[int | None, State]]
+    met: frozenset[tuple[int, State]]
+
+
+def _completes(wait: Group, access: Access, commits: int) -> bool:
+    """True of a wait after which an access is done that so many commitments followed."""
+    if wait.reads_only and access.writes:
+        return False
+    return wait.everything or commits > (wait.pending or 0)
+
+
+def _is_of_warp(value: Apply) -> bool:
+    """True of a value of the thread index that all lanes of a warp share: by its upper bits alone."""
+    if len(value.arguments) != 2:
+        return False
+    (left, right), operation = value.arguments, value.operation
+    if operation in ("lshr", "udiv") and _is_thread_index(left):
+        by = number_of(right)
+        if by is None:
+            return False
+        return by >= 5 if operation == "lshr" else by > 0 and by % _LANES == 0
+    if operation in ("ult", "slt"):
+        if _is_thread_index(left):
+            return (number := number_of(right)) is not None and number % _LANES == 0
+        # A constant below the index: from the last lane of a warp on.
+        return (
+            _is_thread_index(right)
+            and (number := number_of(left)) is not None
+            and ((number + 1) % _LANES == 0)
+        )
+    if operation == "and" and _is_thread_index(left):
+        return (number := number_of(right)) is not None and number % _LANES == 0
+    return False
+
+
+def _is_thread_index(value: Value) -> bool:
+    return isinstance(value, Thread) and value.name == "%tid.x"

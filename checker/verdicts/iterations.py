@@ -1,0 +1,104 @@
+"""Constraints on the iterations that an access is executed in: of the conditions that its loops go on under."""
+
+from collections.abc import Iterator
+
+from fencewright.checker.verdicts.expressions import (
+    WIDE,
+    Expressions,
+    is_data,
+    leaves,
+    number_of,
+)
+from fencewright.checker.verdicts.model import (
+    Access,
+    AllOf,
+    AnyOf,
+    Compare,
+    Constraint,
+    Holds,
+    Kernel,
+    LinearForm,
+    Literal,
+    Loop,
+)
+from fencewright.lowering.code.value import Apply, Iteration, Value
+
+
+def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, ...]:
+    """The constraints under which a thread executes an access: its conditions, and its iterations."""
+    holds = (Holds(literal, thread) for literal in access.conditions)
+    return (*holds, *iterated(kernel, access, thread))
+
+
+def iterated(kernel: Kernel, access: Access, thread: int) -> Iterator[Constraint]:
+    """For each loop that an access depends on: it is the first iteration, or the loop went on to it."""
+    values = [literal.value for literal in access.conditions]
+    if access.place.offset is not None:
+        values += [value for value, _ in access.place.offset.terms]
+    heads = {leaf.head for leaf in leaves(values) if isinstance(leaf, Iteration)}
+    heads |= {loop.head for loop in kernel.loops_of(access.instruction)}
+    for head in sorted(heads):
+        loop = kernel.loops[head]
+        went_on = kernel.remembered(
+            ("went on", head), lambda loop=loop: tuple(_went_on(kernel, loop))
+        )
+        if went_on:
+            zero = kernel.table.constant(0, loop.iteration.bits)
+            first = Compare("eq", loop.iteration, thread, zero, thread)
+            yield AnyOf((first, AllOf(tuple(Holds(each, thread) for each in went_on))))
+
+
+def _went_on(kernel: Kernel, loop: Loop) -> Iterator[Literal]:
+    """The conditions under which the iteration before went on, of a loop with one latch."""
+    if len(loop.latches) != 1:
+        return
+    (latch,) = loop.latches
+    e = Expressions(kernel.table)
+    outside = set(kernel.block_conditions[loop.head])
+    own = [each for each in kernel.block_conditions[latch] if each not in outside]
+    own += kernel.edge_literals.get((latch, loop.head), ())
+    one = e.constant(1, loop.iteration.bits)
+    before = e.apply("sub", (loop.iteration, one), loop.iteration.bits)
+    for literal in own:
+        parts = leaves((literal.value,))
+        if any(map(is_data, parts)) or loop.iteration not in parts:
+            continue
+        value = e.substituted(literal.value, {loop.iteration: before})
+        yield Literal(value, literal.polarity, literal.branch)
+        bound = _below(e, literal, loop)
+        if bound is not None:
+            yield bound
+
+
+def _below(e: Expressions, literal: Literal, loop: Loop) -> Literal | None:
+    """Of ``i != bound`` for all iterations before: ``i`` has not come to the bound yet."""
+    value = literal.value
+    if literal.polarity or not isinstance(value, Apply) or value.operation != "eq":
+        return None
+    left, right = (e.linear(part) for part in value.arguments)
+    terms = dict(left.terms)
+    for part, times in right.terms:
+        terms[part] = terms.get(part, 0) - times
+    constant = left.constant - right.constant
+    wide = e.resized(loop.iteration, WIDE)
+    step = terms.pop(wide, 0)
+    if step == 0 or any(loop.iteration in leaves((part,)) for part in terms):
+        return None
+    # The difference has one sign until it is 0: here that of the iteration before.
+    rest = LinearForm(constant - step, tuple(terms.items()))
+    grown = e.apply("mul", (wide, e.constant(step, WIDE)), WIDE)
+    difference = e.apply("add", (grown, value_of_form(e, rest)), WIDE)
+    zero = e.constant(0, WIDE)
+    pair = (difference, zero) if step > 0 else (zero, difference)
+    return Literal(e.apply("slt", pair, 1), True, literal.branch)
+
+
+def value_of_form(e: Expressions, form: LinearForm) -> Value:
+    """A linear form as a value of 64 bits."""
+    total = e.constant(form.constant, WIDE)
+    for value, times in form.terms:
+        if times == 0:
+            continue
+        part = e.apply("mul", (value, e.constant(times, WIDE)), WIDE)
+        total = part if number_of(total) == 0 else e.apply("add", (total, part), WIDE)
+    return total

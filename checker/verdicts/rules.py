@@ -1,0 +1,12 @@
+"""The rules of order, in the order in which they are tried."""
+
+from fencewright.checker.verdicts.barriers import barrier, completion
+from fencewright.checker.verdicts.model import OrderRule, Relation
+
+_OF_CTA = frozenset({Relation.WARP, Relation.CTA})
+
+RULES: tuple[OrderRule, ...] = (
+    OrderRule("completion of copies", frozenset({Relation.THREAD}), completion),
+    OrderRule("barrier", _OF_CTA, barrier),
+)
+"""Every rule; a row is a function of a kernel, an earlier and a later access, and their threads."""

@@ -1,0 +1,409 @@
+"""Constraints over the threads of a launch, decided by z3 in exact bit-vectors.
+
+Limits are counts of z3's own steps, so that an answer depends on no clock. Without z3-solver every
+question is unanswered. Source: de Moura and Bjorner, "Z3: An Efficient SMT Solver".
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fencewright.checker.verdicts.expressions import WIDE, is_variable
+from fencewright.checker.verdicts.model import (
+    Access,
+    AllOf,
+    Answer,
+    AnyOf,
+    Compare,
+    Constraint,
+    Holds,
+    Kernel,
+    LinearForm,
+    Not,
+    Overlap,
+    Relation,
+    Together,
+)
+from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
+from fencewright.lowering.vocabulary import Scope
+
+MISSING = "install z3-solver to decide what arithmetic does not"
+_STEPS = 4_000_000
+"""z3's steps for one question."""
+_STEPS_OF_KERNEL = 400_000_000
+"""z3's steps for all questions about one kernel."""
+_MOST_THREADS = 1024
+_MOST_ITERATIONS = 1 << 28
+_LANES = 32
+_RANK = "%cluster_ctarank"
+_MOST_CTAS = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Sizes of a launch: threads of a CTA (``block``) and CTAs (``grid``) by dimension; None: any."""
+
+    block: tuple[int, int, int] | None = None
+    grid: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Two threads of a launch, as it names them."""
+
+    threads: tuple[str, str]
+    launch: str
+
+
+@cache
+def z3_module() -> Any:
+    """z3; None where it is not installed."""
+    try:
+        return importlib.import_module("z3")
+    except ImportError:
+        return None
+
+
+class Budget:
+    """The steps of z3 that are left for a kernel, and its context: no other kernel changes an answer."""
+
+    def __init__(self) -> None:
+        z3 = z3_module()
+        self.steps = _STEPS_OF_KERNEL
+        self.questions = 0
+        self.context = None if z3 is None else z3.Context()
+
+
+class BitVectors:
+    """A solver of questions about threads 0 and 1 that stand in one relation, and any others."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        relation: Relation,
+        launch: Launch,
+        budget: Budget,
+        *,
+        splits_warps: bool = True,
+        most: tuple[int, int] | None = None,
+    ):
+        """``splits_warps``: threads of one CTA are of two warps; ``most``: CTAs and threads at most."""
+        self.kernel = kernel
+        self.relation = relation
+        self.launch = launch
+        self.budget = budget
+        self.splits_warps = splits_warps
+        self.most = most
+        self._values: dict[tuple[Value, int], Any] = {}
+        self._threads: set[int] = set()
+        self._iterations: list[Any] = []
+
+    def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
+        """As ``Solver.satisfiable``."""
+        z3 = z3_module()
+        if z3 is None:
+            return Answer.UNKNOWN
+        answer = self._checked(constraints)[1]
+        if answer == z3.unknown:
+            return Answer.UNKNOWN
+        return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
+
+    def witness(self, constraints: Sequence[Constraint]) -> Witness | None:
+        """Two threads that satisfy all constraints; None if there are none, or none is known."""
+        z3 = z3_module()
+        if z3 is None:
+            return None
+        solver, answer = self._checked(constraints)
+        if answer != z3.sat:
+            return None
+        model = solver.model()
+
+        def number(name: str, thread: int) -> int:
+            value = model.eval(self._named(name, thread), model_completion=True)
+            return int(value.as_long())
+
+        def one(kind: str, thread: int) -> str:
+            numbers = [number(f"%{kind}.{d}", thread) for d in self.dimensions(kind)]
+            return str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
+
+        threads = (
+            f"thread {one('tid', 0)} of CTA {one('ctaid', 0)}",
+            f"thread {one('tid', 1)} of CTA {one('ctaid', 1)}",
+        )
+        return Witness(threads, f"--grid {one('nctaid', 0)} --block {one('ntid', 0)}")
+
+    def dimensions(self, kind: str) -> str:
+        """The dimensions of thread or CTA indices that a kernel tells apart: x, and those it reads."""
+        index = "tid" if kind in ("tid", "ntid") else "ctaid"
+        read = self.kernel.specials
+        return "x" + "".join(d for d in "yz" if {f"%{index}.{d}", f"%n{index}.{d}"} & read)
+
+    def _checked(self, constraints: Sequence[Constraint]) -> tuple[Any, Any]:
+        z3 = z3_module()
+        self._threads = {0, 1}
+        formulas = [self._constraint(each) for each in constraints]
+        solver = z3.SolverFor("QF_UFBV", ctx=self.budget.context)
+        if self.budget.steps <= 0:
+            return solver, z3.unknown
+        solver.set("rlimit", _STEPS)
+        solver.add(*self._launch(), *self._iterations, *formulas)
+        self.budget.questions += 1
+        answer = solver.check()
+        # The count is of all that was done in the context.
+        self.budget.steps = _STEPS_OF_KERNEL - int(
+            solver.statistics().get_key_value("rlimit count")
+        )
+        return solver, answer
+
+    # Launches and threads
+
+    def _launch(self) -> Iterable[Any]:
+        """The indices of all threads are below the sizes, and threads 0 and 1 in their relation."""
+        z3 = z3_module()
+        product = None
+        for d in self.dimensions("ntid"):
+            size = self._named(f"%ntid.{d}", 0)
+            yield z3.And(size != 0, z3.ULE(size, _MOST_THREADS))
+            product = size if product is None else product * size
+        if product is not None:
+            most = _MOST_THREADS if self.most is None else self.most[1]
+            yield z3.ULE(product, most)
+        product = None
+        for d in self.dimensions("nctaid"):
+            size = self._named(f"%nctaid.{d}", 0)
+            yield z3.And(size != 0, z3.ULE(size, _MOST_CTAS[d]))
+            product = size if product is None else product * size
+        if product is not None and self.most is not None:
+            yield z3.ULE(product, self.most[0])
+        for thread in self._threads:
+            for kind in ("tid", "ctaid"):
+                for d in self.dimensions(kind):
+                    size = self._named(f"%n{kind}.{d}", thread)
+                    yield z3.ULT(self._named(f"%{kind}.{d}", thread), size)
+        yield self._related()
+
+    def _related(self) -> Any:
+        z3 = z3_module()
+        same_cta = self._equal("ctaid", 0, 1)
+        same_thread = self._equal("tid", 0, 1)
+        if self.relation is Relation.THREAD:
+            return z3.And(same_cta, same_thread)
+        if self.relation is Relation.WARP:
+            return z3.And(same_cta, z3.Not(same_thread), self._same_warp(0, 1))
+        if self.relation is Relation.CTA:
+            if not self.splits_warps:
+                return z3.And(same_cta, z3.Not(same_thread))
+            return z3.And(same_cta, z3.Not(self._same_warp(0, 1)))
+        if self.relation is Relation.CLUSTER:
+            # Of one cluster, in which each CTA has a rank of its own.
+            return self._variable(f"{_RANK}@0", 32) != self._variable(f"{_RANK}@1", 32)
+        return z3.Not(same_cta)
+
+    def _equal(self, kind: str, left: int, right: int) -> Any:
+        z3 = z3_module()
+        names = [f"%{kind}.{d}" for d in self.dimensions(kind)]
+        if kind == "ctaid" and _RANK in self.kernel.specials:
+            names.append(_RANK)
+        return z3.And([self._named(name, left) == self._named(name, right) for name in names])
+
+    def _same_warp(self, left: int, right: int) -> Any:
+        """Threads with the same row and the same upper bits of x, of rows of whole warps."""
+        z3 = z3_module()
+        a, b = self._named("%tid.x", left), self._named("%tid.x", right)
+        parts = [z3.LShR(a, 5) == z3.LShR(b, 5)]
+        rows = self.dimensions("tid")[1:]
+        parts += [self._named(f"%tid.{d}", left) == self._named(f"%tid.{d}", right) for d in rows]
+        if rows:
+            parts.append(z3.URem(self._named("%ntid.x", 0), self._constant(_LANES, 32)) == 0)
+        return z3.And(*parts)
+
+    def _named(self, name: str, thread: int) -> Any:
+        """A size, which all threads share, or an index of a thread."""
+        kind, _, d = name.removeprefix("%").partition(".")
+        if kind in ("ntid", "nctaid"):
+            sizes = self.launch.block if kind == "ntid" else self.launch.grid
+            if kind == "ntid" and sizes is None:
+                sizes = self.kernel.required
+            if sizes is not None:
+                return self._constant(sizes["xyz".index(d)], 32)
+            if d not in self.dimensions(kind):
+                return self._constant(1, 32)
+            return self._variable(name, 32)
+        return self._variable(f"{name}@{thread}", 32)
+
+    def _variable(self, name: str, bits: int) -> Any:
+        return z3_module().BitVec(name, bits, self.budget.context)
+
+    def _constant(self, number: int, bits: int) -> Any:
+        return z3_module().BitVecVal(number, bits, self.budget.context)
+
+    # Constraints
+
+    def _constraint(self, constraint: Constraint) -> Any:
+        z3 = z3_module()
+        match constraint:
+            case Holds(literal, thread):
+                return self._value(literal.value, thread) == int(literal.polarity)
+            case Compare(operation, left, left_thread, right, right_thread):
+                a, b = self._value(left, left_thread), self._value(right, right_thread)
+                return _COMPARISONS[operation](z3, a, b)
+            case Overlap(left, left_thread, right, right_thread):
+                return self._overlap(left, left_thread, right, right_thread)
+            case Together(left, right, level):
+                return self._together(left, right, level)
+            case Not(inner):
+                return z3.Not(self._constraint(inner))
+            case AnyOf(parts):
+                return z3.Or(
+                    [z3.BoolVal(False, self.budget.context), *map(self._constraint, parts)]
+                )
+            case AllOf(parts):
+                return z3.And(
+                    [z3.BoolVal(True, self.budget.context), *map(self._constraint, parts)]
+                )
+
+    def _together(self, left: int, right: int, level: Scope | None) -> Any:
+        z3 = z3_module()
+        self._threads |= {left, right}
+        same = self._equal("ctaid", left, right)
+        if level is None:
+            return z3.And(same, self._equal("tid", left, right))
+        if level is Scope.WAVEFRONT:
+            return z3.And(same, self._same_warp(left, right))
+        return same
+
+    def _overlap(self, left: Access, left_thread: int, right: Access, right_thread: int) -> Any:
+        z3 = z3_module()
+        if left.place.root != right.place.root:
+            return z3.BoolVal(False, self.budget.context)
+        if left.place.offset is None or right.place.offset is None:
+            return z3.BoolVal(True, self.budget.context)
+        a = self.offset(left.place.offset, left_thread)
+        b = self.offset(right.place.offset, right_thread)
+        parts: list[Any] = []
+        if left.place.rank is not None or right.place.rank is not None:
+            own = self.kernel.table.constant(_RANK, 32)
+            ranks = (left.place.rank or own, left_thread), (right.place.rank or own, right_thread)
+            one, other = (self._value(rank, thread) for rank, thread in ranks)
+            parts.append(one == other)
+        if left.size is not None and right.size is not None:
+            # Of offsets that do not wrap, the one is in the other's bytes.
+            parts += [a - b < right.size, b - a < left.size]
+        size = left.place.root.size
+        if size is not None:
+            parts += [z3.ULT(a, size), z3.ULT(b, size)]
+        return z3.And([z3.BoolVal(True, self.budget.context), *parts])
+
+    def offset(self, form: LinearForm, thread: int) -> Any:
+        """A linear form of a thread, as a number of 64 bits."""
+        total = self._constant(form.constant, WIDE)
+        for value, times in form.terms:
+            total = total + self._value(value, thread) * self._constant(times, WIDE)
+        return total
+
+    # Values
+
+    def _value(self, value: Value, thread: int) -> Any:
+        self._threads.add(thread)
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if (top, thread) in self._values:
+                stack.pop()
+                continue
+            parts = top.arguments if isinstance(top, Apply) else ()
+            missing = [part for part in parts if (part, thread) not in self._values]
+            if missing:
+                stack += missing
+                continue
+            known = [self._values[part, thread] for part in parts]
+            self._values[top, thread] = self._translated(top, known, thread)
+            stack.pop()
+        return self._values[value, thread]
+
+    def _translated(self, value: Value, parts: list[Any], thread: int) -> Any:
+        z3 = z3_module()
+        bits = value.bits or 32
+        if isinstance(value, Const):
+            if isinstance(value.constant, int):
+                return self._constant(value.constant, bits)
+            if value.constant.partition(".")[0] in ("%ntid", "%nctaid", "%ctaid"):
+                return self._named(value.constant, thread)
+            return self._variable(f"{value.constant}@{thread}", bits)
+        if isinstance(value, Thread):
+            if value.name.startswith("%tid."):
+                return self._named(value.name, thread)
+            name = self._variable(f"{value.name}@{thread}", bits)
+            if value.name.startswith("%laneid"):
+                self._iterations.append(z3.ULT(name, _LANES))
+            return name
+        if isinstance(value, Param):
+            if is_variable(value):
+                return self._constant(0, bits)
+            return self._variable(f"param {value.name} {bits}", bits)
+        if isinstance(value, Iteration):
+            times = self._variable(f"iteration {value.head}@{thread}", bits)
+            self._iterations.append(z3.ULT(times, _MOST_ITERATIONS))
+            return times
+        if not isinstance(value, Apply):
+            return self._variable(f"value {value.number}@{thread}", bits)
+        return self._applied(value, parts, bits)
+
+    def _applied(self, value: Apply, parts: list[Any], bits: int) -> Any:
+        z3 = z3_module()
+        operation = value.operation
+        if operation in ("zext", "sext"):
+            extend = z3.ZeroExt if operation == "zext" else z3.SignExt
+            return extend(bits - parts[0].size(), parts[0])
+        if operation == "trunc":
+            return z3.Extract(bits - 1, 0, parts[0])
+        if operation == "ite":
+            return z3.If(parts[0] == 1, parts[1], parts[2])
+        if operation == "not" and bits == 1:
+            return ~parts[0]
+        if operation in _COMPARISONS and len(parts) == 2:
+            truth = _COMPARISONS[operation](z3, parts[0], parts[1])
+            return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
+        made = _OPERATIONS.get(operation)
+        if made is not None and all(part.size() == bits for part in parts):
+            total = parts[0]
+            for part in parts[1:]:
+                total = made(z3, total, part)
+            return total
+        # A function of its arguments of which no more is known.
+        sorts = [part.sort() for part in parts]
+        if not sorts:
+            return self._variable(f"value {value.number}", bits)
+        return z3.Function(f"{operation} {bits}", *sorts, z3.BitVecSort(bits, self.budget.context))(
+            *parts
+        )
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
+    "eq": lambda z3, a, b: a == b,
+    "ne": lambda z3, a, b: a != b,
+    "ult": lambda z3, a, b: z3.ULT(a, b),
+    "ule": lambda z3, a, b: z3.ULE(a, b),
+    "slt": lambda z3, a, b: a < b,
+}
+_OPERATIONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda z3, a, b: a + b,
+    "sub": lambda z3, a, b: a - b,
+    "mul": lambda z3, a, b: a * b,
+    "and": lambda z3, a, b: a & b,
+    "or": lambda z3, a, b: a | b,
+    "xor": lambda z3, a, b: a ^ b,
+    "shl": lambda z3, a, b: a << b,
+    "lshr": lambda z3, a, b: z3.LShR(a, b),
+    "ashr": lambda z3, a, b: a >> b,
+    "udiv": lambda z3, a, b: z3.UDiv(a, b),
+    "urem": lambda z3, a, b: z3.URem(a, b),
+    "sdiv": lambda z3, a, b: a / b,
+    "srem": lambda z3, a, b: z3.SRem(a, b),
+    "umin": lambda z3, a, b: z3.If(z3.ULT(a, b), a, b),
+    "umax": lambda z3, a, b: z3.If(z3.ULT(a, b), b, a),
+    "smin": lambda z3, a, b: z3.If(a < b, a, b),
+    "smax": lambda z3, a, b: z3.If(a < b, b, a),
+}
