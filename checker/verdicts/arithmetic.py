@@ -16,7 +16,8 @@ from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thre
 def are_apart(
     kernel: Kernel, first: Access, second: Access, relation: Relation, launch: Launch
 ) -> bool:
-    """True where two accesses of two threads in a relation have no byte in common, for all launches."""
+    """True where two accesses of two threads in a relation have no byte in common, for all
+    launches."""
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return False
@@ -124,7 +125,8 @@ def _sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
 
 
 def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None:
-    """The step of the first digit, if the step of each next one is at least the range of those before."""
+    """The step of the first digit, if the step of each next one is at least the range of those
+    before."""
     first = [digit for digit in digits if not digit[2]]
     if not first:
         return None

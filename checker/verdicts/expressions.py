@@ -112,7 +112,8 @@ class Expressions:
         return self.table.apply("ite", (condition, yes, no), yes.bits)
 
     def literals(self, value: Value, polarity: bool, branch: int) -> Iterator[Literal]:
-        """The conditions that a truth value of a polarity consists of: a conjunction in its parts."""
+        """The conditions that a truth value of a polarity consists of: a conjunction in its
+        parts."""
         if isinstance(value, Apply):
             if value.operation == "not":
                 yield from self.literals(value.arguments[0], not polarity, branch)
@@ -296,7 +297,8 @@ class Expressions:
         return value if is_variable(value) else self.resized(value, WIDE, signed=signed)
 
     def _is_disjoint(self, left: Value, right: Value) -> bool:
-        """True where ``or`` is a sum: the right side is a constant below the other's trailing zeros."""
+        """True where ``or`` is a sum: the right side is a constant below the other's trailing
+        zeros."""
         number = number_of(right)
         return number is not None and number < 1 << trailing_zeros(left)
 

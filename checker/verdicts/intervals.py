@@ -1,10 +1,12 @@
-"""Intervals between barriers: which accesses of two threads no barrier separates, and in which iterations.
+"""Intervals between barriers: which accesses of two threads no barrier separates, and in which
+iterations.
 
-From each barrier, and from the entry, a walk goes to the next barriers. Its state has, for each loop
-around, how often the walk has gone back to the head: since the barrier if the loop contains that,
-else since the loop was entered. Two accesses share an interval only if one barrier leads to both;
-the counts relate their iterations. All threads meet at a barrier that is *full*: wherever threads
-part on the way to it, all sides come to the same next barrier in the same iterations, or to none.
+From each barrier, and from the entry, a walk goes to the next barriers. Its state has, for each
+loop around, how often the walk has gone back to the head: since the barrier if the loop contains
+that, else since the loop was entered. Two accesses share an interval only if one barrier leads to
+both; the counts relate their iterations. All threads meet at a barrier that is *full*: wherever
+threads part on the way to it, all sides come to the same next barrier in the same iterations, or to
+none.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +47,8 @@ Roles = frozenset[tuple[Value, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often a walk went back to a loop's head: since a barrier in the loop, or since it was entered.
+    """How often a walk went back to a loop's head: since a barrier in the loop, or since it was
+    entered.
 
     None of it is known where ``times`` is None. ``times`` is negative for an access that a barrier
     finds pending: so many iterations ago.
@@ -62,8 +65,8 @@ State = tuple[tuple[int, Count], ...]
 def full_barriers(kernel: Kernel, level: Scope, roles: Roles = frozenset()) -> frozenset[int]:
     """The barriers at which all threads of a CTA or warp meet that satisfy ``roles``.
 
-    ``level``: WORKGROUP or WAVEFRONT. Threads that have ended, or that never come to a barrier again,
-    are not waited for.
+    ``level``: WORKGROUP or WAVEFRONT. Threads that have ended, or that never come to a barrier
+    again, are not waited for.
     """
     return kernel.remembered(("full", level, roles), lambda: _full_barriers(kernel, level, roles))
 
@@ -428,7 +431,8 @@ class Walks:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Where a thread may be while a copy of its own is pending: at barriers, and at accesses (``met``)."""
+    """Where a thread may be while a copy of its own is pending: at barriers, and at accesses
+    (``met``)."""
 
     positions: frozenset[tuple[int | None, State]]
     met: frozenset[tuple[int, State]]
@@ -442,7 +446,8 @@ def _completes(wait: Group, access: Access, commits: int) -> bool:
 
 
 def _is_of_warp(value: Apply) -> bool:
-    """True of a value of the thread index that all lanes of a warp share: by its upper bits alone."""
+    """True of a value of the thread index that all lanes of a warp share: by its upper bits
+    alone."""
     if len(value.arguments) != 2:
         return False
     (left, right), operation = value.arguments, value.operation

@@ -1,4 +1,5 @@
-"""Constraints on the iterations that an access is executed in: of the conditions that its loops go on under."""
+"""Constraints on the iterations that an access is executed in: of the conditions that its loops go
+on under."""
 
 from collections.abc import Iterator
 
@@ -25,13 +26,15 @@ from fencewright.lowering.code.value import Apply, Iteration, Value
 
 
 def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, ...]:
-    """The constraints under which a thread executes an access: its conditions, and its iterations."""
+    """The constraints under which a thread executes an access: its conditions, and its
+    iterations."""
     holds = (Holds(literal, thread) for literal in access.conditions)
     return (*holds, *iterated(kernel, access, thread))
 
 
 def iterated(kernel: Kernel, access: Access, thread: int) -> Iterator[Constraint]:
-    """For each loop that an access depends on: it is the first iteration, or the loop went on to it."""
+    """For each loop that an access depends on: it is the first iteration, or the loop went on to
+    it."""
     values = [literal.value for literal in access.conditions]
     if access.place.offset is not None:
         values += [value for value, _ in access.place.offset.terms]

@@ -449,5 +449,6 @@ def _between(reason: str, first: Access, second: Access, order: Order) -> str:
 def _note(first: Access, second: Access, order: Order) -> str:
     return (
         f"the read of line {first.line if first.reads else second.line} and the write of line "
-        f"{second.line if second.writes else first.line} are ordered by execution alone: {order.rule}"
+        f"{second.line if second.writes else first.line} are ordered by execution alone: "
+        f"{order.rule}"
     )

@@ -1,4 +1,5 @@
-"""Data types of verdicts without a launch: accesses, conditions, orders, and the kernel that has them.
+"""Data types of verdicts without a launch: accesses, conditions, orders, and the kernel that has
+them.
 
 A vendor's filler makes one ``Kernel`` of each function; all that comes after it, conflicts, orders
 and verdicts, knows no vendor.
@@ -70,7 +71,8 @@ class LinearForm:
 class Place:
     """``offset`` bytes from the beginning of a root; None: not a linear form of known values.
 
-    ``rank``: the CTA of the cluster whose shared memory it is in (``mapa``); None: the thread's own.
+    ``rank``: the CTA of the cluster whose shared memory it is in (``mapa``); None: the thread's
+    own.
     """
 
     root: Root
@@ -142,7 +144,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A fence. ``proxies``: those that it orders with the generic one; without any it orders memory."""
+    """A fence. ``proxies``: those that it orders with the generic one; without any it orders
+    memory."""
 
     instruction: int
     scope: Scope
@@ -231,7 +234,8 @@ class SyncGroup:
     """Strong reads or waits with their conditions: who is in a block has found one of them true.
 
     One member for each edge into the block; several are the polls of an unrolled loop, and count as
-    one wait. ``instruction`` of each is the read or wait, and its ``Literal`` the condition on its result.
+    one wait. ``instruction`` of each is the read or wait, and its ``Literal`` the condition on its
+    result.
     """
 
     block: int
@@ -304,7 +308,8 @@ Constraint = Holds | Compare | Overlap | Together | Not | AnyOf | AllOf
 
 
 class Answer(FastStrEnum):
-    """Whether constraints have a solution; unknown where a solver is missing or came to its limit."""
+    """Whether constraints have a solution; unknown where a solver is missing or came to its
+    limit."""
 
     SATISFIABLE = "satisfiable"
     UNSATISFIABLE = "unsatisfiable"
@@ -348,7 +353,8 @@ _SCOPES: Mapping[Relation, Scope] = {
 
 @dataclass(frozen=True, slots=True)
 class ThreadPair:
-    """Two threads of a conflict: their relation, and the number of the one that executes each access.
+    """Two threads of a conflict: their relation, and the number of the one that executes each
+    access.
 
     ``constraints``: those under which the conflict happens, of threads 0 and 1.
     """
@@ -422,7 +428,8 @@ class VerdictKind(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two accesses that meet, with the threads that do it as a launch names them, ``tid 0, ctaid 1``.
+    """Two accesses that meet, with the threads that do it as a launch names them,
+    ``tid 0, ctaid 1``.
 
     ``missing``: the order that is broken, as a phrase.
     """
@@ -539,7 +546,8 @@ class Kernel:
         return self._memo[key]
 
     def conditions(self, instruction: int) -> tuple[Literal, ...]:
-        """The conditions under which an instruction is executed: of dominating branches, and its guard."""
+        """The conditions under which an instruction is executed: of dominating branches, and its
+        guard."""
         own = self.block_conditions[self.block_of[instruction]]
         return (*own, *self.guards.get(instruction, ()))
 
@@ -563,7 +571,8 @@ class Kernel:
     def all_paths_pass(
         self, start: int | None, end: int | None, predicate: Callable[[int], bool]
     ) -> bool:
-        """True where every path from just after ``start`` to just before ``end`` passes such an instruction.
+        """True where every path from just after ``start`` to just before ``end`` passes such an
+        instruction.
 
         None: from the entry, or to an exit (exits stand for the instructions where threads end).
         Conditions of branches are not looked at: a path is one of the graph. Guarded instructions

@@ -43,7 +43,8 @@ _MOST_CTAS = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Sizes of a launch: threads of a CTA (``block``) and CTAs (``grid``) by dimension; None: any."""
+    """Sizes of a launch: threads of a CTA (``block``) and CTAs (``grid``) by dimension; None:
+    any."""
 
     block: tuple[int, int, int] | None = None
     grid: tuple[int, int, int] | None = None
@@ -67,7 +68,8 @@ def z3_module() -> Any:
 
 
 class Budget:
-    """The steps of z3 that are left for a kernel, and its context: no other kernel changes an answer."""
+    """The steps of z3 that are left for a kernel, and its context: no other kernel changes an
+    answer."""
 
     def __init__(self) -> None:
         z3 = z3_module()
@@ -89,7 +91,8 @@ class BitVectors:
         splits_warps: bool = True,
         most: tuple[int, int] | None = None,
     ):
-        """``splits_warps``: threads of one CTA are of two warps; ``most``: CTAs and threads at most."""
+        """``splits_warps``: threads of one CTA are of two warps; ``most``: CTAs and threads at
+        most."""
         self.kernel = kernel
         self.relation = relation
         self.launch = launch
@@ -135,7 +138,8 @@ class BitVectors:
         return Witness(threads, f"--grid {one('nctaid', 0)} --block {one('ntid', 0)}")
 
     def dimensions(self, kind: str) -> str:
-        """The dimensions of thread or CTA indices that a kernel tells apart: x, and those it reads."""
+        """The dimensions of thread or CTA indices that a kernel tells apart: x, and those it
+        reads."""
         index = "tid" if kind in ("tid", "ntid") else "ctaid"
         read = self.kernel.specials
         return "x" + "".join(d for d in "yz" if {f"%{index}.{d}", f"%n{index}.{d}"} & read)

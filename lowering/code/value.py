@@ -55,7 +55,8 @@ class Opaque(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iteration(Value):
-    """The number of times that a thread has gone back to the ``head`` of a loop since it came to it.
+    """The number of times that a thread has gone back to the ``head`` of a loop since it came to
+    it.
 
     ``head``: a block. Of an outer loop and an inner one each has its own.
     """
@@ -65,7 +66,8 @@ class Iteration(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result(Value):
-    """A value that an instruction returns and no operand gives: what was in memory, another lane's, a phase.
+    """A value that an instruction returns and no operand gives: what was in memory, another lane's,
+    a phase.
 
     ``instruction``: its number in the function; ``register``: of several that it defines. Two
     executions of one instruction by a thread have one value each; conditions are about the last.

@@ -6,8 +6,7 @@ race may do: a value that is older, or memory that ends with an earlier write.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from random import Random
 
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind

@@ -39,7 +39,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 class Work:
     """The numbers of all tests, in runs of neighbours: one run for each worker.
 
-    Neighbours share what they have made. Who has none left takes the second half of the longest run.
+    Neighbours share what they have made. Who has none left takes the second half of the longest
+    run.
     """
 
     def __init__(self, tests: int, workers: int):
@@ -144,7 +145,8 @@ def _workers(
     session: pytest.Session, work: Work, count: int
 ) -> Generator[dict[Connection, ForkProcess]]:
     """The running workers, by what receives of each; none outlives this."""
-    # One folder for the files of all tests: the process that makes it removes those of earlier runs.
+    # One folder for the files of all tests: the process that makes it removes those of earlier
+    # runs.
     cast(Any, session.config)._tmp_path_factory.getbasetemp()
     workers: dict[Connection, ForkProcess] = {}
     try:

@@ -1,1 +1,2 @@
-"""PTX as kernels of verdicts: values of registers, accesses, barriers, fences, mbarriers, groups."""
+"""PTX as kernels of verdicts: values of registers, accesses, barriers, fences, mbarriers,
+groups."""

@@ -296,7 +296,8 @@ class _Filler:
         variables = [value for value in once if is_variable(value)]
         if variables or any(is_variable(part) for v, _ in form.terms for part in factors_of(v)):
             return variables[0] if len(variables) == 1 else None
-        # An index of 64 bits may be a parameter too; then which of the two is the pointer is not known.
+        # An index of 64 bits may be a parameter too; then which of the two is the pointer is not
+        # known.
         is_shared = space in _SHARED
         for kind in (Param, Result):
             found = [v for v in once if isinstance(v, kind) and v.bits == _POINTER_BITS]

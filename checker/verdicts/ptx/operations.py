@@ -1,4 +1,5 @@
-"""Values of PTX instructions that compute, by their operation and types. Source: PTX ISA, Instruction Set."""
+"""Values of PTX instructions that compute, by their operation and types. Source: PTX ISA,
+Instruction Set."""
 
 from collections.abc import Callable, Mapping, Sequence
 

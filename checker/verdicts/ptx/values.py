@@ -1,9 +1,9 @@
 """Values of the registers of a PTX function at each instruction: SSA over its control-flow graph.
 
-A register that is written once, or always alike, has one value; where paths meet, a choice of two by
-the branch between them, or a value that is not known. A register of a loop that grows by what does
-not change in it is its value at entry and so many steps as iterations. Source: Cytron and others,
-"Efficiently Computing Static Single Assignment Form".
+A register that is written once, or always alike, has one value; where paths meet, a choice of two
+by the branch between them, or a value that is not known. A register of a loop that grows by what
+does not change in it is its value at entry and so many steps as iterations. Source: Cytron and
+others, "Efficiently Computing Static Single Assignment Form".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +81,8 @@ class Registers:
         return self._operand(instruction.number, text.strip(), bits)
 
     def guard(self, instruction: PtxInstruction) -> tuple[Value, bool] | None:
-        """The predicate of an instruction and what it has to be; None for an instruction without."""
+        """The predicate of an instruction and what it has to be; None for an instruction
+        without."""
         guard = instruction.statement.guard
         if not guard:
             return None
@@ -220,7 +221,8 @@ class Registers:
         return self.expressions.chosen(sides[0], *values)
 
     def _side(self, block: int, before: int) -> Value | None:
-        """The condition under which a path from the dominator of a block comes to it by ``before``."""
+        """The condition under which a path from the dominator of a block comes to it by
+        ``before``."""
         above = self.dominators[block]
         if before == above:
             return self.edge_literals.get((above, block))
@@ -393,7 +395,8 @@ class Registers:
     # Loops
 
     def _solve(self) -> bool:
-        """Find registers of loops that change by a step, outer loops first; true if some are new."""
+        """Find registers of loops that change by a step, outer loops first; true if some are
+        new."""
         fresh: dict[tuple[int, str], tuple[str, Value]] = {}
         solving = set[Value]()
         for block in self.order:

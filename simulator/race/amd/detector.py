@@ -93,7 +93,10 @@ class Detector:
     """
 
     def __init__(
-        self, homes: Sequence[Home], group_waves: int, is_meant: Callable[[int], bool] = _nothing_meant
+        self,
+        homes: Sequence[Home],
+        group_waves: int,
+        is_meant: Callable[[int], bool] = _nothing_meant,
     ):
         self.judge = Judge(tuple(homes), group_waves)
         self.waves = [_Wave(each) for each in homes]
@@ -135,7 +138,13 @@ class Detector:
             wave.queues.setdefault(counter, []).append(item)
 
     def touch(
-        self, wave: _Wave, rule: Access, site: int, shadow: Shadow, units: Iterable[int], item: _Item
+        self,
+        wave: _Wave,
+        rule: Access,
+        site: int,
+        shadow: Shadow,
+        units: Iterable[int],
+        item: _Item,
     ) -> None:
         """One side of an access: judge it against each history that it meets, and be part of it."""
         cells = shadow.cells
@@ -179,7 +188,13 @@ class Detector:
         if rule.reads and write is not None:
             # A chain of atomics hands on what its earlier parts have.
             kept = Operation(
-                new.number, new.home, new.clock, rule, new.site, new.facts, self._carried(write, new)
+                new.number,
+                new.home,
+                new.clock,
+                rule,
+                new.site,
+                new.facts,
+                self._carried(write, new),
             )
         return Cell(kept, (kept,) if rule.reads else ())
 
@@ -224,10 +239,13 @@ class Detector:
 
     def _has_read(self, new: Operation, cell: Cell) -> bool:
         """True where its wave has read the write before at a cache that cannot go back."""
-        return any(
-            each.home is new.home and not each.access.l1 and each.access.path is new.access.path
-            for each in cell.reads
-        ) and not new.access.l1
+        return (
+            any(
+                each.home is new.home and not each.access.l1 and each.access.path is new.access.path
+                for each in cell.reads
+            )
+            and not new.access.l1
+        )
 
     def _after_read(self, new: Operation, read: Operation, shadow: Shadow, unit: int) -> None:
         facts = self._facts(self.waves[new.home.number], new.access)

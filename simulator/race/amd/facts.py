@@ -1,4 +1,5 @@
-"""Facts that a wave knows: what has been issued, performed and written back, and which caches are fresh.
+"""Facts that a wave knows: what has been issued, performed and written back, and which caches are
+fresh.
 
 Facts never become false, so that knowing more is a join. A write is at the L2 of its wave when it
 has been waited for, or when the queue of its CU has been drained; it is at memory when it goes past
@@ -105,7 +106,12 @@ class Judge:
         back = _joined(a.back, b.back, join)
         drained = _joined(a.drained, b.drained, join)
         performed = _newest(a.performed | b.performed)
-        if known is a.known and back is a.back and drained is a.drained and performed == a.performed:
+        if (
+            known is a.known
+            and back is a.back
+            and drained is a.drained
+            and performed == a.performed
+        ):
             return a
         return Base(known, back, drained, performed)
 
@@ -179,7 +185,9 @@ class Judge:
         keys = ((Mark.L2, home.l2), (Mark.QUEUED_L2, home.cu))
         return tuple(facts.fresh[each] for each in keys if each in facts.fresh)
 
-    def is_below(self, operation: Operation, facts: Facts, home: Home, above: Mark, at: Mark) -> bool:
+    def is_below(
+        self, operation: Operation, facts: Facts, home: Home, above: Mark, at: Mark
+    ) -> bool:
         """True where a cache was emptied when the L2 had nothing older than a write."""
         emptied = facts.fresh.get((above, home.cu))
         if emptied is None:

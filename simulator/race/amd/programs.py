@@ -5,10 +5,10 @@ A load may be told what it has to read: its wave waits until memory holds that, 
 
 from collections.abc import Mapping, Sequence
 
+from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.wave import CompiledProgram, Op, StepKind
 from fencewright.simulator.core.program import ProgramError
-from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.race.amd.detector import Detector
 from fencewright.simulator.race.amd.facts import Home
 from fencewright.simulator.race.amd.rules import Access, Cache, Path
@@ -41,7 +41,9 @@ class LitmusExecution:
             for n, place in enumerate(places)
         ]
         self.order, self.expected = order, expected
-        self.meant = frozenset(op.number for op in compiled.by_number if self._expected(op) is not None)
+        self.meant = frozenset(
+            op.number for op in compiled.by_number if self._expected(op) is not None
+        )
         self.detector = detector(homes, 1, self.meant.__contains__)
         self.memory = {each.name: each.initial for each in program.locations}
         self.shadows = {each.name: Shadow(each.name) for each in program.locations}

@@ -1,7 +1,7 @@
 """Rules of the ways to memory: what each keeps in order by itself, and who is coherent with whom.
 
-What bits of an access and cache instructions reach are the machine's rows (``simulator.cdna.rows``);
-which counters count what is there too.
+What bits of an access and cache instructions reach are the machine's rows
+(``simulator.cdna.rows``); which counters count what is there too.
 """
 
 from collections.abc import Mapping
@@ -44,9 +44,7 @@ PATHS: Mapping[Path, PathRow] = {
     ),
     Path.LDS: PathRow(OrderedBy.WAVE, "machine, rule 7: MI300 ISA 4.4, 11.1"),
     Path.SCALAR: PathRow(OrderedBy.NOBODY, "machine, rule 6: MI300 ISA 4.4, out of order"),
-    Path.COPY: PathRow(
-        OrderedBy.WAVE, "MI300 ISA 9.1.9: counted in vmcnt, which retires in order"
-    ),
+    Path.COPY: PathRow(OrderedBy.WAVE, "MI300 ISA 9.1.9: counted in vmcnt, which retires in order"),
 }
 """Every way to memory."""
 
@@ -83,7 +81,8 @@ class Access:
 
 
 class Column(IntEnum):
-    """A clock of a wave: of what it has issued, and of what is over of operations that end in order."""
+    """A clock of a wave: of what it has issued, and of what is over of operations that end in
+    order."""
 
     ISSUED = 0
     VECTOR = 1
