@@ -1,12 +1,13 @@
 """The lowering of one scoped operation to its instructions, callable from any compiler."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError
 from fencewright.lowering.skeleton import ILLEGAL, ILLEGAL_FAILURE
-from fencewright.lowering.targets import backend_of, parse_target, several, word
+from fencewright.lowering.targets import backend_of, parse_target, scope_named, several, word
 from fencewright.lowering.vocabulary import (
     FLOAT_KINDS,
     AddressSpace,
@@ -105,7 +106,7 @@ def lower_for(
     request = Request(
         op=word(Operation, "operation", op),
         ordering=word(Ordering, "ordering", ordering),
-        scope=word(Scope, "scope", scope),
+        scope=scope_named(scope),
         space=None if space is None else word(AddressSpace, "address space", space),
         failure_ordering=None
         if failure_ordering is None
@@ -131,7 +132,8 @@ def lower_for(
 def lower_request(request: Request) -> Sequence:
     """The sequence of a request, for its target. Raises ``UnsupportedError``."""
     check(request)
-    return backend_of(request.target.chip).lower(request)
+    chip = request.target.chip
+    return replace(backend_of(chip).lower(request), chip=chip)
 
 
 def forget_sequences() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from fencewright.lowering.vocabulary import (
     AddressSpace,
@@ -19,6 +19,9 @@ from fencewright.lowering.vocabulary import (
     Scope,
     ValueType,
 )
+
+if TYPE_CHECKING:
+    from fencewright.lowering.costs import Cost
 
 
 class UnsupportedError(ValueError):
@@ -298,11 +301,22 @@ class Instruction(Line):
 class Sequence:
     """The instructions that a request lowers to, in order of execution.
 
-    ``remarks`` say where the target had to be given something wider than was asked.
+    ``remarks`` say where the target had to be given something wider than was asked. ``chip``: the
+    one that they are for.
     """
 
     instructions: tuple[Instruction, ...]
     remarks: tuple[str, ...] = ()
+    chip: str = field(default="", compare=False)
+
+    @property
+    def cost(self) -> "Cost":
+        """The price of all together, in the unit of the chip's prices."""
+        from fencewright.lowering.costs import cost_of_sequence
+
+        # This module is known by two names where it is checked by its path.
+        instructions: tuple[Any, ...] = self.instructions
+        return cost_of_sequence(self.chip, instructions)
 
     @property
     def text(self) -> str:

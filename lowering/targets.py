@@ -12,7 +12,7 @@ from fencewright.lowering.boards import chip_of_board
 from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, WITHOUT_ROWS
 from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Request, Sequence, Target, UnsupportedError, is_ptx
-from fencewright.lowering.vocabulary import Compat, L2PerAgent
+from fencewright.lowering.vocabulary import SCOPE_WORDS, Compat, L2PerAgent, Scope
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -80,6 +80,11 @@ def word(words: type[_E], what: str, given: str) -> _E:
     except ValueError:
         accepted = tuple(str(each.value) for each in words)
         raise UnsupportedError(f"{what} '{given}'", f"unknown {what}", accepted) from None
+
+
+def scope_named(given: str) -> Scope:
+    """The scope of that name, or of others' word for it. Raises ``UnsupportedError``."""
+    return word(Scope, "scope", SCOPE_WORDS.get(given, given))
 
 
 def _version(given: object) -> tuple[int, int]:

@@ -5,7 +5,9 @@ be used without xDSL. Members are strings: ``Ordering.ACQUIRE == "acquire"``, an
 hash alike, so that a table can be looked up with either.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class FastStrEnum(StrEnum):
@@ -58,6 +60,27 @@ class Scope(FastStrEnum):
         """The narrower of this scope and ``widest``."""
         return self if widest.includes(self) else widest
 
+
+SCOPE_WORDS: Mapping[str, Scope] = MappingProxyType(
+    {
+        "thread": Scope.SINGLETHREAD,
+        "warp": Scope.WAVEFRONT,
+        "wave": Scope.WAVEFRONT,
+        "sub_group": Scope.WAVEFRONT,
+        "cta": Scope.WORKGROUP,
+        "block": Scope.WORKGROUP,
+        "work_group": Scope.WORKGROUP,
+        "gpu": Scope.AGENT,
+        "device": Scope.AGENT,
+        "sys": Scope.SYSTEM,
+        "all_svm_devices": Scope.SYSTEM,
+    }
+)
+"""What others call a scope: CUDA's ``thread_scope_*`` and HIP's, OpenCL's ``memory_scope_*``, PTX.
+
+Sources: libcu++, Thread Scopes; HIP, C++ language extensions; OpenCL C 3.0, 6.15.12.4; PTX ISA,
+Scope.
+"""
 
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 

@@ -15,8 +15,8 @@ the conflict has no order at all. A rule that does not apply returns ``NO_ORDER`
 them executes which access, so that the constraints of the conflict hold in either direction. A
 rule may speak of a third thread (2, 3, ..) in its constraints: it is any thread of the grid.
 
-**Intervals.** ``intervals.full_barriers(kernel, level) -> frozenset[int]`` are the barriers at which
-all threads of a level meet; ``intervals.shared(kernel, first, second, barriers) ->
+**Intervals.** ``intervals.full_barriers(kernel, level) -> frozenset[int]`` are the barriers at
+which all threads of a level meet; ``intervals.shared(kernel, first, second, barriers) ->
 tuple[Constraint, ...]`` has one constraint, about iterations of loops, for each interval between
 ``barriers`` that both accesses may be in, ``first`` by thread 0 and ``second`` by thread 1: none
 where a barrier always stands between. A rule that recognises a barrier gives its instructions.

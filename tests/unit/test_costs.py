@@ -204,11 +204,15 @@ def test_two_rows_for_one_instruction_are_refused() -> None:
 
 
 def test_no_lowering_looks_at_a_cost() -> None:
-    """What an operation lowers to is what is enough for it, whatever it costs."""
+    """What an operation lowers to is what is enough for it, whatever it costs.
+
+    A sequence has its cost, of what it already is.
+    """
     files = [
         path
         for path in (ROOT / "lowering").rglob("*.py")
-        if path.name != "costs.py" and "lowering.costs" in path.read_text(encoding="utf-8")
+        if path.name not in ("costs.py", "sequence.py")
+        and "lowering.costs" in path.read_text(encoding="utf-8")
     ]
     assert files == []
 

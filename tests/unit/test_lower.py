@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from fencewright.lowering.costs import cost_of_sequence
 from fencewright.lowering.lower import lower
 from fencewright.lowering.sequence import Target, UnsupportedError, WaitCounts
 from fencewright.lowering.skeleton import ILLEGAL, SKELETON
 from fencewright.lowering.targets import options_of, parse_target, target_of
 from fencewright.lowering.vocabulary import (
+    SCOPE_WORDS,
     AddressSpace,
     Compat,
     L2PerAgent,
@@ -222,3 +224,25 @@ def test_a_target_is_parsed_from_words() -> None:
     assert parsed == Target("gfx942", frozenset({"tgsplit"}), L2PerAgent.ONE, compat=Compat.LLVM)
     assert str(parsed) == "gfx942-tgsplit-one-l2"
     assert parse_target("sm_90", ptx_version="8.6").ptx_version == (8, 6)
+
+
+@pytest.mark.parametrize(("word", "scope"), SCOPE_WORDS.items())
+def test_others_words_for_scopes_are_known(word: str, scope: Scope) -> None:
+    asked: dict[str, Any] = dict(op="fence", ordering="acq_rel")
+    for target in ("gfx942", "sm_90"):
+        assert lower(**asked, scope=word, target=target) == lower(
+            **asked, scope=scope, target=target
+        )
+
+
+def test_a_word_for_no_scope_is_named() -> None:
+    with pytest.raises(UnsupportedError, match="scope 'grid': unknown scope; accepted: single"):
+        lower(op="fence", ordering="acq_rel", scope="grid", target="gfx942")
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_90"])
+def test_a_sequence_has_its_cost(target: str) -> None:
+    sequence = lower(op="fence", ordering="release", scope="system", target=target)
+    assert sequence.cost == cost_of_sequence(target, sequence.instructions)
+    narrower = lower(op="fence", ordering="release", scope="workgroup", target=target)
+    assert narrower.cost.amount < sequence.cost.amount
