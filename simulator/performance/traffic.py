@@ -440,7 +440,8 @@ class TrafficObserver:
         executed = int(ways.times[ways.active.any(axis=1)].sum())
         space = _NAMES_OF_SPACES.get(instruction.space)
         if self.machine.is_nvidia and space is not None:
-            name = f"smsp__inst_executed_op_{space}_{instruction.kind}.sum"
+            word = ptx.COUNTED_AS[instruction.kind]
+            name = f"smsp__inst_executed_op_{space}_{word}.sum"
             self._both(found, name, executed, Evidence.DOCUMENTED)
         if model is None:
             return None
@@ -482,7 +483,7 @@ class TrafficObserver:
             known = self._known_of_private(instruction)
             executed = len(np.unique(pieces.owners)) * self._private_words(instruction)
             pipe = "pipe_lsu_mem_local_op"
-            name = kind
+            name = ptx.COUNTED_AS[kind]
             self._both(found, f"l1tex__t_requests_{pipe}_{name}.sum", executed, known)
             self._both(found, f"l1tex__t_sectors_{pipe}_{name}.sum", requests, known)
             if kind is _STORE:

@@ -76,7 +76,7 @@ class PtxInstruction:
 
 
 _PIPE = "pipe_lsu_mem"
-_COUNTED_AS: Mapping[MemoryAccessKind, str] = MappingProxyType(
+COUNTED_AS: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
         MemoryAccessKind.LOAD: "ld",
         MemoryAccessKind.STORE: "st",
@@ -87,10 +87,10 @@ _COUNTED_AS: Mapping[MemoryAccessKind, str] = MappingProxyType(
 )
 """The words of the counters' names; those of all but copies are PTX's as well."""
 REQUESTS: Mapping[MemoryAccessKind, str] = MappingProxyType(
-    {kind: f"l1tex__t_requests_{_PIPE}_global_op_{op}.sum" for kind, op in _COUNTED_AS.items()}
+    {kind: f"l1tex__t_requests_{_PIPE}_global_op_{op}.sum" for kind, op in COUNTED_AS.items()}
 )
 SECTORS: Mapping[MemoryAccessKind, str] = MappingProxyType(
-    {kind: f"l1tex__t_sectors_{_PIPE}_global_op_{op}.sum" for kind, op in _COUNTED_AS.items()}
+    {kind: f"l1tex__t_sectors_{_PIPE}_global_op_{op}.sum" for kind, op in COUNTED_AS.items()}
 )
 WRITE_SECTORS = "l1tex__m_l1tex2xbar_write_sectors.sum"
 READ_SECTORS = "l1tex__m_xbar2l1tex_read_sectors.sum"
@@ -99,8 +99,8 @@ _LOAD = MemoryAccessKind.LOAD
 _ATOMICS = (MemoryAccessKind.REDUCTION, MemoryAccessKind.ATOMIC)
 _ACCESSES = (MemoryAccessKind.LOAD, MemoryAccessKind.STORE)
 _OF_SHARED = MappingProxyType(
-    {kind: _COUNTED_AS[kind] for kind in _ACCESSES}
-    | dict.fromkeys(_ATOMICS, _COUNTED_AS[MemoryAccessKind.ATOMIC])
+    {kind: COUNTED_AS[kind] for kind in _ACCESSES}
+    | dict.fromkeys(_ATOMICS, COUNTED_AS[MemoryAccessKind.ATOMIC])
 )
 """As what the counters of shared memory count each operation."""
 WAVEFRONTS: Mapping[MemoryAccessKind, str] = MappingProxyType(
@@ -149,7 +149,7 @@ _TYPES = frozenset(
      "f16x2", "bf16x2", "bf16"}
 )  # fmt: skip
 _OPERATIONS = MappingProxyType(
-    {_COUNTED_AS[kind]: kind for kind in (*_ACCESSES, *_ATOMICS)} | {"ldu": MemoryAccessKind.LOAD}
+    {COUNTED_AS[kind]: kind for kind in (*_ACCESSES, *_ATOMICS)} | {"ldu": MemoryAccessKind.LOAD}
 )
 _SPACES = frozenset({"global", "shared", "shared::cta", "shared::cluster"})
 _ORDERED = frozenset(
