@@ -159,7 +159,7 @@ def executed(file: str, *, elects: bool) -> dict[str, Counts]:
 
 def _read(path: Path) -> "ModuleOp":
     from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
-    from fencewright.tools.inputs.litmus_files import parse_module
+    from fencewright.tools.inputs.litmus.files import parse_module
 
     text = path.read_text(encoding="utf-8")
     return import_llvm_ir(text) if path.suffix == ".ll" else parse_module(str(path), text)

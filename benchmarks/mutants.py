@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencewright.lowering.sequence import Target
-from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import (
     Certificate,
     Trial,
@@ -23,6 +22,7 @@ from fencewright.simulator.certify.certificate import (
     requests_of,
     shipped,
 )
+from fencewright.simulator.certify.programs.ptx import ptx_program
 from fencewright.simulator.certify.shapes import shape_tests
 from fencewright.simulator.core.condition import And, Condition, Quantifier
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, read_litmus

@@ -55,7 +55,7 @@ def _shown(seconds: float) -> str:
 
 def _outcomes(text: str, chip: str | None) -> None:
     from fencewright.simulator.litmus_run import run
-    from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
+    from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
 
     (test,) = read_string("-", text, Lowering(chip))
     found = run(test)
@@ -108,7 +108,7 @@ def _many_runs() -> Result:
     from fencewright.simulator.source import hangs as source_hangs
     from fencewright.simulator.source import model as source
     from fencewright.simulator.source.behaviour import behaviour
-    from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
+    from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
 
     rows: list[tuple[str, ...]] = []
     for name, text in MANY_RUNS.items():
@@ -241,7 +241,7 @@ def explored(machine: str, name: str) -> dict[str, float | int]:
     from fencewright.simulator.cdna.machine import CdnaMachine
     from fencewright.simulator.core.exploration import explore
     from fencewright.simulator.litmus_run import CdnaTest
-    from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
+    from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
 
     text = FENCED.get(name) or ring(int(name.removeprefix("SB")))
     (test,) = read_string("-", text, Lowering("gfx942"))

@@ -51,8 +51,8 @@ from fencewright.tools.diagnostics import (
     positive,
     run_tool,
 )
-from fencewright.tools.inputs.litmus_files import is_columns, name_of, parse_columns, read_text
-from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of, read, read_string
+from fencewright.tools.inputs.litmus.files import is_columns, name_of, parse_columns, read_text
+from fencewright.tools.inputs.litmus.lowered import NAME, add_target, lowering_of, read, read_string
 from fencewright.tools.outputs import check_outputs
 from fencewright.tools.progress import progress as show_progress
 from fencewright.tools.progress import search
@@ -323,7 +323,7 @@ def _read(path: str, text: str, arguments: Namespace) -> Iterable[RunnableTest]:
     lowering = lowering_of(arguments)
     if arguments.litmus is None:
         return read_string(path, text, lowering, arguments.test)
-    from fencewright.tools.inputs.litmus_ptx import read_with_harness
+    from fencewright.tools.inputs.litmus.ptx import read_with_harness
 
     lowering.check_effect("the kernels are PTX already", *(set(lowering.given) - {"--model"}))
     return read_with_harness(path, arguments.litmus, lowering.model, arguments.test)
@@ -382,7 +382,7 @@ def convert(arguments: Namespace) -> int:
 
 def _module_of(test: "PtxLitmusTest", path: str) -> str:
     """A test in columns as MLIR."""
-    from fencewright.tools.inputs.litmus_writer import WriterError, module_text
+    from fencewright.tools.inputs.litmus.writer import WriterError, module_text
 
     try:
         return module_text(test)

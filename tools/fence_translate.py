@@ -20,7 +20,7 @@ def import_llvm(text: str, file: str) -> str:
 
 def export_llvm(text: str, file: str) -> str:
     """MLIR text to LLVM IR."""
-    from fencewright.tools.inputs.litmus_files import parse_module
+    from fencewright.tools.inputs.litmus.files import parse_module
     from fencewright.tools.inputs.llvm_child import export_guarded
 
     return export_guarded(parse_module(file, text))

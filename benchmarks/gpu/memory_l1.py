@@ -289,7 +289,7 @@ def predicted(launch: Launch) -> dict[str, int]:
     from fencewright.simulator.execution.launch import allocate
     from fencewright.simulator.performance.machine import machine_of
     from fencewright.simulator.performance.traffic import TrafficObserver
-    from fencewright.tools.inputs.litmus_files import parse_module
+    from fencewright.tools.inputs.litmus.files import parse_module
     from fencewright.tools.inputs.ptx_kernels import programs_of
 
     module: ModuleOp = parse_module("launch.mlir", in_dialect(launch))

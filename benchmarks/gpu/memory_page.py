@@ -24,7 +24,7 @@ from fencewright.passes.pipelines import CDNAPipeline
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.accesses.ptx import TAG_WAVEFRONTS
 from fencewright.tools.fence_sim import main as fence_sim
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "memory"

@@ -46,9 +46,9 @@ from fencewright.simulator.core.program import (
     ProgramError,
     Thread,
 )
-from fencewright.simulator.programs import amd_rows as rows
-from fencewright.simulator.programs.amd import access_instruction
-from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
+from fencewright.simulator.programs.amd import rows
+from fencewright.simulator.programs.amd.gfx1250 import rows_for
+from fencewright.simulator.programs.amd.thread import access_instruction
 
 _O = OperationKind
 DATA, FLAG, SEEN, COPIED = "data", "flag", "seen", "copied"

@@ -47,13 +47,13 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.litmus_run import CdnaTest
-from fencewright.simulator.programs.amd import (
+from fencewright.simulator.programs.amd.thread import (
     HazardError,
     ThreadLaunch,
     UnreadableError,
     read_thread,
 )
-from fencewright.simulator.programs.amd import ThreadCode as ReadThread
+from fencewright.simulator.programs.amd.thread import ThreadCode as ReadThread
 
 
 class UnwaitedArgumentError(DiagnosticException):

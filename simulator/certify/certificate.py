@@ -61,9 +61,9 @@ from fencewright.simulator.cdna.rows import (
 )
 from fencewright.simulator.cdna.symmetry import SymmetricEngine
 from fencewright.simulator.cdna.trace import find_execution
-from fencewright.simulator.certify.assemble import Code, Lowering, lower_program
-from fencewright.simulator.certify.assemble_cdna import cdna_program
-from fencewright.simulator.certify.assemble_ptx import ptx_program
+from fencewright.simulator.certify.programs.cdna import cdna_program
+from fencewright.simulator.certify.programs.code import Code, Lowering, lower_program
+from fencewright.simulator.certify.programs.ptx import ptx_program
 from fencewright.simulator.certify.shapes import ShapeTest, operations, ptx_forms, shape_tests
 from fencewright.simulator.core.condition import Observable, Outcomes
 from fencewright.simulator.core.exploration import LimitReached, explore

@@ -27,7 +27,7 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.certify.assemble import Place
+from fencewright.simulator.certify.programs.code import Place
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import (
     Arithmetic,

@@ -20,8 +20,8 @@ from fencewright.lowering.vocabulary import (
 from fencewright.passes.litmus.programs import ReadOptions
 from fencewright.passes.pipelines import StorePolicy, lower_llvm_ir
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.certify.assemble import Code, request_of
-from fencewright.simulator.certify.assemble_cdna import cdna_program
+from fencewright.simulator.certify.programs.cdna import cdna_program
+from fencewright.simulator.certify.programs.code import Code, request_of
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import (
     Arithmetic,

@@ -17,9 +17,9 @@ from fencewright.lowering.vocabulary import (
     RmwKind,
     Scope,
 )
-from fencewright.simulator.certify.assemble_ptx import words_of
 from fencewright.simulator.certify.certificate import requests_of
 from fencewright.simulator.certify.coverage import reason_of
+from fencewright.simulator.certify.programs.ptx import words_of
 from fencewright.simulator.ptx.builder import ORDERINGS
 from fencewright.simulator.ptx.instructions import SCOPES
 

@@ -1,8 +1,8 @@
 """Litmus tests for the tests: text to the programs of the simulator, in every language."""
 
 from fencewright.simulator.litmus_run import Run, RunnableTest, run
-from fencewright.tools.inputs.litmus_files import parse_module
-from fencewright.tools.inputs.litmus_inputs import Lowering, lower_tests
+from fencewright.tools.inputs.litmus.files import parse_module
+from fencewright.tools.inputs.litmus.lowered import Lowering, lower_tests
 
 CHIPS = ("gfx908", "gfx90a", "gfx942", "gfx950", "sm_70", "sm_90")
 

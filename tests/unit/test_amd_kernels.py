@@ -17,7 +17,7 @@ from fencewright.simulator.execution.launch import (
     allocate,
 )
 from fencewright.simulator.execution.program import Executed, LaneProgram
-from fencewright.simulator.kernels.amd import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of
 
 TAIL = """
 	.section .rodata

@@ -5,10 +5,10 @@ import pytest
 from fencewright.lowering.lower import lower_request
 from fencewright.lowering.sequence import Instruction, Sequence, Target, UnsupportedError, operands
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Phase, RmwKind, Scope
-from fencewright.simulator.certify.assemble import Code, lower_program, request_of
-from fencewright.simulator.certify.assemble_cdna import cdna_program
-from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import machines_of, source_outcomes
+from fencewright.simulator.certify.programs.cdna import cdna_program
+from fencewright.simulator.certify.programs.code import Code, lower_program, request_of
+from fencewright.simulator.certify.programs.ptx import ptx_program
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.program import (
     Arithmetic,

@@ -9,7 +9,7 @@ from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.pipelines import lower_module
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.simulator.ptx.formats.columns import instruction_text
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 HEAD = """
 litmus.test @t {

@@ -15,7 +15,7 @@ import fencewright
 from fencewright import UnsupportedError, lower, lower_llvm_ir, lower_module
 from fencewright.tools import fence_opt, fence_sim, fence_translate
 from fencewright.tools.dev import update_checks
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LITMUS = str(EXAMPLES / "litmus" / "message_passing.mlir")

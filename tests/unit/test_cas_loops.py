@@ -14,9 +14,9 @@ import pytest
 from fencewright.lowering.lower import lower_request
 from fencewright.lowering.sequence import Request, Sequence, Target
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, RmwKind, Scope
-from fencewright.simulator.certify.assemble import Lowering, lower_program
-from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import forbidden, source_outcomes
+from fencewright.simulator.certify.programs.code import Lowering, lower_program
+from fencewright.simulator.certify.programs.ptx import ptx_program
 from fencewright.simulator.certify.shapes import ShapeTest, shape_tests
 from fencewright.simulator.core.program import (
     Location,

@@ -22,7 +22,7 @@ from fencewright.lowering.vocabulary import Operation
 from fencewright.simulator.execution.cdna_arithmetic import ATOMICS, join, words
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
-from fencewright.simulator.kernels.amd import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 UNIFORM = {"s_mov_b32"}

@@ -35,13 +35,13 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Move, Placement, Program, Thread
-from fencewright.simulator.programs.amd import (
+from fencewright.simulator.programs.amd.rows import ROWS
+from fencewright.simulator.programs.amd.thread import (
     HazardError,
     ThreadLaunch,
     UnreadableError,
     read_thread,
 )
-from fencewright.simulator.programs.amd_rows import ROWS
 
 _ADD, _MAX = RmwKind.ADD, RmwKind.MAX
 

@@ -11,7 +11,7 @@ from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
-from fencewright.lowering.cdna.code.operands.vector_msbs import mode_of, with_whole_numbers
+from fencewright.lowering.cdna.code.operands.vector.msbs import mode_of, with_whole_numbers
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool

@@ -35,7 +35,6 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.simulator.cdna.rows import ACCESS, CACHE, CdnaConfiguration
-from fencewright.simulator.certify.assemble import Lowering
 from fencewright.simulator.certify.certificate import (
     KEPT,
     Certificate,
@@ -55,6 +54,7 @@ from fencewright.simulator.certify.certificate import (
     requests_of,
     shipped,
 )
+from fencewright.simulator.certify.programs.code import Lowering
 from fencewright.simulator.certify.shapes import operations, shape_tests
 from fencewright.simulator.core.processes.campaign import TaskRunner, open_executor
 

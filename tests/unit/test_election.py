@@ -14,7 +14,7 @@ from fencewright.mlir_dialects.llvm_ir.read import import_llvm_ir
 from fencewright.passes.analysis.election import WAVE, Election, blocks_of_elected
 from fencewright.passes.analysis.uniformity import divergent_values
 from fencewright.passes.pipelines import CDNAPipeline
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 
 def thread_id(dimension: str) -> str:

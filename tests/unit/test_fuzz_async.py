@@ -43,7 +43,7 @@ from fencewright.tools.fuzz.async_checks import (
     without_the_pass,
 )
 from fencewright.tools.fuzz.async_page import page as async_page
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 SAVED = sorted((Path(__file__).parents[1] / "fuzz" / "async").glob("*.mlir"))
 SEEDS = 25

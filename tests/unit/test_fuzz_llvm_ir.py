@@ -24,7 +24,7 @@ from fencewright.passes.litmus.read_litmus import read_only_test
 from fencewright.passes.llvm_ir import caches
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.litmus_run import Limits, Run, SourceTest, forbidden
-from fencewright.simulator.programs.amd import HazardError
+from fencewright.simulator.programs.amd.thread import HazardError
 from fencewright.simulator.random.programs import (
     SmallProgram,
     SmallThread,

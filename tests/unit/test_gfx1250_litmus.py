@@ -13,7 +13,7 @@ from fencewright.simulator.litmus_run import CdnaTest, RunnableTest, run
 from fencewright.simulator.pictures.timeline import timeline
 from fencewright.tools import fence_opt, fence_sim
 from fencewright.tools.diagnostics import ToolError
-from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, read
+from fencewright.tools.inputs.litmus.lowered import Damage, Lowering, read
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

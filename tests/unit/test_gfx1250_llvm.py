@@ -35,7 +35,6 @@ from fencewright.simulator.cdna.rows import (
     CdnaConfiguration,
     Interpretation,
 )
-from fencewright.simulator.certify.assemble import Lowering
 from fencewright.simulator.certify.certificate import (
     CdnaMachineOf,
     Trial,
@@ -43,6 +42,7 @@ from fencewright.simulator.certify.certificate import (
     forbidden,
     source_outcomes,
 )
+from fencewright.simulator.certify.programs.code import Lowering
 from fencewright.simulator.certify.shapes import ShapeTest, shape_tests
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.exploration import explore

@@ -28,9 +28,9 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Branch, Label, Location, Placement, Program, Thread
-from fencewright.simulator.programs.amd import HazardError, ThreadLaunch, read_thread
-from fencewright.simulator.programs.amd_rows import AccessRow, Await, CopyRow, Maintain, Meet
-from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
+from fencewright.simulator.programs.amd.gfx1250 import rows_for
+from fencewright.simulator.programs.amd.rows import AccessRow, Await, CopyRow, Maintain, Meet
+from fencewright.simulator.programs.amd.thread import HazardError, ThreadLaunch, read_thread
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLVM_MC = find_llvm_tool("llvm-mc")

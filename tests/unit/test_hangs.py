@@ -67,7 +67,7 @@ from fencewright.simulator.source import hangs as source
 from fencewright.simulator.source.events import Barrier, ScopedProgram, Skeleton
 from fencewright.simulator.source.events import interleaved as source_interleaved
 from fencewright.tools.fence_sim import ConditionVerdict, judge
-from fencewright.tools.inputs.litmus_writer import condition_text
+from fencewright.tools.inputs.litmus.writer import condition_text
 
 MOST = 400_000
 """Steps, or states, that no test here needs."""

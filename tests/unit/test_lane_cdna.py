@@ -37,7 +37,7 @@ from fencewright.simulator.execution.program import (
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
 from fencewright.tools.inputs.amd_kernels import programs_of
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHIPS = tuple(each.chip for each in HIERARCHIES)

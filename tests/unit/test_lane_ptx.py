@@ -20,8 +20,8 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemorySpace,
 )
-from fencewright.simulator.kernels.ptx import program_of
-from fencewright.simulator.kernels.ptx_pointers import Pointers
+from fencewright.simulator.kernels.ptx.kernel import program_of
+from fencewright.simulator.kernels.ptx.pointers import Pointers
 
 HEAD = """.version 8.0
 .target sm_90

@@ -229,8 +229,8 @@ def files_needed(path: str) -> frozenset[str]:
 READER = ("lowering/ptx/code/text.py", "simulator/programs/nvidia.py")
 """What reads the text of PTX, ours and everybody's."""
 TWIN = (
-    "simulator/certify/assemble.py",
-    "simulator/certify/assemble_ptx.py",
+    "simulator/certify/programs/code.py",
+    "simulator/certify/programs/ptx.py",
     "lowering/ptx/text.py",
 )
 """What makes programs of sequences, without their text (docs/architecture.md)."""
@@ -248,6 +248,26 @@ def test_no_room_has_too_many_files() -> None:
         str(PurePosixPath(path).parent) for path in FILES if not path.endswith("__init__.py")
     )
     assert {room: size for room, size in sizes.items() if size > MOST_FILES} == {}
+
+
+DRIVERS = "tools"
+"""The room whose files are called as the commands are, ``fence_check`` and so on."""
+
+
+def prefixes(paths: Iterable[str]) -> dict[str, int]:
+    """The first words that three files of a room or more share, each with its room, and how many do."""
+    names = (PurePosixPath(path) for path in paths if not path.endswith("__init__.py"))
+    shared = Counter(f"{each.parent}/{each.stem.partition('_')[0]}" for each in names)
+    return {prefix: count for prefix, count in shared.items() if count > 2}
+
+
+def test_prefixes_of_file_names_are_rooms() -> None:
+    assert prefixes(path for path in FILES if str(PurePosixPath(path).parent) != DRIVERS) == {}
+
+
+def test_a_prefix_of_three_files_is_found() -> None:
+    files = ("tools/inputs/x.py", "tools/inputs/x_a.py", "tools/inputs/x_b.py", "tools/y_c.py")
+    assert prefixes(files) == {"tools/inputs/x": 3}
 
 
 def test_no_room_needs_itself_by_way_of_others() -> None:

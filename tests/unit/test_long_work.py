@@ -17,7 +17,7 @@ import pytest
 from fencewright.simulator.core.exploration import Meter, WorkBudget
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, run
 from fencewright.tools import fence_sim, progress
-from fencewright.tools.inputs.litmus_inputs import Lowering, read
+from fencewright.tools.inputs.litmus.lowered import Lowering, read
 from fencewright.tools.programs import PROGRAMS, Program
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 

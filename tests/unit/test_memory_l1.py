@@ -19,7 +19,7 @@ from fencewright.lowering.ptx.performance.accesses import (
     PolicyRow,
 )
 from fencewright.simulator.execution.program import MemoryAccessKind
-from fencewright.simulator.kernels import ptx_instructions
+from fencewright.simulator.kernels.ptx import instructions as ptx_instructions
 from fencewright.simulator.performance.policies import ptx_policy
 
 sys.path.append(str(GPU_BENCHMARKS))

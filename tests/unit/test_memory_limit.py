@@ -23,7 +23,7 @@ from fencewright.simulator.core.processes.memory_limit import (
 )
 from fencewright.simulator.litmus_run import Limits, RunnableTest, progress, run
 from fencewright.tools import fence_sim
-from fencewright.tools.inputs.litmus_inputs import Lowering
+from fencewright.tools.inputs.litmus.lowered import Lowering
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE
 
 BOTH = """litmus.test @both {

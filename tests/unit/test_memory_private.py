@@ -28,7 +28,7 @@ from fencewright.simulator.performance.traffic import (
     TrafficObserver,
 )
 from fencewright.tools.inputs import amd_kernels, ptx_kernels
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 
 def place_of(byte: int, lane: int, lanes: int, place: int, room: int) -> int:

@@ -33,7 +33,7 @@ from fencewright.simulator.performance.policies import cdna_policy, ptx_policy
 from fencewright.simulator.performance.traffic import Traffic, TrafficObserver, fence_cycles
 from fencewright.tools.fence_sim import main
 from fencewright.tools.inputs import amd_kernels, ptx_kernels
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -51,7 +51,6 @@ from fencewright.passes.pipelines import PTXPipeline, lower_llvm_ir
 from fencewright.passes.scoped import merge_fences
 from fencewright.passes.to_ptx import fold_fences, merge_ptx_fences
 from fencewright.passes.to_ptx.merge_ptx_fences import Done
-from fencewright.simulator.certify.assemble import Lowering, lower_program
 from fencewright.simulator.certify.certificate import (
     Verdict,
     certify_operation,
@@ -59,6 +58,7 @@ from fencewright.simulator.certify.certificate import (
     machines_of,
     source_outcomes,
 )
+from fencewright.simulator.certify.programs.code import Lowering, lower_program
 from fencewright.simulator.certify.shapes import operations
 from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.program import (

@@ -24,7 +24,7 @@ from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.core.condition import parse_condition
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.litmus_run import Limits, run
-from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
+from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 GLOBAL, LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL

@@ -38,7 +38,7 @@ from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.behaviour import behaviour
 from fencewright.tools import fence_sim
-from fencewright.tools.inputs.litmus_inputs import Lowering, read
+from fencewright.tools.inputs.litmus.lowered import Lowering, read
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples/litmus/message_passing.mlir")

@@ -20,8 +20,8 @@ from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.program import place_at
 from fencewright.simulator.litmus_run import CdnaTest, run
 from fencewright.tools import fence_sim
-from fencewright.tools.inputs.litmus_files import parse_module
-from fencewright.tools.inputs.litmus_inputs import Lowering, lower_tests
+from fencewright.tools.inputs.litmus.files import parse_module
+from fencewright.tools.inputs.litmus.lowered import Lowering, lower_tests
 
 CHIPS = ("gfx90a", "gfx942", "gfx1250")
 
@@ -179,7 +179,7 @@ litmus.test @t {
 
 # The second reading, of the certificates
 
-ASSEMBLE = "fencewright.simulator.certify.assemble_cdna"
+ASSEMBLE = "fencewright.simulator.certify.programs.cdna"
 READS_TEXT = ("fencewright.simulator.programs", "fencewright.lowering.cdna.code.text")
 
 

@@ -11,7 +11,7 @@ from fencewright.simulator.ptx.formats.columns import parse_litmus
 from fencewright.simulator.ptx.model import PtxModel
 from fencewright.tools import fence_sim
 from fencewright.tools.fence_sim import ConditionVerdict, judge
-from fencewright.tools.inputs.litmus_inputs import Lowering
+from fencewright.tools.inputs.litmus.lowered import Lowering
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS
 
 CHIPS = (None, "gfx90a", "gfx942", "sm_90")

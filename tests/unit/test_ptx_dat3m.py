@@ -14,7 +14,7 @@ from fencewright.simulator.ptx.formats.dat3m import check_grammar, portable
 from fencewright.simulator.ptx.outcomes import outcomes
 from fencewright.tools import fence_sim
 from fencewright.tools.fuzz.checks import program_of
-from fencewright.tools.inputs.litmus_inputs import Lowering
+from fencewright.tools.inputs.litmus.lowered import Lowering
 
 ROOT = Path(__file__).parents[2]
 LITMUS = sorted((ROOT / "tests" / "litmus").rglob("*.litmus"))

@@ -17,7 +17,7 @@ from fencewright.passes.print.ptx import Listing, listing
 from fencewright.simulator.litmus_run import PtxTest, run
 from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.ptx.instructions import Ld, PtxFence, St
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 BUFFERS = """
 litmus.test @sb {

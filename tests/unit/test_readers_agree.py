@@ -1,6 +1,6 @@
 """Two paths from a scoped program to a target's program, which have to end alike.
 
-The certificates put sequences of ``lower`` together (``assemble_cdna``, ``assemble_ptx``); everything
+The certificates put sequences of ``lower`` together (``certify.programs``); everything
 else lowers modules and reads what comes out, as the text that is printed of it. A mistake in one of
 the two would make them differ. The same for programs of the source model.
 """
@@ -26,16 +26,16 @@ from fencewright.lowering.vocabulary import (
     Scope,
 )
 from fencewright.simulator.cdna.engine import CdnaEngine
-from fencewright.simulator.certify.assemble import lower_program
-from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import CdnaMachineOf, machines_of, source_outcomes
+from fencewright.simulator.certify.programs.code import lower_program
+from fencewright.simulator.certify.programs.ptx import ptx_program
 from fencewright.simulator.certify.shapes import ShapeTest, shape_tests
 from fencewright.simulator.core.condition import Outcomes
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import WORD_MASK
 from fencewright.simulator.litmus_run import CdnaTest, PtxTest, SourceTest, run
 from fencewright.simulator.ptx.outcomes import outcomes
-from fencewright.tools.inputs.litmus_inputs import Damage, Lowering
+from fencewright.tools.inputs.litmus.lowered import Damage, Lowering
 
 THOROUGH = "FENCEWRIGHT_THOROUGH" in os.environ
 STEP = 1 if THOROUGH else 9

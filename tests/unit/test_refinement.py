@@ -22,10 +22,10 @@ from fencewright.lowering.lower import lower_request
 from fencewright.lowering.sequence import Target
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Ordering, Scope
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.certify.assemble import lower_program
-from fencewright.simulator.certify.assemble_cdna import cdna_program
-from fencewright.simulator.certify.assemble_ptx import ptx_program
 from fencewright.simulator.certify.certificate import CdnaMachineOf, Trial
+from fencewright.simulator.certify.programs.cdna import cdna_program
+from fencewright.simulator.certify.programs.code import lower_program
+from fencewright.simulator.certify.programs.ptx import ptx_program
 from fencewright.simulator.certify.shapes import ShapeTest
 from fencewright.simulator.core.condition import And, Condition, Outcomes, Quantifier
 from fencewright.simulator.core.program import LitmusTest, Thread

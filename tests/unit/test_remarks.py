@@ -23,7 +23,7 @@ from fencewright.tools.inputs.located_parser import LocatedParser
 from fencewright.tools.llvm_tools import find_llvm_tool
 from fencewright.tools.remarks import observer as remark_observer
 from fencewright.tools.remarks.observer import Observer, lowered_for
-from fencewright.tools.remarks.reasons import LOWERINGS, REASONS
+from fencewright.tools.remarks.reasons.every_pass import LOWERINGS, REASONS
 from fencewright.tools.remarks.remarks import (
     Reason,
     Remark,

@@ -16,8 +16,6 @@ from fencewright.lowering.vocabulary import (
 )
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.machine import CdnaMachine
-from fencewright.simulator.certify.assemble import lower_program, request_of
-from fencewright.simulator.certify.assemble_cdna import cdna_program
 from fencewright.simulator.certify.certificate import (
     CdnaMachineOf,
     Trial,
@@ -25,6 +23,8 @@ from fencewright.simulator.certify.certificate import (
     forbidden,
     source_outcomes,
 )
+from fencewright.simulator.certify.programs.cdna import cdna_program
+from fencewright.simulator.certify.programs.code import lower_program, request_of
 from fencewright.simulator.certify.shapes import (
     Distance,
     distances,

@@ -52,7 +52,7 @@ from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.rows import DEFAULT_READINGS, EVERY_READING
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.litmus_run import Limits
-from fencewright.tools.inputs.litmus_inputs import Lowering, read_string
+from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
 
 GFX942 = Mode("gfx942", SPLIT.l2_per_agent, tgsplit=False)
 ONE_L2 = Mode("gfx942", GFX90A.l2_per_agent, tgsplit=False)

@@ -28,7 +28,7 @@ from fencewright.simulator.ptx.instructions import PtxFence, PtxProgram
 from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source import witnesses as source_witnesses
 from fencewright.simulator.source.behaviour import behaviour
-from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, read
+from fencewright.tools.inputs.litmus.lowered import Damage, Lowering, read
 
 ROOT = Path(__file__).parents[2]
 RELAXED = Ordering.RELAXED

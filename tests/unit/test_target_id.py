@@ -12,7 +12,7 @@ from fencewright.lowering.cdna.target_id import parse_target_id
 from fencewright.lowering.sequence import Sequence
 from fencewright.mlir_dialects.cdna import KernelOp
 from fencewright.tools import fence_opt
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "message_passing.mlir"

@@ -13,7 +13,7 @@ from fencewright.mlir_dialects import verification
 from fencewright.mlir_dialects.cdna import WaitOp
 from fencewright.mlir_dialects.verification import verify
 from fencewright.tools import fence_opt
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -27,9 +27,9 @@ from fencewright.simulator.litmus_run import (
     run,
 )
 from fencewright.simulator.ptx.formats.columns import read_litmus
-from fencewright.tools.inputs.litmus_files import parse_module
-from fencewright.tools.inputs.litmus_inputs import Damage, Lowering, lower_tests
-from fencewright.tools.inputs.litmus_writer import WriterError, module_text
+from fencewright.tools.inputs.litmus.files import parse_module
+from fencewright.tools.inputs.litmus.lowered import Damage, Lowering, lower_tests
+from fencewright.tools.inputs.litmus.writer import WriterError, module_text
 
 CORPUS = Path(__file__).parents[1] / "litmus" / "ptx"
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "litmus").glob("*.mlir"))

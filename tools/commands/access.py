@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error, is_picture, output_file
-from fencewright.tools.inputs.litmus_files import name_of, read_text
+from fencewright.tools.inputs.litmus.files import name_of, read_text
 from fencewright.tools.statuses import HOLDS
 
 if TYPE_CHECKING:

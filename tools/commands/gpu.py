@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, RunnableTest, run
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error
-from fencewright.tools.inputs.litmus_files import check_syntax, name_of, read_text
-from fencewright.tools.inputs.litmus_inputs import (
+from fencewright.tools.inputs.litmus.files import check_syntax, name_of, read_text
+from fencewright.tools.inputs.litmus.lowered import (
     NAME,
     Lowering,
     add_gpu_target,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from fencewright.simulator.litmus_run import CdnaTest, Limits, PtxTest, RunnableTest, SourceTest
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error, output_file
-from fencewright.tools.inputs.litmus_files import name_of
-from fencewright.tools.inputs.litmus_inputs import NAME, add_target, lowering_of, read
+from fencewright.tools.inputs.litmus.files import name_of
+from fencewright.tools.inputs.litmus.lowered import NAME, add_target, lowering_of, read
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from fencewright.tools.diagnostics import (
     positive,
 )
 from fencewright.tools.inputs.code_kind import is_amd_assembly, is_ptx_file
-from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
-from fencewright.tools.inputs.litmus_inputs import NAME
+from fencewright.tools.inputs.litmus.files import name_of, parse_module, read_text
+from fencewright.tools.inputs.litmus.lowered import NAME
 from fencewright.tools.reports.traffic_report import Launched
 from fencewright.tools.statuses import HOLDS
 

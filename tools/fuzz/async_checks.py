@@ -32,7 +32,7 @@ from fencewright.simulator.core.processes.campaign import run as run_tasks
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.ptx.formats.columns import instruction_text
 from fencewright.simulator.random.async_programs import AsyncProgram, Kind, draw, smaller
-from fencewright.tools.inputs.litmus_files import parse_module
+from fencewright.tools.inputs.litmus.files import parse_module
 
 LIMITS = Limits(states=20_000, bound=3)
 """How far one check goes; a program that needs more is too large, which proves nothing."""

@@ -402,7 +402,7 @@ def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None =
 
 def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bool) -> Checked:
     """As ``check_module``, of the machine code that LLVM makes."""
-    from fencewright.simulator.programs.amd import HazardError
+    from fencewright.simulator.programs.amd.thread import HazardError
     from fencewright.tools.fuzz import llvm_ir
 
     try:

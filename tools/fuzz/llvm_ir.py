@@ -26,7 +26,7 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.litmus_run import CdnaTest, Limits, Run, SourceTest, run
-from fencewright.simulator.programs.amd import ThreadLaunch, read_thread
+from fencewright.simulator.programs.amd.thread import ThreadLaunch, read_thread
 from fencewright.simulator.source import events as source
 from fencewright.tools.fuzz import llvm_ir_writer as writer
 

@@ -13,7 +13,7 @@ from fencewright.lowering.cdna.code.text import (
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.program import LaneProgram
-from fencewright.simulator.kernels.amd import Places, program_of
+from fencewright.simulator.kernels.amd.kernel import Places, program_of
 from fencewright.simulator.kernels.lane_kernel import LaneKernel
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from fencewright.lowering.ptx.code.text import PtxError, PtxFile, read_ptx
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import LaneProgram
 from fencewright.simulator.kernels.lane_kernel import LaneKernel
-from fencewright.simulator.kernels.ptx import program_of
+from fencewright.simulator.kernels.ptx.kernel import program_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -1,7 +1,7 @@
 """Watches a module from pass to pass and remarks on what became of its synchronisation.
 
 What is gone, moved or changed the observer sees for itself, so that it says nothing that did not
-happen; why is for the rows of ``fencewright.tools.remarks.reasons`` to find out. A module that
+happen; why is for the rows of ``fencewright.tools.remarks.reasons.every_pass`` to find out. A module that
 nobody observes pays nothing.
 """
 
@@ -21,7 +21,7 @@ from fencewright.lowering.sequence import Target
 from fencewright.lowering.targets import target_of
 from fencewright.passes.analysis.control_flow import top_level
 from fencewright.passes.print.assembly import place_of
-from fencewright.tools.remarks.reasons import LOWERINGS, REASONS
+from fencewright.tools.remarks.reasons.every_pass import LOWERINGS, REASONS
 from fencewright.tools.remarks.remarks import (
     TEXT,
     Change,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.chips import GFX942, KNOWN_CHIPS, ChipRow, Generation
 from fencewright.lowering.cdna.code.operands.operands import Effects, effects_of
-from fencewright.lowering.cdna.code.operands.vector_msbs import (
+from fencewright.lowering.cdna.code.operands.vector.msbs import (
     SETS_MSBS,
     mode_of,
     with_whole_numbers,

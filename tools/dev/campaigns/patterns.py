@@ -13,7 +13,7 @@ from fencewright.passes.options import OptLevel
 from fencewright.simulator.core.condition import Outcomes, Quantifier
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.ptx.formats.columns import parse_litmus, write_litmus
-from fencewright.tools.inputs.litmus_inputs import Lowering, read
+from fencewright.tools.inputs.litmus.lowered import Lowering, read
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "patterns"
 """Where the patterns are."""

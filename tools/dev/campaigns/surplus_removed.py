@@ -47,7 +47,7 @@ from fencewright.simulator.litmus_run import (
     run,
     stuck_waves,
 )
-from fencewright.simulator.programs.amd import HazardError
+from fencewright.simulator.programs.amd.thread import HazardError
 from fencewright.simulator.random.programs import SmallProgram
 from fencewright.tools.dev.campaigns import needed
 from fencewright.tools.dev.campaigns.deletions import Deleted, Deletion, deletions

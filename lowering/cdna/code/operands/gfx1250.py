@@ -2,8 +2,8 @@
 
 No manual of these chips is public: the rows are those of LLVM 22's operand tables, and of the
 counters those of LLVM 24 AMDGPUUsage, Memory Model GFX125x. What registers are called after an
-``s_set_vgpr_msb`` is ``cdna_vector_msbs``'s. ``global_wbinv``, which no compiler emits, has no row:
-it may do anything.
+``s_set_vgpr_msb`` is ``vector.msbs``'s. ``global_wbinv``, which no compiler emits, has no row: it
+may do anything.
 """
 
 from fencewright.lowering.cdna.chips import Counter

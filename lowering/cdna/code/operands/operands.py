@@ -13,11 +13,7 @@ from types import MappingProxyType
 
 from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
 from fencewright.lowering.cdna.chips import Generation
-from fencewright.lowering.cdna.code.operands import gfx9, gfx10, gfx12
-from fencewright.lowering.cdna.code.operands import gfx1250 as cdna_operands_gfx1250
-from fencewright.lowering.cdna.code.operands import (
-    vector_names_gfx1250 as cdna_vector_names_gfx1250,
-)
+from fencewright.lowering.cdna.code.operands import gfx9, gfx10, gfx12, gfx1250
 from fencewright.lowering.cdna.code.operands.family import FamilyRow
 from fencewright.lowering.cdna.code.operands.instruction_names import (
     NAMES_GFX9,
@@ -25,12 +21,13 @@ from fencewright.lowering.cdna.code.operands.instruction_names import (
     NAMES_GFX11,
     NAMES_GFX12,
 )
-from fencewright.lowering.cdna.code.operands.vector_names import VECTOR_NAMES
-from fencewright.lowering.cdna.code.operands.vector_names_gfx10 import (
+from fencewright.lowering.cdna.code.operands.vector import gfx1250 as vector_gfx1250
+from fencewright.lowering.cdna.code.operands.vector.gfx9 import VECTOR_NAMES
+from fencewright.lowering.cdna.code.operands.vector.gfx10 import (
     VECTOR_NAMES_GFX10,
     VECTOR_NAMES_GFX11,
 )
-from fencewright.lowering.cdna.code.operands.vector_names_gfx12 import VECTOR_NAMES_GFX12
+from fencewright.lowering.cdna.code.operands.vector.gfx12 import VECTOR_NAMES_GFX12
 from fencewright.lowering.cdna.code.text import (
     OPERATORS,
     AssemblyInstruction,
@@ -128,9 +125,7 @@ _TABLES: Mapping[Generation, _InstructionTable] = MappingProxyType(
             gfx10.FAMILIES_GFX11, VECTOR_NAMES_GFX11, NAMES_GFX11
         ),
         Generation.GFX1200: _InstructionTable(gfx12.FAMILIES_GFX12, VECTOR_NAMES_GFX12),
-        Generation.GFX1250: _InstructionTable(
-            cdna_operands_gfx1250.FAMILIES, cdna_vector_names_gfx1250.VECTOR_NAMES
-        ),
+        Generation.GFX1250: _InstructionTable(gfx1250.FAMILIES, vector_gfx1250.VECTOR_NAMES),
     }
 )
 

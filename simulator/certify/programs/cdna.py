@@ -18,7 +18,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Phase
 from fencewright.simulator.cdna import instructions as cdna
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
 from fencewright.simulator.cdna.rows import CdnaConfiguration, Counted, access_counted
-from fencewright.simulator.certify.assemble import SCOPED, Code
+from fencewright.simulator.certify.programs.code import SCOPED, Code
 from fencewright.simulator.core.program import (
     Arithmetic,
     ArithmeticKind,

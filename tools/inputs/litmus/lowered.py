@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.litmus_run import PtxTest, RunnableTest, SourceTest
 from fencewright.tools.diagnostics import ToolError, diagnose, error
-from fencewright.tools.inputs.litmus_files import (
+from fencewright.tools.inputs.litmus.files import (
     is_columns,
     name_of,
     parse_columns,

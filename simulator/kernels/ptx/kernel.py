@@ -78,7 +78,7 @@ from fencewright.simulator.execution.ptx_arithmetic import (
     update_of,
 )
 from fencewright.simulator.execution.values import WORD, constant
-from fencewright.simulator.kernels.ptx_instructions import (
+from fencewright.simulator.kernels.ptx.instructions import (
     ACQUIRES,
     NO_CLUSTERS,
     RELEASES,
@@ -92,7 +92,7 @@ from fencewright.simulator.kernels.ptx_instructions import (
     ordering_of,
     wait_for_copies,
 )
-from fencewright.simulator.kernels.ptx_pointers import Pointers
+from fencewright.simulator.kernels.ptx.pointers import Pointers
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""

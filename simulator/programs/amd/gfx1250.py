@@ -1,4 +1,4 @@
-"""The meaning of gfx1250's instructions, as ``amd_rows`` has those of GFX9.
+"""The meaning of gfx1250's instructions, as ``rows`` has those of GFX9.
 
 A lane mask is one word, arithmetic has other names, comparisons can write exec, and two vector
 instructions can be one (``code.text.halves``). Sources: LLVM 24 AMDGPU, SOPInstructions.td,
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.programs.amd_rows import (
+from fencewright.simulator.programs.amd.rows import (
     LOGIC,
     PREDICATES,
     ROWS,

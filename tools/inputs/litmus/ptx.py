@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.tools import ptx_check
 from fencewright.tools.diagnostics import Diagnostic, ToolError, error, read_bytes
-from fencewright.tools.inputs.litmus_files import name_of, parse_module, read_text
+from fencewright.tools.inputs.litmus.files import name_of, parse_module, read_text
 
 if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction

@@ -42,13 +42,13 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.segments import reads_of, written_by
 from fencewright.simulator.execution.values import flags
-from fencewright.simulator.kernels.amd_instructions import (
+from fencewright.simulator.kernels.amd.instructions import (
     SCC,
     Context,
     NotExecutedError,
     Translator,
 )
-from fencewright.simulator.kernels.amd_registers import (
+from fencewright.simulator.kernels.amd.registers import (
     EXEC,
     VCC,
     Registers,

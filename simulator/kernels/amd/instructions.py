@@ -59,8 +59,8 @@ from fencewright.simulator.execution.program import (
     Values,
 )
 from fencewright.simulator.execution.values import low, mask, signed, unsigned
-from fencewright.simulator.kernels.amd_registers import EXEC, Names, Part
-from fencewright.simulator.kernels.amd_registers import Registers as State
+from fencewright.simulator.kernels.amd.registers import EXEC, Names, Part
+from fencewright.simulator.kernels.amd.registers import Registers as State
 from fencewright.simulator.performance.accesses.access import model_of
 from fencewright.simulator.performance.policies import cdna_policy
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from fencewright.lowering.sequence import Instruction, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
-from fencewright.simulator.certify.assemble import SCOPED, Code
+from fencewright.simulator.certify.programs.code import SCOPED, Code
 from fencewright.simulator.core.condition import Comparison
 from fencewright.simulator.core.program import (
     Arithmetic,

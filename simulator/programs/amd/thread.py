@@ -34,8 +34,8 @@ from fencewright.simulator.cdna.instructions import CdnaInstruction
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
-from fencewright.simulator.programs import amd_rows as rows
-from fencewright.simulator.programs.amd_rows_gfx1250 import rows_for
+from fencewright.simulator.programs.amd import rows
+from fencewright.simulator.programs.amd.gfx1250 import rows_for
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"

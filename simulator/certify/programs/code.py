@@ -2,7 +2,7 @@
 
 Every scoped operation becomes a request, every request a ``Sequence``; ``Code`` holds a
 program's sequences by place, so that a single one can be weakened before they are put
-together (``assemble_cdna``, ``assemble_ptx``).
+together (``cdna``, ``ptx``).
 """
 
 from collections.abc import Callable, Mapping

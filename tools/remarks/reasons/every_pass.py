@@ -7,9 +7,7 @@ nearest on some path; where a fact would help that only the caller can know, it 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fencewright.tools.remarks import reasons_cdna as cdna
-from fencewright.tools.remarks import reasons_ptx as ptx
-from fencewright.tools.remarks import reasons_scoped as scoped
+from fencewright.tools.remarks.reasons import cdna, ptx, scoped
 from fencewright.tools.remarks.remarks import Change, Reasons
 
 LOWERINGS = frozenset({"convert-scoped-to-cdna", "convert-scoped-to-ptx", "lower-scoped-llvm-ir"})

@@ -1,0 +1,1 @@
+"""Vector instructions: their names by generation, and the numbers of their registers."""

@@ -1,0 +1,1 @@
+"""Programs of the machines, made of sequences without their text."""

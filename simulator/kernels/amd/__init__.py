@@ -1,0 +1,1 @@
+"""Kernels of AMD assembly as their lanes run them."""

@@ -1,0 +1,1 @@
+"""Kernels of PTX files as their lanes run them."""

@@ -1,0 +1,1 @@
+"""AMD assembly as programs of the CDNA machine."""

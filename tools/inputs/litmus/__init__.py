@@ -1,0 +1,1 @@
+"""Litmus tests from files."""

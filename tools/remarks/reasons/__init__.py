@@ -1,0 +1,1 @@
+"""Reasons of the passes for what they did to an operation."""
