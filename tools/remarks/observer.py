@@ -1,8 +1,8 @@
 """Watches a module from pass to pass and remarks on what became of its synchronisation.
 
 What is gone, moved or changed the observer sees for itself, so that it says nothing that did not
-happen; why is for the rows of ``fencewright.tools.remarks.reasons.every_pass`` to find out. A module that
-nobody observes pays nothing.
+happen; why is for the rows of ``fencewright.tools.remarks.reasons.every_pass`` to find out. A
+module that nobody observes pays nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
