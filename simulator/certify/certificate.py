@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib import resources
 from itertools import pairwise, product
@@ -1138,12 +1138,14 @@ def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) 
 
 def _recounted(certificate: OperationCertificate, mode: Target) -> Iterator[str]:
     """The number of tests, if it is another one now."""
-    recorded, now = (
-        certificate.tests + certificate.void,
-        len(shape_tests(certificate.request, mode)),
-    )
+    recorded, now = certificate.tests + certificate.void, _number_of_tests(certificate.request, mode)
     if recorded != now:
         yield f"{certificate.operation}: has {now} tests now, the certificate says {recorded}"
+
+
+@cache
+def _number_of_tests(request: Request, mode: Target) -> int:
+    return len(shape_tests(request, mode))
 
 
 def _is_void(test: ShapeTest) -> bool:

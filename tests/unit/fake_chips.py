@@ -1,4 +1,4 @@
-"""What a chip that nobody makes gets, in a process of its own: ``fake_chips.py twin|generation``.
+"""What a chip that nobody makes gets, in a process of its own: ``fake_chips.py twin|generation STEP``.
 
 The chip is registered before anything but ``lowering/cdna/chips.py`` is imported, as if its row
 stood there, and what is found is printed as JSON.
@@ -30,10 +30,13 @@ def register(row: chips.ChipRow) -> None:
     chips.KNOWN_CHIPS = MappingProxyType({**chips.KNOWN_CHIPS, row.name: row})
 
 
-def twin() -> dict[str, Any]:
-    """What gfx942 and its fake twin get, by the name of the chip, and what both change."""
+def twin(step: int) -> dict[str, Any]:
+    """What gfx942 and its fake twin get, by the name of the chip, and what both change.
+
+    The tests are counted of every ``step``-th operation.
+    """
     register(replace(chips.GFX942, name=TWIN, source="a test"))
-    return {chip: dict(_found(chip)) for chip in (chips.GFX942.name, TWIN)} | {"all": _shared()}
+    return {chip: dict(_found(chip, step)) for chip in (chips.GFX942.name, TWIN)} | {"all": _shared()}
 
 
 def _printed(main: Callable[[list[str]], int], *arguments: str) -> str:
@@ -43,7 +46,7 @@ def _printed(main: Callable[[list[str]], int], *arguments: str) -> str:
     return f"{status}: {text.getvalue()}"
 
 
-def _found(chip: str) -> Iterator[tuple[str, Any]]:
+def _found(chip: str, step: int) -> Iterator[tuple[str, Any]]:
     from fencewright.lowering.cdna.assembly import hazards_of
     from fencewright.lowering.facts import facts_for
     from fencewright.lowering.lower import lower_request
@@ -54,11 +57,11 @@ def _found(chip: str) -> Iterator[tuple[str, Any]]:
 
     for features in chips.CHIPS[chip].feature_sets:
         mode = Target(chip, features)
-        tests = [
-            (certificate.describe(each), lower_request(each).text, len(shape_tests(each, mode)))
-            for each in certificate.requests_of(mode)
-        ]
+        asked = certificate.requests_of(mode)
+        tests = [len(shape_tests(each, mode)) for each in asked[::step]]
         yield f"tests{mode}".replace(chip, ""), tests
+        texts = [(certificate.describe(each), lower_request(each).text) for each in asked]
+        yield f"sequences{mode}".replace(chip, ""), texts
     mode = Target(chip)
     yield "machines", [each.name for each in certificate.machines_of(mode)]
     certified = certificate.certify_operation(certificate.requests_of(mode)[20], mode)
@@ -92,7 +95,7 @@ def _shared() -> dict[str, Any]:
     }
 
 
-def generation() -> dict[str, str]:
+def generation(_step: int) -> dict[str, str]:
     """What each module with rows of generations says of one that has none."""
     names = {each.name: each.value for each in chips.Generation} | {"FAKE": GENERATION}
     chips.Generation = cast("Any", FastStrEnum)("Generation", names)
@@ -115,4 +118,4 @@ def generation() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"twin": twin, "generation": generation}[sys.argv[1]]()))
+    print(json.dumps({"twin": twin, "generation": generation}[sys.argv[1]](int(sys.argv[2]))))

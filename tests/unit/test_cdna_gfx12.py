@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from campaigns import first_of
 from test_cdna_gfx10 import BY_BARRIER, PASSES_ON, assembly, narrowed
 from test_source_check import CONSUMER, PRODUCER, Lines, check, rules
 
@@ -231,11 +232,14 @@ OF_LDS_AFTER_A_FLAG = "s_wait_loadcnt 0x0 is missing between them"
 """LLVM's acquire of a work-group in CU mode, before LDS (the sentinel's known one)."""
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
-@pytest.mark.parametrize("mode", ["+cumode", "-cumode"])
+BUILDS = (("-cumode", "-O2"), ("+cumode", "-O0"), ("-cumode", "-O0"), ("+cumode", "-O2"))
+
+
+@pytest.mark.parametrize("build", first_of(BUILDS), ids=" ".join)
 def test_llvm_s_own_code_has_what_its_source_asks_for(
-    mode: str, level: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    build: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    mode, level = build
     llc = find_llvm_tool("llc")
     if llc is None:
         pytest.skip(LLVM_HINT)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import first_of
 
 from fencewright.lowering.cdna import assembly, caches
 from fencewright.lowering.cdna.chips import (
@@ -36,29 +37,30 @@ SCRIPT = Path(__file__).parent / "fake_chips.py"
 TWIN = "gfx9z"
 
 
-def said_of(fake: str) -> dict[str, Any]:
+def said_of(fake: str, step: int = 1) -> dict[str, Any]:
     """What ``fake_chips.py`` finds."""
-    command = [sys.executable, str(SCRIPT), fake]
+    command = [sys.executable, str(SCRIPT), fake, str(step)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def twin() -> dict[str, Any]:
-    """What gfx942 and its fake twin get."""
-    return said_of("twin")
+@pytest.fixture(scope="module", params=first_of([10, 1]))
+def twin(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What gfx942 and its fake twin get; the tests are counted of every tenth operation, or of all."""
+    return said_of("twin", request.param)
 
 
 def test_a_twin_gets_what_its_twin_gets(twin: dict[str, Any]) -> None:
     """Sequences and the number of tests of each, in every mode; code, verdicts, certificates."""
-    assert len(twin["gfx942"]) == 9
+    assert len(twin["gfx942"]) == 11
     renamed = json.dumps(twin[TWIN]).replace(TWIN, "gfx942")
     assert json.loads(renamed) == twin["gfx942"]
 
 
 def test_what_is_found_of_a_twin_is_something(twin: dict[str, Any]) -> None:
     found = twin[TWIN]
-    assert all(len(each) > 100 for name, each in found.items() if name.startswith("tests"))
+    assert all(len(each) > 100 for name, each in found.items() if name.startswith("sequences"))
+    assert all(sum(each) > 1_000 for name, each in found.items() if name.startswith("tests"))
     assert ".amdhsa_kernel" in found["assembly"]
     assert found["simulated"].startswith("0: Test")
     assert found["certified"][0] > 50
