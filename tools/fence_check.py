@@ -318,12 +318,14 @@ def _parser() -> ArgumentParser:
         action="append",
         default=[],
         help="execute a PTX kernel and find its data races: "
-        "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'",
+        "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'; a name alone, "
+        "or all: launched as the .cu or .hip beside the file does, or as it is guessed",
     )
     parser.add_argument(
         "--launches",
         metavar="LAUNCHES",
-        help="execute the launches of that file too, one in a line; # begins a comment",
+        help="execute the launches of that file too, one in a line, # begins a comment; or of a "
+        ".cu or .hip",
     )
     parser.add_argument(
         "--coverage",

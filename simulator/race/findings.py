@@ -14,7 +14,8 @@ _SCOPES = ("cta", "cluster", "gpu")
 class Finding:
     """One finding: its kind, what it says, and the line of the file that it stands at.
 
-    ``key``: the same for findings of one cause at the same pair of source lines.
+    ``key``: the same for findings of one cause at the same pair of source lines. ``needs_launch``:
+    other sizes or contents of the launch may order the two, so that a guess does not show it.
     """
 
     kind: str
@@ -22,6 +23,7 @@ class Finding:
     line: int
     key: tuple[object, ...]
     is_error: bool = True
+    needs_launch: bool = True
 
 
 def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
@@ -68,7 +70,10 @@ def _race(detector: Detector, race: Race) -> Finding:
     # Where two instructions stand on one line, as in a macro, their own lines tell them apart.
     lines = (one.instruction.line, other.instruction.line) if one.key[:2] == other.key[:2] else ()
     key = kind, one.key, other.key, lines
-    return Finding(kind, text, other.instruction.line, key, not race.same_value)
+    is_copy = max(first.thread, second.thread) >= detector.count
+    needs_launch = race.link is None and not is_copy and row.needs_launch
+    line = other.instruction.line
+    return Finding(kind, text, line, key, not race.same_value, needs_launch or race.same_value)
 
 
 def _lacks(detector: Detector, race: Race) -> str:

@@ -41,11 +41,15 @@ FENCES: Mapping[str, FenceRow] = {
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """A kind of finding: its words, those where nothing nearly orders the two, and its source."""
+    """A kind of finding: its words, those where nothing nearly orders the two, and its source.
+
+    ``needs_launch``: as of findings, where there is no order that nearly exists.
+    """
 
     words: str
     lacks: str
     source: str
+    needs_launch: bool = True
 
 
 _RACE = f"{_MODEL}, Data Races"
@@ -59,6 +63,7 @@ KINDS: Mapping[str, KindRow] = {
         "race (scope)",
         "the scope of one of them does not include the other's thread, and nothing orders them",
         f"{_MODEL}, Morally Strong Operations",
+        needs_launch=False,
     ),
     "size": KindRow(
         "race (size)",
@@ -70,17 +75,20 @@ KINDS: Mapping[str, KindRow] = {
         "the write is ordered before the copy, but no fence.proxy.async stands between them: "
         "put one after the write, in the thread that wrote",
         f"{_MODEL}, Proxies",
+        needs_launch=False,
     ),
     "read-only": KindRow(
         "race (read-only path)",
         "ld.global.nc needs memory that nobody writes while the kernel runs: use ld.global",
         "PTX ISA, ld.global.nc",
+        needs_launch=False,
     ),
     "initialisation": KindRow(
         "race (initialisation)",
         "the mbarrier.init is not known there: put a barrier between them, and for a peer of the "
         "cluster fence.mbarrier_init and a barrier of the cluster",
         "PTX ISA, mbarrier.init",
+        needs_launch=False,
     ),
     "peer-begin": KindRow(
         "race (peer not begun)",

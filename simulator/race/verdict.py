@@ -1,13 +1,13 @@
 """The verdict on a launch: what its schedules find, and how much of the kernel they have seen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.findings import Finding, findings_of
 from fencewright.simulator.race.schedules import ORDERS, delays
-from fencewright.simulator.threads.launch import Launch, Module, Run, execute
+from fencewright.simulator.threads.launch import Launch, Module, Run, execute, settled
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.schedule import Schedule
 
@@ -113,8 +113,10 @@ class _Trial:
 def judge(module: Module, launch: Launch) -> Verdict:
     """Execute a launch in both orders, then with delays until something is found.
 
-    Raises ``LaunchError``.
+    Of a guessed launch only those findings count that do not depend on its sizes and contents, and
+    none where it does not fit the kernel. Raises ``LaunchError``.
     """
+    _, launch = settled(module, launch)
     trial = _Trial(module, launch)
     first, *others = ORDERS
     run = trial.run(first)
@@ -126,16 +128,27 @@ def judge(module: Module, launch: Launch) -> Verdict:
             break
         trial.run(each)
     accesses = [site for site in trial.sites if is_access(site)]
-    findings = trial.findings.values()
+    findings, problem = list(trial.findings.values()), trial.problem
+    if launch.guessed:
+        findings, problem = _under_a_guess(findings, problem)
     return Verdict(
         launch,
         tuple(sorted(findings, key=lambda each: (not each.is_error, each.line, each.text))),
-        trial.problem,
+        problem,
         trial.runs,
         len(accesses),
         tuple(each for each in accesses if each.number not in trial.executed),
         trial.checked,
     )
+
+
+def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding], str]:
+    """What holds of a launch that was guessed, and why it does not fit."""
+    hang = next((each.text for each in findings if each.kind == "hang"), "")
+    if problem or hang:
+        return [], f"the guessed launch does not fit this kernel ({problem or hang}): give --launch"
+    kept = [each for each in findings if not each.needs_launch]
+    return [replace(each, text=f"{each.text} (guessed launch)") for each in kept], ""
 
 
 def is_access(site: Site) -> bool:

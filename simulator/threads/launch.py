@@ -1,15 +1,15 @@
 """Launches: their text, their arguments, and running them.
 
 ``name<<<grid, block, shared, cluster>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)``: sizes are
-numbers or ``(x, y, z)``; an argument is an array with what is in it, the array of another argument,
-a number, or a file of NumPy's.
+numbers or ``(x, y, z)``, and what the kernel declares may be left out; an argument is an array with
+what is in it, the array of another argument, a number, or a file of NumPy's.
 """
 
 import ast
 import re
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import unpack_from
 
@@ -36,6 +36,11 @@ MOST_THREADS = 1024
 """Threads of a block. Source: CUDA Programming Guide, "Compute Capabilities"."""
 MOST_SHARED = 232448
 """Bytes of shared memory of a block, of sm_90 and sm_100. Source: the same."""
+MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+MOST_LANES = (1024, 1024, 64)
+"""Blocks of a grid and threads of a block in each dimension. Source: the same."""
+MOST_CLUSTER = 16
+"""Blocks of a cluster, where more than 8 need an attribute. Source: the same."""
 MOST_AT_ONCE = 1 << 20
 """Threads of a launch that are executed here."""
 
@@ -46,10 +51,14 @@ class LaunchError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An argument that is memory: elements of a type, and what is in them."""
+    """An argument that is memory: elements of a type, and what is in them.
+
+    ``content``: a number, ``iota``, ``ones``, or the path of a file; ``count``: None for as many as
+    the file has.
+    """
 
     type: str
-    count: int
+    count: int | None
     content: str = ""
 
 
@@ -72,17 +81,25 @@ Argument = Array | Same | File | int | float
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch as it was asked for."""
+    """One launch as it was asked for; sizes of None are those that the kernel declares.
+
+    ``guessed``: the parts that nobody gave.
+    """
 
     kernel: str
     grid: Size
-    block: Size
+    block: Size | None
     shared: int
     arguments: tuple[Argument, ...]
     cluster: Size | None = None
+    guessed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{_count(self.grid, 'block')} x {_count(self.block, 'thread')}"
+        block = "as many threads as declared"
+        if self.block is not None:
+            block = _count(self.block, "thread")
+        guessed = f", guessed {' and '.join(self.guessed)}" if self.guessed else ""
+        return f"{_count(self.grid, 'block')} x {block}{guessed}"
 
 
 def _count(size: Size, unit: str) -> str:
@@ -96,7 +113,8 @@ _FORM = "NAME<<<GRID, BLOCK, SHARED>>>(ARGUMENTS)"
 _CONTENTS = ("iota", "ones")
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
+    """The parts of a text between commas that no parentheses enclose."""
     found, depth, start = list[str](), 0, 0
     for at, each in enumerate(text):
         depth += (each in "([") - (each in ")]")
@@ -119,7 +137,7 @@ def _whole(text: str, what: str) -> int:
 
 def _size(text: str, what: str) -> Size:
     text = text.strip()
-    given = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+    given = split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
     if not 1 <= len(given) <= 3:
         raise LaunchError(f"{what} is '{text}': one to three numbers are needed")
     sizes = [_whole(each, what) for each in given]
@@ -139,11 +157,14 @@ def _argument(text: str, number: int) -> Argument:
         if element is None or element[0] == "pred":
             raise LaunchError(f"argument {number} is '{text}': '{found[1]}' is no type")
         content = (found[3] or "").strip()
-        if content and content not in _CONTENTS and constant(content) is None:
+        is_file = bool(content) and content not in _CONTENTS and constant(content) is None
+        if is_file and not Path(content).is_file():
             raise LaunchError(
                 f"argument {number} is '{text}': '{content}' is neither a number nor one of "
-                f"{', '.join(_CONTENTS)}"
+                f"{', '.join(_CONTENTS)}, and there is no such file"
             )
+        if is_file and not found[2].strip():
+            return Array(found[1], None, content)
         return Array(found[1], _whole(found[2], f"the length of argument {number}"), content)
     value = constant(text)
     if value is None:
@@ -158,10 +179,10 @@ def parse_launch(text: str) -> Launch:
     found = _LAUNCH.fullmatch(text)
     if found is None:
         raise LaunchError(f"'{text}' is no launch: expected {_FORM}")
-    sizes = _split(found[2])
-    if not 2 <= len(sizes) <= 4:
+    sizes = split(found[2])
+    if not 1 <= len(sizes) <= 4:
         raise LaunchError(f"'<<<{found[2]}>>>' has {len(sizes)} sizes: expected {_FORM}")
-    arguments = tuple(_argument(each, number) for number, each in enumerate(_split(found[3])))
+    arguments = tuple(_argument(each, number) for number, each in enumerate(split(found[3])))
     for number, each in enumerate(arguments):
         if not isinstance(each, Same):
             continue
@@ -172,10 +193,10 @@ def parse_launch(text: str) -> Launch:
     return Launch(
         found[1],
         _size(sizes[0], "the grid"),
-        _size(sizes[1], "the block"),
-        _whole(sizes[2], "the shared memory") if len(sizes) > 2 else 0,
+        _size(sizes[1], "the block") if len(sizes) > 1 and sizes[1] else None,
+        _whole(sizes[2], "the shared memory") if len(sizes) > 2 and sizes[2] else 0,
         arguments,
-        _size(sizes[3], "the cluster") if len(sizes) > 3 else None,
+        _size(sizes[3], "the cluster") if len(sizes) > 3 and sizes[3] else None,
     )
 
 
@@ -203,31 +224,77 @@ class Run:
     stops: Mapping[Thread, Stops]
 
 
-def check_launch(module: Module, launch: Launch) -> PtxFunction:
-    """The kernel of a launch. Raises ``LaunchError`` for one that cannot be."""
-    kernels = [each.name for each in module.ptx.functions.values() if each.is_entry]
-    if launch.kernel not in kernels:
-        raise LaunchError(f"there is no kernel '{launch.kernel}': there is {', '.join(kernels)}")
-    kernel = module.ptx.functions[launch.kernel]
-    threads = launch.block[0] * launch.block[1] * launch.block[2]
+def kernels(module: Module) -> list[PtxFunction]:
+    """The kernels of a module, in their order."""
+    return [each for each in module.ptx.functions.values() if each.is_entry]
+
+
+def is_named(kernel: PtxFunction, name: str) -> bool:
+    """True where a name is a kernel's, or that which C++ made its own of.
+
+    Source: Itanium C++ ABI, "Mangling": a length, the name, and what it is a function of.
+    """
+    if kernel.name == name:
+        return True
+    return re.match(rf"_Z(?:N\w*?)?{len(name)}{re.escape(name)}(?!\d)", kernel.name) is not None
+
+
+def kernel_named(module: Module, name: str) -> PtxFunction:
+    """The kernel of a name, of C++ too. Raises ``LaunchError`` where there is none, or several."""
+    found = [each for each in kernels(module) if each.name == name]
+    found = found or [each for each in kernels(module) if is_named(each, name)]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(each.name for each in found or kernels(module))
+    if found:
+        raise LaunchError(f"several kernels are called '{name}': {names}")
+    raise LaunchError(f"there is no kernel '{name}': there is {names or 'none'}")
+
+
+def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:
+    """The kernel of a launch, and the launch with the sizes that the kernel declares.
+
+    Raises ``LaunchError`` for a launch that cannot be.
+    """
+    kernel = kernel_named(module, launch.kernel)
+    most = module.declared.most_threads.get(kernel.name)
+    block = launch.block or kernel.threads or most
+    if block is None:
+        raise LaunchError(f"{kernel.name} declares no .reqntid: give the block, as <<<4, 128>>>")
+    threads = block[0] * block[1] * block[2]
     if threads > MOST_THREADS:
         raise LaunchError(f"a block of {threads} threads: {MOST_THREADS} are the most")
-    if kernel.threads not in (None, launch.block):
+    if kernel.threads not in (None, block):
         needed = ", ".join(map(str, kernel.threads))
         raise LaunchError(f"{kernel.name} needs a block of ({needed}) threads")
+    if most is not None and threads > most[0] * most[1] * most[2]:
+        raise LaunchError(
+            f"a block of {threads} threads: {kernel.name} declares {most[0] * most[1] * most[2]} "
+            "as the most (.maxntid)"
+        )
+    for sizes, limits, what in (
+        (launch.grid, MOST_BLOCKS, "grid"), (block, MOST_LANES, "block"),
+    ):  # fmt: skip
+        if any(size > limit for size, limit in zip(sizes, limits, strict=True)):
+            raise LaunchError(f"a {what} of {sizes}: {limits} are the most")
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     if blocks * threads > MOST_AT_ONCE:
         raise LaunchError(f"{blocks * threads} threads: {MOST_AT_ONCE} are the most here")
-    cluster = launch.cluster or module.declared.clusters.get(kernel.name, (1, 1, 1))
+    declared = module.declared.clusters.get(kernel.name)
+    if launch.cluster and declared and launch.cluster != declared:
+        raise LaunchError(f"a cluster of {launch.cluster}: {kernel.name} declares {declared}")
+    cluster = launch.cluster or declared or (1, 1, 1)
+    if cluster[0] * cluster[1] * cluster[2] > MOST_CLUSTER:
+        raise LaunchError(f"a cluster of {cluster} blocks: {MOST_CLUSTER} are the most")
     if any(size % of for size, of in zip(launch.grid, cluster, strict=True)):
         raise LaunchError(f"a grid of {launch.grid} is no whole number of clusters of {cluster}")
     if len(launch.arguments) != len(kernel.parameters):
-        names = ", ".join(each.name for each in kernel.parameters)
+        names = ", ".join(f".{each.type} {each.name}" for each in kernel.parameters)
         raise LaunchError(
             f"the parameters of {kernel.name} are ({names}): "
             f"{len(launch.arguments)} of {len(kernel.parameters)} arguments are given"
         )
-    return kernel
+    return kernel, replace(launch, kernel=kernel.name, block=block, cluster=cluster)
 
 
 def _bytes_of(value: float, type: str) -> bytes:
@@ -258,22 +325,36 @@ def _iota(type: str, count: int) -> bytes:
 
 def _array(memory: Memory, name: str, given: Array) -> Allocation:
     size = _element_size(given.type)
-    found = memory.allocate(name, size * given.count, size)
-    if given.content == "iota":
-        found.data[: given.count * size] = _iota(given.type, given.count)
+    content = b""
+    if given.content and given.content not in _CONTENTS and constant(given.content) is None:
+        content = _read(given.content)
+    count = len(content) // size if given.count is None else given.count
+    if content and len(content) != count * size:
+        raise LaunchError(
+            f"{given.content} has {len(content)} bytes, which are not {count} of {given.type}"
+        )
+    found = memory.allocate(name, size * count, size)
+    if content:
+        found.data[: len(content)] = content
+    elif given.content == "iota":
+        found.data[: count * size] = _iota(given.type, count)
     elif given.content:
         value = 1 if given.content == "ones" else constant(given.content)
         assert value is not None
-        found.data[: given.count * size] = _bytes_of(value, given.type) * given.count
+        found.data[: count * size] = _bytes_of(value, given.type) * count
     return found
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as problem:
+        raise LaunchError(f"{path}: {problem.strerror}") from problem
 
 
 def _file(memory: Memory, name: str, path: str) -> Allocation:
     """An array from a file. Source: numpy.lib.format, versions 1 to 3."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as problem:
-        raise LaunchError(f"{path}: {problem.strerror}") from problem
+    content = _read(path)
     if content[:6] != b"\x93NUMPY" or len(content) < 12:
         raise LaunchError(f"{path} is no .npy file")
     wide = content[6] > 1
@@ -368,7 +449,9 @@ def execute(
 
     Raises ``LaunchError``.
     """
-    kernel = check_launch(module, launch)
+    kernel, launch = settled(module, launch)
+    assert launch.block is not None
+    assert launch.cluster is not None
     memory = Memory()
     try:
         arguments = tuple(_arguments(kernel, launch, memory))
@@ -391,17 +474,10 @@ def execute(
     shared = program.shared_size + launch.shared
     if shared > MOST_SHARED:
         raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")
-    cluster = launch.cluster or module.declared.clusters.get(kernel.name, (1, 1, 1))
     machine = Machine(
-        program.sites,
-        memory,
-        launch.grid,
-        launch.block,
-        cluster,
-        shared,
-        observer,
+        program.sites, memory, launch.grid, launch.block, launch.cluster, shared, observer,
         schedule.is_late,
-    )
+    )  # fmt: skip
     _name_shared(program, machine)
     at = 0
     for parameter, (_, value) in zip(kernel.parameters, arguments, strict=True):

@@ -107,8 +107,9 @@ def outside(allocation: Allocation | None, address: int, at: int, size: int) -> 
         return OutOfBounds(f"an access to {address:#x}, where there is nothing")
     if at + size <= allocation.size:
         return OutOfBounds(
-            f"{size} bytes at {allocation.place(at)}, which is no multiple of {size}"
+            f"{size} bytes at {address:#x}, {allocation.place(at)}, which is no multiple of {size}"
         )
     return OutOfBounds(
-        f"{size} bytes at byte {at} of {allocation.name}, which has {allocation.size} bytes"
+        f"{size} bytes at {address:#x}, byte {at} of {allocation.name}, which has "
+        f"{allocation.size} bytes from {address - at:#x} on"
     )

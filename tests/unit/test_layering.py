@@ -71,6 +71,7 @@ MAY_IMPORT = {
     ),
     "simulator/ptx": ("lowering", "simulator.ptx", *CORE),
     "simulator/random": ("lowering", "simulator"),
+    "simulator/launches": ("lowering", "simulator.launches", "simulator.threads"),
     "simulator/race": ("lowering", "simulator.race", "simulator.threads"),
     "simulator/threads": ("lowering", "simulator.threads"),
     "simulator/source": ("lowering", "simulator.source", *CORE),

@@ -4,9 +4,12 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from fencewright.simulator.launches.guess import asked_launches
+from fencewright.simulator.launches.sources import SourceLaunch, source_launches
 from fencewright.simulator.race.verdict import Verdict, judge
-from fencewright.simulator.threads.launch import LaunchError, Module, parse_launch, read_module
+from fencewright.simulator.threads.launch import LaunchError, Module, read_module
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import ToolError, output_file, printable
@@ -29,10 +32,15 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         raise _usage("--launch is not for SARIF", tool)
     if len(arguments.inputs) > 1 or arguments.in_folder:
         raise _usage("--launch is for one file", tool)
-    launches = [*arguments.launch, *_listed(arguments.launches)]
-    if not launches:
-        raise _usage(f"there is no launch in {arguments.launches}", tool)
     path = arguments.inputs[0]
+    asked, sources = [*arguments.launch], list[SourceLaunch]()
+    if arguments.launches is not None:
+        listed, sources = _listed(arguments.launches)
+        asked += listed
+    if not sources and path != "-":
+        sources = _beside(path)
+    if not asked:
+        raise _usage(f"there is no launch in {arguments.launches}", tool)
     file = STDIN if path == "-" else path
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
@@ -41,7 +49,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
-    verdicts = list(_verdicts(module, launches, tool))
+    verdicts = list(_verdicts(module, asked, sources, tool))
     lines = (
         _json(verdicts, file) if arguments.format == "json" else _text(verdicts, file, arguments)
     )
@@ -50,19 +58,37 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     return worst([_status(each) for each in verdicts])
 
 
-def _listed(path: str | None) -> Iterator[str]:
-    """The launches of a file."""
-    if path is None:
-        return
-    for line in diagnostics.as_text(diagnostics.read_bytes(path)).splitlines():
-        if launch := line.partition("#")[0].strip():
-            yield launch
+_SOURCES = (".cu", ".hip", ".cuh", ".cpp")
+"""The ends of names of sources that launches are searched in."""
 
 
-def _verdicts(module: Module, launches: Sequence[str], tool: str) -> Iterator[Verdict]:
-    for text in launches:
+def _beside(path: str) -> list[SourceLaunch]:
+    """The launches of the source beside a file, which has its name with another end."""
+    beside = [Path(path).with_suffix(end) for end in _SOURCES]
+    return [each for source in beside if source.is_file() for each in _of_source(str(source))]
+
+
+def _of_source(path: str) -> Iterator[SourceLaunch]:
+    yield from source_launches(diagnostics.as_text(diagnostics.read_bytes(path)))
+
+
+def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
+    """The launches of a file: its lines, or of a source each kernel that it launches."""
+    if path.endswith(_SOURCES):
+        sources = list(_of_source(path))
+        return list(dict.fromkeys(each.kernel for each in sources)), sources
+    lines = diagnostics.as_text(diagnostics.read_bytes(path)).splitlines()
+    launches = [line.partition("#")[0].strip() for line in lines]
+    return [each for each in launches if each], []
+
+
+def _verdicts(
+    module: Module, asked: Sequence[str], sources: Sequence[SourceLaunch], tool: str
+) -> Iterator[Verdict]:
+    for text in asked:
         try:
-            yield judge(module, parse_launch(text))
+            for launch in asked_launches(module, text, sources):
+                yield judge(module, launch)
         except LaunchError as problem:
             raise _usage(f"--launch: {problem}", tool) from problem
 

@@ -1,0 +1,1 @@
+"""Launches that nobody has given in full: from the source of a kernel, and guessed."""

@@ -1,0 +1,218 @@
+"""Launches: from sources, guessed, with what a kernel declares, and those that cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.launches.guess import asked_launches, guess, pointers
+from fencewright.simulator.launches.sources import SourceLaunch, source_launches
+from fencewright.simulator.race.verdict import Judgement, judge
+from fencewright.simulator.threads.launch import (
+    Array,
+    Launch,
+    LaunchError,
+    Module,
+    execute,
+    kernel_named,
+    parse_launch,
+    read_module,
+    settled,
+    values,
+)
+
+_HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+
+
+def module(body: str = "ret;", before: str = "", parameters: str = "", name: str = "k") -> Module:
+    """A module of one kernel, with directives before its body."""
+    text = (
+        f"{_HEAD}.visible .entry {name}({parameters}) {before}\n"
+        "{.reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;\n" + body + "\n}\n"
+    )
+    return read_module(read_ptx(text, "k.ptx"), text)
+
+
+def sources(text: str) -> list[SourceLaunch]:
+    """The launches of a source."""
+    return list(source_launches(text))
+
+
+# Sources
+
+
+def test_constants_of_a_source_are_evaluated() -> None:
+    text = """
+    #define N (1 << 12)
+    constexpr int BLOCK = 256;   // not 128
+    /* k<<<1, 1>>>(); */
+    int main() {
+      const size_t bytes = BLOCK * sizeof(float);
+      dim3 grid((N + BLOCK - 1) / BLOCK, 2);
+      k<<<grid, dim3(BLOCK), bytes, stream>>>(x, N, f(1, 2));
+    }"""
+    (found,) = sources(text)
+    assert found == SourceLaunch("k", 8, (16, 2, 1), (256, 1, 1), 1024, (None, 4096, None))
+
+
+def test_what_is_no_constant_is_left_out() -> None:
+    text = """
+    int n = read(), m = 4, p = 8;
+    p = 9;
+    k<float, 3><<<(n + 255) / 256, m>>>(p, m);
+    k<<<get(), dim3(0)>>>();"""
+    first, second = sources(text)
+    assert (first.kernel, first.grid, first.block) == ("k", None, None)
+    assert first.arguments == (None, None)
+    assert (second.grid, second.block, second.arguments) == (None, None, ())
+
+
+@pytest.mark.parametrize("text", ["1 << 99", "1 / 0", "__import__('os')", "a.b", "'x'", "N"])
+def test_only_numbers_are_evaluated(text: str) -> None:
+    """A name that stands for itself has no value either."""
+    (found,) = sources(f"#define N N\nk<<<{text}, 1>>>();")
+    assert found.grid is None
+
+
+def test_hip_has_launches_of_its_own_form() -> None:
+    (found,) = sources("hipLaunchKernelGGL(k, dim3(4, 2), dim3(64), 0, 0, x, 7);")
+    assert (found.kernel, found.grid, found.block) == ("k", (4, 2, 1), (64, 1, 1))
+    assert (found.shared, found.arguments) == (0, (None, 7))
+
+
+# Guesses
+
+
+_POINTERS = """
+ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [n]; ld.param.u32 %r1, [m];
+cvta.to.global.u64 %rd4, %rd1; add.s64 %rd5, %rd2, 8; st.global.u64 [%rd5+16], %rd3; ret;"""
+_PARAMETERS = ".param .u64 a, .param .u64 b, .param .u64 n, .param .u32 m, .param .f32 f, .param .align 8 .b8 s[24]"
+
+
+def test_pointers_are_what_is_used_as_an_address() -> None:
+    of = module(_POINTERS, parameters=_PARAMETERS)
+    assert pointers(kernel_named(of, "k")) == {"a", "b"}
+
+
+def test_the_default_launch() -> None:
+    of = module(_POINTERS, parameters=_PARAMETERS)
+    launch = guess(of, kernel_named(of, "k"))
+    assert (launch.grid, launch.block, launch.shared) == ((4, 1, 1), (128, 1, 1), 0)
+    assert launch.arguments == (
+        Array("b8", 65536), Array("b8", 65536), 64, 64, 1.0, Array("b8", 24),
+    )  # fmt: skip
+    assert str(launch) == "4 blocks x 128 threads, guessed grid and block and arguments"
+
+
+def test_a_guess_keeps_what_is_declared() -> None:
+    of = module(before=".maxntid 64, 1, 1 .reqnctapercluster 3, 1, 1")
+    launch = guess(of, kernel_named(of, "k"))
+    assert (launch.grid, launch.block, launch.guessed) == ((6, 1, 1), (64, 1, 1), ("grid", "block"))
+    of = module(before=".reqntid 8, 4")
+    assert settled(of, guess(of, kernel_named(of, "k")))[1].block == (8, 4, 1)
+
+
+def test_a_source_says_what_it_can() -> None:
+    of = module("ret;", parameters=".param .u32 n", name="_Z1kj")
+    (launch,) = asked_launches(of, "k", sources("k<<<2, 96>>>(12); other<<<1, 1>>>();"))
+    assert launch == Launch("_Z1kj", (2, 1, 1), (96, 1, 1), 0, (12,))
+    (launch,) = asked_launches(of, "all", sources("k<<<n, 96>>>(n);"))
+    assert (launch.block, launch.arguments) == ((96, 1, 1), (64,))
+    assert launch.guessed == ("grid", "arguments")
+
+
+_MESSAGE = """
+ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;
+setp.ne.u32 %p1, %r2, 0; @%p1 ret; setp.ne.u32 %p2, %r1, 0; @%p2 bra READ;
+st.global.u32 [%rd1], 1; st.relaxed.gpu.global.u32 [%rd2], 1; ret;
+READ: ld.relaxed.gpu.global.u32 %r3, [%rd2]; setp.eq.u32 %p3, %r3, 0; @%p3 bra READ;
+ld.global.u32 %r4, [%rd1]; ret;"""
+_TWO = ".param .u64 a, .param .u64 b"
+
+
+def test_a_guess_shows_what_no_size_orders_and_nothing_else() -> None:
+    of = module(_MESSAGE, parameters=_TWO)
+    found = judge(of, guess(of, kernel_named(of, "k")))
+    assert found.judgement is Judgement.RACE
+    assert all(each.text.endswith("(guessed launch)") for each in found.findings)
+    assert "guessed" in str(found)
+    of = module(
+        "ld.param.u64 %rd1, [a]; mov.u32 %r1, %ctaid.x; st.global.u32 [%rd1], %r1; ret;",
+        parameters=_TWO,
+    )
+    found = judge(of, guess(of, kernel_named(of, "k")))
+    assert (found.judgement, found.findings) == (Judgement.NO_RACE, ())
+    found = judge(of, parse_launch("k<<<4, 128>>>(i32[64], 0)"))
+    assert found.judgement is Judgement.RACE
+
+
+@pytest.mark.parametrize(
+    "body", ["st.global.u32 [%rd1+65536], 1; ret;", "L: ld.relaxed.gpu.global.u32 %r1, [%rd1]; "
+             "setp.eq.u32 %p1, %r1, 0; @%p1 bra L; ret;"]
+)  # fmt: skip
+def test_a_guess_that_does_not_fit_is_not_judged(body: str) -> None:
+    of = module(f"ld.param.u64 %rd1, [a]; {body}", parameters=_TWO)
+    found = judge(of, guess(of, kernel_named(of, "k")))
+    assert str(found).startswith("not judged: the guessed launch does not fit this kernel (")
+    assert found.findings == ()
+
+
+# Launches as they are written
+
+
+def test_what_is_declared_may_be_left_out() -> None:
+    of = module(before=".reqntid 32, 2")
+    assert settled(of, parse_launch("k<<<3>>>()"))[1].block == (32, 2, 1)
+    assert settled(of, parse_launch("k<<<3, , 64>>>()"))[1].shared == 64
+    of = module(before=".reqnctapercluster 2")
+    assert settled(of, parse_launch("k<<<4, 32>>>()"))[1].cluster == (2, 1, 1)
+
+
+def test_arrays_of_raw_files(tmp_path: Path) -> None:
+    raw = tmp_path / "x.bin"
+    raw.write_bytes(bytes(range(16)))
+    of = module("ret;", parameters=_TWO)
+    run = execute(of, parse_launch(f"k<<<1, 1>>>(u32[]={raw}, u8[16]={raw})"))
+    first, second = run.arguments
+    assert first is not None
+    assert second is not None
+    assert values(first) == [0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C]
+    assert values(second, "u8") == list(range(16))
+    with pytest.raises(LaunchError, match="has 16 bytes, which are not 5 of u32"):
+        execute(of, parse_launch(f"k<<<1, 1>>>(u32[5]={raw}, 0)"))
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "problem"),
+    [
+        ("", "k<<<1>>>()", "k declares no .reqntid: give the block"),
+        ("", "k<<<1, (1, 1, 128)>>>()", r"a block of \(1, 1, 128\): \(1024, 1024, 64\) are"),
+        ("", "k<<<(1, 70000), 1>>>()", r"a grid of \(1, 70000, 1\): "),
+        (".maxntid 64", "k<<<1, 128>>>()", "a block of 128 threads: k declares 64 as the most"),
+        (".reqnctapercluster 2", "k<<<4, 32, 0, 4>>>()", r"a cluster of \(4, 1, 1\): k declares"),
+        ("", "k<<<32, 32, 0, 32>>>()", r"a cluster of \(32, 1, 1\) blocks: 16 are the most"),
+        ("", "k<<<1, 32, 300000>>>()", "300000 bytes of shared memory: 232448 are the most"),
+        ("", "k<<<1, 32>>>(7)", "1 of 0 arguments are given"),
+        ("", "k<<<1, 32>>>(u32[4]=none.bin)", "and there is no such file"),
+        ("", "j<<<1, 32>>>()", "there is no kernel 'j': there is k"),
+    ],
+)  # fmt: skip
+def test_launches_that_cannot_be(before: str, text: str, problem: str) -> None:
+    with pytest.raises(LaunchError, match=problem) as raised:
+        execute(module(before=before), parse_launch(text))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_number_is_no_array() -> None:
+    of = module("ld.param.u64 %rd1, [a]; ld.global.u32 %r1, [%rd1]; ret;", parameters=_TWO)
+    with pytest.raises(LaunchError, match="argument 0 is 5, but a is used as an address: give an"):
+        list(asked_launches(of, "k<<<1, 1>>>(5, 5)", ()))
+    (launch,) = asked_launches(of, "k<<<1, 1>>>(0, 5)", ())
+    assert launch.arguments == (0, 5)
+
+
+def test_names_of_cpp_need_no_mangling() -> None:
+    of = module(name="_ZN2ns4sortIfEEvv")
+    assert kernel_named(of, "sort").name == "_ZN2ns4sortIfEEvv"
+    with pytest.raises(LaunchError, match="there is no kernel 'sor'"):
+        kernel_named(of, "sor")
