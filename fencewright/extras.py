@@ -10,6 +10,7 @@ GROUPS: Mapping[str, str] = MappingProxyType(
         "drawsvg": "pictures",
         "numpy": "hierarchy",
         "pygraphviz": "pictures",
+        "shtab": "completion",
         "triton": "triton",
     }
 )

@@ -1,9 +1,10 @@
 """Command lines whose errors are one line, as all errors of the tools."""
 
 import sys
-from argparse import ArgumentParser
+from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencewright.tools.statuses import USAGE
 from fencewright.tools.streams import tell
@@ -28,6 +29,37 @@ def with_errors_of_one_line(parser: ArgumentParser) -> None:
     """The same for a ``parser`` that somebody else made."""
     parser.error = partial(_refuse, parser)
     parser.print_help = partial(_print_help, parser)
+
+
+def add_completion(parser: ArgumentParser) -> None:
+    """Add ``--print-completion SHELL``."""
+    parser.add_argument(
+        "--print-completion",
+        metavar="SHELL",
+        choices=SHELLS,
+        action=_CompletionAction,
+        help=f"print the completion of this program for a shell, {', '.join(SHELLS)}, and exit",
+    )
+
+
+SHELLS = ("bash", "zsh", "tcsh")
+"""The shells that shtab writes completions for."""
+
+
+class _CompletionAction(Action):
+    """Prints the completion of a program. Raises ``ImportError`` without shtab."""
+
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        import shtab
+
+        print(shtab.complete(parser, str(values)))
+        parser.exit()
 
 
 def _print_help(parser: ArgumentParser, file: "SupportsWrite[str] | None" = None) -> None:

@@ -17,7 +17,7 @@ from fencewright.checker.findings.finding import Level
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
-from fencewright.tools.arguments import ToolArguments
+from fencewright.tools.arguments import ToolArguments, add_completion
 from fencewright.tools.commands.check_files import (
     STDIN,
     read_beside_source,
@@ -273,6 +273,7 @@ class _ListRulesAction(Action):
 
 def _parser() -> ArgumentParser:
     parser = ToolArguments(NAME, description=__doc__)
+    add_completion(parser)
     diagnostics.add_version(parser)
     parser.add_argument(
         "--explain",

@@ -28,7 +28,7 @@ from fencewright.lowering.vocabulary import FACT_TEXT
 from fencewright.mlir_dialects.staged_context import StagedContext
 from fencewright.mlir_dialects.verification import verify
 from fencewright.passes.options import DEFAULT_OPT_LEVEL, TARGET_ID, OptLevel
-from fencewright.tools.arguments import with_errors_of_one_line
+from fencewright.tools.arguments import add_completion, with_errors_of_one_line
 from fencewright.tools.diagnostics import (
     Diagnostic,
     ToolError,
@@ -123,6 +123,7 @@ class FenceOptMain(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         arg_parser.prog = NAME
         with_errors_of_one_line(arg_parser)
+        add_completion(arg_parser)
         lowering = arg_parser.add_argument_group("lowering")
         lowering.add_argument(
             "--mcpu",

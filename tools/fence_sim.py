@@ -31,7 +31,7 @@ from fencewright.simulator.litmus_run import (
     run_source,
     with_hangs,
 )
-from fencewright.tools.arguments import ToolArguments
+from fencewright.tools.arguments import ToolArguments, add_completion
 from fencewright.tools.commands import access as access_commands
 from fencewright.tools.commands import certify as certificate_commands
 from fencewright.tools.commands import fuzz as fuzz_commands
@@ -436,6 +436,7 @@ COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
 
 def _parser() -> ArgumentParser:
     parser = ToolArguments(NAME, description=__doc__)
+    add_completion(parser)
     add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     runner = commands.add_parser(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from fencewright.tools import diagnostics
-from fencewright.tools.arguments import ToolArguments
+from fencewright.tools.arguments import ToolArguments, add_completion
 from fencewright.tools.outputs import check_outputs
 
 NAME = "fence-translate"
@@ -38,6 +38,7 @@ def _read(path: str | None, file: str) -> str:
 
 def _parse_arguments(argv: Sequence[str] | None) -> tuple[Callable[[str, str], str], str, str]:
     parser = ToolArguments(NAME, description=__doc__)
+    add_completion(parser)
     diagnostics.add_version(parser)
     parser.add_argument("input", nargs="?", default="-", help="file to translate, - for stdin")
     parser.add_argument("-o", dest="output", default="-", help="file to write, - for stdout")

@@ -1138,7 +1138,10 @@ def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) 
 
 def _recounted(certificate: OperationCertificate, mode: Target) -> Iterator[str]:
     """The number of tests, if it is another one now."""
-    recorded, now = certificate.tests + certificate.void, _number_of_tests(certificate.request, mode)
+    recorded, now = (
+        certificate.tests + certificate.void,
+        _number_of_tests(certificate.request, mode),
+    )
     if recorded != now:
         yield f"{certificate.operation}: has {now} tests now, the certificate says {recorded}"
 

@@ -36,7 +36,9 @@ def twin(step: int) -> dict[str, Any]:
     The tests are counted of every ``step``-th operation.
     """
     register(replace(chips.GFX942, name=TWIN, source="a test"))
-    return {chip: dict(_found(chip, step)) for chip in (chips.GFX942.name, TWIN)} | {"all": _shared()}
+    return {chip: dict(_found(chip, step)) for chip in (chips.GFX942.name, TWIN)} | {
+        "all": _shared()
+    }
 
 
 def _printed(main: Callable[[list[str]], int], *arguments: str) -> str:
