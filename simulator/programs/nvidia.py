@@ -809,7 +809,7 @@ class _Reader:
         if not is_word or (operation not in _COMPUTED and not is_low) or "cc" in opcode.words:
             raise self.error(f"'{opcode.name}' is not executed on a value of the run")
         a, b = (self.operand(each) for each in statement.operands[1:])
-        kind = ArithmeticKind(operation)
+        kind = _COMPUTED.get(operation, ArithmeticKind.MUL)
         self.add(Arithmetic(kind, self.result(statement.operands[0]), a, b))
 
     def negate(self, statement: Statement) -> None:
