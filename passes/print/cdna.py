@@ -309,12 +309,6 @@ class CodePrinter:
         return [test, jump, *self._jump(branch, false)]
 
 
-def instruction_lines(op: cdna.OpcodeOp) -> list[str]:
-    """The lines of an instruction that is no branch; its registers are allocated."""
-    registers = [cdna.register_of(value) for value in (*op.operands, *op.results)]
-    return [line.printed(registers).text for line in _form(op)]
-
-
 def _form(op: cdna.OpcodeOp) -> list[_LineForm]:
     row = op.row
     names = operand_places(row)

@@ -14,6 +14,7 @@ import guard_texts
 import minimise_programs as programs
 import select_requests
 import wait_kernels
+from across_agents import across_program
 from async_trials import PathTrial, PatternTrial, StagedAsync
 from llvm_ir_trials import COMPILED, ON_LLVM_IR, LLVMIRView, kept_trials, llvm_ir_trial, of_small
 from pass_trials import (
@@ -32,7 +33,6 @@ from select_requests import RequestTrial, StagedRequest
 from wait_kernels import StagedWaits, WaitTrial
 
 from fencewright.lowering.vocabulary import AddressSpace, Fact
-from fencewright.simulator.random.across import across_program
 from fencewright.simulator.random.programs import (
     SmallProgram,
     electing_program,

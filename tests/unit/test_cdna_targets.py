@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencewright.lowering.cdna.code.other_chips import chip_of, unknown_instructions
+from fencewright.lowering.cdna.code.other_chips import chip_of
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 from fencewright.lowering.code.source_location import AssemblyError
 
@@ -77,8 +77,3 @@ def test_code_of_another_chip(chip: str, text: str, owner: str) -> None:
 def test_a_chip_without_rows() -> None:
     with pytest.raises(AssemblyError, match=r"f\.s:1: error: gfx1310 is not known; known are gfx9"):
         chip_of(assembly("gfx1310", "s_endpgm"), "f.s")
-
-
-def test_unknown_instructions_are_named_once() -> None:
-    read = assembly("gfx942", "x_one v0", "s_nop 0", "x_one v1", "x_two v0")
-    assert [each.text for each in unknown_instructions(read)] == ["x_one v0", "x_two v0"]

@@ -18,6 +18,7 @@ import minimise_programs as programs
 import pytest
 import test_minimise_cdna as on_cdna
 import test_minimise_scoped as on_scoped
+from across_agents import across_program
 from campaigns import Share, first_of, shares
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -30,7 +31,6 @@ from fencewright.passes.cdna.caches.elect_release import Moved
 from fencewright.passes.litmus.build_litmus import build
 from fencewright.simulator.core.processes.campaign import CampaignError
 from fencewright.simulator.core.program import Placement
-from fencewright.simulator.random.across import across_program
 from fencewright.simulator.random.programs import (
     FENCES,
     Attempt,

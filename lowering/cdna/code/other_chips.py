@@ -9,9 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, InstructionSet
-from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction
-from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import AssemblyError
 
 
@@ -147,14 +145,3 @@ def _other_owner(instruction: AssemblyInstruction, chip: ChipRow) -> str | None:
         if not row.modifier or any(re.fullmatch(row.modifier, m) for m in instruction.modifiers):
             return row.owner
     return None
-
-
-def unknown_instructions(assembly: Assembly) -> list[AssemblyInstruction]:
-    """The first instruction of each mnemonic that no row has."""
-    generation = KNOWN_CHIPS[assembly.chip].generation
-    found: dict[str, AssemblyInstruction] = {}
-    for function in assembly.functions.values():
-        for each in function.instructions:
-            if effects_of(each, generation).kind is Kind.OPAQUE:
-                found.setdefault(each.mnemonic, each)
-    return list(found.values())

@@ -37,9 +37,6 @@ COUNTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The counters that an instruction waits for, by its name."""
 
-FUSED = ("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")
-"""The instructions that wait for two counters."""
-
 _DS_SHIFT = 0
 _OTHER_SHIFT = 8
 """Where the counts of two counters stand in the operand of one wait (LLVM encodeLoadcntDscnt)."""

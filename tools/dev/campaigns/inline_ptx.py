@@ -25,7 +25,6 @@ from fencewright.lowering.ptx.code.statements import (
 _SUFFIXES = {".h", ".hpp", ".cuh", ".cu", ".inl", ".inc", ".cpp"}
 _ASM = re.compile(r"\basm\s*(?:__volatile__|volatile)?\s*\(")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_CONSTRAINT = re.compile(r'"[^"]*"\s*\(')
 _SPACE = re.compile(r"\s*(?://[^\n]*\n\s*|/\*.*?\*/\s*|\\\n\s*)*", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t"}
 _OPERANDS = ",".join(["r"] * 1000)

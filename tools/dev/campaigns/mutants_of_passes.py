@@ -272,7 +272,7 @@ Those that decide where code waits run on kernels with accesses of every kind on
 graph, judged by every order in which the accesses complete. Those that select instructions run on
 requests that are listed with the code that they need. A program is tried if it runs the statement that is changed.
 Some of the random programs hand data over two agents or three, at another scope on each leg
-(`simulator/random/across.py`): `--further` tries those that no test sees on more of them.
+(`tests/litmus/across_agents.py`): `--further` tries those that no test sees on more of them.
 
 - **wrong**: it does;
 - **fails**, **hangs**: it raises an error, or does not end;
