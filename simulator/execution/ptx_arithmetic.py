@@ -1,13 +1,10 @@
-"""What PTX instructions compute: for each opcode a function on the values of many lanes.
+"""What PTX instructions compute on the values of many lanes: formulas as functions of numpy.
 
-Numbers are rounded to nearest even, subnormals are kept, a result that is not a number is the
-canonical NaN; what an opcode asks for beyond that is in ``NOT_EXECUTED``. An ``fma`` of f64 is
-exact where the product neither overflows nor underflows, of all narrower types always.
-Source: PTX ISA, Instruction Set; tests/data/memory/h200-arithmetic.txt, computed by an H200.
+An operation on numbers that has no fast form here is done lane by lane, as single threads do it.
+Source: ``simulator.semantics``; tests/data/memory/h200-arithmetic.txt, computed by an H200.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -15,13 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_opcode
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 from fencewright.simulator.execution.program import Values
 from fencewright.simulator.execution.values import (
-    WORD,
     Fold,
     flags,
     float_bits,
@@ -31,356 +26,160 @@ from fencewright.simulator.execution.values import (
     signed,
     unsigned,
 )
+from fencewright.simulator.semantics import formulas, python
+from fencewright.simulator.semantics.floats import FORMATS
+from fencewright.simulator.semantics.term import Sort, Term, constant, in_order, operand
 
 Function: TypeAlias = Callable[..., Values]
 Floats: TypeAlias = NDArray[Any]
 
 
-def unary(function: Callable[[Values], Values]) -> Function:
-    """A function of one operand."""
-    return function
-
-
-def binary(function: Callable[[Values, Values], Values]) -> Function:
-    """A function of two operands."""
-    return function
-
-
-def ternary(function: Callable[[Values, Values, Values], Values]) -> Function:
-    """A function of three operands."""
-    return function
-
-
-@dataclass(frozen=True, slots=True)
-class PtxType:
-    """A type as ``s32``, ``bf16x2`` or ``pred``: ``bits`` of one element."""
-
-    letter: str
-    bits: int
-    is_pair: bool = False
-
-    @property
-    def is_float(self) -> bool:
-        """Whether it is a floating-point number, or two."""
-        return self.letter in ("f", "bf")
-
-
-def _type_of(word: str) -> PtxType | None:
-    letter, bits, count = element_of(word) or ("", 0, 0)
-    if letter == "pred":
-        return PtxType("b", 1)
-    return PtxType(letter, bits, count == 2) if letter in _LETTERS and count <= 2 else None
-
-
-_LETTERS = frozenset({"b", "u", "s", "f", "bf"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Computation:
-    """An opcode to execute: ``type`` is its last type, ``to`` the one before it, if any."""
-
-    opcode: Opcode
-    type: PtxType
-    to: PtxType | None
-
-    @property
-    def name(self) -> str:
-        return self.opcode.head
-
-    @property
-    def words(self) -> frozenset[str]:
-        """The words that say how it is done."""
-        return self.opcode.modifiers
-
-    @property
-    def rounding(self) -> str:
-        return self.opcode.rounding
-
-    @property
-    def last_type(self) -> str:
-        return self.opcode.words[-1]
-
-    def refused(self, reason: str) -> UnsupportedError:
-        return UnsupportedError(f"'{self.opcode.name}'", f"it is not executed: {reason}")
+@cache
+def function_of(name: str) -> Function:
+    """The first result of an instruction, of its operands. Raises ``UnsupportedError``."""
+    return compiled(read_opcode(name))
 
 
 @cache
-def function_of(name: str) -> Function:
-    """The function of an instruction on its operands. Raises ``UnsupportedError``."""
-    opcode = read_opcode(name)
-    row = ROWS.get(opcode.head)
-    words = {word: _type_of(word) for word in opcode.words[1:]}
-    types = [type_ for word in opcode.words[1:] if (type_ := words[word]) is not None]
-    if row is None or not types:
-        known = ", ".join(sorted(ROWS))
-        raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
-    computation = _Computation(opcode, types[-1], types[-2] if len(types) > 1 else None)
-    flushes = "ftz" in words and _SINGLE in (computation.type, computation.to)
-    for word, type_ in words.items():
-        if word in NOT_EXECUTED:
-            raise computation.refused(NOT_EXECUTED[word])
-        if type_ is None and word not in row.words and not (flushes and word == "ftz"):
-            raise computation.refused(f"unknown word .{word}")
-    function = row.make(computation)
-    return _without_subnormals(computation, function) if flushes else function
+def compiled(
+    opcode: Opcode, constants: tuple[int | None, ...] = (), result: int = 0, register: int = 16
+) -> Function:
+    """A result of an instruction as a function of its operands. Raises ``UnsupportedError``.
+
+    ``constants``: operands that are known, which it does not take. ``register``: the bits of the
+    register that it goes to, where the type is narrower.
+    """
+    formula = formulas.formula_of(opcode)
+    if formula is None:
+        problem = f"it {opcode.problem}" if opcode.problem else "it has no formula"
+        raise UnsupportedError(f"'{opcode.name}'", f"it is not executed: {problem}")
+    types = (*formula.types, "pred") if formula.has_carry else formula.types
+    known = (*constants, *(None for _ in types))
+    operands = [_operand(at, type_, known[at]) for at, type_ in enumerate(types)]
+    taken = [at for at, value in enumerate(known[: len(types)]) if value is None]
+    return vectorised(formula.compute(operands, register)[result], taken)
 
 
-_SINGLE = PtxType("f", 32)
+@cache
+def filling(opcode: Opcode, register: int) -> Function:
+    """A loaded value in a register that may be wider than the type of the load."""
+    return vectorised(formulas.filled(opcode, operand(0, opcode.width), register), (0,))
 
 
-def operands_of(opcode: Opcode) -> int | None:
-    """The operands that an instruction's function takes; None for one that is not executed."""
-    if opcode.kind is Kind.LANES:
-        return _LANE_OPERANDS.get(opcode.head)
-    row = ROWS.get(opcode.head)
-    if row is None:
-        return None
-    is_pair = opcode.head == "cvt" and len(opcode.types) > 1 and opcode.types[0].endswith("x2")
-    return row.operands + (opcode.boolean != "" or is_pair)
+def _operand(at: int, type_: str, known: int | None) -> Term:
+    if known is not None:
+        return constant(known)
+    element = element_of(type_)
+    assert element is not None, type_
+    return operand(at, element[1] * element[2])
 
 
-NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
+def vectorised(result: Term, operands: Iterable[int]) -> Function:
+    """A term as a function of arrays: the operands of those numbers."""
+    names = [f"o{at}" for at in operands]
+    space: dict[str, Any] = {"np": np, **_NAMES}
+    text: dict[Term, str] = {}
+    lines: list[str] = []
+    for term, uses in in_order([result]):
+        found = _text(term, [text[each] for each in term.operands], space)
+        if uses > 1 and not found.isidentifier():
+            lines.append(f"v{len(lines)} = {found}")
+            found = f"v{len(lines) - 1}"
+        text[term] = found
+    value = f"flags({text[result]})" if result.sort is Sort.FLAG else text[result]
+    body = "".join(f" {line}\n" for line in [*lines, f"return {value}"])
+    exec(f"def function({', '.join(names)}):\n{body}", space)
+    return space["function"]
+
+
+def _text(term: Term, given: Sequence[str], space: dict[str, Any]) -> str:
+    """One operation on arrays; ``space`` gets the constants and functions that it names."""
+    match term.op:
+        case "constant":
+            return _named(space, _CONSTANTS[term.sort](term.given[0]))
+        case "operand":
+            return f"o{term.given[0]}"
+        case "choose":
+            is_flag = term.operands[0].sort is Sort.FLAG
+            condition = given[0] if is_flag else f"{given[0]} != {_named(space, np.uint64(0))}"
+            return f"np.where({condition}, {given[1]}, {given[2]})"
+        case "&" if term.operands[1].constant == _WHOLE:
+            return given[0]
+        case "<<" | ">>":
+            return _shift(term, given)
+        case "call":
+            return f"{_named(space, _called(term.given))}({', '.join(given)})"
+        case "low" | "signed" | "number" | "bits" | "integral":
+            return f"{term.op}({given[0]}, {term.given[0]!r})"
+        case "high" if term.sort is Sort.INTEGER:
+            return f"high_signed({given[0]}, {given[1]})"
+        case "//" | "%":
+            return f"{'quotient' if term.op == '//' else 'remainder'}({given[0]}, {given[1]})"
+        case name if name in _NAMES:
+            return f"{name}({', '.join(given)})"
+        case _:
+            return f"({given[0]} {term.op} {given[1]})"
+
+
+_WHOLE = (1 << 64) - 1
+_CONSTANTS: Mapping[Sort, Callable[[Any], Any]] = MappingProxyType(
     {
-        **dict.fromkeys(("rz", "rm", "rp"), "numbers are rounded to nearest even only"),
-        "sat": "results are not clamped",
-        "relu": "results are not clamped",
+        Sort.WORD: lambda value: np.uint64(value & _WHOLE),
+        Sort.INTEGER: np.int64,
+        Sort.FLOAT: float,
+        Sort.FLAG: np.bool_,
     }
 )
-"""Words of opcodes that are not executed, and why."""
 
 
-# Integers
+def _named(space: dict[str, Any], value: Any) -> str:
+    name = f"k{len(space)}"
+    space[name] = value
+    return name
 
 
-def _integers(opcode: _Computation) -> int:
-    if opcode.type.is_float or opcode.type.is_pair or opcode.type.bits > 64:
-        raise opcode.refused(f"no such instruction on {opcode.last_type}")
-    return opcode.type.bits
+def _shift(term: Term, given: Sequence[str]) -> str:
+    value, by = term.operands
+    if value.sort is Sort.INTEGER:
+        return f"({given[0]} >> integer({given[1]}))"
+    if by.bound < 64:
+        return f"({given[0]} {term.op} {given[1]})"
+    return f"{'left' if term.op == '<<' else 'right'}({given[0]}, {given[1]})"
 
 
-def _add(opcode: _Computation) -> Function:
-    if opcode.type.is_float:
-        return _on_floats(opcode, np.add)
-    bits = _integers(opcode)
-    return binary(lambda a, b: low(a + b, bits))
+def _left(value: Values, by: Values) -> Values:
+    return np.where(by < np.uint64(64), value << (by & np.uint64(63)), np.uint64(0))
 
 
-def _sub(opcode: _Computation) -> Function:
-    if opcode.type.is_float:
-        return _on_floats(opcode, np.subtract)
-    bits = _integers(opcode)
-    return binary(lambda a, b: low(a - b, bits))
+def _right(value: Values, by: Values) -> Values:
+    return np.where(by < np.uint64(64), value >> (by & np.uint64(63)), np.uint64(0))
 
 
-def _mul(opcode: _Computation) -> Function:
-    if opcode.type.is_float:
-        return _on_floats(opcode, np.multiply)
-    bits = _integers(opcode)
-    if "hi" in opcode.words:
-        return _mul_high(opcode.type.letter == "s", bits)
-    if "wide" in opcode.words:
-        return _mul_wide(opcode.type.letter == "s", bits)
-    if "lo" not in opcode.words:
-        raise opcode.refused("say .lo, .hi or .wide")
-    return binary(lambda a, b: low(a * b, bits))
+def _high(a: Values, b: Values) -> Values:
+    """The upper half of a product of 64 bits."""
+    half, ones = np.uint64(32), mask(32)
+    cross = (a >> half) * (b & ones) + ((a & ones) * (b & ones) >> half)
+    middle = (a & ones) * (b >> half) + (cross & ones)
+    return (a >> half) * (b >> half) + (cross >> half) + (middle >> half)
 
 
-def _mul_wide(is_signed: bool, bits: int) -> Function:
-    """The whole product of two numbers of up to 32 bits."""
-    if not is_signed:
-        return binary(lambda a, b: low(a, bits) * low(b, bits))
-    return binary(lambda a, b: unsigned(signed(a, bits) * signed(b, bits), 2 * bits))
+def _high_signed(a: Numbers, b: Numbers) -> Numbers:
+    left, right = np.asarray(a).view(np.uint64), np.asarray(b).view(np.uint64)
+    sign = np.uint64(63)
+    found = _high(left, right) - (left >> sign) * right - (right >> sign) * left
+    return np.asarray(found).view(np.int64)
 
 
-def _mul_high(is_signed: bool, bits: int) -> Function:
-    def narrow(a: Values, b: Values) -> Values:
-        if is_signed:
-            return unsigned(signed(a, bits) * signed(b, bits) >> np.int64(bits), bits)
-        return low(a, bits) * low(b, bits) >> np.uint64(bits)
-
-    def wide(a: Values, b: Values) -> Values:
-        half, ones = np.uint64(32), mask(32)
-        cross = (a >> half) * (b & ones) + ((a & ones) * (b & ones) >> half)
-        middle = (a & ones) * (b >> half) + (cross & ones)
-        high = (a >> half) * (b >> half) + (cross >> half) + (middle >> half)
-        if not is_signed:
-            return high
-        sign = np.uint64(63)
-        return high - (a >> sign) * b - (b >> sign) * a
-
-    return narrow if bits <= 32 else wide
+def _integer(value: Values) -> Numbers:
+    return np.asarray(value).view(np.int64)
 
 
-def _mad(opcode: _Computation) -> Function:
-    bits = _integers(opcode)
-    multiply = _mul(opcode)
-    width = 2 * bits if "wide" in opcode.words else bits
-    return ternary(lambda a, b, c: low(multiply(a, b) + c, width))
+def _quotient(a: Values, b: Values) -> Values:
+    return a // np.maximum(b, np.uint64(1))
 
 
-def _divide(opcode: _Computation) -> Function:
-    """Towards zero; by zero every bit is one, which is unspecified: so an H200 computes."""
-    if opcode.type.is_float:
-        if opcode.name == "rem" or opcode.rounding != "rn":
-            raise opcode.refused("quotients are exact and rounded to nearest: .rn")
-        return _with_nans(opcode, np.divide)
-    bits, is_signed, zero, one = _integers(opcode), opcode.type.letter == "s", *_BITS
-    sign = np.uint64(bits - 1)
-
-    def size(a: Values) -> Values:
-        return low(np.where(a >> sign & one != zero, ~a + one, a), bits) if is_signed else a
-
-    def divide(a: Values, b: Values) -> Values:
-        dividend, divisor = size(a), size(b)
-        quotient = dividend // np.maximum(divisor, one)
-        if opcode.name == "rem":
-            found, of_sign = dividend - quotient * divisor, a
-        else:
-            found, of_sign = quotient, a ^ b
-        if is_signed:
-            found = np.where(of_sign >> sign & one != zero, ~found + one, found)
-        return low(np.where(divisor == zero, mask(bits), found), bits)
-
-    return binary(divide)
-
-
-_BITS = (np.uint64(0), np.uint64(1))
-
-
-def _difference(opcode: _Computation) -> Function:
-    """sad: ``c`` and how far ``a`` is from ``b``."""
-    bits = _integers(opcode)
-    of_value = signed if opcode.type.letter == "s" else low
-    return ternary(
-        lambda a, b, c: low(np.where(of_value(a, bits) < of_value(b, bits), b - a, a - b) + c, bits)
-    )
-
-
-def _absolute(opcode: _Computation) -> Function:
-    type_ = opcode.type
-    if type_.is_float and type_.bits == 64:
-        return unary(lambda a: np.where(np.isnan(floats(a, 64)), a, a & mask(63)))
-    if type_.is_float:
-        return _on_floats(opcode, np.absolute)
-    bits = _integers(opcode)
-    zero = np.uint64(0)
-    return unary(lambda a: low(np.where(signed(a, bits) < 0, zero - a, a), bits))
-
-
-def _neg(opcode: _Computation) -> Function:
-    type_ = opcode.type
-    if type_.is_float:
-        return _negated(opcode)
-    bits = _integers(opcode)
-    return unary(lambda a: low(np.uint64(0) - a, bits))
-
-
-def _negated(opcode: _Computation) -> Function:
-    """A sign changes, but not a NaN's: narrow ones become canonical. Source: as an H200
-    computes."""
-    type_ = PtxType(opcode.type.letter, opcode.type.bits)
-    if type_.bits == 32 and "ftz" not in opcode.words:
-        return unary(lambda a: a ^ np.uint64(1 << 31))
-    if type_.bits == 64:
-        sign = np.uint64(1 << 63)
-        return unary(lambda a: np.where(np.isnan(floats(a, 64)), a, a ^ sign))
-    return _on_floats(opcode, np.negative)
-
-
-def _extreme(opcode: _Computation) -> Function:
-    is_min = opcode.name == "min"
-    if opcode.type.is_float:
-        return _extreme_of_floats(opcode, is_min)
-    bits = _integers(opcode)
-    choose = np.minimum if is_min else np.maximum
-    if opcode.type.letter == "s":
-        return binary(lambda a, b: unsigned(choose(signed(a, bits), signed(b, bits)), bits))
-    return binary(lambda a, b: choose(low(a, bits), low(b, bits)))
-
-
-def _bitwise(opcode: _Computation) -> Function:
-    _integers(opcode)
-    return {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[opcode.name]
-
-
-def _not(opcode: _Computation) -> Function:
-    ones = mask(_integers(opcode))
-    return unary(lambda a: a ^ ones)
-
-
-def _shift_left(opcode: _Computation) -> Function:
-    bits = _integers(opcode)
-    zero, limit = np.uint64(0), np.uint64(bits)
-    return binary(
-        lambda a, b: np.where(b < limit, low(a << np.minimum(b, limit - np.uint64(1)), bits), zero)
-    )
-
-
-def _shift_right(opcode: _Computation) -> Function:
-    bits = _integers(opcode)
-    zero, limit, most = np.uint64(0), np.uint64(bits), np.uint64(bits - 1)
-    if opcode.type.letter == "s":
-        return binary(
-            lambda a, b: unsigned(signed(a, bits) >> np.minimum(b, most).astype(np.int64), bits)
-        )
-    return binary(lambda a, b: np.where(b < limit, low(a, bits) >> np.minimum(b, most), zero))
-
-
-_BYTE = np.uint64(0xFF)
-
-
-def _extract(opcode: _Computation) -> Function:
-    """bfe: ``length`` bits from ``start``; of a signed type those above are copies of the last."""
-    bits = _integers(opcode)
-    zero, most = np.uint64(0), np.uint64(bits - 1)
-
-    def field(a: Values, start: Values, length: Values) -> Values:
-        start, length = start & _BYTE, length & _BYTE
-        moved = np.where(start <= most, a >> np.minimum(start, most), zero)
-        return moved & _ones(length)
-
-    if opcode.type.letter == "u":
-        return field
-
-    def with_sign(a: Values, start: Values, length: Values) -> Values:
-        last = np.minimum((start & _BYTE) + (length & _BYTE) - np.uint64(1), most)
-        sign = (a >> last & np.uint64(1)) * (length & _BYTE != zero)
-        above = ~_ones(
-            np.where(
-                start & _BYTE <= most,
-                np.minimum(length & _BYTE, last + np.uint64(1) - (start & _BYTE)),
-                zero,
-            )
-        )
-        return low(field(a, start, length) | above * sign, bits)
-
-    return with_sign
-
-
-def _ones(count: Values) -> Values:
-    """Ones in as many of the lowest bits."""
-    most = np.uint64(63)
-    below = (np.uint64(1) << np.minimum(count, most)) - np.uint64(1)
-    return np.where(count > most, mask(64), below)
-
-
-def _insert(opcode: _Computation) -> Function:
-    """bfi: the lowest ``length`` bits of ``a`` into ``b`` from ``start``."""
-    bits = _integers(opcode)
-    most = np.uint64(63)
-
-    def insert(a: Values, b: Values, start: Values, length: Values) -> Values:
-        start, length = start & _BYTE, length & _BYTE
-        ones = np.where(start > most, np.uint64(0), _ones(length) << np.minimum(start, most))
-        moved = a << np.minimum(start, most)
-        return low(b & ~ones | moved & ones, bits)
-
-    return insert
-
-
-def _population(opcode: _Computation) -> Function:
-    _integers(opcode)
-    return unary(_count_ones)
+def _remainder(a: Values, b: Values) -> Values:
+    return a % np.maximum(b, np.uint64(1))
 
 
 def _count_ones(a: Values) -> Values:
@@ -399,185 +198,36 @@ def _length(a: Values) -> Values:
     return _count_ones(a)
 
 
-def _leading_zeros(opcode: _Computation) -> Function:
-    bits = np.uint64(_integers(opcode))
-    return unary(lambda a: bits - _length(a))
-
-
-def _find(opcode: _Computation) -> Function:
-    """bfind: the highest bit that is no copy of the sign, or what a shift has to be; ones if
-    none."""
-    bits = _integers(opcode)
-    one, most, ones = np.uint64(1), np.uint64(bits - 1), mask(32)
-    is_signed, as_shift = opcode.type.letter == "s", "shiftamt" in opcode.words
-
-    def find(a: Values) -> Values:
-        if is_signed:
-            a = np.where(a >> most & one != 0, a ^ mask(bits), a)
-        place = _length(a) - one
-        return np.where(a == 0, ones, most - place if as_shift else place)
-
-    return unary(find)
-
-
-def _reverse(opcode: _Computation) -> Function:
-    bits = _integers(opcode)
-
-    def reverse(a: Values) -> Values:
-        found = np.zeros_like(a)
-        for n in range(bits):
-            found = found | (a >> np.uint64(n) & np.uint64(1)) << np.uint64(bits - 1 - n)
-        return found
-
-    return unary(reverse)
-
-
-def _permute(opcode: _Computation) -> Function:
-    """prmt: four of the eight bytes of ``a`` and ``b``, or eight copies of the sign of one."""
-    one, seven, byte = np.uint64(1), np.uint64(7), np.uint64(8)
-
-    def permute(a: Values, b: Values, selection: Values) -> Values:
-        both = a | b << np.uint64(32)
-        found = np.zeros_like(selection)
-        for n in range(4):
-            chosen = selection >> np.uint64(4 * n)
-            picked = both >> (chosen & seven) * byte & _BYTE
-            copies = (picked >> seven) * _BYTE
-            picked = np.where(chosen & byte != 0, copies, picked)
-            found = found | (picked & (one << byte) - one) << np.uint64(8 * n)
-        return found
-
-    return ternary(permute)
-
-
-def _funnel(opcode: _Computation) -> Function:
-    """shf: 32 bits of ``b`` and ``a`` side by side, moved; .wrap: by up to 31, .clamp: up to 32."""
-    half = np.uint64(32)
-
-    def amount(by: Values) -> Values:
-        return by & np.uint64(31) if "wrap" in opcode.words else np.minimum(by, half)
-
-    def left(a: Values, b: Values, by: Values) -> Values:
-        return (b << half | a) << amount(by) >> half
-
-    def right(a: Values, b: Values, by: Values) -> Values:
-        return low((b << half | a) >> amount(by), 32)
-
-    if not {"wrap", "clamp"} & opcode.words:
-        raise opcode.refused("say .wrap or .clamp")
-    return ternary(left if "l" in opcode.words else right)
-
-
-def _lookup(opcode: _Computation) -> Function:
-    """lop3: of each place the bit of a table that the three bits there say."""
-    bits = _integers(opcode)
-
-    def lookup(a: Values, b: Values, c: Values, table: Values) -> Values:
-        found = np.zeros_like(a)
-        for n in range(8):
-            chosen = [each if n >> at & 1 else ~each for at, each in ((2, a), (1, b), (0, c))]
-            bit = table >> np.uint64(n) & np.uint64(1)
-            found = found | chosen[0] & chosen[1] & chosen[2] & (np.uint64(0) - bit)
-        return low(found, bits)
-
-    return lookup
-
-
-def _is_zero(opcode: _Computation) -> Function:
-    _integers(opcode)
-    return unary(lambda a: flags(a == 0))
-
-
-# Comparison and selection
-
-_SIGNED: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "eq": np.equal,
-        "ne": np.not_equal,
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-    }
-)
-_UNSIGNED = MappingProxyType(
-    {"lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal}
-)
-_JOINS = MappingProxyType({"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor})
-_COMPARISONS = (*_SIGNED, *_UNSIGNED, *(f"{each}u" for each in _SIGNED), "num", "nan")
-
-
-def _set_predicate(opcode: _Computation) -> Function:
-    comparisons = [each for each in opcode.words if each in _COMPARISONS]
-    joins = [_JOINS[each] for each in opcode.words if each in _JOINS]
-    if len(comparisons) != 1 or len(joins) > 1:
-        raise opcode.refused("one comparison")
-    (name,) = comparisons
-    compare = _compare_floats(opcode, name) if opcode.type.is_float else _compare(opcode, name)
-    if not joins:
-        return compare
-    (join,) = joins
-    return ternary(lambda a, b, predicate: join(compare(a, b), predicate))
-
-
-def _set(opcode: _Computation) -> Function:
-    """set: a comparison as a number, all ones or 1.0."""
-    if opcode.to is None:
-        raise opcode.refused("it compares one type and gives another")
-    yes = np.uint64(_ONES[opcode.to.letter, opcode.to.bits])
-    compare = _set_predicate(opcode)
-    return lambda *operands: compare(*operands) * yes
-
-
-_ONES: Mapping[tuple[str, int], int] = MappingProxyType(
-    {("f", 32): 0x3F800000, **dict.fromkeys((("u", 32), ("s", 32)), (1 << 32) - 1)}
-)
-
-
-def _choose(opcode: _Computation) -> Function:
-    """slct: ``a`` where ``c`` is not negative, else ``b``, also where it is no number."""
-    if opcode.type.is_float:
-        take = _taken(opcode)
-        return ternary(lambda a, b, c: np.where(take(c) >= 0, a, b))
-    bits = _integers(opcode)
-    return ternary(lambda a, b, c: np.where(signed(c, bits) >= 0, a, b))
-
-
-def _compare(opcode: _Computation, name: str) -> Function:
-    bits, letter = _integers(opcode), opcode.type.letter
-    if name in _UNSIGNED and letter == "u":
-        unordered = _UNSIGNED[name]
-        return binary(lambda a, b: flags(unordered(low(a, bits), low(b, bits))))
-    if name not in _SIGNED:
-        raise opcode.refused(f".{name} is not for such types")
-    compare = _SIGNED[name]
-    if letter == "s":
-        return binary(lambda a, b: flags(compare(signed(a, bits), signed(b, bits))))
-    return binary(lambda a, b: flags(compare(low(a, bits), low(b, bits))))
-
-
-def _compare_floats(opcode: _Computation, name: str) -> Function:
-    take = _taken(opcode)
-
-    def compare(a: Values, b: Values) -> Values:
-        left, right = take(a), take(b)
-        unordered = np.isnan(left) | np.isnan(right)
-        if name in ("num", "nan"):
-            return flags(unordered if name == "nan" else ~unordered)
-        if name in _SIGNED:
-            return flags(_SIGNED[name](left, right) & ~unordered)
-        if name.removesuffix("u") in _SIGNED:
-            return flags(_SIGNED[name.removesuffix("u")](left, right) | unordered)
-        raise opcode.refused(f".{name} is not for such types")
-
-    return compare
-
-
-def _select(opcode: _Computation) -> Function:
-    return ternary(lambda a, b, predicate: np.where(predicate != np.uint64(0), a, b))
-
-
 # Floating point
+
+_WIDTHS: Mapping[str, int] = MappingProxyType({name: each.width for name, each in FORMATS.items()})
+
+
+def _number(value: Values, type_: str) -> Floats:
+    return _bfloat(value) if type_ == "bf16" else floats(value, _WIDTHS[type_])
+
+
+def _bits(number: Floats, type_: str) -> Values:
+    """Numbers rounded, and with the canonical NaN."""
+    number = np.asarray(number)
+    if type_ == "bf16":
+        found = _bfloat_bits(_single_to_odd(number) if number.dtype == np.float64 else number)
+    else:
+        found = float_bits(number, _WIDTHS[type_])
+    return np.where(np.isnan(number), np.uint64(FORMATS[type_].nan), found)
+
+
+def _real(value: Values) -> Floats:
+    return np.asarray(value).astype(np.float64)
+
+
+def _integral(number: Floats, mode: str) -> Floats:
+    return _ROUNDINGS[mode](number)
+
+
+_ROUNDINGS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
+    {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+)
 
 
 def _bfloat(value: Values) -> Floats:
@@ -591,84 +241,7 @@ def _bfloat_bits(number: Floats) -> Values:
     return wide + np.uint64(0x7FFF) + even >> np.uint64(16)
 
 
-_MADE_NAN = np.uint64(0xFFF8 << 48)
-"""The NaN of f64 that comes of numbers. Source: as an H200 computes."""
-
-_CANONICAL = {16: 0x7FFF, 32: 0x7FFFFFFF, 64: 0x7FF8000000000000}
-
-
-def _taken(opcode: _Computation) -> Callable[[Values], Floats]:
-    """How bits become numbers."""
-    return _reader(opcode, opcode.type)
-
-
-def _reader(opcode: _Computation, type_: PtxType) -> Callable[[Values], Floats]:
-    if type_.is_pair:
-        raise opcode.refused("a pair is not one number")
-    if type_.letter == "bf" and type_.bits == 16:
-        return _bfloat
-    if type_.letter == "f" and type_.bits in _CANONICAL:
-        return lambda value: floats(value, type_.bits)
-    raise opcode.refused("there are no such numbers")
-
-
-def _given(type_: PtxType) -> Callable[[Floats], Values]:
-    """How numbers become bits: rounded, and with the canonical NaN."""
-    nan = np.uint64(_CANONICAL[type_.bits])
-
-    def given(number: Floats) -> Values:
-        found = _bfloat_bits(number) if type_.letter == "bf" else float_bits(number, type_.bits)
-        return np.where(np.isnan(number), nan, found)
-
-    return given
-
-
-def _on_floats(opcode: _Computation, compute: Callable[..., Floats]) -> Function:
-    """A function on numbers as one on bits; of a pair on each half."""
-    type_ = PtxType(opcode.type.letter, opcode.type.bits)
-    take, give = _reader(opcode, type_), _given(type_)
-
-    def single(*operands: Values) -> Values:
-        numbers = [take(each) for each in operands]
-        found = compute(*numbers)
-        if type_.bits < 64:
-            return give(found)
-        made = np.isnan(found) & ~reduce(np.logical_or, map(np.isnan, numbers))
-        return np.where(made, _MADE_NAN, give(found))
-
-    if not opcode.type.is_pair:
-        return single
-
-    def pair(*operands: Values) -> Values:
-        half = np.uint64(16)
-        upper = single(*(each >> half for each in operands))
-        return single(*(low(each, 16) for each in operands)) | upper << half
-
-    return pair
-
-
-def _extreme_of_floats(opcode: _Computation, is_min: bool) -> Function:
-    """The number beside a NaN, unless the opcode says .NaN; -0 is less than 0."""
-    keeps_nan = "NaN" in opcode.words
-
-    def extreme(a: Floats, b: Floats) -> Floats:
-        found = (np.fmin if is_min else np.fmax)(a, b)
-        zeros = (a == 0) & (b == 0)
-        negative = np.signbit(a) | np.signbit(b) if is_min else np.signbit(a) & np.signbit(b)
-        found = np.where(zeros, np.copysign(np.zeros_like(found), np.where(negative, -1, 1)), found)
-        either = np.isnan(a) | np.isnan(b)
-        return np.where(either, a + b, found) if keeps_nan else found
-
-    return _on_floats(opcode, extreme)
-
-
-def _fma(opcode: _Computation) -> Function:
-    if not opcode.type.is_float:
-        raise opcode.refused("fma is for floating-point numbers")
-    return _on_floats(opcode, _fused_64 if opcode.type.bits == 64 else _fused(opcode.type))
-
-
-def _fused(type_: PtxType) -> Callable[..., Floats]:
+def _fused(type_: str) -> Callable[..., Floats]:
     """The product is exact in float64; the sum is rounded to odd, so that rounding again is exact.
 
     Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
@@ -677,7 +250,7 @@ def _fused(type_: PtxType) -> Callable[..., Floats]:
     def fused(a: Floats, b: Floats, c: Floats) -> Floats:
         wide = [np.asarray(each).astype(np.float64) for each in (a, b, c)]
         found = _sum_to_odd(wide[0] * wide[1], wide[2])
-        return _single_to_odd(found) if type_.letter == "bf" else found
+        return _single_to_odd(found) if type_ == "bf16" else found
 
     return fused
 
@@ -728,22 +301,61 @@ def _fused_64(a: Floats, b: Floats, c: Floats) -> Floats:
     return np.where(np.isfinite(found), found, a * b + c)
 
 
-def _root(opcode: _Computation) -> Function:
-    if opcode.rounding != "rn":
-        raise opcode.refused("roots are exact and rounded to nearest: .rn")
-    return _with_nans(opcode, np.sqrt)
+def _whole(number: Floats, width: int, is_signed: bool, nan: int) -> Values:
+    """Whole numbers as bits; what is out of range becomes the nearest that is not.
+
+    Source: PTX ISA 9.0, cvt.
+    """
+    lowest = -(1 << width - 1) if is_signed else 0
+    highest = (1 << width - 1) - 1 if is_signed else (1 << width) - 1
+    # 2^63 and 2^64 are floats, the greatest integers below them are not.
+    above, below = number >= float(highest), number < lowest
+    inside = np.where(above | below | np.isnan(number), 0, number)
+    found = inside.astype(np.int64 if is_signed else np.uint64).view(np.uint64)
+    for where, value in ((above, highest), (below, lowest), (np.isnan(number), nan)):
+        found = np.where(where, np.uint64(value & _WHOLE), found)
+    return low(found, width)
 
 
-def _reciprocal(opcode: _Computation) -> Function:
-    if opcode.rounding != "rn":
-        raise opcode.refused("reciprocals are exact and rounded to nearest: .rn")
-    return _with_nans(opcode, np.reciprocal)
+# Functions of bits: fast forms of those of ``semantics.floats``
 
 
-def _with_nans(opcode: _Computation, compute: Callable[..., Floats]) -> Function:
-    """As ``_on_floats``, but of f64 a NaN stays, quiet. Source: as an H200 computes."""
-    function = _on_floats(opcode, compute)
-    if opcode.type.bits < 64:
+def _called(call: tuple[Any, ...]) -> Function:
+    name, *given = call
+    make = _FAST_BY_NAME.get(name)
+    fast = make(*given) if make is not None else _FAST.get(call)
+    return fast or _lane_by_lane(name, tuple(given))
+
+
+def _lane_by_lane(name: str, given: tuple[Any, ...]) -> Function:
+    """A function of single numbers on each lane."""
+    single: Any = python.NAMES[name]
+
+    def each_lane(*operands: Values) -> Values:
+        compute = np.frompyfunc(lambda *values: single(*given, *map(int, values)), len(operands), 1)
+        return np.asarray(compute(*operands)).astype(np.uint64)
+
+    return each_lane
+
+
+def _on_numbers(type_: str, compute: Callable[..., Floats]) -> Function:
+    """A function of numbers as one of bits; of f64 a NaN of numbers is negative."""
+
+    def of_bits(*operands: Values) -> Values:
+        numbers = [_number(each, type_) for each in operands]
+        found = compute(*numbers)
+        if type_ != "f64":
+            return _bits(found, type_)
+        made = np.isnan(found) & ~reduce(np.logical_or, map(np.isnan, numbers))
+        return np.where(made, np.uint64(0xFFF8 << 48), _bits(found, type_))
+
+    return of_bits
+
+
+def _with_nans(type_: str, compute: Callable[..., Floats]) -> Function:
+    """As ``_on_numbers``, but of f64 a NaN stays, quiet. Source: as an H200 computes."""
+    function = _on_numbers(type_, compute)
+    if type_ != "f64":
         return function
 
     def with_nans(*operands: Values) -> Values:
@@ -755,206 +367,86 @@ def _with_nans(opcode: _Computation, compute: Callable[..., Floats]) -> Function
     return with_nans
 
 
-def _copy_sign(opcode: _Computation) -> Function:
-    """copysign: ``b`` with the sign of ``a``."""
-    sign = np.uint64(1 << opcode.type.bits - 1)
-    return binary(lambda a, b: b & ~sign | a & sign)
+def _fma_64() -> Function:
+    """Lane by lane where a product, or what it lacks, may leave the range of numbers."""
+    fast, exact = _on_numbers("f64", _fused_64), _lane_by_lane("exactly", ("fma", "f64", "rn"))
+
+    def fma(a: Values, b: Values, c: Values) -> Values:
+        a, b, c = np.broadcast_arrays(a, b, c)
+        found = np.array(fast(a, b, c))
+        x, y, z = (np.abs(floats(each, 64)) for each in (a, b, c))
+        product = x * y
+        is_middle = (product > 1e-250) & (product < 1e250) & (x < 1e290) & (y < 1e290)
+        is_middle &= (z < 1e250) | ~np.isfinite(z)
+        plain = is_middle | (x == 0) | (y == 0) | ~np.isfinite(x) | ~np.isfinite(y)
+        if not plain.all():
+            found[~plain] = exact(a[~plain], b[~plain], c[~plain])
+        return found
+
+    return fma
 
 
-def _without_subnormals(opcode: _Computation, function: Function) -> Function:
-    """.ftz: subnormal numbers of f32 become zeros of their sign, before and after."""
-    is_comparison = opcode.name in ("set", "setp")
-    gives = not is_comparison and (opcode.to or opcode.type) == _SINGLE
-    most = 2 if is_comparison else 3
+def _reverse(width: int) -> Function:
+    def reverse(value: Values) -> Values:
+        by = width >> 1
+        while by:
+            ones, shift = np.uint64(((1 << width) - 1) // ((1 << by) + 1)), np.uint64(by)
+            value = value >> shift & ones | (value & ones) << shift
+            by >>= 1
+        return value
 
-    def flushed(*operands: Values) -> Values:
-        # The third operand of a comparison is a predicate.
-        if opcode.type == _SINGLE:
-            operands = (*map(_flush, operands[:most]), *operands[most:])
-        return _flush(function(*operands)) if gives else function(*operands)
-
-    return flushed
+    return reverse
 
 
-def _flush(value: Values) -> Values:
-    exponent = value & np.uint64(0x7F800000)
-    return np.where(exponent == 0, value & np.uint64(0x80000000), value)
+def _to_integers(type_: str, mode: str, is_signed: bool, width: int) -> Function:
+    nan = 1 << width - 1 if type_ == "f64" or width == 64 else 0
 
-
-# Conversion
-
-
-def _convert(opcode: _Computation) -> Function:
-    source, to = opcode.type, opcode.to
-    if to is None:
-        raise opcode.refused("it converts from one type to another")
-    if max(source.bits, to.bits) > WORD:
-        raise opcode.refused("numbers of up to 64 bits are converted")
-    if to.is_pair and source == _SINGLE:
-        return _convert_pair(opcode, to)
-    if source.is_pair or to.is_pair:
-        raise opcode.refused("pairs are not converted")
-    if not source.is_float and not to.is_float:
-        return _convert_integer(source, to)
-    rounding = opcode.rounding
-    if to.is_float:
-        give = _given(to)
-        if source.is_float:
-            take = _reader(opcode, source)
-            round_ = _ROUNDINGS.get(rounding)
-            narrow = _single_to_odd if to.letter == "bf" and source.bits == 64 else _same
-            if (source.bits, to.bits) == (64, 32) and round_ is None:
-                return unary(_narrowed)
-            return unary(lambda a: give(narrow(take(a) if round_ is None else round_(take(a)))))
-        return _integer_to_float(source, to, give)
-    take, round_ = _reader(opcode, source), _ROUNDINGS.get(rounding)
-    if round_ is None:
-        raise opcode.refused("say how to round: .rzi, .rni, .rmi or .rpi")
-    nan = 1 << to.bits - 1 if 64 in (source.bits, to.bits) else 0
-    return unary(lambda a: _float_to_integer(round_(take(a).astype(np.float64)), to, nan))
-
-
-def _convert_pair(opcode: _Computation, to: PtxType) -> Function:
-    """Two numbers of f32 as a pair, the second one lower."""
-    if opcode.rounding != "rn":
-        raise opcode.refused("numbers are rounded to nearest even only")
-    take, give = _reader(opcode, _SINGLE), _given(PtxType(to.letter, to.bits))
-    half = np.uint64(16)
-    return binary(lambda a, b: give(take(a)) << half | give(take(b)))
-
-
-def _narrowed(value: Values) -> Values:
-    """f64 to f32: NaNs keep what is in them. Source: as an H200 computes."""
-    number = floats(value, 64)
-    kept = value >> np.uint64(32) & np.uint64(1 << 31) | value >> np.uint64(29) & np.uint64(
-        0x3FFFFF
-    )
-    return np.where(np.isnan(number), kept | np.uint64(0x7FC00000), float_bits(number, 32))
-
-
-def _same(number: Floats) -> Floats:
-    return number
-
-
-_ROUNDINGS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
-    {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-)
-
-
-def _convert_integer(source: PtxType, to: PtxType) -> Function:
-    """As wide as the source type, then as the target's, and what is above that in its register."""
-    register = max(to.bits, 16)
-    of_source = signed if source.letter == "s" else low
-    if to.letter == "s" and to.bits < register:
-        return unary(
-            lambda a: unsigned(signed(of_source(a, source.bits).view(np.uint64), to.bits), register)
+    def convert(value: Values) -> Values:
+        return _whole(
+            _integral(_number(value, type_).astype(np.float64), mode), width, is_signed, nan
         )
-    return unary(lambda a: low(np.asarray(of_source(a, source.bits)).view(np.uint64), to.bits))
-
-
-def _integer_to_float(source: PtxType, to: PtxType, give: Callable[[Floats], Values]) -> Function:
-    of_source = signed if source.letter == "s" else low
-
-    def convert(a: Values) -> Values:
-        number = of_source(a, source.bits)
-        if to.bits == 64:
-            return give(np.asarray(number).astype(np.float64))
-        if to.bits == 32:
-            return give(np.asarray(number).astype(np.float32))
-        # Exact in float64 up to 53 bits; above, the lost bits are kept as one that is odd.
-        wide = np.asarray(number).astype(np.float64)
-        error = (number - wide.astype(number.dtype)).astype(np.float64)
-        odd = _to_odd(wide, error, np.uint64)
-        return give(_single_to_odd(odd) if to.letter == "bf" else odd)
 
     return convert
 
 
-def _float_to_integer(number: Floats, to: PtxType, nan: int) -> Values:
-    """A whole number; what is out of range becomes the nearest that is not, NaN becomes ``nan``.
+def _of_integers(type_: str, mode: str) -> Function | None:
+    if mode != "rn":
+        return None
 
-    Source: PTX ISA 9.0, cvt.
-    """
-    is_signed = to.letter == "s"
-    lowest = -(1 << to.bits - 1) if is_signed else 0
-    highest = (1 << to.bits - 1) - 1 if is_signed else (1 << to.bits) - 1
-    # 2^63 and 2^64 are floats, the greatest integers below them are not.
-    above, below = number >= float(highest), number < lowest
-    inside = np.where(above | below | np.isnan(number), 0, number)
-    whole = inside.astype(np.int64 if is_signed else np.uint64).view(np.uint64)
-    ones = (1 << max(to.bits, 16)) - 1
-    special = (
-        (above, highest),
-        (below, lowest & ones),
-        (np.isnan(number), _widened(nan, to) & ones),
-    )
-    for where, value in special:
-        whole = np.where(where, np.uint64(value), whole)
-    return low(whole, max(to.bits, 16))
+    def convert(number: Values) -> Values:
+        if type_ == "f32":
+            return _bits(np.asarray(number).astype(np.float32), type_)
+        # Exact in float64 up to 53 bits; above, the lost bits are kept as one that is odd.
+        wide = np.asarray(number).astype(np.float64)
+        error = (number - wide.astype(np.asarray(number).dtype)).astype(np.float64)
+        return _bits(_to_odd(wide, error, np.uint64), type_)
+
+    return convert
 
 
-def _widened(bits: int, to: PtxType) -> int:
-    return bits - (1 << to.bits) if to.letter == "s" and bits >> to.bits - 1 else bits
-
-
-def _move(opcode: _Computation) -> Function:
-    return unary(lambda a: a)
-
-
-@dataclass(frozen=True, slots=True)
-class ArithmeticRow:
-    """What makes an instruction's function, and the words that it knows beside types.
-
-    ``operands``: how many the function takes, without a predicate that a comparison joins.
-    """
-
-    make: Callable[[_Computation], Function]
-    operands: int
-    words: tuple[str, ...] = ()
-
-
-ROWS: Mapping[str, ArithmeticRow] = MappingProxyType(
+_FAST: Mapping[tuple[Any, ...], Function] = MappingProxyType(
     {
-        "add": ArithmeticRow(_add, 2, ("rn",)),
-        "sub": ArithmeticRow(_sub, 2, ("rn",)),
-        "mul": ArithmeticRow(_mul, 2, ("rn", "lo", "hi", "wide")),
-        "mad": ArithmeticRow(_mad, 3, ("lo", "hi", "wide")),
-        "sad": ArithmeticRow(_difference, 3),
-        "div": ArithmeticRow(_divide, 2, ("rn",)),
-        "rem": ArithmeticRow(_divide, 2),
-        "abs": ArithmeticRow(_absolute, 1),
-        "popc": ArithmeticRow(_population, 1),
-        "clz": ArithmeticRow(_leading_zeros, 1),
-        "bfind": ArithmeticRow(_find, 1, ("shiftamt",)),
-        "brev": ArithmeticRow(_reverse, 1),
-        "sqrt": ArithmeticRow(_root, 1, ("rn",)),
-        "rcp": ArithmeticRow(_reciprocal, 1, ("rn",)),
-        "copysign": ArithmeticRow(_copy_sign, 2),
-        "fma": ArithmeticRow(_fma, 3, ("rn",)),
-        "min": ArithmeticRow(_extreme, 2, ("NaN",)),
-        "max": ArithmeticRow(_extreme, 2, ("NaN",)),
-        "neg": ArithmeticRow(_neg, 1),
-        "and": ArithmeticRow(_bitwise, 2),
-        "or": ArithmeticRow(_bitwise, 2),
-        "xor": ArithmeticRow(_bitwise, 2),
-        "not": ArithmeticRow(_not, 1),
-        "shl": ArithmeticRow(_shift_left, 2),
-        "shr": ArithmeticRow(_shift_right, 2),
-        "cnot": ArithmeticRow(_is_zero, 1),
-        "lop3": ArithmeticRow(_lookup, 4),
-        "shf": ArithmeticRow(_funnel, 3, ("l", "r", "wrap", "clamp")),
-        "prmt": ArithmeticRow(_permute, 3),
-        "bfe": ArithmeticRow(_extract, 3),
-        "bfi": ArithmeticRow(_insert, 4),
-        "setp": ArithmeticRow(_set_predicate, 2, (*_COMPARISONS, *_JOINS)),
-        "set": ArithmeticRow(_set, 2, (*_COMPARISONS, *_JOINS)),
-        "selp": ArithmeticRow(_select, 3),
-        "slct": ArithmeticRow(_choose, 3),
-        "cvt": ArithmeticRow(_convert, 1, ("rn", *_ROUNDINGS)),
-        "mov": ArithmeticRow(_move, 1),
+        **{("exactly", "fma", each, "rn"): _on_numbers(each, _fused(each))
+           for each in ("f16", "bf16", "f32")},
+        ("exactly", "fma", "f64", "rn"): _fma_64(),
+        **{("exactly", name, each, "rn"): _with_nans(each, compute)
+           for each in ("f32", "f64")
+           for name, compute in (("div", np.divide), ("sqrt", np.sqrt), ("rcp", np.reciprocal))},
     }
+)  # fmt: skip
+_FAST_BY_NAME: Mapping[str, Callable[..., Function | None]] = MappingProxyType(
+    {"reverse": _reverse, "to_integer": _to_integers, "of_integer": _of_integers}
 )
-"""Instructions by the first word of their names."""
+_NAMES: Mapping[str, Any] = MappingProxyType(
+    {
+        "flags": flags, "word": flags, "low": unsigned, "signed": signed, "number": _number,
+        "bits": _bits, "integral": _integral, "real": _real, "integer": _integer, "high": _high,
+        "high_signed": _high_signed, "length": _length, "ones": _count_ones, "left": _left,
+        "right": _right, "quotient": _quotient, "remainder": _remainder, "least": np.minimum,
+        "most": np.maximum,
+    }
+)  # fmt: skip
+"""The functions that the text of terms calls."""
 
 
 # Lanes of a warp together
@@ -967,14 +459,13 @@ def cross_lane_function_of(name: str, *, second: bool = False) -> Function:
     A lane of the member mask that is not active counts as absent. ``second``: the predicate that
     an instruction may give beside its result.
     """
-    words = read_opcode(name).words
-    type_ = _type_of(words[-1])
+    opcode = read_opcode(name)
     rows = SECOND_RESULTS if second else CROSS_LANE
-    found = rows.get(".".join(words if type_ is None else words[:-1]))
+    found = rows.get(".".join(each for each in opcode.words if each not in opcode.types))
     if found is None:
         known = ", ".join(sorted(rows))
         raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
-    return found(type_ or PtxType("b", 1))
+    return found(opcode.type)
 
 
 def _sources(mode: str, a: Values, b: Values, c: Values) -> tuple[Numbers, LaneFlags]:
@@ -991,7 +482,7 @@ def _sources(mode: str, a: Values, b: Values, c: Values) -> tuple[Numbers, LaneF
     return np.where(inside, source, lane), inside
 
 
-def _shuffle(mode: str) -> Callable[[PtxType], Function]:
+def _shuffle(mode: str) -> Callable[[str], Function]:
     """shfl.sync: ``a`` of another lane, by ``b`` and the clamp and segments of ``c``."""
 
     def shuffle(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
@@ -1000,14 +491,14 @@ def _shuffle(mode: str) -> Callable[[PtxType], Function]:
     return lambda _: shuffle
 
 
-def _is_inside(mode: str) -> Callable[[PtxType], Function]:
+def _is_inside(mode: str) -> Callable[[str], Function]:
     def inside(_: LaneFlags, a: Values, b: Values, c: Values, members: Values) -> Values:
         return flags(_sources(mode, a, b, c)[1])
 
     return lambda _: inside
 
 
-def _match_any(_: PtxType) -> Function:
+def _match_any(_: str) -> Function:
     """match.any.sync: the lanes that have the same value."""
 
     def match(active: LaneFlags, a: Values, members: Values) -> Values:
@@ -1044,7 +535,7 @@ def _member(active: LaneFlags, members: Values) -> LaneFlags:
     return active & (members >> lane & np.uint64(1) != 0)
 
 
-def _vote(mode: str) -> Callable[[PtxType], Function]:
+def _vote(mode: str) -> Callable[[str], Function]:
     def vote(active: LaneFlags, predicate: Values, members: Values) -> Values:
         there = _member(active, members)
         yes = there & (predicate != 0)
@@ -1065,21 +556,22 @@ def _vote_uni(active: LaneFlags, predicate: Values, members: Values) -> Values:
 _EMPTY_MIN, _EMPTY_MAX = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
-def _redux(reduce: Callable[..., Numbers], nothing: int) -> Callable[[PtxType], Function]:
-    def of(type_: PtxType) -> Function:
-        of_value = signed if type_.letter == "s" else low
+def _redux(reduce: Callable[..., Numbers], nothing: int) -> Callable[[str], Function]:
+    def of(type_: str) -> Function:
+        letter, bits, _ = element_of(type_) or ("b", 32, 1)
+        of_value = signed if letter == "s" else low
 
         def redux(active: LaneFlags, a: Values, members: Values) -> Values:
-            number = np.asarray(of_value(a, type_.bits)).astype(np.int64)
+            number = np.asarray(of_value(a, bits)).astype(np.int64)
             kept = np.where(_member(active, members), number, nothing)
-            return unsigned(reduce(kept, axis=-1, keepdims=True), type_.bits)
+            return unsigned(reduce(kept, axis=-1, keepdims=True), bits)
 
         return redux
 
     return of
 
 
-CROSS_LANE: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
+CROSS_LANE: Mapping[str, Callable[[str], Function]] = MappingProxyType(
     {
         **{f"shfl.sync.{mode}": _shuffle(mode) for mode in ("up", "down", "bfly", "idx")},
         **{f"vote.sync.{mode}": _vote(mode) for mode in ("ballot", "any", "all")},
@@ -1102,11 +594,11 @@ CROSS_LANE: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
 )
 """Instructions of a warp by their names without the type."""
 
-_LANE_OPERANDS: Mapping[str, int] = MappingProxyType(
+LANE_OPERANDS: Mapping[str, int] = MappingProxyType(
     {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "elect": 1, "activemask": 0}
 )
 
-SECOND_RESULTS: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
+SECOND_RESULTS: Mapping[str, Callable[[str], Function]] = MappingProxyType(
     {
         **{f"shfl.sync.{mode}": _is_inside(mode) for mode in ("up", "down", "bfly", "idx")},
         "match.all.sync": lambda _: lambda *given: flags(_match_all(*given)),
@@ -1120,47 +612,27 @@ SECOND_RESULTS: Mapping[str, Callable[[PtxType], Function]] = MappingProxyType(
 
 
 @cache
-def update_of(operation: str) -> Function:
-    """What an atomic leaves of the old value and its operands; ``operation`` as ``add.u32``.
-
-    Raises ``UnsupportedError``.
-    """
-    opcode = read_opcode(operation)
-    kind, type_ = opcode.head, opcode.words[-1]
-    if operation == "add.f32":
-        return _flushed(function_of(operation))
-    if kind in ("add", "min", "max", "and", "or", "xor"):
-        function = function_of(f"{kind}.{type_}")
-        return function if type_.startswith(("f", "bf")) else Fold(function)
-    if kind in _UPDATES:
-        return _UPDATES[kind]
-    raise UnsupportedError(f"atom '{operation}'", "it is not executed")
+def update_of(opcode: Opcode) -> Function:
+    """What an atomic leaves of the old value and its operands. Raises ``UnsupportedError``."""
+    if opcode.width > 64 and opcode.vector == 1 and opcode.update in _WIDE:
+        return _WIDE[opcode.update]
+    update = formulas.update_of(opcode)
+    if update is None:
+        raise UnsupportedError(f"'{opcode.name}'", "it is not executed")
+    count = 3 if opcode.update == "cas" else 2
+    function = vectorised(update([operand(at, opcode.width) for at in range(count)]), range(count))
+    is_fold = opcode.update in formulas.FOLDS and not opcode.is_float
+    return Fold(function) if is_fold or opcode.update == "exch" else function
 
 
 def _swap(old: Values, compare: Values, new: Values) -> Values:
-    same = old == compare
-    if old.ndim > 1:
-        same = same.all(axis=0)
-    return np.where(same, new, old)
+    return np.where((old == compare).all(axis=0), new, old)
 
 
-def _increment(old: Values, limit: Values) -> Values:
-    return np.where(old >= limit, np.uint64(0), old + np.uint64(1))
-
-
-def _decrement(old: Values, limit: Values) -> Values:
-    wraps = (old == 0) | (old > limit)
-    return np.where(wraps, limit, old - np.uint64(1))
-
-
-_UPDATES: Mapping[str, Function] = MappingProxyType(
-    {"exch": Fold(lambda old, data: data), "cas": _swap, "inc": _increment, "dec": _decrement}
+_WIDE: Mapping[str, Function] = MappingProxyType(
+    {"exch": Fold(lambda old, data: data), "cas": _swap}
 )
-
-
-def _flushed(function: Function) -> Function:
-    """f32 sums in global memory have no subnormal numbers. Source: PTX ISA, atom: .add.f32."""
-    return binary(lambda old, data: _flush(function(_flush(old), _flush(data))))
+"""The updates of 128 bits, in pieces."""
 
 
 # Several registers as one

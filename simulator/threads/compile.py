@@ -11,17 +11,17 @@ from typing import Any
 
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import Ordering, Scope
-from fencewright.simulator.threads import lanes, semantics
+from fencewright.simulator.semantics import python
+from fencewright.simulator.threads import lanes
 from fencewright.simulator.threads.declarations import Declarations
 from fencewright.simulator.threads.emit import Emitter
-from fencewright.simulator.threads.integers import UPDATES
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.operands import Operands, spelt
 from fencewright.simulator.threads.schedule import GENERATED, ThreadEnd, Trapped
 from fencewright.simulator.threads.state import Thread
-from fencewright.simulator.threads.unknown import NotExecuted, Unknown
+from fencewright.simulator.threads.unknown import NotExecuted, UnknownUsed
 
 _LEVELS = {
     Scope.WAVEFRONT: 0,
@@ -51,11 +51,12 @@ class Program:
     local_size: int
     dynamic: bool
     elements: Mapping[str, int]
+    updates: Mapping[str, Callable[..., int]]
 
     def bind(self, machine: Machine) -> Callable[[Machine, Thread], Any]:
         """The generator function for the threads of a machine."""
         machine.local_size = self.local_size
-        names: dict[str, object] = {**semantics.NAMES, "M": machine}
+        names: dict[str, object] = {**python.NAMES, "M": machine}
         for size in (1, 2, 4, 8):
             for space in "gsl":
                 names[f"ld{size}{space}"] = machine.loads(size, space)
@@ -68,8 +69,8 @@ class Program:
             "NotExecuted": NotExecuted,
             "ThreadEnd": ThreadEnd,
             "Trapped": Trapped,
-            "UPDATES": UPDATES,
-            "Unknown": Unknown,
+            "UPDATES": self.updates,
+            "UnknownUsed": UnknownUsed,
         }
         exec(self.code, names)
         entry: Any = names["entry"]
@@ -167,12 +168,13 @@ def compile_kernel(
     sites: list[Site] = []
     lines: list[str] = []
     of_line: dict[int, int] = {}
+    updates: dict[str, Callable[..., int]] = {}
     for function in functions:
-        _Function(function, kernel, layout.places, declared, sites, lines, of_line).write()
+        _Function(function, kernel, layout.places, declared, sites, lines, of_line, updates).write()
     source = "\n".join(lines) + "\n"
     return Program(
         kernel, tuple(sites), source, compile(source, GENERATED, "exec"), of_line, layout.shared,
-        layout.size, layout.local, layout.dynamic, declared.elements,
+        layout.size, layout.local, layout.dynamic, declared.elements, updates,
     )  # fmt: skip
 
 
@@ -182,6 +184,7 @@ class _Function:
     def __init__(
         self, function: PtxFunction, kernel: PtxFunction, places: Mapping[str, str],
         declared: Declarations, sites: list[Site], lines: list[str], of_line: dict[int, int],
+        updates: dict[str, Callable[..., int]],
     ):  # fmt: skip
         self.function, self.is_kernel = function, function is kernel
         self.declared, self.sites, self.lines, self.of_line = declared, sites, lines, of_line
@@ -191,7 +194,7 @@ class _Function:
             own[each.name] = str(at) if self.is_kernel else f"A[{number}]"
             at += _align(max(each.size or 8, 8), 16)
         self.operands = Operands(function, own)
-        self.emitter = Emitter(self.operands, self.is_kernel)
+        self.emitter = Emitter(self.operands, self.is_kernel, updates)
 
     def write(self) -> None:
         """Write the function."""

@@ -1,4 +1,4 @@
-"""The Python of one instruction. What it computes is in ``semantics``; this says where it goes.
+"""The Python of one instruction. What it computes is in ``simulator.semantics``; this says where it goes.
 
 Source: PTX ISA, "Instruction Set".
 """
@@ -12,8 +12,9 @@ from fencewright.lowering.ptx.code.statements import (
     element_of,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
-from fencewright.simulator.threads import semantics
-from fencewright.simulator.threads.integers import UPDATES
+from fencewright.simulator.semantics.formulas import filled, formula_of, update_of
+from fencewright.simulator.semantics.python import function, needs_values, written
+from fencewright.simulator.semantics.term import Term, constant, operand
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from fencewright.simulator.threads.operands import Operands, parts, python_name, spelt
 from fencewright.simulator.threads.unknown import NotExecuted
@@ -25,9 +26,6 @@ _SPACES: Mapping[AddressSpace, str] = {
     AddressSpace.CONSTANT: "g",
     AddressSpace.PRIVATE: "l",
 }
-_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-_BOOLEANS = {"and": "&", "or": "|", "xor": "^"}
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
 _NOTHING = frozenset(
     "prefetch prefetchu applypriority discard nanosleep pmevent setmaxnreg brkpt fence membar "
@@ -42,8 +40,8 @@ Lines = Iterator[str]
 class Emitter:
     """The instructions of one function as lines of Python."""
 
-    def __init__(self, operands: Operands, is_kernel: bool):
-        self.operands, self.is_kernel = operands, is_kernel
+    def __init__(self, operands: Operands, is_kernel: bool, updates: dict[str, Callable[..., int]]):
+        self.operands, self.is_kernel, self.updates = operands, is_kernel, updates
         self.parameters: dict[str, str] = {}
 
     def parameter(self, name: str) -> str:
@@ -78,14 +76,11 @@ class Emitter:
             raise NotExecuted(f"'{register}' is no register")
         return f"{self.operands.register(register)} = {value}"
 
-    def _widened(self, register: str, value: str, type: str) -> str:
-        """A value of a type in a register that may be wider: its sign or zeros are repeated."""
-        element = element_of(type)
+    def _loaded(self, register: str, value: str, opcode: Opcode) -> str:
+        """A value that is loaded, in a register that may be wider."""
         width = self.operands.width(register)
-        if element is None or element[0] != "s" or not 0 < element[1] < width:
-            return value
-        name = f"({value})"
-        return f"{semantics.as_signed(name, element[1])} & {(1 << width) - 1}"
+        term = filled(opcode, operand(0, opcode.width), width) if width else operand(0, 64)
+        return written([term], [value])[1][0]
 
     def _unknown(self, statement: Statement, site: int) -> Lines:
         if statement.kind not in _OF_REGISTERS:
@@ -104,101 +99,36 @@ class Emitter:
             yield "pass"
 
     def _formula(self, statement: Statement) -> list[str] | None:
-        opcode = statement.opcode
-        if not opcode.types:
+        """The lines of an instruction that computes; None without a formula."""
+        formula = formula_of(statement.opcode)
+        if formula is None or len(statement.operands) != len(formula.types) + 1:
             return None
-        type = opcode.types[0]
-        element = element_of(type)
-        if element is None:
-            return None
-        if {"cc"} & opcode.modifiers or opcode.head in ("addc", "subc", "madc"):
-            return list(self._carrying(statement, type))
-        letter, bits, count = element
-        if semantics.row_of(opcode, f"{letter}{bits}" if count == 2 else type) is None:
-            return None
-        given = [self.operands.value(each, type) for each in statement.operands[1:]]
-        if count == 2:
-            one = f"{letter}{bits}"
-            low = semantics.formula(opcode, one, [f"({each} & 65535)" for each in given])
-            high = semantics.formula(opcode, one, [f"({each} >> 16)" for each in given])
-            found = None if low is None or high is None else f"({high}) << 16 | ({low})"
-        else:
-            found = semantics.formula(opcode, type, given)
-        if found is None:
-            return None
-        return [self._assign(parts(statement.operands[0])[0], found)]
-
-    def _carrying(self, statement: Statement, type: str) -> Lines:
-        opcode = statement.opcode
-        element = element_of(type)
-        assert element is not None
-        width = element[1]
-        a, b, *others = [self.operands.value(each, type) for each in statement.operands[1:]]
-        if opcode.head.startswith("mad"):
-            high = "hi" in opcode.modifiers
-            if high and element[0] == "s":
-                a, b = semantics.as_signed(a, width), semantics.as_signed(b, width)
-            product = f"({a} * {b} >> {width})" if high else f"({a} * {b})"
-            total = f"({product} & {(1 << width) - 1}) + {others[0]}"
-        else:
-            total = f"{a} - {b}" if opcode.head.startswith("sub") else f"{a} + {b}"
-        if opcode.head in ("addc", "madc"):
-            total += " + carry"
-        elif opcode.head == "subc":
-            total += " - carry"
-        yield f"total = {total}"
-        yield self._assign(statement.operands[0], f"total & {(1 << width) - 1}")
-        if "cc" in opcode.modifiers:
-            yield f"carry = total >> {width} & 1"
-
-    def _compared(self, opcode: Opcode, type: str, a: str, b: str) -> str:
-        letter, name = semantics.letter_of(type), opcode.comparison
-        if letter in ("f", "h"):
-            if "ftz" in opcode.modifiers and type == "f32":
-                a, b = f"flush({a})", f"flush({b})"
-            return f"compare({name!r}, {type!r}, {a}, {b})"
-        name = _UNSIGNED.get(name, name)
-        if letter == "s" and name not in ("eq", "ne"):
-            element = element_of(type)
-            assert element is not None
-            a, b = semantics.as_signed(a, element[1]), semantics.as_signed(b, element[1])
-        if name not in _COMPARE or not letter:
-            raise NotExecuted(f"{opcode.name} is not known")
-        return f"{a} {_COMPARE[name]} {b}"
-
-    def _setp(self, statement: Statement, site: int) -> Lines:
-        opcode, (to, first, second, *others) = statement.opcode, statement.operands
-        type = opcode.type
-        a, b = self.operands.value(first, type), self.operands.value(second, type)
-        if not semantics.letter_of(type):
-            yield from (self._assign(each, f"M.unknown({site})") for each in parts(to))
-            return
-        found = self._compared(opcode, type, a, b)
+        to, *given = statement.operands
+        texts = list(map(self.operands.value, given, formula.types))
+        if formula.has_carry:
+            texts.append("carry")
+        types = (*formula.types, "pred")[: len(texts)]
+        terms = list(map(_operand, range(len(texts)), texts, types))
         targets = parts(to)
-        if not others and len(targets) == 1:
-            yield self._assign(targets[0], found)
-            return
-        yield f"holds = {found}"
-        other = self.operands.value(others[0], "pred") if others else "1"
-        sign = _BOOLEANS.get(opcode.boolean, "&")
-        yield f"other = {other}"
-        yield self._assign(targets[0], f"holds {sign} other")
-        if len(targets) > 1:
-            yield self._assign(targets[1], f"(holds ^ 1) {sign} other")
+        results = formula.compute(terms, self.operands.width(targets[0]))
+        if formula.has_carry:
+            targets = (*targets, "carry") if "cc" in statement.opcode.modifiers else targets
+        results = results[: len(targets)]
+        lines, values = written(results, texts)
+        lines += [
+            f"carry = {value}" if each == "carry" else self._assign(each, value)
+            for each, value in zip(targets, values, strict=True)
+        ]
+        return self._carried(lines, targets) if needs_values(results) else lines
 
-    def _set(self, statement: Statement, site: int) -> Lines:
-        opcode, (to, first, second, *others) = statement.opcode, statement.operands
-        target, type = opcode.types[0], opcode.types[-1]
-        if not semantics.letter_of(type):
-            yield self._assign(to, f"M.unknown({site})")
-            return
-        a, b = self.operands.value(first, type), self.operands.value(second, type)
-        found = self._compared(opcode, type, a, b)
-        if others:
-            other = self.operands.value(others[0], "pred")
-            found = f"({found}) {_BOOLEANS.get(opcode.boolean, '&')} {other}"
-        ones = "1065353216" if target == "f32" else "15360" if target == "f16" else "4294967295"
-        yield self._assign(to, f"chosen({found}, {ones}, 0)")
+    def _carried(self, lines: Sequence[str], targets: Sequence[str]) -> list[str]:
+        """Lines that give a value which is not known on."""
+        carried = "; ".join(self._assign(each, "used.value") for each in targets if each != "_")
+        return [
+            "try:",
+            *(f" {line}" for line in lines),
+            f"except UnknownUsed as used: {carried or 'pass'}",
+        ]
 
     def _mov(self, statement: Statement, site: int) -> Lines:
         to, source = statement.operands[0], statement.operands[1]
@@ -222,72 +152,7 @@ class Emitter:
             )
             yield self._assign(to, joined)
         else:
-            yield self._assign(to, self.operands.value(source, type))
-
-    def _cvt(self, statement: Statement, site: int) -> Lines:
-        opcode = statement.opcode
-        if len(opcode.types) < 2:
-            yield from self._unknown(statement, site)
-            return
-        target, source = opcode.types[0], opcode.types[1]
-        ends, begins = element_of(target), element_of(source)
-        to, *given = statement.operands
-        if (
-            ends is None
-            or begins is None
-            or begins[2] != 1
-            or (begins[1] == 8 and begins[0] == "e")
-        ):
-            yield from self._unknown(statement, site)
-            return
-        if ends[2] == 2 and ends[1] == 16 and len(given) >= 2:
-            one = f"{ends[0]}16"
-            high, low = (
-                self._converted(opcode, self.operands.value(each, source), source, one)
-                for each in given[:2]
-            )
-            if high is not None and low is not None:
-                yield self._assign(to, f"({high}) << 16 | ({low})")
-                return
-        elif ends[2] == 1:
-            value = self._converted(opcode, self.operands.value(given[0], source), source, target)
-            if value is not None:
-                yield self._assign(to, self._widened(to, value, target))
-                return
-        yield from self._unknown(statement, site)
-
-    def _converted(self, opcode: Opcode, value: str, source: str, target: str) -> str | None:
-        begins, ends = element_of(source), element_of(target)
-        assert begins is not None
-        assert ends is not None
-        from_number, to_number = (
-            semantics.letter_of(each) in ("f", "h") for each in (source, target)
-        )
-        if (not from_number and begins[0] not in "usb") or (not to_number and ends[0] not in "usb"):
-            return None
-        mode = opcode.rounding or ""
-        if from_number and "ftz" in opcode.modifiers and source == "f32":
-            value = f"flush({value})"
-        if from_number and to_number:
-            found = f"convert({value}, {source!r}, {target!r}, {mode!r})"
-            if "ftz" in opcode.modifiers and target == "f32":
-                found = f"flush({found})"
-            if "sat" in opcode.modifiers:
-                found = f"saturate({found}, {target!r})"
-            return f"greatest({found}, 0, {target!r})" if "relu" in opcode.modifiers else found
-        if from_number:
-            width = ends[1]
-            return f"to_integer({value}, {source!r}, {mode or 'rzi'!r}, {ends[0] == 's'}, {width})"
-        value = f"({value} & {(1 << begins[1]) - 1})"
-        if begins[0] == "s":
-            value = semantics.as_signed(value, begins[1])
-        if to_number:
-            return f"of_integer({value}, {target!r}, {mode or 'rn'!r})"
-        if "sat" in opcode.modifiers:
-            low, high = (-(1 << ends[1] - 1), (1 << ends[1] - 1) - 1)
-            low, high = (low, high) if ends[0] == "s" else (0, (1 << ends[1]) - 1)
-            value = f"larger({low}, lesser({high}, {value}))"
-        return f"{value} & {(1 << ends[1]) - 1}"
+            yield from self._formula(statement) or ()
 
     def _cvta(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source, *_) = statement.opcode, statement.operands
@@ -363,7 +228,7 @@ class Emitter:
             memory, at = self._parameter_place(address)
             for number, each in enumerate(targets):
                 value = f"{memory}.get({at} + {number * size}, {size})"
-                yield self._assign(each, self._widened(each, value, opcode.type))
+                yield self._assign(each, self._loaded(each, value, opcode))
             return
         space = self._space(opcode)
         strong = statement.ordering not in (None, Ordering.WEAK) and space != "l"
@@ -376,7 +241,7 @@ class Emitter:
                 value = f"M.strong_load(T, {at}, {size}, '{space}', {site})"
             else:
                 value = f"ld{size}{space}(T, {at}, {site})"
-            yield self._assign(each, self._widened(each, value, opcode.type))
+            yield self._assign(each, self._loaded(each, value, opcode))
 
     def _store(self, statement: Statement, site: int) -> Lines:
         opcode = statement.opcode
@@ -441,18 +306,19 @@ class Emitter:
         to = "_" if opcode.head == "red" else operands.pop(0)
         address, *given = operands
         type = opcode.type
-        letter = semantics.letter_of(type)
-        kind = type if letter in ("f", "h") else "i"
-        name = opcode.update
-        key = next((each for each in ((name, kind), (name, letter)) if each in UPDATES), None)
-        if key is None or opcode.vector > 1 or opcode.width > 64 or to.startswith("{"):
+        count = 2 if opcode.update == "cas" else 1
+        update = update_of(opcode)
+        if update is None or opcode.vector > 1 or opcode.width > 64 or to.startswith("{"):
             raise NotExecuted(f"{opcode.name} is not executed")
-        values = [self.operands.value(each, type) for each in given[: 2 if name == "cas" else 1]]
+        values = [self.operands.value(each, type) for each in given[:count]]
+        if opcode.name not in self.updates:
+            old = [operand(at, opcode.width) for at in range(count + 1)]
+            self.updates[opcode.name] = function(update(old), count + 1)
         size, space = opcode.width // 8, self._space(opcode)
         yield "yield"
         call = (
             f"M.atomic(T, {self.operands.address(address)}, {size}, '{space}', {site}, "
-            f"UPDATES[{key!r}], {', '.join(values)})"
+            f"UPDATES[{opcode.name!r}], {', '.join(values)})"
         )
         yield self._assign(to, call)
 
@@ -521,11 +387,10 @@ class Emitter:
     def _redux(self, statement: Statement, site: int) -> Lines:
         opcode, (to, value, mask) = statement.opcode, statement.operands
         mode = opcode.update
-        letter = semantics.letter_of(opcode.type)
-        if letter == "f":
+        if opcode.is_float:
             yield from self._unknown(statement, site)
             return
-        kind = f"redux {mode} {letter}" if mode in ("min", "max") else f"redux {mode}"
+        kind = f"redux {mode} {opcode.type[0]}" if mode in ("min", "max") else f"redux {mode}"
         value, mask = self.operands.value(value, opcode.type), self.operands.value(mask, "b32")
         yield self._assign(to, f"(yield Meeting({kind!r}, {mask}, {value}, {site}))")
 
@@ -663,6 +528,12 @@ class Emitter:
         return [self.parameters[each] for each in names]
 
 
+def _operand(at: int, text: str, type: str) -> Term:
+    element = element_of(type)
+    assert element is not None
+    return constant(int(text)) if text.isdecimal() else operand(at, element[1] * element[2])
+
+
 _Method = Callable[[Emitter, Statement, int], Lines]
 
 _METHODS: Mapping[str, str] = {
@@ -705,10 +576,7 @@ _OPERATIONS: Mapping[str, _Method] = {
 _HEADS: Mapping[str, _Method] = {
     name: getattr(Emitter, f"_{method}")
     for method, names in {
-        "setp": "setp",
-        "set": "set",
         "mov": "mov",
-        "cvt": "cvt",
         "cvta": "cvta",
         "isspacep": "isspacep",
         "mapa": "mapa",

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencewright.simulator.threads.integers import signed
-
 Values = Mapping[int, Any]
 """The operands of the lanes that meet, by lane."""
 
@@ -109,6 +107,11 @@ def _reduce(function: Callable[[int, int], int]) -> Callable[[Values], Any]:
     return folded
 
 
+def _ordered(word: int) -> int:
+    """A word that is as much less or greater as the signed number is."""
+    return word ^ 1 << 31
+
+
 def _half(word: Any, upper: int) -> Any:
     return word >> 16 if upper else word & 0xFFFF
 
@@ -183,8 +186,8 @@ TOGETHER: Mapping[str, Callable[[Values], Mapping[int, Any]]] = {
     "redux xor": _for_all(_reduce(lambda a, b: a ^ b)),
     "redux min u": _for_all(_reduce(min)),
     "redux max u": _for_all(_reduce(max)),
-    "redux min s": _for_all(_reduce(lambda a, b: min(signed(a, 32), signed(b, 32)))),
-    "redux max s": _for_all(_reduce(lambda a, b: max(signed(a, 32), signed(b, 32)))),
+    "redux min s": _for_all(_reduce(lambda a, b: min(a, b, key=_ordered))),
+    "redux max s": _for_all(_reduce(lambda a, b: max(a, b, key=_ordered))),
 }
 """The results of each kind of meeting, by lane."""
 

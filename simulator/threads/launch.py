@@ -15,6 +15,7 @@ from struct import unpack_from
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
+from fencewright.simulator.semantics.floats import from_float
 from fencewright.simulator.threads.compile import Program, compile_kernel
 from fencewright.simulator.threads.declarations import (
     Declarations,
@@ -23,7 +24,6 @@ from fencewright.simulator.threads.declarations import (
     float_bits,
     read_declarations,
 )
-from fencewright.simulator.threads.floats import from_float
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation, Memory
 from fencewright.simulator.threads.observer import Observer

@@ -204,13 +204,13 @@ class Machine:
 
     def atomic(
         self, thread: Thread, address: Any, size: int, space: str, site: int,
-        update: Callable[[int, int, int, int], int], a: Any, b: Any = 0,
+        update: Callable[..., int], *data: Any,
     ) -> Any:  # fmt: skip
         """A read-modify-write; the old value."""
         memory, at = self.find(thread, address, size, space, site)
         old = memory.get(at, size)
         try:
-            new = update(old, a, b, 8 * size)
+            new = update(old, *data)
         except UnknownUsed as used:
             new = used.value
         self.observer.update(thread, memory, at, size, site, new)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFunction
+from fencewright.simulator.semantics.floats import convert, from_float
 from fencewright.simulator.threads.declarations import constant, float_bits
-from fencewright.simulator.threads.floats import convert, from_float
 from fencewright.simulator.threads.state import WARP
 from fencewright.simulator.threads.unknown import NotExecuted
 
@@ -109,7 +109,7 @@ class Operands:
         if (bits := float_bits(text)) is not None:
             given, written = bits
             if type in ("f32", "f64") and type != written:
-                given = convert(given, written, type, "rn")
+                given = convert(written, type, "rn", given)
             return str(given)
         if (found := constant(text)) is not None:
             if element is not None and element[0] in ("f", "bf") and element[2] == 1:

@@ -47,6 +47,12 @@ class Unknown:
     def __ne__(self, other: object) -> Any:
         return self
 
+    def bit_length(self) -> "Unknown":
+        """It, as of every operator."""
+        return self
+
+    bit_count = bit_length
+
     def _needed(self) -> Any:
         raise UnknownUsed(self)
 

@@ -38,7 +38,6 @@ from fencewright.simulator.execution.program import (
     Step,
     Values,
 )
-from fencewright.simulator.execution.ptx_arithmetic import binary, ternary, unary
 from fencewright.simulator.execution.segments import Segment, segments_of
 from fencewright.simulator.execution.spaces import OwnMemory
 from fencewright.simulator.execution.values import constant
@@ -51,6 +50,21 @@ REGISTERS = 13
 WORDS = 64
 KEEP = 12
 """Blocks that a lane passes before it goes straight to the end."""
+
+
+def unary(function: Callable[[Values], Values]) -> Callable[..., Values]:
+    """A function of one operand."""
+    return function
+
+
+def binary(function: Callable[[Values, Values], Values]) -> Callable[..., Values]:
+    """A function of two operands."""
+    return function
+
+
+def ternary(function: Callable[[Values, Values, Values], Values]) -> Callable[..., Values]:
+    """A function of three operands."""
+    return function
 
 
 def mix(seed: int) -> Callable[..., Values]:

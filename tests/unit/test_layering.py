@@ -58,8 +58,13 @@ MAY_IMPORT = {
     "simulator/certify": ("lowering", "simulator"),
     "simulator/core": ("lowering", *CORE),
     "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
-    "simulator/execution": ("lowering", "simulator.execution"),
-    "simulator/kernels": ("lowering", "simulator.kernels", *PERFORMANCE),
+    "simulator/execution": ("lowering", "simulator.execution", "simulator.semantics"),
+    "simulator/kernels": (
+        "lowering",
+        "simulator.kernels",
+        "simulator.semantics",
+        *PERFORMANCE,
+    ),
     "simulator/performance": ("lowering", *PERFORMANCE),
     "simulator/pictures": ("lowering", "simulator"),
     "simulator/programs": (
@@ -73,7 +78,8 @@ MAY_IMPORT = {
     "simulator/random": ("lowering", "simulator"),
     "simulator/launches": ("lowering", "simulator.launches", "simulator.threads"),
     "simulator/race": ("lowering", "simulator.race", "simulator.threads"),
-    "simulator/threads": ("lowering", "simulator.threads"),
+    "simulator/semantics": ("lowering", "simulator.semantics"),
+    "simulator/threads": ("lowering", "simulator.semantics", "simulator.threads"),
     "simulator/source": ("lowering", "simulator.source", *CORE),
     "tools": (
         "checker",

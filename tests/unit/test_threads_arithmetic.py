@@ -9,7 +9,10 @@ import pytest
 
 from fencewright.lowering.ptx.code.statements import element_of, read_opcode
 from fencewright.lowering.ptx.code.text import read_ptx
-from fencewright.simulator.threads import floats, integers
+from fencewright.simulator.semantics import floats
+from fencewright.simulator.semantics.formulas import update_of
+from fencewright.simulator.semantics.python import function
+from fencewright.simulator.semantics.term import operand
 from fencewright.simulator.threads.launch import execute, parse_launch, read_module, values
 
 COMPUTED = Path(__file__).parents[1] / "data" / "memory" / "h200-arithmetic.txt"
@@ -140,15 +143,18 @@ def test_div_rcp_and_sqrt_round_as_they_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "old", "a", "b", "new"),
+    ("name", "operands", "new"),
     [
-        (("inc", "i"), 3, 3, 0, 0),
-        (("dec", "i"), 0, 7, 0, 7),
-        (("cas", "i"), 1, 2, 9, 1),
-        (("cas", "i"), 2, 2, 9, 9),
-        (("min", "s"), 0xFFFFFFFF, 1, 0, 0xFFFFFFFF),
-        (("max", "u"), 0xFFFFFFFF, 1, 0, 0xFFFFFFFF),
+        ("atom.inc.u32", (3, 3), 0),
+        ("atom.dec.u32", (0, 7), 7),
+        ("atom.cas.b32", (1, 2, 9), 1),
+        ("atom.cas.b32", (2, 2, 9), 9),
+        ("atom.min.s32", (0xFFFFFFFF, 1), 0xFFFFFFFF),
+        ("atom.max.u32", (0xFFFFFFFF, 1), 0xFFFFFFFF),
     ],
 )
-def test_updates(key: tuple[str, str], old: int, a: int, b: int, new: int) -> None:
-    assert integers.UPDATES[key](old, a, b, 32) == new
+def test_updates(name: str, operands: tuple[int, ...], new: int) -> None:
+    update = update_of(read_opcode(name))
+    assert update is not None
+    terms = [operand(at, 32) for at in range(len(operands))]
+    assert function(update(terms), len(terms))(*operands) == new

@@ -70,10 +70,12 @@ from fencewright.simulator.execution.program import (
     with_jumps,
 )
 from fencewright.simulator.execution.ptx_arithmetic import (
+    LANE_OPERANDS,
+    compiled,
     cross_lane_function_of,
+    filling,
     function_of,
     joined,
-    operands_of,
     split,
     update_of,
 )
@@ -93,6 +95,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
     wait_for_copies,
 )
 from fencewright.simulator.kernels.ptx.pointers import Pointers
+from fencewright.simulator.semantics.formulas import formula_of
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""
@@ -295,7 +298,7 @@ class _Kernel:
         if is_register:
             return self.register(operand)
         if operand.startswith("!"):
-            return self.compute(function_of("not.pred"), (self.register(operand[1:]),))
+            return self.compute(_NOT, (self.register(operand[1:]),))
         if operand in _SPECIAL:
             return self.special(operand, self.fresh())
         known = self.literal(operand, bits)
@@ -350,7 +353,7 @@ class _Kernel:
         register, offset = self.address(operand)
         if not offset:
             return register
-        return self.compute(function_of("add.s64"), (register, self.constant(offset, 64)))
+        return self.compute(_ADD, (register, self.constant(offset, 64)))
 
     def refuse(self, reason: str) -> NoReturn:
         raise LaunchError(f"'{self.statement.opcode.name}' is not executed: {reason}", self.place)
@@ -400,8 +403,10 @@ class _Kernel:
 
     def check_operands(self, opcode: Opcode, count: int) -> None:
         """Refuse what has too few or too many operands."""
-        of_function = operands_of(opcode)
-        least, most = (0, count) if of_function is None else (of_function + 1, of_function + 1)
+        formula = formula_of(opcode)
+        of_lanes = LANE_OPERANDS.get(opcode.head) if opcode.kind is Kind.LANES else None
+        given = of_lanes if formula is None else len(formula.types)
+        least, most = (0, count) if given is None else (given + 1, given + 1)
         name = opcode.operation if opcode.head in ("cp", "mbarrier") else opcode.head
         least, most = _OPERANDS.get(name, (least, most))
         if not least <= count <= most:
@@ -412,18 +417,42 @@ class _Kernel:
         if opcode.kind is Kind.LANES:
             self.cross_lane(opcode, operands)
             return
-        compute = function_of(opcode.name)
         to, *given = operands
-        result, _, inverse = to.partition("|")
-        wide = opcode.width * (2 if "wide" in opcode.words else 1)
+        targets = [each.strip() for each in to.split("|")]
+        formula = formula_of(opcode)
+        types = () if formula is None else formula.types
+        known = [_literal(each, _width(type)) for each, type in zip(given, types, strict=False)]
+        if known and None not in known:
+            known[0] = None
         sources = [
-            self.value(each, wide if n == 2 else opcode.width) for n, each in enumerate(given)
+            self.value(each, _width(type))
+            for each, type, value in zip(given, types, known, strict=False)
+            if value is None
         ]
-        register = self.compute(compute, sources, self.result(result.strip()))
-        if inverse:
-            if opcode.head != "setp" or opcode.boolean:
-                self.refuse("a second result")
-            self.compute(function_of("not.pred"), (register,), self.result(inverse.strip()))
+        if formula is not None and formula.has_carry:
+            sources.append(self.carry())
+            targets += ["carry"] if "cc" in opcode.modifiers else []
+        self.results(opcode, tuple(known), sources, targets)
+
+    def results(
+        self, opcode: Opcode, known: tuple[int | None, ...], sources: list[Register], to: list[str]
+    ) -> None:
+        """The results of an instruction in their registers."""
+        bits = self.bits(to[0]) if self.function.type_of(to[0]) else 16
+        functions = [compiled(opcode, known, n, bits) for n in range(len(to))]
+        registers = [self.carry() if each == "carry" else self.result(each) for each in to]
+        if len(to) == 1:
+            self.compute(functions[0], sources, registers[0])
+            return
+        # All of them are computed before any is written: a result may be an operand too.
+        found = [self.compute(each, sources) for each in functions]
+        for value, register in zip(found, registers, strict=True):
+            if register is not None:
+                self.compute(_copy, (value,), register)
+
+    def carry(self) -> Register:
+        """The register of the carry flag (CC.CF)."""
+        return self.registers.setdefault("carry", self.fresh())
 
     def cross_lane(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, *given = operands
@@ -496,7 +525,7 @@ class _Kernel:
         if not self.extends(opcode, to):
             self.compute(part, of, result)
             return
-        extend = function_of(f"cvt.s{self.bits(to)}.{opcode.type}")
+        extend = filling(opcode, self.bits(to))
         self.compute(extend, (self.compute(part, of),), result)
 
     def parameter(self, opcode: Opcode, results: Sequence[str], address: str) -> None:
@@ -569,7 +598,7 @@ class _Kernel:
             self.fence(ordering_of(opcode, name, self.place, releases=True, acquires=False))
         update = None
         if found.kind in (MemoryAccessKind.ATOMIC, MemoryAccessKind.REDUCTION):
-            update = update_of(f"{opcode.update}.{opcode.type}")
+            update = update_of(opcode)
         register, offset = self.address(address)
         step = MemoryStep(self.counted(found), register, offset, tuple(data), result, update)
         self.block.steps.append(step)
@@ -727,6 +756,7 @@ class _Guards:
 
 
 _RET = read_opcode("ret")
+_NOT, _ADD = function_of("not.pred"), function_of("add.s64")
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 """The instructions that end a block."""
 
@@ -874,6 +904,13 @@ def _initial(variable: PtxVariable) -> bytes | None:
             return None
         found += (value & (1 << bits) - 1).to_bytes(bits // 8, "little")
     return bytes(found.ljust(size, b"\0"))
+
+
+def _width(type: str) -> int:
+    """The bits of a type that an instruction takes."""
+    element = element_of(type)
+    assert element is not None, type
+    return element[1] * element[2]
 
 
 def _copy(value: Values) -> Values:

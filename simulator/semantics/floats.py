@@ -6,13 +6,10 @@ Source: PTX ISA, "Floating Point Instructions"; IEEE 754-2019, section 4.3.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import wraps
 from typing import Any
-
-from fencewright.simulator.threads.unknown import UnknownUsed
 
 Bits = int
 
@@ -53,56 +50,30 @@ _eight = bytearray(8)
 _INT8, _FLOAT8 = memoryview(_eight).cast("Q"), memoryview(_eight).cast("d")
 
 
-def absorbing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives an unknown operand back."""
-
-    @wraps(function)
-    def wrapped(*operands: Any) -> Any:
-        try:
-            return function(*operands)
-        except UnknownUsed as used:
-            return used.value
-
-    return wrapped
-
-
 def f32(bits: Any) -> Any:
     """The number that 32 bits are."""
-    try:
-        _INT4[0] = bits
-    except UnknownUsed as used:
-        return used.value
+    _INT4[0] = bits
     return _FLOAT4[0]
 
 
 def bits32(value: Any) -> Any:
     """The bits of a number rounded to f32, to nearest even."""
-    try:
-        _FLOAT4[0] = value
-    except UnknownUsed as used:
-        return used.value
+    _FLOAT4[0] = value
     return _INT4[0] if value == value else 0x7FFFFFFF
 
 
 def f64(bits: Any) -> Any:
     """The number that 64 bits are."""
-    try:
-        _INT8[0] = bits
-    except UnknownUsed as used:
-        return used.value
+    _INT8[0] = bits
     return _FLOAT8[0]
 
 
 def bits64(value: Any) -> Any:
-    """The bits of a double; a NaN as the processor makes it, whose sign is that of a GPU's."""
-    try:
-        _FLOAT8[0] = value
-    except UnknownUsed as used:
-        return used.value
+    """The bits of a double; a NaN as the processor makes it."""
+    _FLOAT8[0] = value
     return _INT8[0]
 
 
-@absorbing
 def to_float(bits: Bits, type: str) -> float:
     """The number that the bits of a type are."""
     if type == "f32":
@@ -160,7 +131,6 @@ def round_exact(value: Fraction, type: str, mode: str = "rn", negative: bool = F
     return sign | stored
 
 
-@absorbing
 def from_float(value: float, type: str, mode: str = "rn") -> Bits:
     """The bits of a number rounded to a type."""
     if value != value:
@@ -175,51 +145,59 @@ def from_float(value: float, type: str, mode: str = "rn") -> Bits:
     return round_exact(Fraction(value), type, mode, math.copysign(1.0, value) < 0)
 
 
-@absorbing
 def exactly(operation: str, type: str, mode: str, *operands: Bits) -> Bits:
     """One of add, sub, mul, fma, div, rcp, sqrt on bits, rounded once.
 
-    Of quotients and roots of 64 bits a NaN is the operand's, as an H200 has it.
+    Of 64 bits a NaN of numbers is negative, and of quotients and roots a NaN is the operand's, as an
+    H200 has it.
     """
     numbers = [to_float(each, type) for each in operands]
-    if type == "f64" and operation in ("div", "rcp", "sqrt"):
-        for bits, number in zip(operands, numbers, strict=True):
-            if number != number:
-                return bits | 1 << 51
-    if operation == "sub":
-        operation, numbers = "add", [numbers[0], -numbers[1]]
-    if operation == "rcp":
-        operation, numbers = "div", [1.0, *numbers]
-    if operation == "mul":
-        operation, numbers = "fma", [*numbers, math.copysign(0.0, -1.0)]
-    if operation == "sqrt":
-        return _square_root(numbers[0], type, mode)
-    if operation == "div":
-        return _quotient(numbers[0], numbers[1], type, mode)
-    one = 1.0
-    first, second, third = (one, *numbers) if operation == "add" else numbers
-    if not all(map(math.isfinite, (first, second, third))):
-        # Infinities and NaNs come out of doubles as they are.
-        return from_float(_special_sum(first, second, third), type)
+    nans = [each for each, number in zip(operands, numbers, strict=True) if number != number]
+    if nans and type == "f64" and operation in ("div", "rcp", "sqrt"):
+        return nans[0] | 1 << 51
+    found = _exactly(operation, type, mode, numbers)
+    if type == "f64" and not nans and found == FORMATS["f64"].nan:
+        return found | 1 << 63
+    return found
+
+
+def _exactly(operation: str, type: str, mode: str, numbers: Sequence[float]) -> Bits:
+    match operation:
+        case "add":
+            return _sum(1.0, numbers[0], numbers[1], type, mode)
+        case "sub":
+            return _sum(1.0, numbers[0], -numbers[1], type, mode)
+        case "mul":
+            # Nothing that is added changes a product, but for the sign of its zero.
+            sign = math.copysign(1, numbers[0]) * math.copysign(1, numbers[1])
+            return _sum(numbers[0], numbers[1], math.copysign(0.0, sign), type, mode)
+        case "fma":
+            return _sum(numbers[0], numbers[1], numbers[2], type, mode)
+        case "rcp":
+            return _quotient(1.0, numbers[0], type, mode)
+        case "div":
+            return _quotient(numbers[0], numbers[1], type, mode)
+        case _:
+            return _square_root(numbers[0], type, mode)
+
+
+def _sum(first: float, second: float, third: float, type: str, mode: str) -> Bits:
+    """A product and an addend."""
+    if math.isinf(first) or math.isinf(second) or first != first or second != second:
+        return from_float(first * second + third, type)
+    if not math.isfinite(third):
+        return from_float(third, type)
     product = Fraction(first) * Fraction(second)
     total = product + Fraction(third)
-    minus = math.copysign(1, first) * math.copysign(1, second) < 0
     if product or third:
         # An exact cancellation is +0, but for rounding downward.
-        zero_is_minus = mode == "rm" if not total else False
-    else:
-        both = minus and math.copysign(1, third) < 0
-        either = minus or math.copysign(1, third) < 0
-        zero_is_minus = either if mode == "rm" else both
-        if operation == "fma" and len(operands) == 2:
-            zero_is_minus = minus
-    if operation == "fma" and len(operands) == 2 and not product:
-        zero_is_minus = minus
-    return round_exact(total, type, mode, zero_is_minus)
+        return round_exact(total, type, mode, mode == "rm")
+    signs = [math.copysign(1, first) * math.copysign(1, second) < 0, math.copysign(1, third) < 0]
+    return round_exact(total, type, mode, any(signs) if mode == "rm" else all(signs))
 
 
-def _special_sum(first: float, second: float, third: float) -> float:
-    return first * second + third
+_ONCE_MORE = frozenset({"f32", "f64"})
+"""Types whose quotients and roots to nearest are those of doubles, rounded once more."""
 
 
 def _quotient(first: float, second: float, type: str, mode: str) -> Bits:
@@ -232,16 +210,18 @@ def _quotient(first: float, second: float, type: str, mode: str) -> Bits:
         return from_float(sign * math.inf, type)
     if math.isinf(second):
         return from_float(math.copysign(0.0, sign), type)
+    if mode == "rn" and type in _ONCE_MORE:
+        return from_float(first / second, type)
     return round_exact(Fraction(first) / Fraction(second), type, mode, sign < 0)
 
 
 def _square_root(value: float, type: str, mode: str) -> Bits:
-    if value < 0 and type == "f64":
-        return 0xFFF8 << 48
     if value != value or value < 0:
         return FORMATS[type].nan
     if value == 0 or math.isinf(value):
         return from_float(value, type)
+    if mode == "rn" and type in _ONCE_MORE:
+        return from_float(math.sqrt(value), type)
     exact = Fraction(value)
     # Enough digits of the root, however small, that the last one only says whether it is exact.
     shift = 2 * (120 + max(0, -math.frexp(value)[1]))
@@ -252,7 +232,6 @@ def _square_root(value: float, type: str, mode: str) -> Bits:
     return round_exact(Fraction(2 * root + inexact, 2 << shift // 2), type, mode)
 
 
-@absorbing
 def fma32(a: Bits, b: Bits, c: Bits) -> Bits:
     """a * b + c of f32, rounded once.
 
@@ -270,95 +249,6 @@ def fma32(a: Bits, b: Bits, c: Bits) -> Bits:
         if not stored & 1:
             total = f64(stored + 1 if (error > 0) == (total > 0) else stored - 1)
     return bits32(total)
-
-
-def flush(bits: Any, type: str = "f32") -> Any:
-    """A subnormal number as the zero of its sign, a NaN as the canonical one (.ftz)."""
-    form = FORMATS[type]
-    exponents = (1 << form.exponent) - 1 << form.fraction
-    try:
-        if bits & exponents == exponents and bits & (1 << form.fraction) - 1:
-            return form.nan
-        return bits if bits & exponents else bits & 1 << form.width - 1
-    except UnknownUsed as used:
-        return used.value
-
-
-@absorbing
-def saturate(bits: Bits, type: str) -> Bits:
-    """A number clamped to 0 .. 1; NaN is 0 (.sat)."""
-    value = to_float(bits, type)
-    if value != value or value <= 0:
-        return 0
-    return from_float(1.0, type) if value >= 1 else bits
-
-
-@absorbing
-def absolute(bits: Bits, type: str) -> Bits:
-    """abs; a NaN is the canonical one, of 64 bits it stays, as an H200 has it."""
-    form = FORMATS[type]
-    if to_float(bits, type) != to_float(bits, type):
-        return bits if type == "f64" else form.nan
-    return bits & (1 << form.width - 1) - 1
-
-
-@absorbing
-def negative(bits: Bits, type: str) -> Bits:
-    """neg; a NaN of 16 bits is the canonical one, of 64 bits it stays, as an H200 has it."""
-    form = FORMATS[type]
-    is_nan = to_float(bits, type) != to_float(bits, type)
-    if is_nan and type != "f32":
-        return bits if type == "f64" else form.nan
-    return bits ^ 1 << form.width - 1
-
-
-@absorbing
-def least(a: Bits, b: Bits, type: str, keeps_nan: bool = False) -> Bits:
-    """min: of a NaN and a number the number, -0 below +0 (.NaN: the NaN)."""
-    return _chosen(a, b, type, keeps_nan, True)
-
-
-@absorbing
-def greatest(a: Bits, b: Bits, type: str, keeps_nan: bool = False) -> Bits:
-    """max: of a NaN and a number the number, +0 above -0 (.NaN: the NaN)."""
-    return _chosen(a, b, type, keeps_nan, False)
-
-
-def _chosen(a: Bits, b: Bits, type: str, keeps_nan: bool, is_least: bool) -> Bits:
-    first, second = to_float(a, type), to_float(b, type)
-    if first != first or second != second:
-        if keeps_nan or (first != first and second != second):
-            return FORMATS[type].nan
-        return b if first != first else a
-    if first == second:
-        # Only zeros are equal and of two forms.
-        return (a | b) if is_least else (a & b)
-    return a if (first < second) == is_least else b
-
-
-COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a < b or a > b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "equ": lambda a, b: not (a < b or a > b),
-    "neu": lambda a, b: a != b,
-    "ltu": lambda a, b: not a >= b,
-    "leu": lambda a, b: not a > b,
-    "gtu": lambda a, b: not a <= b,
-    "geu": lambda a, b: not a < b,
-    "num": lambda a, b: a == a and b == b,
-    "nan": lambda a, b: a != a or b != b,
-}
-"""The comparisons of numbers that may be NaN. Source: PTX ISA, "Floating Point Comparisons"."""
-
-
-@absorbing
-def compare(name: str, type: str, a: Bits, b: Bits) -> bool:
-    """Two numbers compared."""
-    return COMPARISONS[name](to_float(a, type), to_float(b, type))
 
 
 def _base_two(value: float) -> float:
@@ -394,13 +284,12 @@ APPROXIMATE: Mapping[str, Callable[[float], float]] = {
 """Functions that hardware computes to some bits less: here rounded to nearest."""
 
 
-@absorbing
 def approximately(name: str, type: str, a: Bits) -> Bits:
     """A function of APPROXIMATE on bits."""
     return from_float(APPROXIMATE[name](to_float(a, type)), type)
 
 
-_TO_INTEGER: Mapping[str, Callable[[Fraction], int]] = {
+_TO_INTEGER: Mapping[str, Callable[[float], int]] = {
     "rni": round,
     "rzi": math.trunc,
     "rmi": math.floor,
@@ -408,8 +297,14 @@ _TO_INTEGER: Mapping[str, Callable[[Fraction], int]] = {
 }
 
 
-@absorbing
-def to_integer(bits: Bits, type: str, mode: str, signed: bool, width: int) -> int:
+def integral(mode: str, value: float) -> float:
+    """A number rounded to a whole one, with its sign."""
+    if not math.isfinite(value):
+        return value
+    return math.copysign(float(_TO_INTEGER[mode](value)), value)
+
+
+def to_integer(type: str, mode: str, signed: bool, width: int, bits: Bits) -> int:
     """cvt to an integer, clamped to its range. The bits of the result.
 
     NaN is 0, but the lowest number from f64 and to 64 bits, as an H200 has it.
@@ -420,38 +315,14 @@ def to_integer(bits: Bits, type: str, mode: str, signed: bool, width: int) -> in
         return 1 << width - 1 if type == "f64" or width == 64 else 0
     if math.isinf(value):
         return (low if value < 0 else high) & (1 << width) - 1
-    found = _TO_INTEGER[mode](Fraction(value))
-    return max(low, min(high, found)) & (1 << width) - 1
+    return max(low, min(high, _TO_INTEGER[mode](value))) & (1 << width) - 1
 
 
-@absorbing
-def of_integer(value: int, type: str, mode: str) -> Bits:
+def of_integer(type: str, mode: str, value: int) -> Bits:
     """cvt of an integer to a number."""
     return round_exact(Fraction(value), type, mode)
 
 
-@absorbing
-def convert(bits: Bits, source: str, target: str, mode: str) -> Bits:
-    """cvt between formats; a mode as rzi rounds to an integer."""
-    value = to_float(bits, source)
-    if value != value and (source, target) == ("f64", "f32"):
-        # The upper part of the fraction stays.
-        return bits >> 32 & 0x80000000 | 0x7FC00000 | bits >> 29 & 0x3FFFFF
-    if mode in _TO_INTEGER and math.isfinite(value):
-        value = math.copysign(float(_TO_INTEGER[mode](Fraction(value))), value)
-    return from_float(value, target, mode if mode in ("rz", "rm", "rp", "rna") else "rn")
-
-
-@absorbing
-def is_class(name: str, type: str, bits: Bits) -> bool:
-    """testp: the class of a number."""
-    value, form = to_float(bits, type), FORMATS[type]
-    exponent = bits >> form.fraction & (1 << form.exponent) - 1
-    return {
-        "finite": math.isfinite(value),
-        "infinite": math.isinf(value),
-        "number": value == value,
-        "notanumber": value != value,
-        "normal": math.isfinite(value) and exponent != 0,
-        "subnormal": exponent == 0 and value != 0,
-    }[name]
+def convert(source: str, target: str, mode: str, bits: Bits) -> Bits:
+    """cvt between formats, rounded once."""
+    return from_float(to_float(bits, source), target, mode)

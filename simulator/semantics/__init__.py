@@ -1,0 +1,1 @@
+"""The semantics of PTX instructions, as formulas that every executor takes."""
