@@ -148,8 +148,8 @@ def from_float(value: float, type: str, mode: str = "rn") -> Bits:
 def exactly(operation: str, type: str, mode: str, *operands: Bits) -> Bits:
     """One of add, sub, mul, fma, div, rcp, sqrt on bits, rounded once.
 
-    Of 64 bits a NaN of numbers is negative, and of quotients and roots a NaN is the operand's, as an
-    H200 has it.
+    Of 64 bits a NaN of numbers is negative, and of quotients and roots a NaN is the operand's, as
+    an H200 has it.
     """
     numbers = [to_float(each, type) for each in operands]
     nans = [each for each, number in zip(operands, numbers, strict=True) if number != number]

@@ -43,9 +43,9 @@ from fencewright.simulator.semantics.term import (
 class Formula:
     """An instruction that computes.
 
-    ``types``: those of the operands that it takes. ``compute``: the results, of the operands and the
-    bits of the register that has the first result. ``has_carry``: the last operand is the carry
-    and so is the last result (CC.CF).
+    ``types``: those of the operands that it takes. ``compute``: the results, of the operands and
+    the bits of the register that has the first result. ``has_carry``: the last operand is the
+    carry, and so is the last result (CC.CF).
     """
 
     types: tuple[str, ...]

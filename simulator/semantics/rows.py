@@ -352,7 +352,7 @@ def _logic(t: Type, a: Term, b: Term, c: Term, table: Term) -> Term:
 def _of_table(t: Type, variables: Sequence[Term], table: int) -> Term:
     """A function as the sum modulo 2 of one without a variable and of one times it.
 
-    Source: Reed-Muller expansion, in which few of the functions that compilers emit have many terms.
+    Source: Reed-Muller expansion; few of the functions that compilers emit have many terms.
     """
     if not variables:
         return constant(t.ones if table else 0)
@@ -446,7 +446,7 @@ def is_nan(t: Type, a: Term) -> Term:
 
 
 def _rounded(t: Type, value: Term, *sources: Term) -> Term:
-    """A result of doubles rounded once more: they have more than twice the bits of what is narrower.
+    """A result of doubles rounded once more: they have twice the bits of what is narrower.
 
     Of f64 a NaN of numbers is negative, as an H200 has it.
     """

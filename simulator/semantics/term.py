@@ -2,7 +2,7 @@
 
 A term is exact arithmetic. ``bound`` is the greatest magnitude of its value, so that an executor
 with words of 64 bits knows which results are only right modulo 2**64: sums, differences and
-products may be, until ``low`` takes bits of them; what is compared, shifted right or chosen may not.
+products may be, until ``low`` takes bits of them; what is compared, chosen or shifted right is not.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class Sort(FastStrEnum):
-    """The values of a term: WORD never negative, INTEGER of either sign, FLOAT, FLAG true or false."""
+    """The values of a term: a WORD is never negative, an INTEGER may be, a FLAG is a condition."""
 
     WORD = "word"
     INTEGER = "integer"

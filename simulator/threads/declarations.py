@@ -82,22 +82,11 @@ def read_declarations(text: str) -> Declarations:
     return Declarations(files, initial, alignments, clusters, most, tables, elements)
 
 
-_FLOAT_BITS = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
-
-
 def constant(text: str) -> int | float | None:
-    """A constant: an integer, or a number with a fraction; bits of 0f.. and 0d.. as ``bits_of``."""
+    """A constant: an integer, or a number with a fraction."""
     if (found := number(text)) is not None:
         return found
     try:
         return float(text)
     except ValueError:
         return None
-
-
-def float_bits(text: str) -> tuple[int, str] | None:
-    """The bits of ``0f3F800000`` or ``0d..`` with their type."""
-    found = _FLOAT_BITS.fullmatch(text)
-    if found is None:
-        return None
-    return (int(found[1], 16), "f32") if found[1] else (int(found[2], 16), "f64")

@@ -1,4 +1,4 @@
-"""The Python of one instruction. What it computes is in ``simulator.semantics``; this says where it goes.
+"""The Python of one instruction: where what ``simulator.semantics`` computes goes.
 
 Source: PTX ISA, "Instruction Set".
 """
@@ -13,10 +13,11 @@ from fencewright.lowering.ptx.code.statements import (
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.semantics.formulas import filled, formula_of, update_of
+from fencewright.simulator.semantics.operands import elements
 from fencewright.simulator.semantics.python import function, needs_values, written
 from fencewright.simulator.semantics.term import Term, constant, operand
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
-from fencewright.simulator.threads.operands import Operands, parts, python_name, spelt
+from fencewright.simulator.threads.operands import Operands, python_name, spelt
 from fencewright.simulator.threads.unknown import NotExecuted
 
 _SPACES: Mapping[AddressSpace, str] = {
@@ -88,7 +89,7 @@ class Emitter:
         defined = [each for each in statement.defines if self.operands.function.type_of(each)]
         if statement.opcode.known is None and not defined:
             # Its operands are not known either: the first is the result of all that computes.
-            first = parts(statement.operands[0]) if statement.operands else ()
+            first = elements(statement.operands[0]) if statement.operands else ()
             defined = [each for each in first if self.operands.function.type_of(each)]
             if not defined:
                 yield f"raise NotExecuted({f'{statement.opcode.name} is not known'!r})"
@@ -109,7 +110,7 @@ class Emitter:
             texts.append("carry")
         types = (*formula.types, "pred")[: len(texts)]
         terms = list(map(_operand, range(len(texts)), texts, types))
-        targets = parts(to)
+        targets = elements(to)
         results = formula.compute(terms, self.operands.width(targets[0]))
         if formula.has_carry:
             targets = (*targets, "carry") if "cc" in statement.opcode.modifiers else targets
@@ -136,7 +137,7 @@ class Emitter:
         if to.startswith("{"):
             element = element_of(type)
             assert element is not None
-            targets = parts(to)
+            targets = elements(to)
             width = element[1] * element[2] // len(targets)
             yield f"whole = {self.operands.value(source, type)}"
             for at, each in enumerate(targets):
@@ -144,7 +145,7 @@ class Emitter:
         elif source.startswith("{"):
             element = element_of(type)
             assert element is not None
-            given = parts(source)
+            given = elements(source)
             width = element[1] * element[2] // len(given)
             values = [self.operands.value(each, f"b{width}") for each in given]
             joined = " | ".join(
@@ -194,7 +195,7 @@ class Emitter:
     def _elect(self, statement: Statement, site: int) -> Lines:
         to, mask = statement.operands
         mask = self.operands.value(mask, "b32")
-        targets = parts(to)
+        targets = elements(to)
         yield f"first = yield Meeting('elect', {mask}, None, {site})"
         yield self._assign(targets[0], "first")
         yield self._assign(targets[-1], "T.lane == first")
@@ -220,7 +221,7 @@ class Emitter:
     def _load(self, statement: Statement, site: int) -> Lines:
         opcode = statement.opcode
         to, address = statement.operands[0], statement.operands[1]
-        targets, size = parts(to), opcode.width // 8
+        targets, size = elements(to), opcode.width // 8
         if size not in (1, 2, 4, 8):
             yield from self._unknown(statement, site)
             return
@@ -249,7 +250,7 @@ class Emitter:
         size = opcode.width // 8
         if size not in (1, 2, 4, 8):
             raise NotExecuted(f"{opcode.name} is not executed")
-        values = [self.operands.value(each, opcode.type) for each in parts(source)]
+        values = [self.operands.value(each, opcode.type) for each in elements(source)]
         if opcode.of_parameters:
             memory, at = self._parameter_place(address)
             for number, value in enumerate(values):
@@ -270,7 +271,7 @@ class Emitter:
     def _matrix_load(self, statement: Statement, site: int) -> Lines:
         """ldmatrix: each lane reads the row that it has the address of, and all get their parts."""
         opcode, (to, address) = statement.opcode, statement.operands
-        targets = parts(to)
+        targets = elements(to)
         if opcode.type != "b16" or len(targets) > 4:
             yield from self._unknown(statement, site)
             return
@@ -285,7 +286,7 @@ class Emitter:
     def _matrix_store(self, statement: Statement, site: int) -> Lines:
         """stmatrix: the parts of all lanes make the rows, which those with the addresses write."""
         opcode, (address, source) = statement.opcode, statement.operands
-        given = [self.operands.value(each, "b32") for each in parts(source)]
+        given = [self.operands.value(each, "b32") for each in elements(source)]
         if opcode.type != "b16":
             raise NotExecuted(f"{opcode.name} is not executed")
         space = self._space(opcode)
@@ -355,7 +356,7 @@ class Emitter:
             return
         to, *given = statement.operands
         value, by, control, mask = (self.operands.value(each, "b32") for each in given)
-        targets = parts(to)
+        targets = elements(to)
         yield f"got = yield Meeting('shfl {mode}', {mask}, ({value}, {by}, {control}), {site})"
         yield self._assign(targets[0], "got[0]")
         if len(targets) > 1:
@@ -375,7 +376,7 @@ class Emitter:
         opcode, (to, value, mask) = statement.opcode, statement.operands
         mode = "all" if "all" in opcode.words else "any"
         value, mask = self.operands.value(value, opcode.type), self.operands.value(mask, "b32")
-        targets = parts(to)
+        targets = elements(to)
         yield f"got = yield Meeting('match {mode}', {mask}, {value}, {site})"
         if mode == "any":
             yield self._assign(targets[0], "got")
@@ -482,7 +483,7 @@ class Emitter:
 
     def _store_async(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source, mbarrier, *_) = statement.opcode, statement.operands
-        values = [self.operands.value(each, opcode.type) for each in parts(source)]
+        values = [self.operands.value(each, opcode.type) for each in elements(source)]
         size = opcode.width // 8
         yield (
             f"M.store_later(T, {self.operands.address(to)}, [{', '.join(values)}], {size}, "

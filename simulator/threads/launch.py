@@ -16,12 +16,12 @@ from struct import unpack_from
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
 from fencewright.simulator.semantics.floats import from_float
+from fencewright.simulator.semantics.operands import literal
 from fencewright.simulator.threads.compile import Program, compile_kernel
 from fencewright.simulator.threads.declarations import (
     Declarations,
     Variable,
     constant,
-    float_bits,
     read_declarations,
 )
 from fencewright.simulator.threads.machine import Machine
@@ -422,11 +422,9 @@ def _number(parameter: PtxParameter, given: float, number: int) -> bytes:
 
 def _initialise(found: Allocation, variable: Variable, globals_: dict[str, int]) -> None:
     for at, text in enumerate(variable.values):
-        value = constant(text)
-        if (bits := float_bits(text)) is not None:
-            data = bits[0].to_bytes(variable.element, "little")
-        elif value is not None:
-            data = _bytes_of(value, variable.type)
+        value = literal(text, variable.type)
+        if value is not None:
+            data = value.to_bytes(variable.element, "little")
         else:
             name = re.sub(r"generic\((.*)\)", r"\1", text).partition("+")[0].strip()
             data = globals_.get(name, 0).to_bytes(8, "little")[: variable.element]

@@ -239,6 +239,15 @@ class Machine:
         self.ticks += 64
         return self.ticks
 
+    def workspace(self) -> int:
+        """The address of what the grid barriers of cooperative groups count in.
+
+        Source: cooperative_groups/details/driver_abi.h, grid_workspace: a size and a counter.
+        """
+        found = self.memory.shared_by_grid or self.memory.allocate("grid workspace", 64)
+        self.memory.shared_by_grid = found
+        return found.base
+
     def fill(self, thread: Thread, address: Any, size: Any, space: str, site: int) -> None:
         """st.bulk: zeros."""
         store = self.stores(8, space)

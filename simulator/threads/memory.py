@@ -91,6 +91,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.allocations: dict[int, Allocation] = {}
+        self.shared_by_grid: Allocation | None = None
 
     def allocate(self, name: str, size: int, element: int = 4, space: str = "global") -> Allocation:
         """New memory, zero. Raises ``OutOfBounds`` above 4 GiB."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFunction
-from fencewright.simulator.semantics.floats import convert, from_float
-from fencewright.simulator.threads.declarations import constant, float_bits
+from fencewright.simulator.semantics.operands import LANE_MASKS, literal, terms_of
+from fencewright.simulator.semantics.python import written
+from fencewright.simulator.semantics.term import operand
 from fencewright.simulator.threads.state import WARP
 from fencewright.simulator.threads.unknown import NotExecuted
 
@@ -38,15 +39,12 @@ SPECIAL: Mapping[str, str] = {
     "%smid": "T.block.number",
     "%nsmid": "len(M.blocks)",
     "%gridid": "0",
-    "%lanemask_eq": "(1 << T.lane)",
-    "%lanemask_lt": "((1 << T.lane) - 1)",
-    "%lanemask_le": "((2 << T.lane) - 1)",
-    "%lanemask_gt": "(0xFFFFFFFF & ~((2 << T.lane) - 1))",
-    "%lanemask_ge": "(0xFFFFFFFF & ~((1 << T.lane) - 1))",
+    **{name: written([mask(operand(0, 5))], ["T.lane"])[1][0] for name, mask in LANE_MASKS.items()},
     "%dynamic_smem_size": "M.shared_size",
     "%total_smem_size": "M.shared_size",
-    "%envreg1": "0",
-    "%envreg2": "0",
+    **{f"%envreg{n}": "0" for n in range(32)},
+    "%envreg1": "(M.workspace() >> 32)",
+    "%envreg2": "(M.workspace() & 0xFFFFFFFF)",
     "WARP_SZ": "32",
     "%clock": "(M.clock() & 0xFFFFFFFF)",
     "%clock64": "M.clock()",
@@ -58,7 +56,6 @@ SPECIAL: Mapping[str, str] = {
 """Special registers. Source: PTX ISA, "Special Registers"."""
 
 _NO_NAME = re.compile(r"\W", re.ASCII)
-_TERM = re.compile(r"\s*\+\s*(?=-?\s*[\w%$])")
 
 
 def spelt(name: str) -> str:
@@ -104,45 +101,26 @@ class Operands:
             return SPECIAL[text]
         if text == "_":
             return "0"
-        element = element_of(type)
-        width = 64 if element is None else element[1] * element[2]
-        if (bits := float_bits(text)) is not None:
-            given, written = bits
-            if type in ("f32", "f64") and type != written:
-                given = convert(written, type, "rn", given)
-            return str(given)
-        if (found := constant(text)) is not None:
-            if element is not None and element[0] in ("f", "bf") and element[2] == 1:
-                return str(from_float(float(found), f"{element[0]}{width}"))
-            return str(int(found) & (1 << width) - 1)
-        return self.sum(text)
+        found = literal(text, type)
+        return self.sum(text) if found is None else str(found)
 
     def sum(self, text: str) -> str:
         """An address: the name of a variable or a register, and what is added."""
-        terms: list[str] = []
-        for each in _TERM.split(text):
-            each = each.replace(" ", "")
-            if self.function.type_of(each) is not None:
-                terms.append(self.register(each))
-            elif each in self.places:
-                terms.append(self.places[each])
-            elif isinstance(found := constant(each), int):
-                terms.append(str(found))
-            elif each in SPECIAL:
-                terms.append(SPECIAL[each])
-            else:
-                raise NotExecuted(f"'{each}' is neither a register nor a variable")
-        terms = [each for each in terms if each != "0"] or ["0"]
+        names, offset = terms_of(text)
+        terms = list(map(self._term, names))
+        if offset or not terms:
+            terms.append(str(offset))
         return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+    def _term(self, name: str) -> str:
+        if self.function.type_of(name) is not None:
+            return self.register(name)
+        if name in self.places:
+            return self.places[name]
+        if name in SPECIAL:
+            return SPECIAL[name]
+        raise NotExecuted(f"'{name}' is neither a register nor a variable")
 
     def address(self, text: str) -> str:
         """An address in brackets."""
-        return self.sum(text.strip()[1:-1].strip())
-
-
-def parts(text: str) -> tuple[str, ...]:
-    """The elements of ``{a, b}``, or of ``a|b``; one of what is neither."""
-    text = text.strip()
-    if text.startswith("{"):
-        return tuple(each.strip() for each in text[1:-1].split(","))
-    return tuple(each.strip() for each in text.split("|"))
+        return self.sum(text)

@@ -14,6 +14,7 @@ from test_ptx_arithmetic import COMPUTED, OPCODES
 from fencewright.lowering.ptx.code.statements import Opcode, element_of, read_opcode
 from fencewright.simulator.execution import ptx_arithmetic
 from fencewright.simulator.semantics import formulas, python, rows, term
+from fencewright.simulator.semantics.operands import LANE_MASKS, literal, terms_of
 from fencewright.simulator.semantics.term import Term, choose, low, operand
 
 TYPES = {
@@ -33,7 +34,8 @@ OTHERS = (
     "cvt.rpi.ftz.f32.f32", "cvt.rn.relu.f16x2.f32", "cvt.f64.bf16", "cvt.rn.bf16.f64",
     *(f"add.sat.{type}" for type in ("s32", "f32", "f16x2", "u16x2", "s8x4")),
     *(f"{name}.{type}" for name in ("add", "min", "max") for type in ("u16x2", "s16x2")),
-    *(f"fma.rn.{words}" for words in ("ftz.sat.f32", "relu.f16", "relu.bf16x2", "sat.f16", "f32x2")),
+    *(f"fma.rn.{words}"
+      for words in ("ftz.sat.f32", "relu.f16", "relu.bf16x2", "sat.f16", "f32x2")),
     *(f"{name}.xorsign.abs.{type}" for name in ("min", "max.NaN") for type in ("f32", "bf16")),
     *(f"{name}.approx.{words}" for name in ("sin", "cos", "lg2", "ex2", "rsqrt", "rcp", "sqrt")
       for words in ("f32", "ftz.f32")),
@@ -215,3 +217,45 @@ def test_constants_are_folded() -> None:
     lines, (text,) = python.written([found], ["a", "b", "c"])
     assert not lines
     assert text in ("(a ^ (b ^ c))", "((b ^ c) ^ a)", "((c ^ b) ^ a)")
+
+
+@pytest.mark.parametrize(
+    ("text", "type", "bits"),
+    [
+        ("12", "u32", 12),
+        ("-1", "s16", 0xFFFF),
+        ("0x1FFFFFFFF", "b32", 0xFFFFFFFF),
+        ("010U", "u32", 8),
+        ("0f3F800000", "f32", 0x3F800000),
+        ("0f3F800000", "b32", 0x3F800000),
+        ("0f3F800000", "f64", 0x3FF0000000000000),
+        ("0f3F800000", "b64", 0x3F800000),
+        ("0d3FF8000000000000", "f64", 0x3FF8000000000000),
+        ("0D3FF8000000000000", "f32", 0x3FC00000),
+        ("0d3FF8000000000000", "b32", 0x3FC00000),
+        ("1.5", "f32", 0x3FC00000),
+        ("-2.5e-1", "f64", 0xBFD0000000000000),
+        ("2", "f32", 0x40000000),
+        ("nan", "f32", None),
+        ("%r1", "u32", None),
+    ],
+)
+def test_constants_are_bits_of_their_type(text: str, type: str, bits: int | None) -> None:
+    assert literal(text, type) == bits
+
+
+def test_an_address_is_a_sum() -> None:
+    assert terms_of("[%rd1+8]") == (("%rd1",), 8)
+    assert terms_of("[ tile + %r2 + -4 ]") == (("tile", "%r2"), -4)
+    assert terms_of("[16]") == ((), 16)
+
+
+@pytest.mark.parametrize("name", sorted(LANE_MASKS))
+def test_lane_masks(name: str) -> None:
+    lanes = np.arange(32, dtype=np.uint64)
+    order = {"eq": "__eq__", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__"}
+    holds = order[name.rpartition("_")[2]]
+    wanted = [sum(getattr(at, holds)(lane) << at for at in range(32)) for lane in range(32)]
+    assert ptx_arithmetic.lane_mask(name)(lanes).tolist() == wanted
+    single = python.function(LANE_MASKS[name](operand(0, 5)), 1)
+    assert [single(lane) for lane in range(32)] == wanted

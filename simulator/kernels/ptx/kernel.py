@@ -4,8 +4,6 @@ A kernel runs without clusters, so that a barrier of the cluster is one of the C
 executed is refused at its line: tensor cores, tensor maps, copies and stores to other CTAs, calls.
 """
 
-import re
-import struct
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,6 +74,7 @@ from fencewright.simulator.execution.ptx_arithmetic import (
     filling,
     function_of,
     joined,
+    lane_mask,
     split,
     update_of,
 )
@@ -96,6 +95,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
 )
 from fencewright.simulator.kernels.ptx.pointers import Pointers
 from fencewright.simulator.semantics.formulas import formula_of
+from fencewright.simulator.semantics.operands import LANE_MASKS, elements, literal, terms_of
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""
@@ -306,12 +306,12 @@ class _Kernel:
 
     def literal(self, operand: str, bits: int) -> Register | None:
         """A register with a number or with the address of a variable."""
-        known = _literal(operand, bits)
+        known = literal(operand, f"b{bits}")
         if known is None:
-            name, offset = _parts(operand) or ("", 0)
-            if name not in self.variables:
+            names, offset = terms_of(operand)
+            if len(names) != 1 or names[0] not in self.variables:
                 return None
-            known = self.address_of(name) + offset
+            known = self.address_of(names[0]) + offset
         return self.constant(known, bits)
 
     def address_of(self, name: str) -> int:
@@ -329,6 +329,10 @@ class _Kernel:
     def special(self, name: str, result: Register) -> Register:
         """A special register in one of the kernel's."""
         value = _SPECIAL[name]
+        if name in LANE_MASKS:
+            lane = self.fresh()
+            self.block.steps.append(Special(lane, LaneValue.LANE))
+            return self.compute(lane_mask(name), (lane,), result)
         if isinstance(value, LaneValue):
             self.block.steps.append(Special(result, value))
             return result
@@ -336,10 +340,10 @@ class _Kernel:
 
     def address(self, operand: str) -> tuple[Register, int]:
         """The register of an address, and the bytes that are added to it."""
-        parts = _parts(operand)
-        if parts is None:
+        names, offset = terms_of(operand)
+        if len(names) > 1:
             self.refuse_operand(operand)
-        name, offset = parts
+        name = "".join(names)
         if name in self.variables:
             return self.constant(self.address_of(name) + offset, 64), 0
         if not name:
@@ -421,7 +425,7 @@ class _Kernel:
         targets = [each.strip() for each in to.split("|")]
         formula = formula_of(opcode)
         types = () if formula is None else formula.types
-        known = [_literal(each, _width(type)) for each, type in zip(given, types, strict=False)]
+        known = [literal(each, type) for each, type in zip(given, types, strict=False)]
         if known and None not in known:
             known[0] = None
         sources = [
@@ -467,7 +471,7 @@ class _Kernel:
         """mov: also from several registers to one, and the other way round."""
         to, source = operands
         if to.startswith("{"):
-            parts, whole, at = _listed(to), self.value(source, opcode.width), 0
+            parts, whole, at = elements(to), self.value(source, opcode.width), 0
             size = opcode.width // len(parts)
             for each in parts:
                 result = self.result(each)
@@ -475,7 +479,7 @@ class _Kernel:
                     self.compute(split(at, size), (whole,), result)
                 at += size
         elif source.startswith("{"):
-            parts = _listed(source)
+            parts = elements(source)
             size = opcode.width // len(parts)
             sources = [self.value(each, size) for each in parts]
             self.compute(joined([size] * len(parts)), sources, self.register(to))
@@ -486,7 +490,7 @@ class _Kernel:
 
     def copied(self, source: str, bits: int, to: str) -> None:
         """A register as another one; a number is one that all lanes have from the beginning."""
-        value = _literal(source, bits)
+        value = literal(source, f"b{bits}")
         if value is not None and self.written[to] == 1:
             self.compute(constant(value, bits), (), self.register(to))
         else:
@@ -501,7 +505,7 @@ class _Kernel:
 
     def load(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, address, *_ = operands
-        results = _listed(to)
+        results = elements(to)
         self.check_vector(opcode, len(results))
         if opcode.of_parameters:
             self.parameter(opcode, results, address)
@@ -530,7 +534,8 @@ class _Kernel:
 
     def parameter(self, opcode: Opcode, results: Sequence[str], address: str) -> None:
         """ld.param: a parameter of the kernel, or a part of it."""
-        name, offset = _parts(address) or ("", 0)
+        of, offset = terms_of(address)
+        name = "".join(of)
         names = [each.name for each in self.function.parameters]
         if name not in names:
             self.refuse("no parameter of the kernel is named")
@@ -552,7 +557,7 @@ class _Kernel:
         if not opcode.width:
             self.refuse("stores without a type are not modelled")
         address, data, *_ = operands
-        given = _listed(data)
+        given = elements(data)
         self.check_vector(opcode, len(given))
         sources = [self.value(each, opcode.width) for each in given]
         if len(sources) > 1:
@@ -801,43 +806,6 @@ _OF_VARIABLES: Mapping[str, MemorySpace] = MappingProxyType(
 )
 
 
-# Operands
-
-_ADDRESS = re.compile(r"([%$A-Za-z_][\w$]*)?\s*(?:\+\s*)?(-?\s*\w+)?")
-_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
-_DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
-
-
-def _parts(operand: str) -> tuple[str, int] | None:
-    """Name and number of ``[%rd1+8]``, the first empty if there is none; None for anything else."""
-    found = _ADDRESS.fullmatch(operand.strip("[] "))
-    if found is None:
-        return None
-    offset = number((found[2] or "0").replace(" ", ""))
-    return None if offset is None else (found[1] or "", offset)
-
-
-def _listed(operand: str) -> list[str]:
-    """The registers of a vector, or the only one."""
-    return [each.strip() for each in operand.strip("{}").split(",")]
-
-
-def _literal(operand: str, bits: int) -> int | None:
-    """A number that is written out, as bits. Source: PTX ISA, Constants."""
-    if _FLOAT.fullmatch(operand):
-        value = int(operand[2:], 16)
-        if operand[1] in "fF" or bits == WORD:
-            return value
-        return _float_bits(struct.unpack("<d", value.to_bytes(8, "little"))[0], bits)
-    if _DECIMAL.fullmatch(operand):
-        return _float_bits(float(operand), bits)
-    return number(operand)
-
-
-def _float_bits(value: float, bits: int) -> int:
-    return int.from_bytes(struct.pack({16: "<e", 32: "<f"}.get(bits, "<d"), value), "little")
-
-
 # Kernels
 
 
@@ -898,8 +866,8 @@ def _initial(variable: PtxVariable) -> bytes | None:
         return None
     bits = element[1] * element[2]
     found = bytearray()
-    for each in _listed(variable.initial) if variable.initial else ():
-        value = _literal(each, bits)
+    for each in elements(variable.initial) if variable.initial else ():
+        value = literal(each, variable.type)
         if value is None:
             return None
         found += (value & (1 << bits) - 1).to_bytes(bits // 8, "little")
@@ -984,7 +952,10 @@ _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
     | {f"%nclusterid.{axis.value[-1]}": axis for axis in _GRIDS}
     | {f"%cluster_ctaid.{axis}": 0 for axis in "xyz"}
     | {f"%cluster_nctaid.{axis}": 1 for axis in "xyz"}
-    | {"%cluster_ctarank": 0, "%cluster_nctarank": 1}
+    | {"%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0, "%gridid": 0}
+    | dict.fromkeys(LANE_MASKS, LaneValue.LANE)
+    # Nothing gives a kernel parameters beside its own: it is no cooperative launch.
+    | {f"%envreg{n}": 0 for n in range(32)}
 )
 """Special registers: what a lane knows, or a number. Source: PTX ISA, Special Registers."""
 

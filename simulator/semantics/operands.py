@@ -1,0 +1,64 @@
+"""Operands of PTX as they are written: constants, vectors, addresses, special registers."""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from fencewright.lowering.ptx.code.statements import element_of, number
+from fencewright.simulator.semantics.floats import FORMATS, convert, from_float
+from fencewright.simulator.semantics.term import Term, low
+
+_FLOAT_BITS = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
+_DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
+_PLUS = re.compile(r"\s*\+\s*(?=-?\s*[\w%$])")
+
+
+def literal(text: str, type: str) -> int | None:
+    """A constant as bits of a type; None for what is none. Source: PTX ISA, Constants."""
+    element = element_of(type)
+    letter, width, count = ("b", 64, 1) if element is None else element
+    name = type if letter in ("f", "bf") and count == 1 else f"f{max(width, 16)}"
+    if (found := _FLOAT_BITS.fullmatch(text)) is not None:
+        written, value = ("f32", int(found[1], 16)) if found[1] else ("f64", int(found[2], 16))
+        is_raw = name not in FORMATS or (written == "f32" and letter != "f")
+        return value if is_raw or written == name else convert(written, name, "rn", value)
+    if _DECIMAL.fullmatch(text):
+        return from_float(float(text), name)
+    whole = number(text)
+    if whole is not None and name == type:
+        return from_float(float(whole), type)
+    return None if whole is None else whole & (1 << width * count) - 1
+
+
+def elements(text: str) -> tuple[str, ...]:
+    """The elements of ``{a, b}``, or of ``a|b``; one of what is neither."""
+    text = text.strip()
+    if text.startswith("{"):
+        return tuple(each.strip() for each in text[1:-1].split(","))
+    return tuple(each.strip() for each in text.split("|"))
+
+
+def terms_of(address: str) -> tuple[tuple[str, ...], int]:
+    """The names that an address is the sum of, with or without brackets, and its constant."""
+    names: list[str] = []
+    offset = 0
+    for each in _PLUS.split(address.strip().removeprefix("[").removesuffix("]").strip()):
+        each = each.replace(" ", "")
+        value = number(each)
+        if value is not None:
+            offset += value
+        elif each:
+            names.append(each)
+    return tuple(names), offset
+
+
+LANE_MASKS: Mapping[str, Callable[[Term], Term]] = MappingProxyType(
+    {
+        "%lanemask_eq": lambda lane: 1 << lane,
+        "%lanemask_lt": lambda lane: low((1 << lane) - 1, 32),
+        "%lanemask_le": lambda lane: low((2 << lane) - 1, 32),
+        "%lanemask_gt": lambda lane: low((2 << lane) - 1, 32) ^ 0xFFFFFFFF,
+        "%lanemask_ge": lambda lane: low((1 << lane) - 1, 32) ^ 0xFFFFFFFF,
+    }
+)
+"""Special registers of the number of the lane. Source: PTX ISA, %lanemask_eq."""
