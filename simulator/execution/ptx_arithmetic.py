@@ -621,10 +621,10 @@ SECOND_RESULTS: Mapping[str, Callable[[str], Function]] = MappingProxyType(
 @cache
 def update_of(opcode: Opcode) -> Function:
     """What an atomic leaves of the old value and its operands. Raises ``UnsupportedError``."""
-    if opcode.width > 64 and opcode.vector == 1 and opcode.update in _WIDE:
+    if opcode.width > 64 and opcode.update in _WIDE:
         return _WIDE[opcode.update]
     update = formulas.update_of(opcode)
-    if update is None:
+    if update is None or opcode.width > 64:
         raise UnsupportedError(f"'{opcode.name}'", "it is not executed")
     count = 3 if opcode.update == "cas" else 2
     function = vectorised(update([operand(at, opcode.width) for at in range(count)]), range(count))

@@ -364,11 +364,11 @@ def update_of(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
 
     Source: PTX ISA, atom; red: .add.f32 in memory that is not shared has no subnormal numbers.
     """
-    t = type_of(opcode.type, opcode)
-    if t is None or opcode.vector > 1:
-        return None
     if (update := _UPDATES.get(opcode.update)) is not None:
         return lambda given: update(*given)
+    t = type_of(opcode.type, opcode)
+    if t is None:
+        return None
     row = plain_row(opcode.update, t.letter)
     if row is None:
         return None

@@ -16,7 +16,7 @@ from fencewright.simulator.threads import lanes
 from fencewright.simulator.threads.declarations import Declarations
 from fencewright.simulator.threads.emit import Emitter
 from fencewright.simulator.threads.machine import Machine
-from fencewright.simulator.threads.memory import Allocation
+from fencewright.simulator.threads.memory import SIZES, Allocation
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.operands import Operands, spelt
 from fencewright.simulator.threads.schedule import GENERATED, ThreadEnd, Trapped
@@ -57,7 +57,7 @@ class Program:
         """The generator function for the threads of a machine."""
         machine.local_size = self.local_size
         names: dict[str, object] = {**python.NAMES, "M": machine}
-        for size in (1, 2, 4, 8):
+        for size in SIZES:
             for space in "gsl":
                 names[f"ld{size}{space}"] = machine.loads(size, space)
                 names[f"st{size}{space}"] = machine.stores(size, space)

@@ -16,7 +16,7 @@ from fencewright.simulator.semantics.formulas import filled, formula_of, update_
 from fencewright.simulator.semantics.operands import elements
 from fencewright.simulator.semantics.python import function, needs_values, written
 from fencewright.simulator.semantics.term import Term, constant, operand
-from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SIZES
 from fencewright.simulator.threads.operands import Operands, python_name, spelt
 from fencewright.simulator.threads.unknown import NotExecuted
 
@@ -28,6 +28,18 @@ _SPACES: Mapping[AddressSpace, str] = {
     AddressSpace.PRIVATE: "l",
 }
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+
+
+def _exchanged(old: int, data: int) -> int:
+    return data
+
+
+def _swapped(old: int, compare: int, data: int) -> int:
+    return data if old == compare else old
+
+
+WIDE: Mapping[str, Callable[..., int]] = {"exch": _exchanged, "cas": _swapped}
+"""The updates of 128 bits."""
 _NOTHING = frozenset(
     "prefetch prefetchu applypriority discard nanosleep pmevent setmaxnreg brkpt fence membar "
     "griddepcontrol createpolicy".split()
@@ -222,7 +234,7 @@ class Emitter:
         opcode = statement.opcode
         to, address = statement.operands[0], statement.operands[1]
         targets, size = elements(to), opcode.width // 8
-        if size not in (1, 2, 4, 8):
+        if size not in SIZES:
             yield from self._unknown(statement, site)
             return
         if opcode.of_parameters:
@@ -248,7 +260,7 @@ class Emitter:
         opcode = statement.opcode
         address, source = statement.operands[0], statement.operands[1]
         size = opcode.width // 8
-        if size not in (1, 2, 4, 8):
+        if size not in SIZES:
             raise NotExecuted(f"{opcode.name} is not executed")
         values = [self.operands.value(each, opcode.type) for each in elements(source)]
         if opcode.of_parameters:
@@ -306,22 +318,32 @@ class Emitter:
         opcode, operands = statement.opcode, list(statement.operands)
         to = "_" if opcode.head == "red" else operands.pop(0)
         address, *given = operands
-        type = opcode.type
         count = 2 if opcode.update == "cas" else 1
-        update = update_of(opcode)
-        if update is None or opcode.vector > 1 or opcode.width > 64 or to.startswith("{"):
-            raise NotExecuted(f"{opcode.name} is not executed")
-        values = [self.operands.value(each, type) for each in given[:count]]
-        if opcode.name not in self.updates:
-            old = [operand(at, opcode.width) for at in range(count + 1)]
-            self.updates[opcode.name] = function(update(old), count + 1)
-        size, space = opcode.width // 8, self._space(opcode)
+        update, size, space = self._updated(opcode), opcode.width // 8, self._space(opcode)
+        given = [
+            [self.operands.value(each, opcode.type) for each in elements(one)]
+            for one in given[:count]
+        ]
+        yield f"at = {self.operands.address(address)}"
         yield "yield"
-        call = (
-            f"M.atomic(T, {self.operands.address(address)}, {size}, '{space}', {site}, "
-            f"UPDATES[{opcode.name!r}], {', '.join(values)})"
-        )
-        yield self._assign(to, call)
+        # Of a vector each element is an atomic of its own. Source: PTX ISA, atom: .vec.
+        targets = elements(to) if opcode.vector > 1 and to != "_" else (to,) * opcode.vector
+        for number, (target, *values) in enumerate(zip(targets, *given, strict=True)):
+            place = f"at + {number * size}" if number else "at"
+            call = f"M.atomic(T, {place}, {size}, '{space}', {site}, {update}, {', '.join(values)})"
+            yield self._assign(target, call)
+
+    def _updated(self, opcode: Opcode) -> str:
+        """The new value of an element of a read-modify-write, as a function."""
+        count = 3 if opcode.update == "cas" else 2
+        if opcode.width > 64 and opcode.update in WIDE:
+            self.updates[opcode.name] = WIDE[opcode.update]
+        elif (update := update_of(opcode)) is None or opcode.width > 64:
+            raise NotExecuted(f"{opcode.name} is not executed")
+        elif opcode.name not in self.updates:
+            terms = [operand(at, opcode.width) for at in range(count)]
+            self.updates[opcode.name] = function(update(terms), count)
+        return f"UPDATES[{opcode.name!r}]"
 
     # What waits
 
@@ -468,9 +490,10 @@ class Emitter:
         mbarrier = next((each for each in others if each.startswith("[")), "")
         signalled = self.operands.address(mbarrier) if mbarrier else "None"
         spaces = self._space(opcode, 0) + self._space(opcode, 1)
+        update = f", {self._updated(opcode)}, {opcode.width // 8}" if opcode.update else ""
         yield (
             f"M.bulk(T, {self.operands.address(to)}, {self.operands.address(source)}, "
-            f"{self.operands.value(size, 'u32')}, {signalled}, {spaces!r}, {site})"
+            f"{self.operands.value(size, 'u32')}, {signalled}, {spaces!r}, {site}{update})"
         )
 
     def _bulk_commit(self, statement: Statement, site: int) -> Lines:
@@ -484,11 +507,24 @@ class Emitter:
     def _store_async(self, statement: Statement, site: int) -> Lines:
         opcode, (to, source, mbarrier, *_) = statement.opcode, statement.operands
         values = [self.operands.value(each, opcode.type) for each in elements(source)]
-        size = opcode.width // 8
+        update = f", {self._updated(opcode)}" if opcode.update else ""
         yield (
-            f"M.store_later(T, {self.operands.address(to)}, [{', '.join(values)}], {size}, "
-            f"{self.operands.address(mbarrier)}, {site})"
+            f"M.store_later(T, {self.operands.address(to)}, [{', '.join(values)}], "
+            f"{opcode.width // 8}, {self.operands.address(mbarrier)}, {site}{update})"
         )
+
+    def _tensor_address(self, statement: Statement, site: int) -> Lines:
+        """tcgen05.alloc: where tensor memory is given is not known, nor what is in it."""
+        address = self.operands.address(statement.operands[0])
+        space = self._space(statement.opcode)
+        yield f"st4{space}(T, {address}, M.unknown({site}), {site})"
+
+    def _tensor_commit(self, statement: Statement, site: int) -> Lines:
+        """tcgen05.commit: what came before is complete when it arrives. Source: tcgen05.commit."""
+        if "multicast::cluster" in statement.opcode.words:
+            raise NotExecuted(f"{statement.opcode.name} is not executed")
+        address, space = self.operands.address(statement.operands[0]), self._space(statement.opcode)
+        yield f"M.arrive_later(T, {address}, '{space}', {site})"
 
     def _refused(self, statement: Statement, site: int) -> Lines:
         yield f"raise NotExecuted({f'{statement.opcode.name} is not executed'!r})"
@@ -555,15 +591,17 @@ _METHODS: Mapping[str, str] = {
     "_copy_commit": "cp async commit_group",
     "_copy_wait": "cp async wait_group|cp async wait_all",
     "_copy_arrive": "cp async mbarrier arrive",
-    "_bulk": "cp async bulk",
+    "_bulk": "cp async bulk|cp reduce async bulk",
     "_bulk_commit": "cp async bulk commit_group",
     "_bulk_wait": "cp async bulk wait_group",
-    "_store_async": "st async",
-    "_refused": "cp async bulk tensor|cp async bulk tensor bulk_group|cp reduce async bulk|"
-    "cp reduce async bulk tensor|red async|st async release|red async release|multimem st|"
-    "multimem red|tensormap replace|wmma store|sust|sured|tcgen05 commit|tcgen05 alloc|"
-    "multimem cp async bulk|multimem cp reduce async bulk|clusterlaunchcontrol try_cancel|"
-    "tcgen05 mma|tcgen05 cp",
+    "_store_async": "st async|red async",
+    "_tensor_address": "tcgen05 alloc",
+    "_tensor_commit": "tcgen05 commit",
+    "_unknown": "multimem st|multimem red|tcgen05 mma|tcgen05 cp",
+    "_refused": "cp async bulk tensor|cp async bulk tensor bulk_group|"
+    "cp reduce async bulk tensor|st async release|red async release|tensormap replace|wmma store|"
+    "sust|sured|multimem cp async bulk|multimem cp reduce async bulk|"
+    "clusterlaunchcontrol try_cancel",
     "_return": "ret",
     "_exit": "exit",
     "_trap": "trap",

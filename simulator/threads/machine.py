@@ -14,6 +14,7 @@ from fencewright.simulator.threads.memory import (
     RANK_BITS,
     SHARED_OFFSET,
     SHARED_WINDOW,
+    WIDE,
     Allocation,
     Memory,
     outside,
@@ -120,6 +121,8 @@ class Machine:
 
     def loads(self, size: int, space: str) -> Callable[[Thread, Any, int], Any]:
         """A function that reads ``size`` bytes."""
+        if size == WIDE:
+            return self._wide_load(space)
         shift, low, locate = size.bit_length() - 1, size - 1, self.locate
         get, observer, watched = self.memory.allocations.get, self.observer, self.observed
 
@@ -142,6 +145,8 @@ class Machine:
 
     def stores(self, size: int, space: str) -> Callable[[Thread, Any, Any, int], None]:
         """A function that writes ``size`` bytes."""
+        if size == WIDE:
+            return self._wide_store(space)
         shift, low, locate = size.bit_length() - 1, size - 1, self.locate
         get, observer, watched = self.memory.allocations.get, self.observer, self.observed
         mask = (1 << 8 * size) - 1
@@ -163,6 +168,22 @@ class Machine:
                 memory.put(at, size, value)
             else:
                 memory.views[shift][at >> shift] = value & mask
+
+        return store
+
+    def _wide_load(self, space: str) -> Callable[[Thread, Any, int], Any]:
+        def load(thread: Thread, address: Any, site: int) -> Any:
+            memory, at = self.find(thread, address, WIDE, space, site)
+            self.observer.read(thread, memory, at, WIDE, site)
+            return memory.get(at, WIDE)
+
+        return load
+
+    def _wide_store(self, space: str) -> Callable[[Thread, Any, Any, int], None]:
+        def store(thread: Thread, address: Any, value: Any, site: int) -> None:
+            memory, at = self.find(thread, address, WIDE, space, site)
+            self.observer.write(thread, memory, at, WIDE, site, value)
+            memory.put(at, WIDE, value)
 
         return store
 
@@ -387,19 +408,31 @@ class Machine:
 
     def bulk(
         self, thread: Thread, to: Any, address: Any, size: Any, mbarrier: Any, spaces: str,
-        site: int,
+        site: int, update: Callable[..., int] | None = None, element: int = 0,
     ) -> None:  # fmt: skip
-        """cp.async.bulk; an mbarrier of None: in the bulk group of the thread."""
+        """cp.async.bulk and cp.reduce.async.bulk: of elements, by an update.
+
+        An mbarrier of None: in the bulk group of the thread.
+        """
         size = size.__index__()
         if size % 16:
             raise NotExecuted(f"a bulk copy of {size} bytes, which is no multiple of 16")
         target, at = self._whole(thread, to, size, spaces[0], site)
         source, begin = self._whole(thread, address, size, spaces[1], site)
         signalled = None if mbarrier is None else self.mbarrier(thread, mbarrier, "s", site)
-        self.observer.bulk(thread, source, begin, target, at, size, signalled, site)
+        if update is None:
+            self.observer.bulk(thread, source, begin, target, at, size, signalled, site)
+        else:
+            # Observers have no event for an update through the async proxy.
+            self.skip(site)
 
         def move() -> None:
-            _move(source, begin, target, at, size, size)
+            if update is None:
+                _move(source, begin, target, at, size, size)
+            else:
+                for offset in range(0, size, element):
+                    data = source.get(begin + offset, element)
+                    _combine(update, target, at + offset, element, data)
             if signalled is not None:
                 self.complete(signalled, size)
 
@@ -414,20 +447,33 @@ class Machine:
         return memory, at
 
     def store_later(
-        self, thread: Thread, to: Any, values: Sequence[Any], size: int, mbarrier: Any, site: int
-    ) -> None:
-        """st.async: values, and their bytes on an mbarrier."""
+        self, thread: Thread, to: Any, values: Sequence[Any], size: int, mbarrier: Any, site: int,
+        update: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        """st.async and red.async: values, or an update by them, and their bytes on an mbarrier."""
         target, at = self.find(thread, to, size, "s", site)
         signalled = self.mbarrier(thread, mbarrier, "s", site)
         whole = size * len(values)
-        self.observer.bulk(thread, None, 0, target, at, whole, signalled, site)
+        if update is None:
+            self.observer.bulk(thread, None, 0, target, at, whole, signalled, site)
+        else:
+            self.skip(site)
 
         def put() -> None:
             for number, value in enumerate(values):
-                target.put(at + number * size, size, value)
+                if update is None:
+                    target.put(at + number * size, size, value)
+                else:
+                    _combine(update, target, at + number * size, size, value)
             self.complete(signalled, whole)
 
         self.later(put)
+
+    def arrive_later(self, thread: Thread, address: Any, space: str, site: int) -> None:
+        """An arrival when asynchronous operations of the thread are complete."""
+        found = self.mbarrier(thread, address, space, site)
+        self.observer.mbarrier_arrive(thread, found, site)
+        self.later(lambda: self._count(found, 1, 0, False))
 
     def bulk_commit(self, thread: Thread) -> None:
         """cp.async.bulk.commit_group."""
@@ -438,6 +484,14 @@ class Machine:
         while self.late:
             self.late.pop(0)()
         self.observer.bulk_wait(thread, thread.bulk_group - 1 - left, reads_only)
+
+
+def _combine(update: Callable[..., int], target: Allocation, at: int, size: int, data: Any) -> None:
+    """An element updated, with what is not known carried."""
+    try:
+        target.put(at, size, update(target.get(at, size), data))
+    except UnknownUsed as used:
+        target.put(at, size, used.value)
 
 
 def _move(

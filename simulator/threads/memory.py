@@ -18,6 +18,10 @@ OFFSET = 0xFFFFFFFF
 RANK_BITS = 24
 SHARED_OFFSET = (1 << RANK_BITS) - 1
 _SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3}
+WIDE = 16
+"""The bytes of an access in two words."""
+SIZES = (*_SHIFTS, WIDE)
+"""The bytes that an access has."""
 
 
 _PAGES = 1 << 16
@@ -56,6 +60,8 @@ class Allocation:
         """The value at a place."""
         if self.unknown and (found := self._unknown_at(at, size)) is not None:
             return found
+        if size == WIDE:
+            return self.views[3][at >> 3] | self.views[3][(at >> 3) + 1] << 64
         return self.views[_SHIFTS[size]][at >> _SHIFTS[size]]
 
     def _unknown_at(self, at: int, size: int) -> Unknown | None:
@@ -74,6 +80,9 @@ class Allocation:
         if isinstance(value, Unknown):
             self.unknown[at] = value, size
             return
+        if size == WIDE:
+            self.put(at + 8, 8, value >> 64)
+            size = 8
         self.views[_SHIFTS[size]][at >> _SHIFTS[size]] = value & (1 << 8 * size) - 1
 
     def place(self, at: int) -> str:

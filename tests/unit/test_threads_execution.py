@@ -383,3 +383,78 @@ def test_contents_of_arrays() -> None:
     assert found.arguments[0] is not None
     assert values(found.arguments[0], "f32") == [0.0, 1.0, 2.0, 3.0]
     assert found.machine.params.get(32, 4) == 0x40000000
+
+
+def test_an_atomic_of_a_vector_is_one_of_each_element() -> None:
+    body = """
+    mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; mov.b32 %r5, 0x40003C00;
+    atom.global.v2.f32.add {%f3, %f4}, [%rd1], {%f1, %f2};
+    red.global.add.noftz.f16x2 [%rd1+8], %r5;
+    ret;"""
+    before = ".reg .f32 %f<8>;"
+    found = run(kernel(before + body), "k<<<1, 32>>>(f32[4])")
+    assert found.outcome.is_done, found.outcome.problem
+    assert found.arguments[0] is not None
+    assert values(found.arguments[0], "f32")[:2] == [32.0, 64.0]
+    assert values(found.arguments[0])[2] == 0x54005000
+
+
+def test_words_of_128_bits_are_exchanged_and_compared() -> None:
+    body = """
+    .reg .b128 %q<4>; .reg .b64 %w<4>;
+    setp.ne.u32 %p1, %r1, 0; @%p1 ret;
+    mov.b64 %w0, 5; mov.b64 %w1, 7; mov.b128 %q0, {%w0, %w1}; mov.b128 %q1, {%w1, %w0};
+    st.global.b128 [%rd1], %q0; atom.global.exch.b128 %q2, [%rd1+16], %q1;
+    atom.global.cas.b128 %q3, [%rd1], %q0, %q1; ld.global.b128 %q2, [%rd1];
+    st.global.b128 [%rd1+32], %q2; st.global.b128 [%rd1+48], %q3; ret;"""
+    found = result(kernel(body), "k<<<1, 32>>>(i32[64])")
+    assert found[:16:2] == [7, 5, 7, 5, 7, 5, 5, 7]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_bulk_reduction_updates_each_element(late: bool) -> None:
+    body = """
+    setp.ne.u32 %p1, %r1, 0; mov.u32 %r4, 3; mul.lo.u32 %r5, %r1, 4;
+    mov.u32 %r6, tile; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r4; bar.sync 0;
+    @%p1 ret;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [tile], 64;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;"""
+    found = result(kernel(body), "k<<<1, 32>>>(i32[64]=iota)", schedule=Schedule(is_late=late))
+    assert found[:18] == [*range(3, 19), 16, 17]
+
+
+def test_a_reduction_at_a_peer_signals_its_mbarrier() -> None:
+    body = """
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
+    mbarrier.init.shared::cta.b64 [bar], 1; st.shared.u32 [tile], 40;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4;
+    mov.u32 %r7, tile; mov.u32 %r8, bar; mov.u32 %r9, 2;
+    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r9, [%r8];
+WAIT: bar.sync 0;
+L:  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra L;
+    ld.shared.u32 %r10, [tile]; st.global.u32 [%rd3], %r10; ret;"""
+    assert result(kernel(body))[:2] == [42, 42]
+
+
+def test_tensor_memory_is_not_known_but_its_commits_arrive() -> None:
+    body = """
+    .reg .b32 %t<8>;
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
+    mbarrier.init.shared::cta.b64 [bar], 1;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+WAIT: bar.sync 0;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;
+L:  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra L;
+    ld.shared.b32 %t1, [tile]; tcgen05.ld.sync.aligned.32x32b.x2.b32 {%t2, %t3}, [%t1];
+    st.global.b32 [%rd3], %t2; setp.eq.u32 %p3, %t3, 0; @%p3 bra L; ret;"""
+    found = run(kernel(body))
+    assert not found.outcome.is_done
+    assert found.outcome.problem is not None
+    assert "depends on the result of tcgen05." in found.outcome.problem
+
+
+def test_the_workspace_of_a_cooperative_launch_counts() -> None:
+    body = """
+    mov.u32 %r3, %envreg1; mov.u32 %r4, %envreg2; mov.b64 %rd4, {%r4, %r3};
+    atom.global.add.u32 %r5, [%rd4+4], 1; st.global.u32 [%rd3], %r5; ret;"""
+    assert sorted(result(kernel(body))[:32]) == [*range(32)]
