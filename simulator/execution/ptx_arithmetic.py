@@ -54,7 +54,7 @@ def compiled(
     if formula is None:
         problem = f"it {opcode.problem}" if opcode.problem else "it has no formula"
         raise UnsupportedError(f"'{opcode.name}'", f"it is not executed: {problem}")
-    types = (*formula.types, "pred") if formula.has_carry else formula.types
+    types = (*formula.types, "pred") if formula.takes_carry else formula.types
     known = (*constants, *(None for _ in types))
     operands = [_operand(at, type_, known[at]) for at, type_ in enumerate(types)]
     taken = [at for at, value in enumerate(known[: len(types)]) if value is None]

@@ -44,13 +44,13 @@ class Formula:
     """An instruction that computes.
 
     ``types``: those of the operands that it takes. ``compute``: the results, of the operands and
-    the bits of the register that has the first result. ``has_carry``: the last operand is the
-    carry, and so is the last result (CC.CF).
+    the bits of the register that has the first result. ``takes_carry``: the last operand
+    is the carry (CC.CF), which is the second result of what has ``.cc``.
     """
 
     types: tuple[str, ...]
     compute: Callable[[Sequence[Term], int], tuple[Term, ...]]
-    has_carry: bool = False
+    takes_carry: bool = False
 
 
 @cache
@@ -330,8 +330,9 @@ def _carrying(opcode: Opcode) -> Formula | None:
     is_first = opcode.head == name
 
     def results(given: Sequence[Term], _: int) -> tuple[Term, ...]:
-        *operands, carry = given
-        before = constant(0) if is_first else carry
+        operands, before = list(given), constant(0)
+        if not is_first:
+            before = operands.pop()
         if name == "mad":
             a, b, c = operands
             whole = high(t.value(a), t.value(b), t.width) if "hi" in opcode.modifiers else a * b
@@ -345,7 +346,7 @@ def _carrying(opcode: Opcode) -> Formula | None:
         return total, (part < a) | (total < part)
 
     count = 3 if name == "mad" else 2
-    return Formula((opcode.type,) * count, results, has_carry=True)
+    return Formula((opcode.type,) * count, results, takes_carry=not is_first)
 
 
 _OTHERS: Mapping[str, Callable[[Opcode], Formula | None]] = MappingProxyType(

@@ -118,14 +118,14 @@ class Emitter:
             return None
         to, *given = statement.operands
         texts = list(map(self.operands.value, given, formula.types))
-        if formula.has_carry:
+        if formula.takes_carry:
             texts.append("carry")
         types = (*formula.types, "pred")[: len(texts)]
         terms = list(map(_operand, range(len(texts)), texts, types))
         targets = elements(to)
         results = formula.compute(terms, self.operands.width(targets[0]))
-        if formula.has_carry:
-            targets = (*targets, "carry") if "cc" in statement.opcode.modifiers else targets
+        if "cc" in statement.opcode.modifiers:
+            targets = (*targets, "carry")
         results = results[: len(targets)]
         lines, values = written(results, texts)
         lines += [

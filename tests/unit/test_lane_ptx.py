@@ -157,6 +157,19 @@ def test_special_registers_and_literals() -> None:
     assert words(body) == [1000 * n + 32 + 1 + 2 for n in range(THREADS)]
 
 
+def test_carries_second_results_and_hints() -> None:
+    body = """
+    .reg .b64 %policy;
+    createpolicy.fractional.L2::evict_first.b64 %policy, 1.0; prefetch.global.L2 [%rd1];
+    add.cc.u32 %r2, %r1, -1; addc.u32 %r3, 0, 0;
+    setp.eq.u32 %p1|%p2, %r1, 5; selp.b32 %r4, 2, 0, %p1; selp.b32 %r5, 4, 0, %p2;
+    mov.u32 %r6, %lanemask_lt; popc.b32 %r6, %r6; shl.b32 %r6, %r6, 4;
+    or.b32 %r3, %r3, %r4; or.b32 %r3, %r3, %r5; or.b32 %r1, %r3, %r6; st.global.u32 [%rd1], %r1;
+    """
+    wanted = [(lane > 0) | (2 if lane == 5 else 4) | lane << 4 for lane in range(THREADS)]
+    assert words(body) == wanted
+
+
 def test_a_number_of_f64_beside_registers() -> None:
     body = """
   .reg .f64 %d<3>;

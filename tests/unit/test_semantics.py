@@ -113,7 +113,7 @@ def test_both_executors_compute_the_same(name: str) -> None:
     assert formula is not None, name
     elements = [element_of(each) for each in formula.types]
     widths = [each[1] * each[2] for each in elements if each is not None]
-    widths += [1] if formula.has_carry else []
+    widths += [1] if formula.takes_carry else []
     terms = [operand(at, width) for at, width in enumerate(widths)]
     given = cases(widths, 80, name)
     for result in formula.compute(terms, 64):

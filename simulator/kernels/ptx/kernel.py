@@ -433,9 +433,10 @@ class _Kernel:
             for each, type, value in zip(given, types, known, strict=False)
             if value is None
         ]
-        if formula is not None and formula.has_carry:
+        if formula is not None and formula.takes_carry:
             sources.append(self.carry())
-            targets += ["carry"] if "cc" in opcode.modifiers else []
+        if "cc" in opcode.modifiers:
+            targets.append("carry")
         self.results(opcode, tuple(known), sources, targets)
 
     def results(
@@ -636,7 +637,11 @@ class _Kernel:
         self.fence(marker(self.statement, self.place))
 
     def pause(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """nanosleep: no time passes here."""
+        """What changes no value, as nanosleep: no time passes here."""
+
+    def policy(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """createpolicy: a hint, which is only handed to accesses."""
+        self.compute(constant(0, 64), (), self.register(operands[0]))
 
     def wait(self, opcode: Opcode, operands: Sequence[str]) -> None:
         self.fence(wait_for_copies(self.statement, self.place))
@@ -978,7 +983,10 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
         "mbarrier": _Kernel.mbarrier,
         # No kernel runs before this one or after it.
         "griddepcontrol": _Kernel.nothing,
-        "nanosleep": _Kernel.pause,
+        **dict.fromkeys(
+            ("nanosleep", "prefetch", "prefetchu", "applypriority", "setmaxnreg"), _Kernel.pause
+        ),
+        "createpolicy": _Kernel.policy,
     }
 )
 
