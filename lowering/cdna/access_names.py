@@ -36,8 +36,11 @@ class AccessName:
     ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``: of
     its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
     ``compares``, and for what no RmwKind is.
-    ``is_half``: it accesses half a register (``d16``). ``is_packed``: two numbers in 32 bits.
+    ``is_half``: it accesses half a register (``d16``), of ``is_upper`` the upper one.
+    ``is_packed``: two numbers in 32 bits.
     ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
+    ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
+    exchange parts of what they load.
     """
 
     path: Path
@@ -46,8 +49,11 @@ class AccessName:
     rmw: RmwKind | None = None
     compares: bool = False
     is_half: bool = False
+    is_upper: bool = False
     is_packed: bool = False
     stride: int = 0
+    verb: str = ""
+    is_transposed: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -98,8 +104,8 @@ _NAMED_ELEMENTS: Mapping[str, tuple[str, int]] = MappingProxyType(
 
 _PATH = "(?P<path>global|flat|scratch|t?buffer|image|ds|s_scratch|s)(?:_buffer)?"
 _LOAD_OR_STORE = (
-    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64)?(?P<half>_d16(?:_hi)?)?_(?P<element>[a-z]+\d*"
-    r"(?:x\d+)?)(?P<upper>_d16(?:_hi)?)?"
+    rf"{_PATH}_(?:load|store|read|write)(?P<pair>2|2st64)?(?:_lds)?(?P<half>_d16(?:_hi)?)?"
+    r"_(?P<element>[a-z]+\d*(?:x\d+)?)(?P<upper>_d16(?:_hi)?)?(?P<transposed>_tr_b\d+)?"
 )
 _VERB = (
     r"(?P<packed>pk_)?(?P<sign>[suf](?=min|max))?(?P<verb>[a-z]+?)(?:_num)?(?P<returns>_rtn)?"
@@ -118,12 +124,15 @@ def access_name(mnemonic: str) -> AccessName | None:
     """The decoded name of a load, store or atomic; None where a part of it is not known."""
     if (found := re.fullmatch(_LOAD_OR_STORE, mnemonic)) is not None:
         element = _element(found["element"])
-        halves = found["half"] or found["upper"]
+        half = found["half"] or found["upper"] or ""
         if element is None:
             return None
         letter, bits = element
         stride = _STRIDES[found["pair"] or ""]
-        return AccessName(Path(found["path"]), bits, letter, is_half=bool(halves), stride=stride)
+        return AccessName(
+            Path(found["path"]), bits, letter, is_half=bool(half), is_upper="hi" in half,
+            stride=stride, is_transposed=found["transposed"] is not None,
+        )  # fmt: skip
     found = re.fullmatch(_ATOMIC, mnemonic) or re.fullmatch(_LDS_ATOMIC, mnemonic)
     return None if found is None else _atomic(found)
 
@@ -137,12 +146,13 @@ def _atomic(found: re.Match[str]) -> AccessName | None:
     letter, bits = element
     letter = _LETTERS[sign] if sign else letter
     rmw, compares = _RMW_KINDS.get((verb, letter)), verb in _COMPARING
-    if rmw is None and not compares and verb not in _OTHER_VERBS:
+    other = verb if rmw is None and not compares else ""
+    if other and other not in _OTHER_VERBS:
         return None
     is_packed = found["packed"] is not None
     bits *= 1 + is_packed
     return AccessName(
-        Path(found["path"]), bits, letter, rmw, compares=compares, is_packed=is_packed
+        Path(found["path"]), bits, letter, rmw, compares=compares, is_packed=is_packed, verb=other
     )
 
 

@@ -32,6 +32,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Unknown,
     Values,
 )
 
@@ -156,7 +157,7 @@ class _Wave:
             block = meeting
 
     def _takes_part(self, step: FenceStep | MemoryStep | CopyStep, lanes: Lanes) -> bool:
-        where = step.where if isinstance(step, MemoryStep) else None
+        where = None if isinstance(step, FenceStep) else step.where
         return where is None or any(int(self.registers[each][where]) for each in lanes)
 
     def _go(self, lanes: Lanes, jump: Jump) -> None:
@@ -167,7 +168,7 @@ class _Wave:
     def _step(
         self,
         lane: int,
-        step: Compute | Merge | Special | Argument | MemoryStep | CopyStep,
+        step: Compute | Merge | Unknown | Special | Argument | MemoryStep | CopyStep,
         lanes: Lanes,
     ) -> None:
         own = self.registers[lane]
@@ -179,6 +180,8 @@ class _Wave:
             own[step.result] = np.array(self._special(lane, step.value, lanes), dtype=np.uint64)
         elif isinstance(step, Argument):
             own[step.result] = step.of(self.all.initial.values)
+        elif isinstance(step, Unknown):
+            own[step.result] = np.array(0, dtype=np.uint64)
         elif isinstance(step, CopyStep):
             self._copy(lane, step)
         else:
@@ -249,6 +252,11 @@ class _Wave:
     def _copy(self, lane: int, step: CopyStep) -> None:
         own, found = self.registers[lane], self.all.program.instructions[step.instruction]
         assert isinstance(found, MemoryInstruction)
+        if step.where is not None and not int(own[step.where]):
+            return
+        if step.inside is not None and not int(own[step.inside]):
+            self._write(lane, MemorySpace.SHARED, int(own[step.target]), found.width, 0)
+            return
         size = found.width if step.bytes is None else int(own[step.bytes])
         ways = (MemorySpace.GLOBAL, MemorySpace.SHARED)
         source, target = ways[::-1] if found.kind is MemoryAccessKind.STORE else ways

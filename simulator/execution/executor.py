@@ -12,9 +12,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.sequence import is_ptx
 from fencewright.simulator.execution import byte_access
 from fencewright.simulator.execution.addresses import not_aligned
+from fencewright.simulator.execution.byte_access import Bytes
 from fencewright.simulator.execution.convergence import Convergence, Rows
 from fencewright.simulator.execution.lanes import LaneFlags, Numbers, lane_bits
 from fencewright.simulator.execution.launch import Launch, LaunchError, Memory
@@ -39,6 +41,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Unknown,
     Values,
 )
 from fencewright.simulator.execution.segments import (
@@ -52,6 +55,7 @@ from fencewright.simulator.execution.segments import (
     written_by,
 )
 from fencewright.simulator.execution.spaces import Buffers, Located, OwnMemory
+from fencewright.simulator.execution.unknown_values import Origins
 
 LIMIT = 1_000_000
 """Instructions that one wave executes at most, where not said otherwise."""
@@ -127,8 +131,9 @@ class _Execution:
         self.wave_of: Numbers = np.tile(np.arange(self.group_waves), self.slots)
         self.next_group = 0
         self.buffers = Buffers(memory)
+        self.origins = _origins(program, waves)
         self.addressing = address_registers(program)
-        self.unknown = _unknown(program, memory, self.addressing)
+        self.not_given = _not_given(program, memory, self.addressing)
         resources = program.resources
         self.shared = OwnMemory(
             self.slots,
@@ -218,12 +223,14 @@ class _Execution:
     # One segment
 
     def _run(self, segment: Segment, rows: Rows) -> None:
-        run = _Run(self, rows)
+        run, steps = _Run(self, rows), _STEPS
+        if self.origins is not None:
+            run, steps = _RunOfOrigins(self, rows, self.origins), _STEPS_OF_ORIGINS
         for step in segment.steps:
-            _STEPS[type(step)](run, step)
+            steps[type(step)](run, step)
         for register in segment.stored:
             if register not in self.constant:
-                run.store(register, run.values[register], run.active)
+                run.store(register, run.values[register], run.active, register)
         match segment.end:
             case Jump(block, moves):
                 run.move(moves, run.active)
@@ -237,6 +244,7 @@ class _Execution:
                 self._join(run, segment, following)
 
     def _branch(self, run: "_Run", segment: Segment, branch: LaneBranch) -> None:
+        run.need(branch.condition, "a branch", branch.place)
         condition = np.broadcast_to(run.read(branch.condition), run.active.shape) != 0
         taken = run.active & condition
         other = run.active & ~condition
@@ -248,8 +256,8 @@ class _Execution:
             return
         moved = [(run.sources(branch.taken.moves), taken), (run.sources(branch.other.moves), other)]
         for values, lanes in moved:
-            for register, value in values:
-                run.store(register, value, lanes)
+            for register, value, source in values:
+                run.store(register, value, lanes, source)
         both = some_take & some_do_not
         for rows, block in ((some_take & ~both, branch.taken), (some_do_not & ~both, branch.other)):
             if rows.any():
@@ -304,7 +312,7 @@ class _Execution:
         )
 
 
-class _Unknown:
+class _NotGiven:
     """The bytes of a memory that are no data given or written.
 
     What is written is noted byte by byte, in an array of zeros that takes room only where it is.
@@ -330,9 +338,9 @@ class _Unknown:
         return ~(self._given[buffer] | self._written[places])
 
 
-def _unknown(
+def _not_given(
     program: LaneProgram, memory: Memory, addressing: frozenset[Register]
-) -> _Unknown | None:
+) -> _NotGiven | None:
     """Which bytes are not data that was given; None if no address comes of what is loaded."""
     loaded = (
         step.result
@@ -344,7 +352,13 @@ def _unknown(
         each for each in loaded if each is not None
     ):
         return None
-    return _Unknown(memory)
+    return _NotGiven(memory)
+
+
+def _origins(program: LaneProgram, waves: int) -> Origins | None:
+    """Where unknown values come from; None of a kernel without any."""
+    steps = (step for block in program.blocks for step in block.steps)
+    return Origins(waves) if any(isinstance(step, Unknown) for step in steps) else None
 
 
 def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
@@ -395,8 +409,8 @@ class _Run:
             self.values[register] = found
         return found
 
-    def store(self, register: Register, value: Values, lanes: LaneFlags) -> None:
-        """Keep a register's value in some of the lanes for later segments."""
+    def store(self, register: Register, value: Values, lanes: LaneFlags, source: Register) -> None:
+        """Keep the value of ``source`` in a register, in some of the lanes, for later segments."""
         registers, shape = self.execution.registers, self.execution.lanes.active.shape
         pieces = value.shape[:-2] if value.ndim > 2 else ()
         kept = registers[register]
@@ -417,21 +431,39 @@ class _Run:
         else:
             kept[..., self.rows, :] = np.where(lanes, value, kept[..., self.rows, :])
 
-    def sources(self, moves: Sequence[tuple[Register, Register]]) -> list[tuple[Register, Values]]:
+    def sources(
+        self, moves: Sequence[tuple[Register, Register]]
+    ) -> list[tuple[Register, Values, Register]]:
         """What moves will write, read before any of them does."""
-        return [(to, self.read(source)) for to, source in moves if to != source]
+        return [(to, self.read(source), source) for to, source in moves if to != source]
 
     def move(self, moves: Sequence[tuple[Register, Register]], lanes: LaneFlags) -> None:
         """Copy registers, all at once."""
-        for register, value in self.sources(moves):
-            self.store(register, value, lanes)
+        for register, value, source in self.sources(moves):
+            self.store(register, value, lanes, source)
 
     def full(self, value: Values) -> Values:
         """A value with all axes."""
         shape = (*value.shape[:-2], *self.active.shape) if value.ndim > 2 else self.active.shape
         return np.broadcast_to(value, shape)
 
+    # Unknown values, of which a kernel without them has none
+
+    def need(self, register: Register | None, what: str, place: SourceLocation | None) -> None:
+        """Nothing: every value is known."""
+
+    def accessed(self, step: MemoryStep, at: Numbers, bytes: Bytes, active: LaneFlags) -> None:
+        """Nothing: every value is known."""
+
+    def copied(
+        self, step: CopyStep, source: Located, target: Located, active: LaneFlags, width: int
+    ) -> None:
+        """Nothing: every value is known."""
+
     # Steps
+
+    def unknown(self, step: Unknown) -> None:
+        self.values[step.result] = _NOTHING_KNOWN
 
     def compute(self, step: Compute) -> None:
         if step.operands or step.result not in self.execution.constant:
@@ -453,6 +485,8 @@ class _Run:
 
     def memory(self, step: MemoryStep) -> None:
         instruction = self._instruction(step.instruction)
+        for register in (step.address, step.scalar_base, step.where):
+            self.need(register, f"'{instruction.text}'", instruction.place)
         address = self.read(step.address)
         if step.scalar_base is not None:
             address = address + self.read(step.scalar_base)
@@ -465,8 +499,9 @@ class _Run:
             self._tell(step.instruction, addresses, active)
         width = instruction.width
         unit = byte_access.unit_of(width, self._alignment(width))
-        if self.execution.unknown is not None and instruction.space in _OUTSIDE:
-            self._follow(step, instruction, located, self.execution.unknown, addresses, active)
+        self.accessed(step, located.at, located.bytes, active)
+        if self.execution.not_given is not None and instruction.space in _OUTSIDE:
+            self._follow(step, instruction, located, self.execution.not_given, addresses, active)
         if instruction.kind is MemoryAccessKind.LOAD:
             assert step.result is not None
             is_scalar = step.result in self.execution.program.scalars
@@ -496,7 +531,7 @@ class _Run:
         step: MemoryStep,
         instruction: MemoryInstruction,
         located: Located,
-        unknown: _Unknown,
+        unknown: _NotGiven,
         addresses: Numbers,
         active: LaneFlags,
     ) -> None:
@@ -506,11 +541,9 @@ class _Run:
         elif step.result in self.execution.addressing:
             wrong = active & unknown.at(located.at)
             if wrong.any():
-                raise self._refused(
-                    instruction, addresses, instruction.width, wrong, self._not_given
-                )
+                raise self._refused(instruction, addresses, instruction.width, wrong, self._no_data)
 
-    def _not_given(self, address: int, _: int) -> str:
+    def _no_data(self, address: int, _: int) -> str:
         buffer = self.execution.buffers.buffer_at(address)
         name = "" if buffer is None else buffer.name
         return (
@@ -525,24 +558,33 @@ class _Run:
     def copy(self, step: CopyStep) -> None:
         instruction = self._instruction(step.instruction)
         outwards = instruction.kind is MemoryAccessKind.STORE
+        for register in (step.target, step.source, step.bytes, step.where, step.inside):
+            self.need(register, f"'{instruction.text}'", instruction.place)
+        active = self.active
+        if step.where is not None:
+            active = active & (self.read(step.where) != 0)
+        inside = active if step.inside is None else active & (self.read(step.inside) != 0)
         ends = (step.target, step.source) if outwards else (step.source, step.target)
         outside, shared = (
             np.broadcast_to(self.read(each).view(np.int64), self.active.shape) for each in ends
         )
         sizes = None if step.bytes is None else self.full(self.read(step.bytes)).view(np.int64)
         width = instruction.width if sizes is None else sizes
-        here = self._locate(instruction, MemorySpace.GLOBAL, outside, self.active, width)
-        there = self._locate(instruction, MemorySpace.SHARED, shared, self.active, width)
+        here = self._locate(instruction, MemorySpace.GLOBAL, outside, inside, width)
+        there = self._locate(instruction, MemorySpace.SHARED, shared, active, width)
         self.execution.stored = True
-        self._tell(step.instruction, outside, self.active, sizes, shared)
+        self._tell(step.instruction, outside, active, sizes, shared)
         source, target = (there, here) if outwards else (here, there)
         if sizes is None:
             unit = byte_access.unit_of(instruction.width, instruction.width)
             value = byte_access.read(source.bytes, source.at, instruction.width, unit)
+            if step.inside is not None:
+                value = np.where(inside, value, np.uint64(0))
             pieces = byte_access.pieces_of([value], instruction.width)
-            byte_access.write(target.bytes, target.at, self.active, pieces, instruction.width, unit)
+            byte_access.write(target.bytes, target.at, active, pieces, instruction.width, unit)
+            self.copied(step, source, target, active, instruction.width)
             return
-        unknown = self.execution.unknown if outwards else None
+        unknown = self.execution.not_given if outwards else None
         places = zip(
             source.at[self.active], target.at[self.active], sizes[self.active], strict=True
         )
@@ -629,6 +671,7 @@ class _Run:
         if active is not self.active and not (some := active.any(axis=1)).all():
             # A wave none of whose lanes takes part makes no request.
             rows, addresses, active = rows[some], addresses[some], active[some]
+            copied_to = None if copied_to is None else copied_to[some]
             if not len(rows):
                 return
         groups = execution.group[execution.slot_of[rows]]
@@ -636,17 +679,97 @@ class _Run:
         execution.observe(Executed(instruction, groups, waves, addresses, active, sizes, copied_to))
 
 
+class _RunOfOrigins(_Run):
+    """A segment of a kernel in which some values are unknown: where each comes from is followed."""
+
+    def __init__(self, execution: _Execution, rows: Rows, origins: Origins) -> None:
+        super().__init__(execution, rows)
+        self.origins = origins
+        self.local: dict[Register, Numbers] = {}
+
+    def _of(self, *registers: Register | None) -> Numbers:
+        """The origin of the values of each wave, 0 where all are known."""
+        found = np.zeros(len(self.rows), dtype=np.int64)
+        for register in registers:
+            if register is None:
+                continue
+            own = self.local.get(register)
+            found = np.maximum(found, self.origins.of(register, self.rows) if own is None else own)
+        return found
+
+    def store(self, register: Register, value: Values, lanes: LaneFlags, source: Register) -> None:
+        super().store(register, value, lanes, source)
+        origin, some = self._of(source), np.any(lanes, axis=1)
+        partly = np.any(self.active & ~lanes, axis=1)
+        self.origins.set(register, self.rows, origin, some, partly)
+
+    def need(self, register: Register | None, what: str, place: SourceLocation | None) -> None:
+        """Raise ``LaunchError`` where a value that is needed is unknown."""
+        origin = int(self._of(register).max(initial=0))
+        if origin:
+            text = self.origins.texts[origin]
+            raise LaunchError(f"not executed: {what} depends on {text}", place)
+
+    def unknown(self, step: Unknown) -> None:
+        super().unknown(step)
+        self.local[step.result] = np.full(len(self.rows), self.origins.number(step.text))
+
+    def compute(self, step: Compute) -> None:
+        super().compute(step)
+        self.local[step.result] = self._of(*step.operands)
+
+    def cross_lane(self, step: CrossLane) -> None:
+        super().cross_lane(step)
+        self.local[step.result] = self._of(*step.operands)
+
+    def merge(self, step: Merge) -> None:
+        super().merge(step)
+        self.local[step.result] = self._of(step.lanes, step.new, step.old)
+
+    def special(self, step: Special) -> None:
+        super().special(step)
+        self.local[step.result] = self._of()
+
+    def accessed(self, step: MemoryStep, at: Numbers, bytes: Bytes, active: LaneFlags) -> None:
+        """Follow origins into memory and out of it."""
+        instruction = self._instruction(step.instruction)
+        data = self._of(*step.data)
+        if step.result is not None:
+            found = self.origins.loaded(bytes, at, active, instruction.width)
+            self.local[step.result] = found
+            data = np.maximum(data, found)
+        if instruction.kind is not MemoryAccessKind.LOAD:
+            self.origins.stored(bytes, at, active, instruction.width, data)
+
+    def copied(
+        self, step: CopyStep, source: Located, target: Located, active: LaneFlags, width: int
+    ) -> None:
+        found = self.origins.loaded(source.bytes, source.at, active, width)
+        self.origins.stored(target.bytes, target.at, active, width, found)
+
+
+_NOTHING_KNOWN: Values = np.array(0, dtype=np.uint64)
+"""The number that stands for an unknown value."""
+
 _Handler: TypeAlias = Callable[[_Run, Step], None]
 
 _STEPS: dict[type[Step], _Handler] = {
     Compute: _Run.compute,
     CrossLane: _Run.cross_lane,
     Merge: _Run.merge,
+    Unknown: _Run.unknown,
     Argument: _Run.argument,
     Special: _Run.special,
     MemoryStep: _Run.memory,
     CopyStep: _Run.copy,
     FenceStep: _Run.fence,
+}  # pyright: ignore[reportAssignmentType] -- each is called with a step of its own type
+_STEPS_OF_ORIGINS: dict[type[Step], _Handler] = _STEPS | {
+    Compute: _RunOfOrigins.compute,
+    CrossLane: _RunOfOrigins.cross_lane,
+    Merge: _RunOfOrigins.merge,
+    Unknown: _RunOfOrigins.unknown,
+    Special: _RunOfOrigins.special,
 }  # pyright: ignore[reportAssignmentType] -- each is called with a step of its own type
 
 

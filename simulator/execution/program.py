@@ -165,6 +165,18 @@ class LaneValue(FastStrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value of which nothing is known: it is carried and stored, and ends a launch where it is
+    needed.
+
+    ``text``: what it is, as a part of a sentence.
+    """
+
+    result: Register
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Special:
     """What a lane knows about itself."""
 
@@ -219,13 +231,16 @@ class CopyStep:
     If the instruction is a store, from shared to global memory.
 
     With ``bytes`` None each active lane copies the instruction's ``width``; else each active
-    lane copies as many bytes as the register says (bulk copies).
+    lane copies as many bytes as the register says (bulk copies). ``where``: only lanes that have
+    not 0 there; those that have 0 in ``inside`` copy zeros.
     """
 
     instruction: int
     target: Register
     source: Register
     bytes: Register | None = None
+    where: Register | None = None
+    inside: Register | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +251,7 @@ class FenceStep:
 
 
 Step: TypeAlias = (
-    Compute | CrossLane | Merge | Special | Argument | MemoryStep | CopyStep | FenceStep
+    Compute | CrossLane | Merge | Unknown | Special | Argument | MemoryStep | CopyStep | FenceStep
 )
 
 
@@ -253,11 +268,13 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class LaneBranch:
-    """Lanes whose ``condition`` is not 0 take ``taken``, the others ``other``."""
+    """Lanes whose ``condition`` is not 0 take ``taken``, the others ``other``; ``place``: in the
+    source."""
 
     condition: Register
     taken: Jump
     other: Jump
+    place: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +290,7 @@ def jumps_of(end: object) -> tuple[Jump, ...]:
     match end:
         case Jump():
             return (end,)
-        case LaneBranch(_, taken, other):
+        case LaneBranch(_, taken, other, _):
             return (taken, other)
         case _:
             return ()
@@ -284,8 +301,8 @@ def with_jumps(end: BlockEnd, change: Callable[[Jump], Jump]) -> BlockEnd:
     match end:
         case Jump():
             return change(end)
-        case LaneBranch(condition, taken, other):
-            return LaneBranch(condition, change(taken), change(other))
+        case LaneBranch(condition, taken, other, place):
+            return LaneBranch(condition, change(taken), change(other), place)
         case EndLane():
             return end
 

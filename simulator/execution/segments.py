@@ -31,6 +31,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Unknown,
     jumps_of,
     with_jumps,
 )
@@ -209,9 +210,9 @@ def reads_of(step: Step) -> tuple[Register, ...]:
             more = (each for each in (step.scalar_base, step.where) if each is not None)
             return (step.address, *more, *step.data)
         case CopyStep():
-            size = () if step.bytes is None else (step.bytes,)
-            return (step.target, step.source, *size)
-        case Special() | Argument() | FenceStep():
+            more = (step.bytes, step.where, step.inside)
+            return (step.target, step.source, *(each for each in more if each is not None))
+        case Unknown() | Special() | Argument() | FenceStep():
             return ()
 
 

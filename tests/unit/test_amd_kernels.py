@@ -245,12 +245,14 @@ def test_a_raw_buffer_checks_its_range() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]", "there is no row for it"),
-        ("s_memtime s[2:3]", "there is no row for it"),
-        ("v_add_f32_e64 v2, v1, v1 clamp", "'clamp' is not executed"),
-        ("v_mov_b32_e32 v2, src_shared_base", "'src_shared_base' has no value here"),
+        ("s_movrels_b32 s2, s3", "there is no row for it"),
+        ("s_set_gpr_idx_on s2, gpr_idx(DST)", "there is no row for it"),
+        ("v_add_u32_sdwa v2, v1, v1 dst_sel:DWORD dst_unused:UNUSED_PAD wrong:1", "'dst_sel:DWORD"),
+        ("v_and_b32_e64 v2, v1, v1 clamp", "'clamp' is not executed"),
+        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1", "this part of the mode"),
         ("s_setpc_b64 s[2:3]", "where it goes to is not known"),
-        ("global_load_lds_dword v[2:3], off", "what it does (copy) is not known here"),
+        ("global_load_lds_ubyte v[2:3], off", "only whole words are copied to LDS"),
+        ("s_swappc_b64 s[30:31], s[2:3]", "what it does (call) is not known here"),
         ("s_load_dword s2, s[0:1], 0x0 glc", "load with 'glc' on gfx942: the chip has no glc bit"),
     ],
 )
@@ -262,12 +264,93 @@ def test_what_is_not_executed_is_refused_at_its_line(line: str, reason: str) -> 
     assert (error.value.place.file, error.value.place.line) == ("k.s", 7)
 
 
+def refused(known: LaneProgram) -> str:
+    with pytest.raises(LaunchError) as error:
+        run(known)
+    assert error.value.place is not None
+    return error.value.reason
+
+
 def test_a_register_that_hardware_sets_to_what_is_not_known() -> None:
-    with pytest.raises(LaunchError, match="s0 has the dispatch_ptr, which is not known"):
-        program(
-            "\ts_load_dword s2, s[0:1], 0x4\n" + STORE,
-            more="\t\t.amdhsa_user_sgpr_dispatch_ptr 1\n",
-        )
+    known = program(
+        "\ts_load_dword s2, s[0:1], 0x4\n\tv_mov_b32_e32 v2, s2\n"
+        + STORE.replace("s[0:1]", "s[2:3]"),
+        more="\t\t.amdhsa_user_sgpr_dispatch_ptr 1\n",
+    )
+    assert refused(known) == (
+        "not executed: 's_load_dword s2, s[0:1], 0x4' depends on the dispatch_ptr"
+    )
+
+
+MFMA = "v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]"
+"""Its results are not computed."""
+
+
+def test_an_unknown_value_is_carried_and_stored() -> None:
+    body = f"\t{MFMA}\n\tv_accvgpr_read_b32 v2, a1\n\tv_add_u32_e32 v2, 1, v2\n"
+    run(program(body + STORE))
+
+
+@pytest.mark.parametrize("text", [MFMA, "s_memtime s[8:9]", "v_mov_b32_e32 v2, src_shared_base"])
+def test_an_unknown_value_at_an_address_or_a_branch_ends_the_launch(text: str) -> None:
+    if "memtime" in text:
+        moved = "\tv_mov_b32_e32 v3, s8\n"
+    else:
+        moved = f"\tv_mov_b32_e32 v3, {'a2' if 'mfma' in text else 'v2'}\n"
+    origin = "'src_shared_base'" if "src" in text else f"the result of '{text}'"
+    addressed = program(f"\t{text}\n{moved}\tds_read_b32 v2, v3\n\ts_waitcnt lgkmcnt(0)\n" + STORE)
+    expected = f"not executed: 'ds_read_b32 v2, v3' depends on {origin}"
+    assert refused(addressed) == expected
+    body = f"""
+	{text}
+{moved}	v_cmp_gt_u32_e32 vcc, 8, v3
+	s_cbranch_vccz .LBB0_2
+	v_mov_b32_e32 v4, 1
+.LBB0_2:
+"""
+    assert refused(program(body + STORE)) == f"not executed: a branch depends on {origin}"
+
+
+def test_an_unknown_value_is_followed_through_memory_and_ends_where_it_is_overwritten() -> None:
+    through = """
+	v_and_b32_e32 v6, 0x3ff, v0
+	v_lshlrev_b32_e32 v6, 2, v6
+	v_mov_b32_e32 v3, a0
+	ds_write_b32 v6, v3
+{}	ds_read_b32 v4, v6
+	s_waitcnt lgkmcnt(0)
+	ds_read_b32 v2, v4
+	s_waitcnt lgkmcnt(0)
+"""
+    assert f"depends on the result of '{MFMA}'" in refused(
+        program(f"\t{MFMA}\n" + through.format("") + STORE)
+    )
+    run(program(f"\t{MFMA}\n" + through.format("\tds_write_b32 v6, v6\n") + STORE))
+
+
+def test_a_load_to_lds_is_a_copy_by_each_lane() -> None:
+    body = """
+	s_load_dwordx2 s[8:9], s[0:1], 0x0
+	v_and_b32_e32 v6, 0x3ff, v0
+	v_lshlrev_b32_e32 v7, 2, v6
+	v_xor_b32_e32 v8, 4, v7
+	s_mov_b32 m0, 0x100
+	v_mov_b32_e32 v2, 5
+	v_cmp_gt_u32_e32 vcc, 32, v6
+	s_waitcnt lgkmcnt(0)
+	s_and_saveexec_b64 s[2:3], vcc
+	global_load_lds_dword v8, s[8:9]
+	s_or_b64 exec, exec, s[2:3]
+	s_waitcnt vmcnt(0)
+	ds_read_b32 v2, v7 offset:256
+	s_waitcnt lgkmcnt(0)
+"""
+    memory, found = run(program(body + STORE), [np.arange(10, 74, dtype=np.uint32), 0])
+    expected = [10 + (n ^ 1) if n < 32 else 0 for n in LANES]
+    assert memory.contents("out", np.uint32).tolist() == expected
+    (copy,) = [each for each in found if each.copied_to is not None]
+    assert copy.copied_to is not None
+    assert copy.copied_to[0].tolist() == [256 + 4 * n for n in LANES]
 
 
 def test_denormals_by_the_descriptor() -> None:

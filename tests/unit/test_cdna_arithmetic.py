@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from fencewright.lowering.cdna.access_names import access_name
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.cdna.instructions import (
     MEMORY_ROWS,
@@ -19,7 +20,9 @@ from fencewright.lowering.cdna.instructions import (
     operand_places,
 )
 from fencewright.lowering.vocabulary import Operation
-from fencewright.simulator.execution.cdna_arithmetic import ATOMICS, join, words
+from fencewright.simulator.execution.cdna.atomics import update_of
+from fencewright.simulator.execution.cdna.integers import Arithmetic
+from fencewright.simulator.execution.cdna.registers import join, words
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
 from fencewright.simulator.kernels.amd.kernel import program_of
@@ -30,10 +33,13 @@ UNIFORM = {"s_mov_b32"}
 ROWS = {row.mnemonic: row for row in (*VALU_ROWS, *SALU_ROWS) if row.mnemonic not in UNIFORM}
 
 
-def test_every_atomic_has_a_row() -> None:
-    combine = (Operation.ATOMIC_RMW, Operation.CMPXCHG)
-    atomics = {row.mnemonic for (operation, *_), row in MEMORY_ROWS if operation in combine}
-    assert ATOMICS.keys() == atomics | {row.mnemonic for _, row in PACKED_ROWS}
+def update(mnemonic: str) -> Arithmetic:
+    """The function of an atomic, which has one."""
+    name = access_name(mnemonic)
+    assert name is not None
+    found = update_of(name)
+    assert found is not None
+    return found
 
 
 # One lane, in Python
@@ -399,6 +405,11 @@ def atomic_of(mnemonic: str) -> tuple[Callable[[int, int, int], int], int]:
     return WHAT_IS_STORED[name.removesuffix("_x2")], 64 if name.endswith("_x2") else 32
 
 
+ATOMICS = {
+    row.mnemonic
+    for (operation, *_), row in MEMORY_ROWS
+    if operation in (Operation.ATOMIC_RMW, Operation.CMPXCHG)
+} | {row.mnemonic for _, row in PACKED_ROWS}
 ONE_OPERAND = sorted(each for each in ATOMICS if "cmp" not in each)
 
 
@@ -412,7 +423,7 @@ def test_every_atomic_stores_what_one_lane_does(mnemonic: str) -> None:
         for _ in range(300)
     ]
     old, data = (np.array(each, dtype=np.uint64) for each in zip(*operands, strict=True))
-    for given, value in zip(operands, ATOMICS[mnemonic](old, data), strict=True):
+    for given, value in zip(operands, update(mnemonic)(old, data), strict=True):
         expected = definition(*given, bits) % (1 << bits)
         assert int(value) == expected, (mnemonic, *map(hex, given))
 
@@ -429,11 +440,11 @@ def test_a_compare_exchange_stores_the_new_value_where_the_old_is_as_expected(
     compare = np.array([5, 5, (1 << bits) - 1], dtype=np.uint64)
     new = np.array([8, 8, 9], dtype=np.uint64)
     if mnemonic.startswith("ds_"):
-        found = ATOMICS[mnemonic](old, compare, new)
+        found = update(mnemonic)(old, compare, new)
     else:
         size = bits // 32
         pair = join([*words(new, size), *words(compare, size)])
-        found = ATOMICS[mnemonic](old, pair)
+        found = update(mnemonic)(old, pair)
     assert found.reshape(-1).tolist() == [8, 6, 9]
 
 

@@ -17,6 +17,7 @@ TARGET_INDEPENDENT = tuple(f"lowering.{m}" for m in ("vocabulary", "sequence", "
 
 # Of the simulator, what is plain data: conditions, places, words.
 CORE = ("simulator.core",)
+MEANINGS = ("simulator.instructions", *CORE)
 JUDGES = ("checker.findings", "checker.source", "lowering", *CORE)
 DIALECTS = ("lowering", "mlir_dialects")
 FINDS_OUT = (*DIALECTS, "passes.analysis")
@@ -58,11 +59,13 @@ MAY_IMPORT = {
     "simulator/certify": ("lowering", "simulator"),
     "simulator/core": ("lowering", *CORE),
     "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
-    "simulator/execution": ("lowering", "simulator.execution", "simulator.semantics"),
+    "simulator/execution": ("lowering", "simulator.execution", "simulator.semantics", *MEANINGS),
+    "simulator/instructions": ("lowering", *MEANINGS),
     "simulator/kernels": (
         "lowering",
         "simulator.kernels",
         "simulator.semantics",
+        *MEANINGS,
         *PERFORMANCE,
     ),
     "simulator/performance": ("lowering", *PERFORMANCE),
@@ -72,7 +75,7 @@ MAY_IMPORT = {
         "simulator.cdna",
         "simulator.programs",
         "simulator.ptx",
-        *CORE,
+        *MEANINGS,
     ),
     "simulator/ptx": ("lowering", "simulator.ptx", *CORE),
     "simulator/random": ("lowering", "simulator"),

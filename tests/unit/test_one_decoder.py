@@ -18,7 +18,6 @@ DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_n
 REMAINING = {
     "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
     "simulator/kernels/amd/kernel.py": "what takes a carry by the prefix of its name",
-    "simulator/kernels/amd/instructions.py": "the operation and width by which rows compute",
     "simulator/threads/emit.py": "the parts of PTX operations",
     "simulator/certify/programs/ptx.py": "the second reading, on purpose: docs/architecture.md",
 }

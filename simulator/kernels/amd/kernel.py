@@ -26,6 +26,7 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import (
+    CopyStep,
     EndLane,
     FenceStep,
     Jump,
@@ -42,17 +43,13 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.segments import reads_of, written_by
 from fencewright.simulator.execution.values import flags
-from fencewright.simulator.kernels.amd.instructions import (
-    SCC,
-    Context,
-    NotExecutedError,
-    Translator,
-)
+from fencewright.simulator.kernels.amd.instructions import Translator
+from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
+from fencewright.simulator.kernels.amd.operands import SCC, Context
 from fencewright.simulator.kernels.amd.registers import (
     EXEC,
     VCC,
     Registers,
-    UnknownRegisterError,
     groups_of,
     is_vector,
 )
@@ -235,14 +232,15 @@ class _Reader:
             if name == "kernarg_segment_ptr":
                 state.set(registers, state.special(LaneValue.ARGUMENTS, is_scalar=True))
             elif name not in _WITHOUT_VALUE:
-                state.unknown |= dict.fromkeys(registers, f"the {name}")
+                for each in registers:
+                    state.set((each,), state.unknown(f"the {name}"))
         first = max(first, descriptor.get("user_sgpr_count", 0))
         for axis, value in zip("xyz", _GROUPS, strict=True):
             if descriptor.get(f"system_sgpr_workgroup_id_{axis}", int(axis == "x")):
                 state.set((f"s{first}",), state.special(value, is_scalar=True))
                 first += 1
         if descriptor.get("system_sgpr_workgroup_info"):
-            state.unknown[f"s{first}"] = "the workgroup_info"
+            state.set((f"s{first}",), state.unknown("the workgroup_info"))
         ids = [state.special(value, is_scalar=False) for value in _THREADS]
         if self.chip.packed_workitem_ids:
             state.set(("v0",), state.compute(_packed, ids, "work-item ids"))
@@ -261,7 +259,7 @@ class _Reader:
             assert step is not None
             try:
                 self.translator.translate(step)
-            except (NotExecutedError, UnknownRegisterError) as problem:
+            except NotExecutedError as problem:
                 raise self._refused(step.instruction, str(problem)) from problem
             except ValueError as problem:
                 raise self._refused(
@@ -285,16 +283,14 @@ class _Reader:
             if registers:
                 value = self.state.read(registers)
                 text = last.instruction.mnemonic
-                return LaneBranch(self.state.compute(taken, (value,), text), *targets)
+                yes, no = targets
+                condition = self.state.compute(taken, (value,), text)
+                return LaneBranch(condition, yes, no, self.place_of(last.instruction))
         assert last is not None
         raise self._refused(last.instruction, "where it goes to is not known")
 
     def _moves(self, target: int) -> tuple[tuple[Register, Register], ...]:
-        try:
-            return self.state.moves(self.live[target])
-        except UnknownRegisterError as problem:
-            first = self.function.instructions[0]
-            raise LaunchError(f"{self.function.name}: {problem}", self.place_of(first)) from problem
+        return self.state.moves(self.live[target])
 
 
 def _is_zero(value: Values) -> Values:
@@ -369,7 +365,7 @@ def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
     for block in blocks:
         for step in block.steps:
             result = written_by(step)
-            if isinstance(step, MemoryStep | FenceStep) or result is None:
+            if isinstance(step, MemoryStep | CopyStep | FenceStep) or result is None:
                 roots.update(reads_of(step))
             else:
                 sources.setdefault(result, set()).update(reads_of(step))
@@ -380,7 +376,7 @@ def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
     used = frozenset(postorder(roots, lambda register: sources.get(register, ())))
 
     def kept(step: Step) -> bool:
-        return isinstance(step, MemoryStep | FenceStep) or written_by(step) in used
+        return isinstance(step, MemoryStep | CopyStep | FenceStep) or written_by(step) in used
 
     return tuple(
         [LaneBlock(tuple(filter(kept, each.steps)), _end_with(each.end, used)) for each in blocks]
@@ -401,5 +397,5 @@ def _end_with(
         return Jump(jump.block, tuple([each for each in jump.moves if each[0] in used]))
 
     if isinstance(end, LaneBranch):
-        return LaneBranch(end.condition, only(end.taken), only(end.other))
+        return LaneBranch(end.condition, only(end.taken), only(end.other), end.place)
     return only(end) if isinstance(end, Jump) else end

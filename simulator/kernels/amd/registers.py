@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from fencewright.simulator.execution.cdna_arithmetic import join, words
+from fencewright.simulator.execution.cdna.registers import join, words
 from fencewright.simulator.execution.lanes import LaneFlags, lane_bits
 from fencewright.simulator.execution.program import (
     Compute,
@@ -27,6 +27,7 @@ from fencewright.simulator.execution.program import (
     Register,
     Special,
     Step,
+    Unknown,
     Values,
 )
 from fencewright.simulator.execution.values import constant
@@ -51,15 +52,8 @@ class Part:
     size: int
 
 
-class UnknownRegisterError(ValueError):
-    """A register whose value is not known, and why."""
-
-
 class Registers:
-    """The state within one block; ``count`` and ``scalars`` are those of the whole program.
-
-    ``unknown``: registers that hardware sets to what is not known here, with what it is.
-    """
+    """The state within one block; ``count`` and ``scalars`` are those of the whole program."""
 
     def __init__(self, groups: Mapping[str, Names], masks: bool) -> None:
         self._groups = groups
@@ -67,7 +61,6 @@ class Registers:
         self._canonical: dict[Names, Register] = {}
         self.count = 0
         self.scalars: set[Register] = set()
-        self.unknown: dict[str, str] = {}
         self.begin([], is_entry=True)
 
     def begin(self, live: Iterable[str], *, is_entry: bool) -> None:
@@ -135,6 +128,12 @@ class Registers:
 
         return self._once(value, made)
 
+    def unknown(self, text: str) -> Register:
+        """The register of a word of which nothing is known but that it comes of ``text``."""
+        result = self.new(is_scalar=True)
+        self.steps.append(Unknown(result, text))
+        return result
+
     def _once(self, key: object, made: Callable[[], Register]) -> Register:
         known = self._known.get(key)
         if known is None:
@@ -144,7 +143,11 @@ class Registers:
     # Registers of the hardware
 
     def read(self, names: Names) -> Register:
-        """The value of consecutive registers. Raises ``UnknownRegisterError``."""
+        """The value of consecutive registers."""
+        return self._read(names, frozenset(names))
+
+    def _read(self, names: Names, needed: frozenset[str]) -> Register:
+        """The value of consecutive registers, of which those that are not ``needed`` may be 0."""
         parts = [self._part(name) for name in names]
         first = parts[0]
         whole = [Part(first.register, n, len(names)) for n in range(len(names))]
@@ -153,11 +156,13 @@ class Registers:
         consecutive = [Part(first.register, first.index + n, first.size) for n in range(len(names))]
         if parts == consecutive:
             return self._taken(first, len(names))
+        zero = Part(self.constant(0, 32), 0, 1)
+        parts = [part if name in needed else zero for name, part in zip(names, parts, strict=True)]
         ones = tuple([self._taken(each, 1) for each in parts])
         return self._once(("joined", *ones), lambda: self.compute(_joined, ones, "pack"))
 
     def part(self, name: str) -> Part:
-        """The place of one register's value. Raises ``UnknownRegisterError``."""
+        """The place of one register's value."""
         return self._part(name)
 
     def pair(self, low: Part, high: Part) -> Register:
@@ -178,8 +183,6 @@ class Registers:
     def _part(self, name: str) -> Part:
         part = self._parts.get(name)
         if part is None:
-            if name in self.unknown:
-                raise UnknownRegisterError(f"{name} has {self.unknown[name]}, which is not known")
             # Nothing has set it on any path: compilers read such registers where it is all the
             # same.
             part = Part(self.constant(0, 32), 0, 1)
@@ -189,7 +192,6 @@ class Registers:
         """Registers have a value of as many words, in all lanes."""
         for n, name in enumerate(names):
             self._parts[name] = Part(register, n, len(names))
-            self.unknown.pop(name, None)
 
     def write(self, names: Names, register: Register) -> None:
         """The registers that an instruction writes: of vectors only the lanes that EXEC has."""
@@ -247,16 +249,13 @@ class Registers:
 
     def moves(self, live: Iterable[str]) -> tuple[tuple[Register, Register], ...]:
         """The moves to a block at whose begin the registers ``live`` have values."""
-        needed = set(live)
+        needed = frozenset(live)
         groups = dict.fromkeys(self._group(name) for name in sorted(needed))
-        for name in self.unknown.keys() - needed:
-            # The other half of a pair, which nothing reads.
-            self._parts.setdefault(name, Part(self.constant(0, 32), 0, 1))
         return tuple(
             [
                 (to, source)
                 for group in groups
-                if (source := self.read(group)) != (to := self._kept(group))
+                if (source := self._read(group, needed)) != (to := self._kept(group))
             ]
         )
 

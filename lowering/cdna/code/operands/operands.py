@@ -143,6 +143,18 @@ _COMPARISON = re.compile(
 
 
 @cache
+def opcode_of(mnemonic: str) -> tuple[str, str]:
+    """The name of what an instruction computes, and its encoding (``e64``, ``dpp``); empty: not
+    named.
+
+    A half of two that issue together has the name that it has alone.
+    """
+    name = _ENCODING.sub("", mnemonic)
+    encoding = mnemonic[len(name) :].rpartition("_")[2]
+    return ("v_" + name.removeprefix("v_dual_") if name.startswith("v_dual_") else name), encoding
+
+
+@cache
 def _comparison(mnemonic: str) -> Comparison | None:
     found = _COMPARISON.fullmatch(mnemonic)
     return None if found is None else Comparison(found[1], _ENCODING.sub("", found[2]))

@@ -1,0 +1,1 @@
+"""Arithmetic of AMD instructions on the values of lanes."""

@@ -1,0 +1,77 @@
+"""Where unknown values come from, wave by wave: of registers, and of the bytes of memory."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fencewright.simulator.execution.byte_access import Bytes
+from fencewright.simulator.execution.lanes import LaneFlags, Numbers
+from fencewright.simulator.execution.program import Register
+
+
+@dataclass(slots=True)
+class Origins:
+    """What unknown values come from, by numbers; 0: the value is known.
+
+    ``texts``: what each number stands for. Memory without an unknown value costs nothing.
+    """
+
+    waves: int
+    texts: list[str] = field(default_factory=lambda: [""])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _registers: dict[Register, Numbers] = field(default_factory=dict[Register, Numbers])
+    _memories: list[tuple[Bytes, Numbers]] = field(default_factory=list[tuple[Bytes, Numbers]])
+
+    def number(self, text: str) -> int:
+        """The number of what unknown values come from."""
+        known = self._numbers.get(text)
+        if known is None:
+            known = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return known
+
+    def of(self, register: Register, rows: Numbers) -> Numbers:
+        """The origins of a register's value in some waves."""
+        known = self._registers.get(register)
+        return np.zeros(len(rows), dtype=np.int64) if known is None else known[rows]
+
+    def set(
+        self, register: Register, rows: Numbers, origin: Numbers, some: LaneFlags, partly: LaneFlags
+    ) -> None:
+        """A register is written in ``some`` of the waves, in those of ``partly`` not by all
+        lanes."""
+        known = self._registers.get(register)
+        if known is None:
+            if not origin.any():
+                return
+            known = self._registers[register] = np.zeros(self.waves, dtype=np.int64)
+        before = known[rows]
+        after = np.where(partly, np.maximum(before, origin), origin)
+        known[rows] = np.where(some, after, before)
+
+    # Memory
+
+    def _memory(self, bytes: Bytes) -> Numbers | None:
+        return next((origins for known, origins in self._memories if known is bytes), None)
+
+    def loaded(self, bytes: Bytes, at: Numbers, active: LaneFlags, width: int) -> Numbers:
+        """The origins of what waves load."""
+        known = self._memory(bytes)
+        if known is None:
+            return np.zeros(len(at), dtype=np.int64)
+        each = np.max([known[at + n] for n in range(width)], axis=0)
+        return np.where(active, each, 0).max(axis=1)
+
+    def stored(
+        self, bytes: Bytes, at: Numbers, active: LaneFlags, width: int, origin: Numbers
+    ) -> None:
+        """Bytes have what waves store."""
+        known = self._memory(bytes)
+        if known is None:
+            if not origin.any():
+                return
+            known = np.zeros(len(bytes), dtype=np.int64)
+            self._memories.append((bytes, known))
+        values = np.broadcast_to(origin[:, None], at.shape)[active]
+        for n in range(width):
+            known[at[active] + n] = values

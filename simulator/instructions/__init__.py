@@ -1,0 +1,1 @@
+"""Meanings of instructions as data, which every executor of assembly reads."""

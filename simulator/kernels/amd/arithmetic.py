@@ -1,0 +1,506 @@
+"""Arithmetic of AMD instructions as steps: rows by their names, and what is more than a row.
+
+An instruction without a row, of which is known what it defines, leaves unknown values there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from types import MappingProxyType
+
+import numpy as np
+
+from fencewright.lowering.cdna.code.flow import Step as CodeStep
+from fencewright.lowering.cdna.code.operands.family import Unit
+from fencewright.lowering.cdna.code.operands.operands import opcode_of
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand, Registers
+from fencewright.simulator.core.program import ArithmeticKind
+from fencewright.simulator.execution.cdna import integers as ints
+from fencewright.simulator.execution.cdna.floats import clamped, converted, multiplied, negated
+from fencewright.simulator.execution.cdna.rows import PACKED, ROWS, Row, logic_of, nonzero
+from fencewright.simulator.execution.program import LaneValue, Merge, Register
+from fencewright.simulator.execution.values import low
+from fencewright.simulator.instructions.amd import (
+    MASK,
+    MEANINGS,
+    Copy,
+    FirstLane,
+    SaveExec,
+    Sum,
+)
+from fencewright.simulator.kernels import amd_lanes as lanes
+from fencewright.simulator.kernels.amd.modifiers import (
+    Modifiers,
+    NotExecutedError,
+    numbers_of,
+    put,
+    read_modifiers,
+    words_of,
+    written,
+)
+from fencewright.simulator.kernels.amd.operands import (
+    NO_MODIFIERS,
+    SCC,
+    Context,
+    Operands,
+    names_of,
+    results_and_sources,
+)
+from fencewright.simulator.kernels.amd.registers import EXEC, VCC, Names, Part
+from fencewright.simulator.kernels.amd.registers import Registers as State
+
+
+class Arithmetic(Operands):
+    """Appends what instructions compute to the steps of ``state``."""
+
+    def __init__(self, context: Context, state: State) -> None:
+        super().__init__(context, state)
+        self._sums: dict[Register, _LowHalf] = {}
+
+    def compute(self, step: CodeStep) -> None:
+        """One instruction that computes. Raises ``NotExecutedError``."""
+        instruction, name = step.instruction, opcode_of(step.instruction.mnemonic)[0]
+        special = _SPECIAL.get(name)
+        meaning = MEANINGS.get(name)
+        if special is not None:
+            special(self, step, name)
+        elif meaning is not None and type(meaning.meaning) in _OF_MEANINGS:
+            _OF_MEANINGS[type(meaning.meaning)](self, step, name)
+        elif name in ROWS:
+            self.row(step, name)
+        elif name.startswith(_WITH_HIDDEN_STATE) or not step.effects.defines:
+            raise NotExecutedError("there is no row for it")
+        else:
+            self.unknown(instruction.text, step.effects.defines)
+
+    # Rows
+
+    def row(self, step: CodeStep, name: str) -> None:
+        """An instruction that a row is for."""
+        self._computed(step, name, self._row(name), _modifiers(step.instruction))
+
+    def _computed(self, step: CodeStep, name: str, row: Row, modifiers: Modifiers) -> None:
+        instruction = step.instruction
+        results, printed = results_and_sources(instruction)
+        sources = self._sources(row, results, printed, modifiers)
+        if modifiers.clamp and not row.is_float:
+            if row.clamped is None:
+                raise NotExecutedError("'clamp' is not executed")
+            row = replace(row, compute=row.clamped)
+        value = self.state.compute(row.compute, sources, name)
+        if row.scc is not None:
+            self.state.set(SCC, self.state.compute(row.scc, sources, name))
+        elif row.tests_result:
+            self.state.set(SCC, self.state.compute(nonzero, (value,), name))
+        if row.result == MASK:
+            self._flag(step, results, value)
+            return
+        if row.flag is not None:
+            flag = self.state.compute(row.flag, sources, name)
+            mask = self.state.bits_of(flag, name)
+            self._write(row, results, value, modifiers, instruction)
+            self.state.set(names_of(results[1]), mask)
+            return
+        self._write(row, results, value, modifiers, instruction)
+
+    def _row(self, name: str) -> Row:
+        row = ROWS.get(name)
+        if row is None:
+            raise NotExecutedError("there is no row for it")
+        return row if self.context.keeps_denormals else _without_denormals(row)
+
+    def _sources(
+        self,
+        row: Row,
+        results: Sequence[Operand],
+        printed: Sequence[Operand],
+        modifiers: Modifiers = NO_MODIFIERS,
+    ) -> list[Register]:
+        operands = list(printed)
+        if row.own is not None:
+            operands.insert(len(operands) if row.own < 0 else row.own, results[0])
+        if len(operands) != len(row.sources):
+            raise NotExecutedError(f"it has {len(operands)} sources, not {len(row.sources)}")
+        sources = [
+            self.source(operand, bits, row.is_float, modifiers, n)
+            for n, (operand, bits) in enumerate(zip(operands, row.sources, strict=True))
+        ]
+        return sources + [_IMPLICIT[each](self.state) for each in row.implicit]
+
+    def _flag(self, step: CodeStep, results: Sequence[Operand], value: Register) -> None:
+        """A condition: to scc, or as a lane mask, of some instructions to exec too."""
+        if not results:
+            self.state.set(SCC, value)
+            return
+        mask = self.state.bits_of(value, step.instruction.mnemonic)
+        self.state.set(names_of(results[0]), mask)
+        if "exec_lo" in step.effects.defines:
+            self.state.set(EXEC, mask)
+
+    def _write(
+        self,
+        row: Row,
+        results: Sequence[Operand],
+        value: Register,
+        modifiers: Modifiers,
+        instruction: AssemblyInstruction,
+    ) -> None:
+        """The result of an instruction, as its modifiers change it."""
+        state, name, names = self.state, instruction.mnemonic, names_of(results[0])
+        if modifiers.factor != 1.0:
+            factor = multiplied(max(row.result, 16), modifiers.factor)
+            value = state.compute(factor, (value,), name)
+        if modifiers.clamp and row.is_float:
+            value = state.compute(clamped(row.result), (value,), name)
+        into, unused = modifiers.into, modifiers.unused
+        half = modifiers.halves[-1] if len(modifiers.halves) > len(row.sources) else 0
+        if row.result == 16 and not modifiers.parts and (half or _keeps_half(row, instruction)):
+            into, unused = replace(into, first=16 * half, count=16), "UNUSED_PRESERVE"
+        if into.count < 32:
+            place = partial(put, into, unused)
+            value = state.compute(place, (value, state.read(names)), f"part of {name}")
+        control = modifiers.dpp
+        if control is not None and not control.writes_all:
+            active = state.active()
+            seen = () if active is None else (active,)
+            some = state.across(partial(written, control), seen, "row mask", is_scalar=False)
+            merged = state.new(is_scalar=False)
+            state.steps.append(Merge(merged, some, value, state.read(names)))
+            value = merged
+        state.write(names, value)
+
+    def move(self, step: CodeStep, name: str) -> None:
+        """A copy of registers, which is no step."""
+        instruction = step.instruction
+        (result, *_), sources = results_and_sources(instruction)
+        if instruction.modifiers or len(sources) != 1:
+            self.row(step, name)
+        elif isinstance(sources[0], Registers):
+            self.state.copy(names_of(result), sources[0].names)
+        else:
+            bits = 32 * len(names_of(result))
+            self.state.write(names_of(result), self.operand(sources[0], bits))
+
+    def of_halves(self, step: CodeStep, name: str) -> None:
+        """Two operations on halves of registers. Source: MI300 ISA 12.11, VOP3P."""
+        instruction, row = step.instruction, self._row(PACKED[name])
+        results, printed = results_and_sources(instruction)
+        sources = [*printed, *(results if row.own is not None else ())]
+        words = words_of(instruction.modifiers)
+        is_clamped = words.pop("clamp", None) is not None
+        if not words.keys() <= _PACKED_WORDS.keys():
+            raise NotExecutedError(f"'{' '.join(instruction.modifiers)}' is not executed")
+        chosen = {
+            key: numbers_of(words[key]) if key in words else (default,) * len(sources)
+            for key, default in _PACKED_WORDS.items()
+        }
+        compute = row.compute
+        if is_clamped and not row.is_float:
+            if row.clamped is None:
+                raise NotExecutedError("'clamp' is not executed")
+            compute = row.clamped
+        halves: list[Register] = []
+        for half in range(2):
+            places = chosen["op_sel_hi" if half else "op_sel"]
+            signs = chosen["neg_hi" if half else "neg_lo"]
+            if name == "v_pk_mov_b32":
+                # The halves come from one source each.
+                taken = [self._half(sources[half], chosen["op_sel"][half], 32, False)]
+            else:
+                taken = [
+                    self._half(source, place, bits, row.is_float and bool(sign))
+                    for source, place, sign, bits in zip(
+                        sources, places, signs, row.sources, strict=True
+                    )
+                ]
+            value = self.state.compute(compute, taken, name)
+            if is_clamped and row.is_float:
+                value = self.state.compute(clamped(row.result), (value,), name)
+            halves.append(value)
+        names = names_of(results[0])
+        if row.result == 16:
+            self.state.write(names, self.state.compute(_two_halves, halves, name))
+            return
+        for word, value in zip(names, halves, strict=True):
+            self.state.write((word,), value)
+
+    def _half(self, source: Operand, place: int, bits: int, is_negated: bool) -> Register:
+        """A half of a source: a word of a pair, or 16 bits of a word."""
+        if bits == 32:
+            if isinstance(source, Registers):
+                source = Registers(source.names[place : place + 1])
+            value = self.operand(source, 32, is_float=True)
+        elif isinstance(source, str):
+            value = self.operand(source if not place else 0, 16, is_float=True)
+        else:
+            halves = Modifiers(halves=(place,))
+            value = self.source(source, 16, True, halves, 0)
+        if not is_negated:
+            return value
+        return self.state.compute(partial(negated, bits=bits), (value,), "negation")
+
+    def mixed(self, step: CodeStep, name: str) -> None:
+        """A fused multiply and add of single and half precision. Source: MI300 ISA 12.11,
+        V_FMA_MIX_F32."""
+        instruction = step.instruction
+        results, sources = results_and_sources(instruction)
+        words = words_of(instruction.modifiers)
+        halves = numbers_of(words.pop("op_sel", "[0,0,0]"))
+        is_half = numbers_of(words.pop("op_sel_hi", "[0,0,0]"))
+        is_clamped = words.pop("clamp", None) is not None
+        if words:
+            raise NotExecutedError(f"'{' '.join(words)}' is not executed")
+        row, state = self._row("v_fma_f32"), self.state
+        taken: list[Register] = []
+        for n, source in enumerate(sources):
+            if is_half[n]:
+                value = self.source(source, 16, True, Modifiers(halves=halves), n)
+                taken.append(state.compute(converted(16, 32), (value,), name))
+            else:
+                taken.append(self.operand(source, 32, is_float=True))
+        value = state.compute(row.compute, taken, name)
+        if is_clamped:
+            value = state.compute(clamped(32), (value,), name)
+        names = names_of(results[0])
+        if name != "v_fma_mix_f32":
+            half = state.compute(converted(32, 16), (value,), name)
+            into = replace(NO_MODIFIERS.into, first=16 * (name == "v_fma_mixhi_f16"), count=16)
+            place = partial(put, into, "UNUSED_PRESERVE")
+            value = state.compute(place, (half, state.read(names)), name)
+        state.write(names, value)
+
+    def table(self, step: CodeStep, name: str) -> None:
+        """Logic by a truth table."""
+        words = words_of(step.instruction.modifiers)
+        compute = ints.by_table(int(words.pop("bitop3", "0"), 0))
+        halves = numbers_of(words.pop("op_sel")) if "op_sel" in words else ()
+        if words:
+            raise NotExecutedError(f"'{' '.join(step.instruction.modifiers)}' is not executed")
+        bits = 16 if name.endswith("16") else 32
+        row = Row(
+            ints.ternary(lambda a, b, c: low(compute(a, b, c), bits)),
+            (bits,) * 3,
+            bits,
+            keeps_half=True,
+        )
+        self._computed(step, name, row, Modifiers(halves=halves))
+
+    # Masks and carries
+
+    def save_exec(self, step: CodeStep, name: str) -> None:
+        """``s_and_saveexec_b64`` and its like: EXEC is changed, and kept as it was or as it is
+        then."""
+        meaning = MEANINGS[name].meaning
+        assert isinstance(meaning, SaveExec)
+        (result,), (source,) = results_and_sources(step.instruction)
+        before = self.state.read(EXEC)
+        both = (self.operand(source, 64), before)
+        after = self.state.compute(logic_of(meaning, 64), both, name)
+        self.state.set(names_of(result), after if meaning.keeps else before)
+        self.state.set(EXEC, after)
+        self.state.set(SCC, self.state.compute(nonzero, (after,), name))
+
+    def sum(self, step: CodeStep, name: str) -> None:
+        """A sum or difference; of one that takes a carry and the one that gave it 64 bits at
+        once."""
+        meaning, state = MEANINGS[name].meaning, self.state
+        assert isinstance(meaning, Sum)
+        is_scalar = step.effects.unit is Unit.SALU
+        if is_scalar or not meaning.carries or step.instruction.modifiers:
+            self.row(step, name)
+            return
+        (result, _), sources = results_and_sources(step.instruction)
+        both = sources[1::-1] if meaning.reverse else sources[:2]
+        halves = [self._operand_part(each) for each in both]
+        whole = self._whole_sum(meaning, sources[2], halves) if meaning.takes else None
+        self.row(step, name)
+        names = names_of(result)
+        if not meaning.takes and state.active() is None:
+            flag = state.read(names_of(step.instruction.operands[1]))
+            self._sums[flag] = _LowHalf(names, state.part(names[0]), halves)
+        elif whole is not None:
+            low_half, register = whole
+            if state.part(low_half.result[0]) == low_half.value:
+                state.set((*low_half.result, *names), register)
+
+    def _operand_part(self, operand: Operand) -> Part:
+        if isinstance(operand, Registers):
+            return self.state.part(operand.names[0])
+        return Part(self.operand(operand, 32), 0, 1)
+
+    def _whole_sum(
+        self, meaning: Sum, carry: Operand, high: Sequence[Part]
+    ) -> "tuple[_LowHalf, Register] | None":
+        """The sum of 64 bits that an instruction computes together with the one that gives its
+        carry."""
+        low_half = self._sums.get(self.operand(carry, 64))
+        if low_half is None or self.state.active() is not None:
+            return None
+        pairs = [self.state.pair(*each) for each in zip(low_half.sources, high, strict=True)]
+        function = np.add if meaning.kind is ArithmeticKind.ADD else np.subtract
+        return low_half, self.state.compute(function, pairs, "sum of pairs")
+
+    def add_pairs(self, step: CodeStep, name: str) -> None:
+        """``v_lshl_add_u64``, with which compilers add addresses: without a shift."""
+        operands = step.instruction.operands
+        if operands[2] != 0 or step.instruction.modifiers:
+            self.row(step, name)
+            return
+        both = [self.operand(operands[n], 64) for n in (1, 3)]
+        self.state.write(names_of(operands[0]), self.state.compute(np.add, both, name))
+
+    # Lanes
+
+    def _across(
+        self,
+        function: Callable[..., np.ndarray],
+        operands: Sequence[Register],
+        name: str,
+        *,
+        is_scalar: bool = False,
+    ) -> Register:
+        active = self.state.active()
+        seen = () if active is None else (active,)
+        return self.state.across(function, (*operands, *seen), name, is_scalar=is_scalar)
+
+    def read_lane(self, step: CodeStep, name: str) -> None:
+        """``v_readlane_b32`` and ``v_readfirstlane_b32``."""
+        result, source, *lane = step.instruction.operands
+        value = self.operand(source, 32)
+        if lane:
+            operands = (value, self.operand(lane[0], 32))
+            found = self.state.across(lanes.one_lane, operands, name)
+        else:
+            found = self._across(lanes.first_lane, (value,), name, is_scalar=True)
+        self.state.set(names_of(result), found)
+
+    def write_lane(self, step: CodeStep, name: str) -> None:
+        """``v_writelane_b32``."""
+        result, source, lane = step.instruction.operands
+        own = self.state.special(LaneValue.LANE, is_scalar=False)
+        operands = [own, *(self.operand(each, 32) for each in (lane, source, result))]
+        self.state.set(names_of(result), self.state.compute(lanes.in_lane, operands, name))
+
+    def permute(self, step: CodeStep, name: str) -> None:
+        """``ds_bpermute_b32``, ``ds_permute_b32`` and ``ds_swizzle_b32``."""
+        result, first, *source = step.instruction.operands
+        words = words_of(step.instruction.modifiers)
+        offset = words.get("offset", "")
+        if not source:
+            function = partial(lanes.from_lanes, lanes.swizzle_of(offset))
+            operands = [self.operand(first, 32)]
+        else:
+            move = lanes.gathered if name == "ds_bpermute_b32" else lanes.scattered
+            function = partial(move, int(offset or "0", 0))
+            operands = [self.operand(source[0], 32), self.operand(first, 32)]
+        self.state.write(names_of(result), self._across(function, operands, name))
+
+    def swap(self, step: CodeStep, name: str) -> None:
+        """Two registers that change places, or rows of lanes of them."""
+        both = [names_of(each) for each in step.instruction.operands]
+        values = [self.state.read(each) for each in both]
+        if name == "v_swap_b32":
+            values.reverse()
+        else:
+            size = 32 if "32_swap" in name else 16
+            values = [
+                self.state.across(
+                    partial(lanes.exchanged, size, is_first), values, name, is_scalar=False
+                )
+                for is_first in (True, False)
+            ]
+        for names, value in zip(both, values, strict=True):
+            self.state.write(names, value)
+
+    # The mode
+
+    def set_mode(self, step: CodeStep, name: str) -> None:
+        """``s_setreg``, of whether denormal numbers of single precision are kept."""
+        register, value = step.instruction.operands
+        if register != _DENORMALS_OF_MODE or value not in (0, _KEPT):
+            raise NotExecutedError("this part of the mode is not executed")
+        self.context.keeps_denormals = value == _KEPT
+
+
+_DENORMALS_OF_MODE = "hwreg(HW_REG_MODE, 4, 2)"
+_KEPT = 3
+"""The bits of denormal numbers of single precision, and their value that keeps them. Source: MI300
+ISA 4.3."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LowHalf:
+    """A sum whose carry may be taken into another: its result, where that is, and its sources."""
+
+    result: Names
+    value: Part
+    sources: Sequence[Part]
+
+
+def _modifiers(instruction: AssemblyInstruction) -> Modifiers:
+    if not instruction.modifiers:
+        return NO_MODIFIERS
+    return read_modifiers(opcode_of(instruction.mnemonic)[1], instruction.modifiers)
+
+
+def _keeps_half(row: Row, instruction: AssemblyInstruction) -> bool:
+    return row.keeps_half and opcode_of(instruction.mnemonic)[1] != "e32"
+
+
+def _two_halves(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return low(a, 16) | low(b, 16) << np.uint64(16)
+
+
+@cache
+def _without_denormals(row: Row) -> Row:
+    return row.without_denormals()
+
+
+_IMPLICIT: Mapping[str, Callable[[State], Register]] = MappingProxyType(
+    {
+        "scc": lambda state: state.read(SCC),
+        "vcc": lambda state: state.lanes_of(state.read(VCC)),
+        "lane": lambda state: state.special(LaneValue.LANE, is_scalar=False),
+    }
+)
+_PACKED_WORDS = MappingProxyType({"op_sel": 0, "op_sel_hi": 1, "neg_lo": 0, "neg_hi": 0})
+"""The modifiers of packed operations, and what each source has where they are not written."""
+
+_WITH_HIDDEN_STATE = (
+    "s_movrel",
+    "v_movrel",
+    "s_set_gpr_idx",
+    "s_setvskip",
+    "s_cbranch",
+    "v_interp",
+)
+"""What registers are chosen by, or what is left out, besides what is printed."""
+
+_Handler = Callable[[Arithmetic, CodeStep, str], None]
+_OF_MEANINGS: Mapping[type, _Handler] = MappingProxyType(
+    {
+        Copy: Arithmetic.move, FirstLane: Arithmetic.read_lane, SaveExec: Arithmetic.save_exec,
+        Sum: Arithmetic.sum,
+    }
+)  # fmt: skip
+_SPECIAL: Mapping[str, _Handler] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"), Arithmetic.move
+        ),
+        **dict.fromkeys(PACKED, Arithmetic.of_halves),
+        **dict.fromkeys(
+            ("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"), Arithmetic.mixed
+        ),
+        "v_bitop3_b32": Arithmetic.table, "v_bitop3_b16": Arithmetic.table,
+        "v_lshl_add_u64": Arithmetic.add_pairs,
+        "v_readlane_b32": Arithmetic.read_lane, "v_writelane_b32": Arithmetic.write_lane,
+        **dict.fromkeys(
+            ("ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32"), Arithmetic.permute
+        ),
+        **dict.fromkeys(
+            ("v_swap_b32", "v_permlane32_swap_b32", "v_permlane16_swap_b32"), Arithmetic.swap
+        ),
+        **dict.fromkeys(("s_setreg_imm32_b32", "s_setreg_b32"), Arithmetic.set_mode),
+    }
+)  # fmt: skip

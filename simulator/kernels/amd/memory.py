@@ -1,0 +1,411 @@
+"""Accesses of AMD instructions to memory as steps of a ``LaneProgram``.
+
+Private memory is each lane's own, from 0, so that the resource and the registers through which
+chips find it have no value. Generic addresses are of global memory. Of a buffer a lane beyond
+``num_records`` loads 0 and stores nothing. Source: MI300 ISA 9.1, buffer resources; 9.1.9, loads to
+LDS.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from types import MappingProxyType
+
+import numpy as np
+
+from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
+from fencewright.lowering.cdna.code.flow import Step as CodeStep
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.vocabulary import AddressSpace
+from fencewright.simulator.execution.cdna.atomics import update_of
+from fencewright.simulator.execution.program import (
+    CopyStep,
+    CountedInstruction,
+    LaneValue,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+    MemoryStep,
+    Merge,
+    Register,
+    Values,
+)
+from fencewright.simulator.execution.values import low, mask, signed, unsigned
+from fencewright.simulator.kernels.amd.modifiers import NotExecutedError, words_of
+from fencewright.simulator.kernels.amd.operands import (
+    Context,
+    Operands,
+    names_of,
+    results_and_sources,
+)
+from fencewright.simulator.kernels.amd.registers import Names
+from fencewright.simulator.kernels.amd.registers import Registers as State
+from fencewright.simulator.performance.accesses.access import model_of
+from fencewright.simulator.performance.policies import cdna_policy
+
+_SPACES: Mapping[AddressSpace | None, MemorySpace] = MappingProxyType(
+    {
+        AddressSpace.GLOBAL: MemorySpace.GLOBAL,
+        AddressSpace.GENERIC: MemorySpace.GLOBAL,
+        AddressSpace.CONSTANT: MemorySpace.SCALAR,
+        AddressSpace.LOCAL: MemorySpace.SHARED,
+        AddressSpace.PRIVATE: MemorySpace.PRIVATE,
+        None: MemorySpace.GLOBAL,
+    }
+)
+_WITH_MODEL = frozenset({MemorySpace.GLOBAL, MemorySpace.SHARED})
+_KINDS: Mapping[tuple[Kind, bool], MemoryAccessKind] = MappingProxyType(
+    {
+        (Kind.LOAD, True): MemoryAccessKind.LOAD,
+        (Kind.COPY, False): MemoryAccessKind.LOAD,
+        (Kind.STORE, False): MemoryAccessKind.STORE,
+        (Kind.RMW, False): MemoryAccessKind.REDUCTION,
+        (Kind.RMW, True): MemoryAccessKind.ATOMIC,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The operands of an access; None: it has none. ``scalar``: a base or an offset.
+
+    ``index``: of a buffer, the number of its record.
+    """
+
+    result: Names | None
+    address: Names | None
+    data: tuple[Operand, ...] = ()
+    scalar: Operand | None = None
+    resource: Names | None = None
+    index: Names | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where lanes access: address, scalar base, and which of them are inside of a buffer."""
+
+    address: Register
+    base: Register | None = None
+    inside: Register | None = None
+
+
+class Accesses(Operands):
+    """Appends accesses to the steps of ``state``; numbers what is counted."""
+
+    def __init__(self, context: Context, state: State) -> None:
+        super().__init__(context, state)
+        self.instructions: list[CountedInstruction] = []
+
+    def number(self, instruction: CountedInstruction) -> int:
+        """The number of one more instruction that is counted."""
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
+
+    def access(self, step: CodeStep) -> None:
+        """One load, store, atomic, or load to LDS. Raises ``NotExecutedError``."""
+        instruction, space = step.instruction, _SPACES[step.effects.space]
+        name = _name_of(instruction)
+        form = _FORMS.get(name.path, _no_form)(instruction, step.effects.kind)
+        if form.resource is not None and self.context.private.issuperset(form.resource):
+            space = MemorySpace.PRIVATE
+        width = name.bits // 8
+        kind = _KINDS[step.effects.kind, form.result is not None]
+        offsets, passes = _offsets(instruction, name)
+        number = self._counted(instruction, kind, space, width, passes)
+        where = self.state.active() if space is not MemorySpace.SCALAR else None
+        place = self._place(form, space, width, offsets[0])
+        if step.effects.kind is Kind.COPY:
+            self._copy(number, width, place, where, offsets[0])
+            return
+        if place.inside is not None and space is not MemorySpace.SCALAR:
+            where = self._both(where, place.inside)
+        update = None
+        if step.effects.kind is Kind.RMW:
+            update = update_of(name)
+            if update is None:
+                raise NotExecutedError("there is no row for what it does to memory")
+        per_pass = len(form.data) // len(offsets) if update is None else len(form.data)
+        loaded: list[Register] = []
+        for n, offset in enumerate(offsets):
+            operands = form.data[n * per_pass : (n + 1) * per_pass]
+            data = tuple([self._stored(name, each) for each in operands])
+            result = None
+            if form.result is not None:
+                result = self.state.new(is_scalar=space is MemorySpace.SCALAR)
+                loaded.append(result)
+            self.state.steps.append(
+                MemoryStep(
+                    number, place.address, offset, data, result, update, place.base, where, n > 0
+                )
+            )
+        if form.result is not None:
+            self._loaded(instruction, name, form.result, loaded, place.inside)
+
+    def _counted(
+        self,
+        instruction: AssemblyInstruction,
+        kind: MemoryAccessKind,
+        space: MemorySpace,
+        width: int,
+        passes: str,
+    ) -> int:
+        context, policy = self.context, None
+        if space is not MemorySpace.SHARED:
+            words = [each for each in instruction.modifiers if each != "lds"]
+            try:
+                policy = cdna_policy(
+                    context.chip, kind, words, context.l2_per_agent, tgsplit=context.tgsplit
+                )
+            except UnsupportedError as problem:
+                raise NotExecutedError(str(problem)) from problem
+        model = f"{instruction.mnemonic}{passes}" if space in _WITH_MODEL else None
+        if model is not None and not _is_modelled(model, context.chip):
+            model = None
+        place = context.place_of(instruction)
+        return self.number(
+            MemoryInstruction(instruction.text, model, kind, space, width, policy, place)
+        )
+
+    def _both(self, a: Register | None, b: Register) -> Register:
+        return b if a is None else self.state.compute(np.bitwise_and, (a, b), "in the buffer")
+
+    def _stored(self, name: AccessName, operand: Operand) -> Register:
+        value = self.state.read(names_of(operand))
+        if not name.is_upper:
+            return value
+        return self.state.compute(partial(_shifted_down, bits=16), (value,), "high half")
+
+    def _loaded(
+        self,
+        instruction: AssemblyInstruction,
+        name: AccessName,
+        names: Names,
+        loaded: Sequence[Register],
+        inside: Register | None,
+    ) -> None:
+        state, (value, *more) = self.state, loaded
+        if name.is_transposed:
+            # Lanes exchange what they load in an order that is not documented bit by bit.
+            self.unknown(instruction.text, names)
+            return
+        if inside is not None:
+            found = state.new(is_scalar=state.scalars.issuperset((inside, value)))
+            state.steps.append(Merge(found, inside, value, state.constant(0, 32)))
+            value = found
+        if name.letter == "i" and name.bits < 32:
+            size = 16 if name.is_half else 32
+            extend = partial(_extended, bits=name.bits, size=size)
+            value = state.compute(extend, (value,), "sign")
+        if name.is_half:
+            halves = (value, state.read(names))
+            value = state.compute(_high_half if name.is_upper else _low_half, halves, "half")
+        count = len(names) // (1 + len(more))
+        for n, each in enumerate((value, *more)):
+            state.write(names[n * count : (n + 1) * count], each)
+
+    def _copy(
+        self, number: int, width: int, place: _Place, where: Register | None, offset: int
+    ) -> None:
+        """A load to LDS, where each lane has its own place from m0 on."""
+        if width not in (4, 12, 16):
+            raise NotExecutedError("only whole words are copied to LDS")
+        state = self.state
+        lane = state.special(LaneValue.LANE, is_scalar=False)
+
+        def target(first: Values, lane: Values) -> Values:
+            return low(first, 16) + np.uint64(offset) + lane * np.uint64(width)
+
+        def source(address: Values, base: Values) -> Values:
+            return address + base + np.uint64(offset)
+
+        base = state.constant(0, 32) if place.base is None else place.base
+        state.steps.append(
+            CopyStep(
+                number,
+                state.compute(target, (state.read(("m0",)), lane), "place in LDS"),
+                state.compute(source, (place.address, base), "address"),
+                where=where,
+                inside=place.inside,
+            )
+        )
+
+    def _place(self, form: _Form, space: MemorySpace, width: int, offset: int) -> _Place:
+        """The address without its constant offset, and what is added to it."""
+        state = self.state
+        own = state.constant(0, 32) if form.address is None else state.read(form.address)
+        if form.resource is None:
+            if form.scalar is None:
+                return _Place(own)
+            scalar = self.operand(form.scalar, 64 if space is not MemorySpace.PRIVATE else 32)
+            return _Place(scalar) if form.address is None else _Place(own, scalar)
+        assert form.scalar is not None
+        further = self.operand(form.scalar, 32)
+        if space is MemorySpace.PRIVATE:
+            # Scalar offsets are those of a wave: of all lanes together.
+            return _Place(own, state.compute(partial(_shifted_down, bits=6), (further,), "offset"))
+        base, size, stride = (
+            state.read(form.resource[:2]), state.read(form.resource[2:3]),
+            state.read(form.resource[1:2]),
+        )  # fmt: skip
+        begin = state.compute(_base_of_buffer, (base, further), "base of the buffer")
+        if form.index is not None:
+            index = state.read(form.index)
+            inside = state.compute(_in_record, (index, size), "in the buffer")
+            address = state.compute(_of_record, (index, own, stride), "record")
+            return _Place(address, begin, inside)
+        last = np.uint64(offset + width)
+        inside = state.compute(
+            partial(_in_buffer, last), (own, further, size, stride), "in the buffer"
+        )
+        return _Place(own, begin, inside)
+
+
+# Names and offsets
+
+
+def _name_of(instruction: AssemblyInstruction) -> AccessName:
+    name = access_name(instruction.mnemonic)
+    if name is None:
+        raise NotExecutedError("how much it accesses is not known")
+    return name
+
+
+def _offset(words: Mapping[str, str], name: str) -> int:
+    return int(words.get(name) or "0", 0)
+
+
+def _offsets(instruction: AssemblyInstruction, name: AccessName) -> tuple[tuple[int, ...], str]:
+    """The offset in bytes of each pass, and what the counts of several passes depend on."""
+    words = words_of(instruction.modifiers)
+    if not name.stride:
+        scalar = instruction.operands[-1] if name.path is Path.SCALAR else 0
+        return (_offset(words, "offset") + (scalar if isinstance(scalar, int) else 0),), ""
+    units = [_offset(words, f"offset{n}") for n in range(2)]
+    further = [each - min(units) for each in units]
+    passes = "".join(f" offset{n}:{each}" for n, each in enumerate(further) if each)
+    return tuple([each * name.stride * name.bits // 8 for each in units]), passes
+
+
+# Operands of accesses by their paths
+
+
+def _results(instruction: AssemblyInstruction) -> tuple[Names | None, list[Operand]]:
+    results, others = results_and_sources(instruction)
+    return (names_of(results[0]) if results else None), list(others)
+
+
+def _register(operand: Operand) -> Names | None:
+    return None if operand == "off" else names_of(operand)
+
+
+def _vector(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+    """``global`` and ``scratch``: address, data, scalar base."""
+    result, operands = _results(instruction)
+    if kind is Kind.COPY:
+        result, operands = None, list(instruction.operands)
+    last = operands.pop()
+    address, *data = operands
+    return _Form(result, _register(address), tuple(data), None if last == "off" else last)
+
+
+def _flat(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+    """Address and data."""
+    result, (address, *data) = _results(instruction)
+    return _Form(result, _register(address), tuple(data))
+
+
+def _lds(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+    result, (address, *data) = _results(instruction)
+    return _Form(result, names_of(address), tuple(data))
+
+
+def _scalar(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+    """A base or a resource, and an offset."""
+    result, (base, offset) = _results(instruction)
+    if kind is not Kind.LOAD:
+        raise NotExecutedError("scalar memory is only loaded from")
+    names = names_of(base)
+    if len(names) == 4:
+        return _Form(result, None, (), 0 if isinstance(offset, int) else offset, names)
+    return _Form(result, names, (), None if isinstance(offset, int) else offset)
+
+
+def _buffer(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+    """Data or result, address, resource, scalar offset; of a load to LDS without the first."""
+    words = words_of(instruction.modifiers)
+    if not words.keys() <= _BUFFER_WORDS:
+        raise NotExecutedError(f"'{' '.join(instruction.modifiers)}' is not executed")
+    *data, address, resource, scalar = instruction.operands
+    result, _ = _results(instruction)
+    held = tuple(data) if kind in (Kind.STORE, Kind.RMW) else ()
+    names = _register(address) if words.keys() & {"offen", "idxen"} else None
+    index, own = None, names
+    if names is not None and "idxen" in words:
+        index, own = names[:1], names[1:] or None
+    return _Form(result, own, held, scalar, names_of(resource), index)
+
+
+_BUFFER_WORDS = frozenset({"offen", "idxen", "offset", "sc0", "sc1", "nt", "glc", "slc", "lds"})
+
+
+def _no_form(instruction: AssemblyInstruction, kind: Kind) -> _Form:
+    raise NotExecutedError("its operands are not known here")
+
+
+_FORMS: Mapping[Path, Callable[[AssemblyInstruction, Kind], _Form]] = MappingProxyType(
+    {
+        Path.FLAT: _flat, Path.GLOBAL: _vector, Path.SCRATCH: _vector, Path.LDS: _lds,
+        Path.SCALAR: _scalar, Path.BUFFER: _buffer,
+    }
+)  # fmt: skip
+
+
+@cache
+def _is_modelled(model: str, chip: str) -> bool:
+    try:
+        model_of(model, chip)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _shifted_down(value: Values, bits: int) -> Values:
+    return value >> np.uint64(bits)
+
+
+def _extended(value: Values, bits: int, size: int) -> Values:
+    return unsigned(signed(value, bits), size)
+
+
+def _low_half(new: Values, old: Values) -> Values:
+    return old & np.uint64(0xFFFF0000) | low(new, 16)
+
+
+def _high_half(new: Values, old: Values) -> Values:
+    return low(old, 16) | low(new, 16) << np.uint64(16)
+
+
+# Buffers: the base, the stride and the flags are in the first two words of the resource
+
+
+def _base_of_buffer(words: Values, offset: Values) -> Values:
+    return low(words, 48) + offset
+
+
+def _stride_in(word: Values) -> Values:
+    return word >> np.uint64(16) & mask(14)
+
+
+def _in_buffer(last: np.uint64, own: Values, further: Values, size: Values, word: Values) -> Values:
+    # Of a structured buffer num_records counts records, which a raw offset has not.
+    return ((own + further + last <= size) & (_stride_in(word) == 0)).astype(np.uint64)
+
+
+def _in_record(index: Values, size: Values) -> Values:
+    return (index < size).astype(np.uint64)
+
+
+def _of_record(index: Values, own: Values, word: Values) -> Values:
+    return index * _stride_in(word) + own

@@ -1,0 +1,165 @@
+"""Operands of AMD instructions as registers of a ``LaneProgram``, and the facts of their kernel."""
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+from fencewright.lowering.cdna.code.operands.operands import family_of, results_of
+from fencewright.lowering.cdna.code.text import (
+    AssemblyInstruction,
+    ModifiedRegisters,
+    Operand,
+    Registers,
+)
+from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.execution.cdna.floats import magnitude, negated
+from fencewright.simulator.execution.program import Register
+from fencewright.simulator.instructions.amd import MASK
+from fencewright.simulator.kernels.amd.modifiers import (
+    Modifiers,
+    NotExecutedError,
+    Part,
+    part_of,
+    taken,
+)
+from fencewright.simulator.kernels.amd.registers import Names
+from fencewright.simulator.kernels.amd.registers import Registers as State
+
+SCC = ("scc",)
+NO_MODIFIERS = Modifiers()
+
+
+@dataclass(slots=True)
+class Context:
+    """The facts of one kernel on which its instructions depend beside their registers.
+
+    ``private``: the registers of the resource of private memory. ``place_of``: where an
+    instruction of the text comes from. ``keeps_denormals`` changes where an instruction says so.
+    """
+
+    chip: str
+    tgsplit: bool
+    l2_per_agent: L2PerAgent | None
+    private: frozenset[str]
+    keeps_denormals: bool
+    place_of: Callable[[AssemblyInstruction], SourceLocation | None]
+
+
+def names_of(operand: Operand) -> Names:
+    """The registers of an operand. Raises ``NotExecutedError``."""
+    if not isinstance(operand, Registers):
+        raise NotExecutedError(f"'{operand}' is no register")
+    return operand.names
+
+
+def results_and_sources(
+    instruction: AssemblyInstruction,
+) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """The operands that an instruction defines, and the others."""
+    row = family_of(instruction.mnemonic)
+    count = 0 if row is None else results_of(row, instruction.modifiers)
+    return instruction.operands[:count], instruction.operands[count:]
+
+
+class Operands:
+    """The operands of instructions, whose values are those of ``state``."""
+
+    def __init__(self, context: Context, state: State) -> None:
+        self.context, self.state = context, state
+
+    def operand(self, operand: Operand, bits: int, is_float: bool = False) -> Register:
+        """The value of an operand that is read as ``bits``."""
+        return self.source(operand, bits, is_float, NO_MODIFIERS, 0)
+
+    def source(
+        self, operand: Operand, bits: int, is_float: bool, modifiers: Modifiers, place: int
+    ) -> Register:
+        """The value of the source ``place`` of an instruction. Raises ``NotExecutedError``."""
+        state = self.state
+        if bits == MASK:
+            return state.lanes_of(self.operand(operand, 64))
+        if isinstance(operand, int):
+            value = _constant(operand, bits, is_float) & (1 << max(bits, 32)) - 1
+            return state.constant(value >> 16 * _half(modifiers, place), max(bits, 32))
+        if isinstance(operand, str):
+            if _FLOAT.fullmatch(operand) is None:
+                return state.unknown(f"'{operand}'")
+            return state.constant(_float_constant(operand, bits), max(bits, 32))
+        if 32 * len(operand.names) != max(bits, 32):
+            raise NotExecutedError(f"an operand has {32 * len(operand.names)} bits, not {bits}")
+        value = self._moved(state.read(operand.names), modifiers, place)
+        text = operand.text if isinstance(operand, ModifiedRegisters) else ""
+        value = self._part(value, bits, modifiers, place, text)
+        return self._with_sign(value, bits, is_float, text) if text else value
+
+    def _moved(self, value: Register, modifiers: Modifiers, place: int) -> Register:
+        """The value, or that of another lane."""
+        if modifiers.dpp is None or place:
+            return value
+        active = self.state.active()
+        seen = () if active is None else (active,)
+        move = partial(taken, modifiers.dpp)
+        return self.state.across(move, (value, *seen), "source lane", is_scalar=False)
+
+    def _part(
+        self, value: Register, bits: int, modifiers: Modifiers, place: int, text: str
+    ) -> Register:
+        """The part of a register that SDWA names, or the half of one that is read as 16 bits."""
+        part = modifiers.parts[place] if place < len(modifiers.parts) else None
+        is_signed = text.startswith("sext(")
+        if part is not None and (part.count < 32 or is_signed):
+            take = partial(part_of, part, is_signed)
+            return self.state.compute(take, (value,), "part")
+        if bits != 16:
+            return value
+        half = Part(16 * _half(modifiers, place), 16)
+        return self.state.compute(partial(part_of, half, False), (value,), "half")
+
+    def _with_sign(self, value: Register, bits: int, is_float: bool, text: str) -> Register:
+        if text.startswith("sext("):
+            return value
+        if not is_float or not _SIGN.fullmatch(text):
+            raise NotExecutedError(f"'{text}' is no whole register")
+        if "|" in text:
+            value = self.state.compute(partial(magnitude, bits=bits), (value,), "magnitude")
+        if text.startswith("-"):
+            value = self.state.compute(partial(negated, bits=bits), (value,), "negation")
+        return value
+
+    def unknown(self, text: str, names: Names) -> None:
+        """Registers have values of which nothing is known but that they are results of the
+        instruction ``text``."""
+        register = self.state.unknown(f"the result of '{text}'")
+        for name in names:
+            self.state.write((name,), register)
+
+
+def _half(modifiers: Modifiers, place: int) -> int:
+    return modifiers.halves[place] if place < len(modifiers.halves) else 0
+
+
+_SIGN = re.compile(r"-?\|?[vas](\d+|\[\d+:\d+\])\|?|-?\|?vcc\|?")
+_INLINE = range(-16, 65)
+
+
+def _constant(value: int, bits: int, is_float: bool) -> int:
+    """The bits of an integer: a literal of 32 bits is the upper half of a double."""
+    if is_float and bits == 64 and value not in _INLINE:
+        return value << 32
+    return value
+
+
+_FORMATS = MappingProxyType({16: "<e", 32: "<f", 64: "<d"})
+_FLOAT = re.compile(r"-?\d+\.\d+")
+_INVERSE_OF_2_PI = MappingProxyType({16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882})
+"""The bits of the only constant that is rounded where it is printed. Source: MI300 ISA 6.2.1."""
+
+
+def _float_constant(word: str, bits: int) -> int:
+    if word.startswith("0.15915494"):
+        return _INVERSE_OF_2_PI[bits]
+    return int.from_bytes(struct.pack(_FORMATS[bits], float(word)), "little")
