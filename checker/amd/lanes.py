@@ -20,8 +20,8 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.programs.amd.gfx1250 import rows_for
-from fencewright.simulator.programs.amd.rows import Copy, Logic, SaveExec
+from fencewright.simulator.instructions.amd import Copy, FirstLane, Logic, SaveExec
+from fencewright.simulator.programs.amd.rows import row_of
 
 _NONE, _ALL = 0, 1
 """The functions of no lane, and of every lane."""
@@ -171,11 +171,11 @@ class Lanes:
             if not set(self._exec).isdisjoint(effects.defines):
                 return {self._exec: compared}
             return {first.names: compared} if isinstance(first, Registers) else {}
-        row = rows_for(self.chip.name).get(mnemonic)
+        row = row_of(mnemonic, self.chip.name)
         if row is None or row.lanes or not isinstance(first, Registers):
             return {}
         match row.meaning:
-            case Copy():
+            case Copy() | FirstLane():
                 return {first.names: self._mask(operands[1], first)}
             case Logic() as logic:
                 a, b = (self._mask(each, first) for each in operands[1:3])
@@ -252,5 +252,9 @@ def inactive_masks(flow: Flow) -> Mapping[int, Masks]:
 
 
 def _is_scalar_logic(flow: Flow, step: Step) -> bool:
-    row = rows_for(flow.chip.name).get(step.instruction.mnemonic)
-    return row is not None and isinstance(row.meaning, Copy | Logic | SaveExec) and not row.lanes
+    row = row_of(step.instruction.mnemonic, flow.chip.name)
+    return (
+        row is not None
+        and isinstance(row.meaning, Copy | FirstLane | Logic | SaveExec)
+        and not row.lanes
+    )

@@ -19,7 +19,7 @@ from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.state import Code
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.source.compare import Pair
-from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT, Counter
+from fencewright.lowering.cdna.chips import TGSPLIT, Counter
 from fencewright.lowering.cdna.code.counterexample_peer import partner_steps
 from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.instructions import either_form
@@ -47,14 +47,11 @@ from fencewright.simulator.core.program import (
     Thread,
 )
 from fencewright.simulator.programs.amd import rows
-from fencewright.simulator.programs.amd.gfx1250 import rows_for
+from fencewright.simulator.programs.amd.rows import row_of_any
 from fencewright.simulator.programs.amd.thread import access_instruction
 
 _O = OperationKind
 DATA, FLAG, SEEN, COPIED = "data", "flag", "seen", "copied"
-_ROWS = {name: row for chip in KNOWN_CHIPS for name, row in rows_for(chip).items()}
-"""What the machine executes; what accesses memory or waits has one name on all chips that have
-it."""
 
 _MOST_TRIED = 32
 _MOST_STATES = 50_000
@@ -88,12 +85,12 @@ class Executed:
     @property
     def is_scalar_load(self) -> bool:
         """True of a load by way of the scalar cache."""
-        row = _ROWS.get(self.mnemonic)
+        row = row_of_any(self.mnemonic)
         return row is not None and isinstance(row.meaning, rows.LoadScalar)
 
     @property
     def _space(self) -> AddressSpace:
-        meaning = _ROWS[self.mnemonic].meaning
+        meaning = _meaning(self.mnemonic)
         if isinstance(meaning, rows.AccessRow) and meaning.space is AddressSpace.LOCAL:
             return AddressSpace.LOCAL
         return AddressSpace.GLOBAL
@@ -104,7 +101,7 @@ class Executed:
             return machine.wait_instructions(dict(self.counts))
         if self.source:
             return (machine.AsyncCopy(self.location, self.source, self.modifiers),)
-        match _ROWS[self.mnemonic].meaning:
+        match _meaning(self.mnemonic):
             case rows.AccessRow() as row:
                 return (self._access(row),)
             case rows.LoadScalar():
@@ -276,7 +273,7 @@ class _WaveText:
             registers = ", ".join(f"%{name}" for name in self._addresses(each))
             types = "(!cdna.vgpr<2>, !cdna.vgpr) -> ()"
             return f"cdna.async {each.mnemonic} {registers}{modifiers} : {types}"
-        meaning = _ROWS[each.mnemonic].meaning
+        meaning = _meaning(each.mnemonic)
         if isinstance(meaning, rows.Meet):
             return f"cdna.barrier {each.mnemonic}{modifiers}"
         if isinstance(meaning, rows.Maintain):
@@ -546,7 +543,7 @@ class Partner:
                     found.append(Executed(each.mnemonic, counts=counts))
                 continue
             made = Executed(each.mnemonic, each.modifiers)
-            if isinstance(_ROWS[each.mnemonic].meaning, rows.AccessRow):
+            if isinstance(_meaning(each.mnemonic), rows.AccessRow):
                 made = replace(made, **access)
             found.append(made)
         return tuple(found)
@@ -684,12 +681,12 @@ def _found(
     if operation is None or operation.kind is _O.BARRIER:
         operands = tuple(map(str, instruction.operands))
         met = Executed(mnemonic, operands, line)
-        if mnemonic not in _ROWS or not met.instructions():
+        if row_of_any(mnemonic) is None or not met.instructions():
             raise _lacks(instruction.text)
         return (met,)
     policy = tuple(each for each in instruction.modifiers if each in _POLICY)
     if operation.kind in (_O.WRITE_BACK, _O.INVALIDATE):
-        if mnemonic not in _ROWS:
+        if row_of_any(mnemonic) is None:
             raise _lacks(instruction.text)
         return (Executed(mnemonic, policy, line),)
     location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
@@ -701,10 +698,10 @@ def _found(
         return (Executed(_COPIES, policy, line, location, source=source),)
     if operation.kind is _O.SCALAR_LOAD:
         return (Executed(_form(code, operation), (), line, location, dst=dst or f"t{line}"),)
-    row = _ROWS.get(mnemonic)
+    row = row_of_any(mnemonic)
     if row is None or not _runs(row.meaning):
         mnemonic = _form(code, operation)
-    meaning = _ROWS[mnemonic].meaning
+    meaning = _meaning(mnemonic)
     assert isinstance(meaning, rows.AccessRow)
     compare = 0 if meaning.operation is FastStrEnum.CMPXCHG else None
     form = either_form(mnemonic)
@@ -731,7 +728,14 @@ _RETURNS = frozenset({"sc0", "glc", "th:TH_ATOMIC_RETURN"})
 _POLICY = frozenset({"sc0", "sc1", "nt", "glc", "slc", "dlc", *SCOPE_BITS})
 
 
-def _runs(meaning: rows.Meaning) -> bool:
+def _meaning(mnemonic: str) -> rows.RowMeaning:
+    """The meaning of an instruction that the machine executes."""
+    row = row_of_any(mnemonic)
+    assert row is not None
+    return row.meaning
+
+
+def _runs(meaning: rows.RowMeaning) -> bool:
     """Whether the machine has an access, and it sets what is 0 to 1."""
     if not isinstance(meaning, rows.AccessRow) or meaning.width != 32:
         return False

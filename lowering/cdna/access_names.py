@@ -33,14 +33,23 @@ class Path(FastStrEnum):
 class AccessName:
     """The decoded name of a load, store or atomic.
 
-    ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``: of
-    its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
-    ``compares``, and for what no RmwKind is.
-    ``is_half``: it accesses half a register (``d16``), of ``is_upper`` the upper one.
-    ``is_packed``: two numbers in 32 bits.
-    ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
-    ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
-    exchange parts of what they load.
+    <<<<<<< HEAD
+        ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``:
+        of its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
+        ``compares``, and for what no RmwKind is.
+        ``is_half``: it accesses half a register (``d16``), of ``is_upper`` the upper one.
+        ``is_packed``: two numbers in 32 bits.
+    =======
+        ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``:
+        of its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
+        ``compares``, and for what no RmwKind is.
+        ``compares_first``: what it compares with comes before the new value. ``is_half``: it
+        accesses half a register (``d16``), of ``is_upper`` the upper one. ``is_packed``: two
+        numbers in 32 bits.
+    >>>>>>> cd3054c (amd programs: rows are the decoder's and the meanings')
+        ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
+        ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
+        exchange parts of what they load.
     """
 
     path: Path
@@ -48,6 +57,7 @@ class AccessName:
     letter: str = "b"
     rmw: RmwKind | None = None
     compares: bool = False
+    compares_first: bool = False
     is_half: bool = False
     is_upper: bool = False
     is_packed: bool = False
@@ -152,8 +162,9 @@ def _atomic(found: re.Match[str]) -> AccessName | None:
     is_packed = found["packed"] is not None
     bits *= 1 + is_packed
     return AccessName(
-        Path(found["path"]), bits, letter, rmw, compares=compares, is_packed=is_packed, verb=other
-    )
+        Path(found["path"]), bits, letter, rmw, compares=compares,
+        compares_first=verb == "cmpst", is_packed=is_packed, verb=other,
+    )  # fmt: skip
 
 
 def _element(word: str) -> tuple[str, int] | None:

@@ -116,6 +116,24 @@ class CountLanesBelow:
     first: int
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A jump if the named register is not 0; ``unless``: if it is."""
+
+    register: str
+    unless: bool = False
+
+
+BRANCHES: Mapping[str, Branch] = MappingProxyType(
+    {
+        "s_cbranch_scc1": Branch("scc"), "s_cbranch_scc0": Branch("scc", unless=True),
+        "s_cbranch_vccnz": Branch("vcc"), "s_cbranch_vccz": Branch("vcc", unless=True),
+        "s_cbranch_execnz": Branch("exec"), "s_cbranch_execz": Branch("exec", unless=True),
+    }
+)  # fmt: skip
+"""The branches of a wave. Source: MI300 ISA 12.5, SOPP."""
+
+
 Meaning = (
     Copy
     | FirstLane

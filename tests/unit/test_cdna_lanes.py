@@ -9,9 +9,17 @@ from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.lanes import Diagrams, inactive_masks
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
-from fencewright.simulator.programs.amd.rows import LOGIC, SAVING
+from fencewright.simulator.instructions.amd import LOGIC, MEANINGS, SaveExec
 
 FIRST, LAST = "v_mov_b32_e32 v1, 1", "v_mov_b32_e32 v2, 2"
+
+
+SAVING = dict(LOGIC) | {
+    name: meaning.logic
+    for name in ("andn1", "orn1")
+    if isinstance(meaning := MEANINGS[f"s_{name}_saveexec_b64"].meaning, SaveExec)
+}
+"""The logic of masks by its names on GFX9."""
 
 
 def flow(*body: str, chip: str = "gfx942") -> Flow:
@@ -165,7 +173,7 @@ def test_diagrams_are_boolean_functions() -> None:
 
 
 def _logic(logic: object, a: bool, b: bool) -> bool:
-    name = next(name for name, each in (LOGIC | SAVING).items() if each is logic)
+    name = next(name for name, each in SAVING.items() if each is logic)
     return {
         "and": a and b,
         "or": a or b,

@@ -86,8 +86,8 @@ NOT_RECORDED = {
     "ds_(append|consume)",
     "ds_read_addtid_b32",
     "ds_write_addtid_b32",
-    "ds_load_addtid_b32",
-    "ds_store_addtid_b32",
+    "ds_(load|read)_addtid_b32",
+    "ds_(store|write)_addtid_b32",
 }
 """Families of which no encoding was met."""
 

@@ -5,7 +5,7 @@ from llvm_operands import reason, recorded
 
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.gfx12 import FAMILIES_GFX12
-from fencewright.lowering.cdna.code.operands.operands import effects_of
+from fencewright.lowering.cdna.code.operands.operands import effects_of, family_of
 from fencewright.lowering.cdna.code.text import read_instruction
 from fencewright.lowering.code.effects import Kind
 
@@ -92,3 +92,23 @@ def test_kinds_and_counters(text: str, kind: str, counters: str) -> None:
     effects = effects_of(read_instruction(text, 1), GFX12)
     assert (effects.unit or effects.kind) == kind
     assert " ".join(sorted(str(event.counter) for event in effects.events)) == counters
+
+
+@pytest.mark.parametrize("generation", [Generation.GFX1100, Generation.GFX1200, Generation.GFX1250])
+def test_names_of_gfx9_that_the_assembler_takes_do_what_they_say(generation: Generation) -> None:
+    """``llvm-mc`` takes the older name of an instruction, which is the same instruction."""
+    for mnemonic, kind, results in (
+        ("ds_read_b32", Kind.LOAD, 1),
+        ("ds_read2_b32", Kind.LOAD, 1),
+        ("ds_read_u8_d16", Kind.LOAD, 1),
+        ("ds_write_b32", Kind.STORE, 0),
+        ("ds_wrxchg_rtn_b32", Kind.RMW, 1),
+        ("ds_add_u32", Kind.RMW, 0),
+    ):
+        row = family_of(mnemonic, generation)
+        assert row is not None
+        assert (row.kind, row.results) == (kind, results)
+    for mnemonic in ("s_add_u32", "s_sub_i32", "s_addc_u32", "s_andn2_b32"):
+        row = family_of(mnemonic, generation)
+        assert row is not None
+        assert "scc" in row.defines

@@ -23,8 +23,8 @@ from fencewright.simulator.core.program import ArithmeticKind
 from fencewright.simulator.execution import cdna_arithmetic, ptx_arithmetic
 from fencewright.simulator.kernels.amd import instructions as amd_steps
 from fencewright.simulator.programs import nvidia
-from fencewright.simulator.programs.amd import gfx1250 as executed
 from fencewright.simulator.programs.amd import rows
+from fencewright.simulator.programs.amd.thread import gfx1250 as executed
 from fencewright.simulator.threads import semantics
 from fencewright.tools.embedded.in_process import TOOLS, Finished, call
 

@@ -28,7 +28,7 @@ from fencewright.simulator.instructions.amd import (
     SaveExec,
     Sum,
 )
-from fencewright.simulator.kernels import amd_lanes as lanes
+from fencewright.simulator.kernels.amd import lanes
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
     NotExecutedError,

@@ -43,6 +43,7 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.segments import reads_of, written_by
 from fencewright.simulator.execution.values import flags
+from fencewright.simulator.instructions.amd import BRANCHES
 from fencewright.simulator.kernels.amd.instructions import Translator
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
 from fencewright.simulator.kernels.amd.operands import SCC, Context
@@ -279,12 +280,12 @@ class _Reader:
         if kind is Kind.JUMP and (len(targets) == 1 or not block.steps):
             return targets[0]
         if last is not None and kind is Kind.BRANCH and len(targets) == 2:
-            registers, taken = _CONDITIONS.get(last.instruction.mnemonic, ((), flags))
-            if registers:
-                value = self.state.read(registers)
-                text = last.instruction.mnemonic
+            branch = BRANCHES.get(last.instruction.mnemonic)
+            if branch is not None:
+                value = self.state.read(_REGISTERS[branch.register])
+                taken = _is_zero if branch.unless else _is_set
+                condition = self.state.compute(taken, (value,), last.instruction.mnemonic)
                 yes, no = targets
-                condition = self.state.compute(taken, (value,), text)
                 return LaneBranch(condition, yes, no, self.place_of(last.instruction))
         assert last is not None
         raise self._refused(last.instruction, "where it goes to is not known")
@@ -301,14 +302,7 @@ def _is_set(value: Values) -> Values:
     return flags(value != 0)
 
 
-_CONDITIONS: Mapping[str, tuple[tuple[str, ...], Callable[[Values], Values]]] = {
-    "s_cbranch_scc0": (SCC, _is_zero),
-    "s_cbranch_scc1": (SCC, _is_set),
-    "s_cbranch_vccz": (VCC, _is_zero),
-    "s_cbranch_vccnz": (VCC, _is_set),
-    "s_cbranch_execz": (EXEC, _is_zero),
-    "s_cbranch_execnz": (EXEC, _is_set),
-}
+_REGISTERS: Mapping[str, tuple[str, ...]] = {"scc": SCC, "vcc": VCC, "exec": EXEC}
 
 _COPIES = frozenset({"s_mov_b32", "s_mov_b64", "s_add_u32", "s_addc_u32"})
 """The instructions that move a resource, and move it on to the part of a wave."""

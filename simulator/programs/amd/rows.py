@@ -1,52 +1,39 @@
-"""The meaning of GFX9 instructions, as rows by mnemonic: the subset that is executed.
+"""The meaning of AMD instructions for the CDNA machine: the subset that it executes.
 
-A row has the roles of its operands as they are printed, the registers that it defines and uses
-besides, and its meaning, which ``programs.amd`` gives to the simulator. Memory accesses come
-from ``lowering.cdna.instructions``. Sources: MI300 ISA 5 (SALU), 6 (VALU), 4 (program control),
-7 (scalar memory), 10 (flat), 11 (LDS); MI200 ISA, the same chapters.
+What an instruction computes is of ``instructions.amd``; what it accesses, waits for and branches by
+is of the decoder (``lowering.cdna.code``). A row is what both say of one mnemonic.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
-from fencewright.lowering.cdna.instructions import CONTROL_ROWS, MEMORY_ROWS
+from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
+from fencewright.lowering.cdna.code.operands.family import FamilyRow, Unit
+from fencewright.lowering.cdna.code.operands.operands import family_of, opcode_of
+from fencewright.lowering.cdna.instructions import CONTROL_ROWS
+from fencewright.lowering.cdna.instructions import Kind as RowKind
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Operation, RmwKind
+from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
 from fencewright.simulator.core.program import ArithmeticKind
+from fencewright.simulator.instructions.amd import (
+    BRANCHES,
+    LOGIC,
+    MASK,
+    MEANINGS,
+    Branch,
+    Compare,
+    FirstLane,
+    Logic,
+    Meaning,
+    MeaningRow,
+    SaveExec,
+    Sum,
+)
 
-
-class Use(FastStrEnum):
-    """True if an instruction writes or reads an operand."""
-
-    DEFINES = "d"
-    USES = "u"
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """The use of an operand by an instruction, and its number of 32-bit registers."""
-
-    use: Use
-    words: int
-
-
-# Meanings
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """``d = a``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Logic:
-    """``d = a kind b``, bit by bit; with an operand or the result inverted. Scalar: and scc."""
-
-    kind: ArithmeticKind
-    invert_a: bool = False
-    invert_b: bool = False
-    invert: bool = False
+# Meanings beside those of ``instructions.amd``
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,75 +41,6 @@ class LogicByTable:
     """``d = a op b`` with the operation that a modifier names as a truth table."""
 
     tables: Mapping[tuple[str, ...], Logic]
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """``d = a kind b`` on one word; ``carries`` in scc, ``takes`` the carry of the one before."""
-
-    kind: ArithmeticKind
-    carries: bool = False
-    takes: bool = False
-    reverse: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Extreme:
-    """``d`` = the smaller (MIN) or the greater (MAX) of two words, with a sign or without one."""
-
-    kind: ArithmeticKind
-    signed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TakeBits:
-    """``d`` = ``c`` bits of ``a`` from bit ``b`` on; ``packed``: ``b`` has ``c`` in its upper
-    half."""
-
-    packed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ShiftRight:
-    """``d = a >> b``, without a sign."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompareWords:
-    """``a kind b`` to scc, or to a lane mask that is the first operand; ``swap``: ``b kind a``."""
-
-    kind: ArithmeticKind
-    signed: bool = False
-    swap: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CompareWordsToExec:
-    """The lanes in which the comparison holds stay active."""
-
-    compare: CompareWords
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """``d = a`` if scc else ``b``; of vectors ``d = b`` if the lane mask after them else ``a``."""
-
-
-@dataclass(frozen=True, slots=True)
-class SaveExec:
-    """``d = exec; exec = a kind exec``, and scc: whether a lane is left."""
-
-    logic: Logic
-
-
-@dataclass(frozen=True, slots=True)
-class CountBits:
-    """``d`` = how many bits of ``a`` are set, and scc."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountLanesBelow:
-    """``d = b`` + how many lanes of the half mask ``a`` come before: for lane 0 none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +95,9 @@ class Meet:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """To the label, always or if the named register is nonzero (``unless``: if it is zero)."""
+    """To the label, always or as ``branch`` says."""
 
-    register: str = ""
-    unless: bool = False
+    branch: Branch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +110,9 @@ class Nothing:
     """An instruction that neither memory nor registers see."""
 
 
-Meaning = (
-    Copy
-    | Logic
+RowMeaning = (
+    Meaning
     | LogicByTable
-    | Sum
-    | Extreme
-    | TakeBits
-    | ShiftRight
-    | CompareWords
-    | CompareWordsToExec
-    | Select
-    | SaveExec
-    | CountBits
-    | CountLanesBelow
     | AccessRow
     | CopyRow
     | LoadScalar
@@ -221,160 +127,151 @@ Meaning = (
 
 @dataclass(frozen=True, slots=True)
 class MnemonicRow:
-    """One mnemonic. ``lanes``: it acts on the lanes in exec only.
+    """One mnemonic; ``results`` and ``sources``: the 32-bit registers of its operands.
 
-    ``roles`` are empty where their number varies: of memory accesses, by address and result.
+    Of memory accesses they are empty, as their number varies. ``lanes``: it acts on the lanes in
+    exec only. ``sets_scc``, ``sets_exec``: it leaves there what it computes.
     """
 
     mnemonic: str
-    meaning: Meaning
-    roles: tuple[Role, ...] = ()
-    defines: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
+    meaning: RowMeaning
+    results: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
     lanes: bool = False
+    sets_scc: bool = False
+    sets_exec: bool = False
 
 
-SCC = ("scc",)
-_EXEC = ("exec_lo", "exec_hi")
-_ADD, _SUB, _MUL = ArithmeticKind.ADD, ArithmeticKind.SUB, ArithmeticKind.MUL
-_AND, _OR, _XOR = ArithmeticKind.AND, ArithmeticKind.OR, ArithmeticKind.XOR
+_BY_TABLE = LogicByTable(
+    MappingProxyType(
+        {
+            ("bitop3:0x40",): LOGIC["and"],
+            ("bitop3:0x54",): LOGIC["or"],
+            ("bitop3:0x14",): LOGIC["xor"],
+        }
+    )
+)
+"""Truth tables of three operands, of which the third is 0: those of a, b and c are 0xf0, 0xcc,
+0xaa."""
 
-
-def _roles(text: str) -> tuple[Role, ...]:
-    """``d1 u2``: defines one word, uses two."""
-    return tuple(Role(Use(word[0]), int(word[1:])) for word in text.split())
-
-
-def scalar(
-    mnemonic: str,
-    roles: str,
-    meaning: Meaning,
-    defines: tuple[str, ...] = (),
-    uses: tuple[str, ...] = (),
-) -> MnemonicRow:
-    """The row of an instruction that is executed once for the wave."""
-    return MnemonicRow(mnemonic, meaning, _roles(roles), defines, uses)
-
-
-def vector(
-    mnemonic: str, roles: str, meaning: Meaning, exec: tuple[str, ...] = _EXEC
-) -> MnemonicRow:
-    """The row of an instruction that each active lane executes."""
-    return MnemonicRow(mnemonic, meaning, _roles(roles), uses=exec, lanes=True)
-
-
-LOGIC = {
-    "and": Logic(_AND),
-    "or": Logic(_OR),
-    "xor": Logic(_XOR),
-    "andn2": Logic(_AND, invert_b=True),
-    "orn2": Logic(_OR, invert_b=True),
-    "nand": Logic(_AND, invert=True),
-    "nor": Logic(_OR, invert=True),
-    "xnor": Logic(_XOR, invert=True),
+_MAINTENANCE = frozenset(row.mnemonic for row in CONTROL_ROWS if row.kind is RowKind.CACHE) | {
+    "buffer_wbinvl1", "s_dcache_inv", "global_wb", "global_inv",
+}  # fmt: skip
+_BARRIERS = frozenset({"s_barrier"}) | {
+    f"s_barrier_{what}" for what in ("signal", "signal_isfirst", "wait", "init", "join", "leave")
 }
-SAVING = LOGIC | {"andn1": Logic(_AND, invert_a=True), "orn1": Logic(_OR, invert_a=True)}
-_WORDS = {"b32": 1, "b64": 2}
+_IDLE = frozenset({"s_nop", "s_sleep", "s_setprio", "s_code_end"})
+_IDLE_GFX1250 = frozenset({"v_nop", "s_clause", "s_delay_alu", "s_setreg_imm32_b32"})
+_COPIES: Mapping[str, CopyRow] = MappingProxyType(
+    {f"global_load_async_to_lds_b{width}": CopyRow(True, width) for width in (8, 32, 64, 128)}
+    | {f"global_store_async_from_lds_b{width}": CopyRow(False, width) for width in (8, 32, 64, 128)}
+    | {
+        "tensor_load_to_lds": CopyRow(to_lds=True, is_tile=True),
+        "tensor_store_from_lds": CopyRow(to_lds=False, is_tile=True),
+    }
+)
+"""Asynchronous copies. Source: LLVM 24 AMDGPU, FLATInstructions.td and MIMGInstructions.td,
+gfx1250."""
 
-PREDICATES = {
-    "eq": (ArithmeticKind.EQ, False),
-    "ne": (ArithmeticKind.NE, False),
-    "lt": (ArithmeticKind.LT, False),
-    "le": (ArithmeticKind.LE, False),
-    "gt": (ArithmeticKind.LT, True),
-    "ge": (ArithmeticKind.LE, True),
-}
-"""kind, and whether the operands change places."""
-
-
-def _salu() -> Iterator[MnemonicRow]:
-    for type, words in _WORDS.items():
-        yield scalar(f"s_mov_{type}", f"d{words} u{words}", Copy())
-        yield scalar(f"s_cselect_{type}", f"d{words} u{words} u{words}", Select(), uses=SCC)
-        for name, logic in LOGIC.items():
-            yield scalar(f"s_{name}_{type}", f"d{words} u{words} u{words}", logic, SCC)
-        yield scalar(f"s_bcnt1_i32_{type}", f"d1 u{words}", CountBits(), SCC)
-    for name, logic in SAVING.items():
-        yield scalar(f"s_{name}_saveexec_b64", "d2 u2", SaveExec(logic), (*_EXEC, *SCC), _EXEC)
-    for type in ("i32", "u32"):
-        yield scalar(f"s_add_{type}", "d1 u1 u1", Sum(_ADD, carries=type == "u32"), SCC)
-        yield scalar(f"s_sub_{type}", "d1 u1 u1", Sum(_SUB, carries=type == "u32"), SCC)
-        for predicate, (kind, swap) in PREDICATES.items():
-            name = "lg" if predicate == "ne" else predicate
-            meaning = CompareWords(kind, type == "i32", swap)
-            yield scalar(f"s_cmp_{name}_{type}", "u1 u1", meaning, SCC)
-    yield scalar("s_addc_u32", "d1 u1 u1", Sum(_ADD, carries=True, takes=True), SCC, SCC)
-    yield scalar("s_mul_i32", "d1 u1 u1", Sum(_MUL))
-    yield scalar("s_lshr_b32", "d1 u1 u1", ShiftRight(), SCC)
-    yield scalar("s_bfe_u32", "d1 u1 u1", TakeBits(packed=True), SCC)
-    yield scalar("v_readfirstlane_b32", "d1 u1", Copy())
+_ALWAYS: Mapping[str, RowMeaning] = MappingProxyType(
+    {
+        "s_branch": Jump(), "s_endpgm": End(),
+        **{name: Jump(branch) for name, branch in BRANCHES.items()},
+        **dict.fromkeys(_MAINTENANCE, Maintain()), **dict.fromkeys(_BARRIERS, Meet()),
+        **dict.fromkeys(_IDLE, Nothing()),
+    }
+)  # fmt: skip
 
 
-def _valu() -> Iterator[MnemonicRow]:
-    yield vector("v_mov_b32_e32", "d1 u1", Copy())
-    yield vector("v_mov_b64_e32", "d2 u2", Copy())
-    for name in ("and", "or", "xor"):
-        yield vector(f"v_{name}_b32_e32", "d1 u1 u1", LOGIC[name])
-    yield vector("v_add_u32_e32", "d1 u1 u1", Sum(_ADD))
-    yield vector("v_sub_u32_e32", "d1 u1 u1", Sum(_SUB))
-    yield vector("v_subrev_u32_e32", "d1 u1 u1", Sum(_SUB, reverse=True))
-    yield vector("v_mul_lo_u32", "d1 u1 u1", Sum(_MUL))
-    for name, kind in (("min", ArithmeticKind.MIN), ("max", ArithmeticKind.MAX)):
-        for type in ("i32", "u32"):
-            yield vector(f"v_{name}_{type}_e32", "d1 u1 u1", Extreme(kind, type == "i32"))
-    yield vector("v_bfe_u32", "d1 u1 u1 u1", TakeBits())
-    for half in ("lo", "hi"):
-        yield vector(f"v_mbcnt_{half}_u32_b32", "d1 u1 u1", CountLanesBelow())
-    for encoding in ("e32", "e64"):
-        yield vector(f"v_cndmask_b32_{encoding}", "d1 u1 u1 u2", Select())
-        for type in ("i32", "u32"):
-            for predicate, (kind, swap) in PREDICATES.items():
-                meaning = CompareWords(kind, type == "i32", swap)
-                yield vector(f"v_cmp_{predicate}_{type}_{encoding}", "d2 u1 u1", meaning)
+@cache
+def row_of(mnemonic: str, chip: str) -> MnemonicRow | None:
+    """The row of an instruction of a chip; None of what is not executed, and of no instruction of
+    it."""
+    known = KNOWN_CHIPS.get(chip)
+    generation = Generation.GFX942 if known is None else known.generation
+    masks = 2 if known is None else known.wave_size // 32
+    own = known is not None and known.splits_counters
+    family = family_of(mnemonic, generation)
+    if family is None:
+        return None
+    meaning = (
+        _ALWAYS.get(mnemonic) or (own and _COPIES.get(mnemonic)) or _of_memory(family, mnemonic)
+    )
+    if own and mnemonic in _IDLE_GFX1250:
+        meaning = Nothing()
+    if meaning:
+        lanes = isinstance(meaning, AccessRow) or family.unit is Unit.VALU
+        lanes |= isinstance(meaning, CopyRow) and not meaning.is_tile
+        return MnemonicRow(mnemonic, meaning, lanes=lanes)
+    return _of_registers(family, mnemonic, masks)
 
 
-def _memory() -> Iterator[MnemonicRow]:
-    seen = set[str]()
-    for (operation, space, width, kind, _), row in MEMORY_ROWS:
-        if row.mnemonic not in seen:
-            seen.add(row.mnemonic)
-            compares_first = row.operands.endswith("{compare}, {data}")
-            meaning = AccessRow(operation, space, width, kind, compares_first)
-            yield MnemonicRow(row.mnemonic, meaning, uses=_EXEC, lanes=True)
-    for words in (1, 2, 4, 8, 16):
-        suffix = f"x{words}" if words > 1 else ""
-        yield scalar(f"s_load_dword{suffix}", f"d{words} u2 u1", LoadScalar(words))
+@cache
+def row_of_any(mnemonic: str) -> MnemonicRow | None:
+    """The row of an instruction of any chip: what accesses memory or waits has one name on all that
+    have it."""
+    rows = (row_of(mnemonic, chip) for chip in KNOWN_CHIPS)
+    return next((each for each in rows if each is not None), None)
 
 
-def _control() -> Iterator[MnemonicRow]:
-    maintenance = {row.mnemonic for row in CONTROL_ROWS if row.kind is Kind.CACHE}
-    for mnemonic in sorted(maintenance | {"buffer_wbinvl1", "s_dcache_inv"}):
-        yield MnemonicRow(mnemonic, Maintain())
-    yield MnemonicRow("s_waitcnt", Await())
-    yield MnemonicRow("s_waitcnt_vscnt", Await())
-    yield MnemonicRow("s_barrier", Meet())
-    yield MnemonicRow("s_branch", Jump())
-    for register, name, negative in (
-        ("scc", "scc1", "scc0"),
-        ("vcc", "vccnz", "vccz"),
-        ("exec", "execnz", "execz"),
-    ):
-        uses = SCC if register == "scc" else (f"{register}_lo", f"{register}_hi")
-        yield MnemonicRow(f"s_cbranch_{name}", Jump(register), uses=uses)
-        yield MnemonicRow(f"s_cbranch_{negative}", Jump(register, unless=True), uses=uses)
-    yield MnemonicRow("s_endpgm", End())
-    for mnemonic in ("s_nop", "s_sleep", "s_setprio", "s_code_end"):
-        yield MnemonicRow(mnemonic, Nothing())
+def _of_memory(family: FamilyRow, mnemonic: str) -> RowMeaning | None:
+    if family.kind is Kind.WAIT:
+        return Await()
+    name = access_name(mnemonic)
+    if name is None or family.kind not in _OPERATIONS:
+        return None
+    if name.path is Path.SCALAR:
+        is_load = family.kind is Kind.LOAD and family.space is AddressSpace.CONSTANT
+        return LoadScalar(name.bits // 32) if is_load else None
+    if name.path not in _EXECUTED or family.space is None or not _is_plain(name):
+        return None
+    operation = Operation.CMPXCHG if name.compares else _OPERATIONS[family.kind]
+    return AccessRow(operation, family.space, name.bits, name.rmw, name.compares_first)
 
 
-def unique(rows: Iterable[MnemonicRow]) -> Mapping[str, MnemonicRow]:
-    """The rows by mnemonic, of which none has two."""
-    found: dict[str, MnemonicRow] = {}
-    for row in rows:
-        if found.setdefault(row.mnemonic, row) is not row:
-            raise AssertionError(f"two rows for {row.mnemonic}")
-    return MappingProxyType(found)
+_EXECUTED = (Path.GLOBAL, Path.FLAT, Path.SCRATCH, Path.LDS)
+_OPERATIONS = {
+    Kind.LOAD: Operation.LOAD, Kind.STORE: Operation.STORE, Kind.RMW: Operation.ATOMIC_RMW,
+}  # fmt: skip
 
 
-ROWS = unique((*_salu(), *_valu(), *_memory(), *_control()))
-"""Every instruction of GFX9 that is executed, by its mnemonic."""
+def _is_plain(name: AccessName) -> bool:
+    """True of one whole element, that is no number with a sign and narrower than a register."""
+    is_extended = name.letter == "i" and name.bits < 32 and name.rmw is None
+    is_part = name.is_half or name.is_packed or bool(name.stride) or name.is_transposed
+    return not (is_part or is_extended or name.verb)
+
+
+def _of_registers(family: FamilyRow, mnemonic: str, masks: int) -> MnemonicRow | None:
+    """An instruction of registers alone, whose operands the CDNA machine's reader takes."""
+    name, encoding = opcode_of(mnemonic)
+    if name == "v_bitop2_b32":
+        return MnemonicRow(mnemonic, _BY_TABLE, (1,), (1, 1), lanes=True)
+    of = MEANINGS.get(name)
+    if of is None or encoding in ("dpp", "sdwa") or not _is_executed(of, masks):
+        return None
+    results, sources = (
+        tuple([masks if bits == MASK else bits // 32 for bits in each])
+        for each in (of.results, of.sources)
+    )
+    to_exec = isinstance(of.meaning, Compare) and "exec_lo" in family.defines
+    if to_exec:
+        if family.results:
+            return None
+        results = ()
+    lanes = family.unit is Unit.VALU and not to_exec and not isinstance(of.meaning, FirstLane)
+    return MnemonicRow(
+        mnemonic, of.meaning, results, sources, lanes, "scc" in family.defines, to_exec
+    )
+
+
+def _is_executed(of: MeaningRow, masks: int) -> bool:
+    match of.meaning:
+        case Compare():
+            return of.sources == (32, 32)
+        case SaveExec(_, keeps):
+            return not keeps and of.sources == (32 * masks,)
+        case Sum(kind, _, takes) if takes or MASK in of.results:
+            return kind is ArithmeticKind.ADD and MASK not in of.results
+        case _:
+            return True

@@ -34,15 +34,16 @@ from fencewright.simulator.cdna.instructions import CdnaInstruction
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
+from fencewright.simulator.instructions import amd as meanings
 from fencewright.simulator.programs.amd import rows
-from fencewright.simulator.programs.amd.gfx1250 import rows_for
+from fencewright.simulator.programs.amd.rows import row_of
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"
 _TEMPORARY = "temporary"
 _EQ, _NE, _LT = ArithmeticKind.EQ, ArithmeticKind.NE, ArithmeticKind.LT
 _AND, _OR, _XOR = ArithmeticKind.AND, ArithmeticKind.OR, ArithmeticKind.XOR
-_ADD, _SUB = ArithmeticKind.ADD, ArithmeticKind.SUB
+_ADD, _SUB, _MUL = ArithmeticKind.ADD, ArithmeticKind.SUB, ArithmeticKind.MUL
 _BITWISE = (_AND, _OR, _XOR)
 _COMPARISONS = (_EQ, _NE, _LT, ArithmeticKind.LE)
 
@@ -206,7 +207,7 @@ def _is_by_lanes(known: _Known) -> bool:
     """True if an instruction does nothing for a lane that is not active; a comparison clears its
     bit."""
     _, row = known
-    return row.lanes and not isinstance(row.meaning, rows.CompareWords)
+    return row.lanes and not isinstance(row.meaning, meanings.Compare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,6 @@ class _Block:
 
 
 def _blocks(function: Function) -> list[_Block]:
-    known = rows_for(function.chip)
     blocks: list[_Block] = []
     labels: list[str] = []
     body: list[_Known] = []
@@ -237,7 +237,7 @@ def _blocks(function: Function) -> list[_Block]:
             labels.append(each.name)
             continue
         for half in _in_turn(function, each):
-            row = known.get(half.mnemonic)
+            row = row_of(half.mnemonic, function.chip)
             if row is None:
                 problem = f"the CDNA machine does not execute {half.mnemonic}"
                 raise UnreadableError(function, each.line, problem, each.text)
@@ -608,18 +608,19 @@ class _ThreadReader:
         meaning, modifiers = row.meaning, self.instruction.modifiers
         if isinstance(meaning, rows.LogicByTable):
             row, modifiers = replace(row, meaning=self._of_table(meaning)), ()
-        if len(operands) != len(row.roles) or modifiers:
+        count = len(row.results)
+        if len(operands) != count + len(row.sources) or modifiers:
             raise self._error("these operands are not known")
-        defined: list[tuple[str, ...]] = []
-        used: list[tuple[_Value, ...]] = []
-        for role, operand in zip(row.roles, operands, strict=True):
-            if role.use is rows.Use.USES:
-                used.append(self.words(operand, role.words))
-            elif isinstance(operand, Registers) and len(operand.names) == role.words:
-                defined.append(operand.names)
-            else:
-                raise self._error(f"a result of {role.words} words is not known")
-        self._compute(row, defined[0] if defined else (), used, active)
+        defined: tuple[str, ...] = ()
+        for words, operand in zip(row.results, operands[:count], strict=True):
+            if not isinstance(operand, Registers) or len(operand.names) != words:
+                raise self._error(f"a result of {words} words is not known")
+            defined = operand.names
+        used = [
+            self.words(operand, words)
+            for words, operand in zip(row.sources, operands[count:], strict=True)
+        ]
+        self._compute(row, defined, used, active)
 
     def _compute(
         self,
@@ -630,35 +631,36 @@ class _ThreadReader:
     ) -> None:
         """An instruction of registers alone."""
         match row.meaning:
-            case rows.Copy():
+            case meanings.Copy() | meanings.FirstLane():
                 for name, value in zip(defined, used[0], strict=True):
                     self.write(name, value)
-            case rows.Logic():
+            case meanings.Logic():
                 written = self._logic(row.meaning, defined, used[0], used[1])
-                if row.defines:
+                if row.sets_scc:
                     self.write("scc", self.is_nonzero(written))
-            case rows.Sum():
+            case meanings.Sum():
                 self._sum(row, row.meaning, defined[0], used[0][0], used[1][0])
-            case rows.Extreme(kind, signed):
+            case meanings.Product():
+                self.write(defined[0], self.compute(_MUL, used[0][0], used[1][0]))
+            case meanings.Extreme(kind, signed):
                 a, b = (self._with_sign(each[0], not signed) for each in used)
                 self.write(defined[0], self._with_sign(self.compute(kind, a, b), not signed))
-            case rows.TakeBits(packed):
+            case meanings.TakeBits(packed):
                 self._take_bits(packed, defined[0], [each[0] for each in used])
-            case rows.ShiftRight():
+            case meanings.ShiftRight():
                 self._take_bits(False, defined[0], [used[0][0], used[1][0], WORD_BITS])
-            case rows.CompareWords():
+            case meanings.Compare():
                 truth = self._compare(row.meaning, used[0][0], used[1][0])
-                if defined:
+                if row.sets_exec:
+                    active = self.lane(self.value("exec_lo"))
+                    self._write_mask(self.mask("exec"), self.compute(_AND, truth, active))
+                elif defined:
                     self._write_mask(defined, self.compute(_AND, truth, active))
                 else:
                     self.write("scc", truth)
-            case rows.CompareWordsToExec(compare):
-                truth = self._compare(compare, used[0][0], used[1][0])
-                active = self.lane(self.value("exec_lo"))
-                self._write_mask(self.mask("exec"), self.compute(_AND, truth, active))
-            case rows.Select():
+            case meanings.Select():
                 self._select(row, defined, used)
-            case rows.SaveExec(logic):
+            case meanings.SaveExec(logic):
                 names = self.mask("exec")
                 execs = [self.value(name) for name in names]
                 masks = [
@@ -668,14 +670,14 @@ class _ThreadReader:
                 for name, value in zip((*defined, *names), (*execs, *masks), strict=True):
                     self.write(name, value)
                 self.write("scc", self.is_nonzero(masks))
-            case rows.CountBits():
+            case meanings.CountBits():
                 self._count_bits(defined[0], used[0])
-            case rows.CountLanesBelow():
+            case meanings.CountLanesBelow():
                 self.write(defined[0], used[1][0])
             case _:
                 raise AssertionError(row)
 
-    def _of_table(self, meaning: rows.LogicByTable) -> rows.Logic:
+    def _of_table(self, meaning: rows.LogicByTable) -> meanings.Logic:
         """The logic that the truth table of the instruction is of."""
         assert self.instruction is not None
         logic = meaning.tables.get(self.instruction.modifiers)
@@ -690,7 +692,7 @@ class _ThreadReader:
 
     def _logic(
         self,
-        logic: rows.Logic,
+        logic: meanings.Logic,
         defined: tuple[str, ...],
         first: Sequence[_Value],
         second: Sequence[_Value],
@@ -702,7 +704,7 @@ class _ThreadReader:
             written.append(self.write(name, self._combined(logic, a, b)))
         return written
 
-    def _combined(self, logic: rows.Logic, a: _Value, b: _Value) -> _Value:
+    def _combined(self, logic: meanings.Logic, a: _Value, b: _Value) -> _Value:
         a, b = self.invert(a, logic.invert_a), self.invert(b, logic.invert_b)
         return self.invert(self.compute(logic.kind, a, b), logic.invert)
 
@@ -716,7 +718,7 @@ class _ThreadReader:
         return _Computed(name, value.may)
 
     def _sum(
-        self, row: rows.MnemonicRow, meaning: rows.Sum, defined: str, a: _Value, b: _Value
+        self, row: rows.MnemonicRow, meaning: meanings.Sum, defined: str, a: _Value, b: _Value
     ) -> None:
         if meaning.reverse:
             a, b = b, a
@@ -731,10 +733,10 @@ class _ThreadReader:
             more = 0 if isinstance(total, _HalfAddress) else self.compute(_LT, total, result)
             carry, result = self.compute(_OR, carry, more), total
         self.write(defined, result)
-        if row.defines:
+        if row.sets_scc:
             self.write("scc", carry)
 
-    def _compare(self, meaning: rows.CompareWords, a: _Value, b: _Value) -> _Value:
+    def _compare(self, meaning: meanings.Compare, a: _Value, b: _Value) -> _Value:
         if meaning.swap:
             a, b = b, a
         flips = meaning.signed and meaning.kind not in (_EQ, _NE)
@@ -1054,24 +1056,25 @@ class _ThreadReader:
         if not isinstance(target, str) or target not in self.of_label:
             raise self._error("the label is not in the function")
         at = self.of_label[target]
-        if not jump.register:
+        branch = jump.branch
+        if branch is None:
             self._go(at)
             return
-        names = ("scc",) if jump.register == "scc" else self.mask(jump.register)
+        names = ("scc",) if branch.register == "scc" else self.mask(branch.register)
         condition = self.is_nonzero([self.usable(self.value(name)) for name in names])
         if isinstance(condition, int):
-            if bool(condition) is jump.unless:
+            if bool(condition) is branch.unless:
                 self._go_on(number)
             else:
                 self._go(at)
             return
         there = dict(self.state)
-        self._learn(there, names, not jump.unless)
+        self._learn(there, names, not branch.unless)
         place = _place(at, there)
         self.reached.append((place, there))
         origin = self._origin(self.usable(condition))
-        self._add(common.Branch(_label(place), self.operand(origin), jump.unless))
-        self._learn(self.state, names, jump.unless)
+        self._add(common.Branch(_label(place), self.operand(origin), branch.unless))
+        self._learn(self.state, names, branch.unless)
         self._go_on(number)
 
     def _learn(self, state: _State, names: tuple[str, ...], nonzero: bool) -> None:

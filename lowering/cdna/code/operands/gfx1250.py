@@ -97,10 +97,11 @@ SCALAR_ALU = (
 
 NAMED_BY_CARRY = (
     _salu("s_alloc_vgpr", 0, defines=SCC),
-    _salu("s_addk_co_i32", 1, True, defines=SCC),
-    _salu("s_(add|sub)_co_ci_u32", 1, defines=SCC, uses=SCC),
-    _salu("s_(add|sub)_co_[iu]32|s_lshl[1-4]_add_u32|s_(bcnt[01]|quadmask|wqm|not|abs)_\\w+"
-        "|s_(min|max|absdiff|and|or|xor|nand|nor|xnor|and_not1|or_not1|lshl|lshr|ashr|bfe)_"
+    _salu("s_addk(_co)?_i32", 1, True, defines=SCC),
+    _salu("s_(add|sub)_co_ci_u32|s_(addc|subb)_u32", 1, defines=SCC, uses=SCC),
+    _salu("s_(add|sub)(_co)?_[iu]32|s_lshl[1-4]_add_u32|s_(bcnt[01]|quadmask|wqm|not|abs)_\\w+"
+        "|s_(min|max|absdiff|and|or|xor|nand|nor|xnor|andn2|orn2|and_not1|or_not1|lshl|lshr|ashr"
+        "|bfe)_"
         "(i32|u32|b32|i64|u64|b64)", 1, defines=SCC),
 )  # fmt: skip
 """Arithmetic that writes the carry, with the names that gfx12 has too."""
@@ -220,12 +221,12 @@ def local_memory(events: tuple[CounterEvent, ...], merges: bool = True) -> tuple
         FamilyRow(
             "ds_(b?permute(_fi)?|swizzle)_b32", _K.LANES, 1, _COUNTERS, uses=EXEC, events=events
         ),
-        lds("ds_load_\\w+_d16(_hi)?", _K.LOAD, 1, merges),
-        lds("ds_load_addtid_b32", _K.LOAD, 1, uses=M0),
-        lds("ds_store_addtid_b32", _K.STORE, 0, uses=M0),
-        lds("ds_load_\\w+", _K.LOAD, 1),
+        lds("ds_(load|read)_\\w+_d16(_hi)?", _K.LOAD, 1, merges),
+        lds("ds_(load|read)_addtid_b32", _K.LOAD, 1, uses=M0),
+        lds("ds_(store|write)_addtid_b32", _K.STORE, 0, uses=M0),
+        lds("ds_(load_|read)\\w+", _K.LOAD, 1),
         lds("ds_storexchg_\\w+", _K.RMW, 1),
-        lds("ds_store_\\w+", _K.STORE, 0),
+        lds("ds_(store_|write)\\w+", _K.STORE, 0),
         lds("ds_(append|consume)", _K.RMW, 1, uses=M0),
         lds("ds_\\w+_rtn_\\w+", _K.RMW, 1),
         lds("ds_\\w+", _K.RMW, 0),
