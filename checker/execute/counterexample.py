@@ -26,7 +26,7 @@ from fencewright.lowering.cdna.instructions import either_form
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.lower import lower
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
-from fencewright.lowering.vocabulary import Operation as FastStrEnum
+from fencewright.lowering.vocabulary import Operation as AccessOperation
 from fencewright.simulator.cdna import instructions as machine
 from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
 from fencewright.simulator.cdna.rows import (
@@ -115,10 +115,10 @@ class Executed:
 
     def _access(self, row: rows.AccessRow) -> CdnaInstruction:
         value, compare = self.value or 0, self.compare or 0
-        is_load = row.operation is FastStrEnum.LOAD
+        is_load = row.operation is AccessOperation.LOAD
         data = {
-            FastStrEnum.LOAD: (),
-            FastStrEnum.CMPXCHG: (compare, value) if row.compares_first else (value, compare),
+            AccessOperation.LOAD: (),
+            AccessOperation.CMPXCHG: (compare, value) if row.compares_first else (value, compare),
         }.get(row.operation, (value,))
         row = replace(row, kind=row.kind or RmwKind.ADD)
         dst = self.dst if is_load else self.dst or None
@@ -288,17 +288,21 @@ class _WaveText:
         )
         result = "sgpr" if isinstance(meaning, rows.LoadScalar) else "vgpr"
         operands, types = [f"%{address}"], [f"!cdna.{of}"]
-        operation = meaning.operation if isinstance(meaning, rows.AccessRow) else FastStrEnum.LOAD
-        if operation is FastStrEnum.CMPXCHG and _is_in_lds(each):
+        operation = (
+            meaning.operation if isinstance(meaning, rows.AccessRow) else AccessOperation.LOAD
+        )
+        if operation is AccessOperation.CMPXCHG and _is_in_lds(each):
             operands += ["%zero", "%one"]
             types += ["!cdna.vgpr"] * 2
-        elif operation is FastStrEnum.CMPXCHG:
+        elif operation is AccessOperation.CMPXCHG:
             operands.append("%one_for_zero")
             types.append("!cdna.vgpr<2>")
         elif each.value is not None:
             operands.append("%one")
             types.append("!cdna.vgpr")
-        name = {FastStrEnum.LOAD: "load", FastStrEnum.STORE: "store"}.get(operation, "atomic")
+        name = {AccessOperation.LOAD: "load", AccessOperation.STORE: "store"}.get(
+            operation, "atomic"
+        )
         made = f"%{each.dst} = " if each.dst else ""
         gives = f"!cdna.{result}" if each.dst else "()"
         return (
@@ -551,7 +555,7 @@ class Partner:
     def _by_rows(
         self, op: str, ordering: str, space: AddressSpace | None, **access: str | int
     ) -> tuple[Executed, ...]:
-        mode, operation = self.mode, FastStrEnum(op)
+        mode, operation = self.mode, AccessOperation(op)
         found: list[Executed] = []
         for each in partner_steps(
             mode.chip.generation, operation, ordering, self.scope, space, split=mode.tgsplit
@@ -560,7 +564,7 @@ class Partner:
             if each.is_access:
                 forms = _FORMS[_PARTNERS[operation], space is AddressSpace.LOCAL]
                 mnemonic = forms[mode.chip.names_bits]
-                if operation is FastStrEnum.ATOMIC_RMW and space is AddressSpace.LOCAL:
+                if operation is AccessOperation.ATOMIC_RMW and space is AddressSpace.LOCAL:
                     mnemonic = _COUNTS_IN_LDS
             made = Executed(mnemonic, each.bits, counts=each.counts)
             found.append(replace(made, **access) if each.is_access else made)
@@ -645,9 +649,9 @@ names say how many bits it has."""
 _COUNTS_IN_LDS = "ds_add_rtn_u32"
 _COPIES = "global_load_async_to_lds_b32"
 _PARTNERS = {
-    FastStrEnum.LOAD: _O.LOAD,
-    FastStrEnum.STORE: _O.STORE,
-    FastStrEnum.ATOMIC_RMW: _O.ATOMIC,
+    AccessOperation.LOAD: _O.LOAD,
+    AccessOperation.STORE: _O.STORE,
+    AccessOperation.ATOMIC_RMW: _O.ATOMIC,
 }
 """What a partner's access is."""
 
@@ -703,7 +707,7 @@ def _found(
         mnemonic = _form(code, operation)
     meaning = _meaning(mnemonic)
     assert isinstance(meaning, rows.AccessRow)
-    compare = 0 if meaning.operation is FastStrEnum.CMPXCHG else None
+    compare = 0 if meaning.operation is AccessOperation.CMPXCHG else None
     form = either_form(mnemonic)
     returns = not _RETURNS.isdisjoint(policy) or (form is not None and form.returns)
     if operation.kind is _O.ATOMIC:
@@ -739,7 +743,7 @@ def _runs(meaning: rows.RowMeaning) -> bool:
     """Whether the machine has an access, and it sets what is 0 to 1."""
     if not isinstance(meaning, rows.AccessRow) or meaning.width != 32:
         return False
-    return meaning.operation is not FastStrEnum.ATOMIC_RMW or meaning.kind in _SETS_ONE
+    return meaning.operation is not AccessOperation.ATOMIC_RMW or meaning.kind in _SETS_ONE
 
 
 def _smallest(test: Counterexample, found: int) -> Counterexample:

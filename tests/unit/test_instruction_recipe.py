@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
 import pytest
 
 from fencewright.lowering.cdna import instructions
@@ -20,12 +19,12 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx import instructions as registers
 from fencewright.lowering.ptx.code import statements
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.execution import cdna_arithmetic, ptx_arithmetic
-from fencewright.simulator.kernels.amd import instructions as amd_steps
+from fencewright.simulator.execution import ptx_arithmetic
+from fencewright.simulator.kernels.amd import arithmetic as amd_arithmetic
 from fencewright.simulator.programs import nvidia
-from fencewright.simulator.programs.amd import rows
-from fencewright.simulator.programs.amd.thread import gfx1250 as executed
-from fencewright.simulator.threads import semantics
+from fencewright.simulator.programs.amd import rows as amd_programs
+from fencewright.simulator.semantics import formulas
+from fencewright.simulator.semantics import rows as semantics
 from fencewright.tools.embedded.in_process import TOOLS, Finished, call
 
 Patch = pytest.MonkeyPatch
@@ -36,13 +35,15 @@ _CACHES = (
     statements.read_opcode,
     statements.read_statement,
     registers.registers_of,
-    ptx_arithmetic.function_of,
+    amd_programs.row_of,
+    amd_programs.row_of_any,
 )
 
 
 def _forget() -> None:
-    for each in _CACHES:
-        each.cache_clear()
+    for each in (*_CACHES, *vars(ptx_arithmetic).values(), *vars(formulas).values()):
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
     operands._EFFECTS.clear()  # pyright: ignore[reportPrivateUsage]
 
 
@@ -64,22 +65,19 @@ def amd_name(patch: Patch) -> None:
     patch.setattr(operands, "_TABLES", MappingProxyType({**tables, Generation.GFX942: named}))
 
 
-def amd_machine(patch: Patch) -> None:
-    """Step 2."""
-    row = rows.vector("v_frob_b32_e32", "d1 u1 u1", rows.LOGIC["xor"])
-    known = executed._ROWS  # pyright: ignore[reportPrivateUsage]
-    patch.setattr(executed, "_ROWS", {**known, False: {**known[False], row.mnemonic: row}})
-
-
-def amd_executor(patch: Patch) -> None:
-    """Step 3."""
-    row = cdna_arithmetic.ARITHMETIC["v_xor_b32"]
-    known = MappingProxyType({**cdna_arithmetic.ARITHMETIC, "v_frob_b32": row})
-    patch.setattr(amd_steps, "ARITHMETIC", known)
+def amd_meaning(patch: Patch) -> None:
+    """Step 2; lanes compute by rows that are made of the meanings."""
+    for module, name in (
+        (amd_programs, "MEANINGS"),
+        (amd_arithmetic, "MEANINGS"),
+        (amd_arithmetic, "ROWS"),
+    ):
+        known = getattr(module, name)
+        patch.setattr(module, name, MappingProxyType({**known, "v_frob_b32": known["v_xor_b32"]}))
 
 
 def amd_printed(patch: Patch) -> None:
-    """Step 4."""
+    """Step 3."""
     row = InstructionRow(
         mnemonic="v_frob_b32_e32",
         operands="{dst}, {a}, {b}",
@@ -92,7 +90,7 @@ def amd_printed(patch: Patch) -> None:
     patch.setitem(instructions.INSTRUCTIONS, (row.mnemonic, False), row)
 
 
-AMD_STEPS = (amd_name, amd_machine, amd_executor, amd_printed)
+AMD_STEPS = (amd_name, amd_meaning, amd_printed)
 
 AMD_CODE = """
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
@@ -166,24 +164,18 @@ def ptx_model(patch: Patch) -> None:
     patch.setitem(handlers, "frob", handlers["xor"])  # pyright: ignore
 
 
-def ptx_executor(patch: Patch) -> None:
+def ptx_executed(patch: Patch) -> None:
     """Step 3."""
-    row = ptx_arithmetic.ArithmeticRow(lambda _: np.bitwise_xor, 2)
-    patch.setattr(ptx_arithmetic, "ROWS", MappingProxyType({**ptx_arithmetic.ROWS, "frob": row}))
-
-
-def ptx_threads(patch: Patch) -> None:
-    """Step 4."""
     by_head = semantics._BY_HEAD  # pyright: ignore[reportPrivateUsage]
     patch.setitem(by_head, "frob", [replace(each, head="frob") for each in by_head["xor"]])
 
 
 def ptx_printed(patch: Patch) -> None:
-    """Step 5."""
+    """Step 4."""
     patch.setitem(registers.ROWS, "frob", registers.ROWS["xor"])
 
 
-PTX_STEPS = (ptx_decoded, ptx_model, ptx_executor, ptx_threads, ptx_printed)
+PTX_STEPS = (ptx_decoded, ptx_model, ptx_executed, ptx_printed)
 
 PTX_CODE = """
 .version 8.0

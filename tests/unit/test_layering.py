@@ -26,7 +26,13 @@ PERFORMANCE = ("simulator.execution", "simulator.performance")
 
 MAY_IMPORT = {
     "checker": ("checker", "lowering", *CORE),
-    "checker/amd": ("checker.amd", *JUDGES, "simulator.cdna", "simulator.programs"),
+    "checker/amd": (
+        "checker.amd",
+        *JUDGES,
+        "simulator.cdna",
+        "simulator.instructions",
+        "simulator.programs",
+    ),
     "checker/execute": (
         "checker.amd",
         "checker.execute",

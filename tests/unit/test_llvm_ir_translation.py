@@ -17,7 +17,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from fencewright.lowering.skeleton import ILLEGAL
-from fencewright.lowering.vocabulary import Operation as FastStrEnum
+from fencewright.lowering.vocabulary import Operation as AccessOperation
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects.llvm_ir.dialect import (
     LLVMIR,
@@ -175,19 +175,19 @@ def test_forward_references():
 # Accesses
 
 OPERATIONS = {
-    FastStrEnum.LOAD: (
+    AccessOperation.LOAD: (
         LoadOp,
         "%r = load atomic i32, ptr addrspace(1) %p {sync}{ordering}, align 4",
     ),
-    FastStrEnum.STORE: (
+    AccessOperation.STORE: (
         StoreOp,
         "store atomic i32 %v, ptr addrspace(1) %p {sync}{ordering}, align 4",
     ),
-    FastStrEnum.ATOMIC_RMW: (
+    AccessOperation.ATOMIC_RMW: (
         AtomicRmwOp,
         "%r = atomicrmw umax ptr addrspace(1) %p, i32 %v {sync}{ordering}, align 4",
     ),
-    FastStrEnum.FENCE: (FenceOp, "fence {sync}{ordering}"),
+    AccessOperation.FENCE: (FenceOp, "fence {sync}{ordering}"),
 }
 LLVM_ORDERING = {Ordering.RELAXED: "monotonic"}
 SYNCSCOPES = [(scope, one_as) for scope in Scope for one_as in (False, True)]
@@ -209,7 +209,7 @@ def syncscope(scope: Scope, one_as: bool) -> str:
     ],
 )
 def test_every_ordering_and_scope(
-    operation: FastStrEnum, ordering: Ordering, scope: Scope, one_as: bool
+    operation: AccessOperation, ordering: Ordering, scope: Scope, one_as: bool
 ):
     op_type, template = OPERATIONS[operation]
     text = body(
