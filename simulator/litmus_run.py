@@ -164,7 +164,7 @@ class SourceTest(LanguageTest):
         for name, related in found.relations.items():
             lines.append(f"{name:<6}{' '.join(f'{a}->{b}' for a, b in related) or '-'}")
         lines.append("final " + " ".join(f"{each}={value}" for each, value in found.state.items()))
-        return (graph.story, *lines)
+        return (graph.explanation, *lines)
 
     def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
         from fencewright.simulator.source.events import interleaved
@@ -269,7 +269,7 @@ class PtxTest(LanguageTest):
         graph = ptx_graph(self.test, found)
         lines = witness_text(self.test, found).splitlines()
         located = (f"{line}{graph.where(n)}" for n, line in enumerate(lines))
-        return (graph.story, *located)
+        return (graph.explanation, *located)
 
     def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
         from fencewright.simulator.ptx.events import interleaved

@@ -175,7 +175,7 @@ class Analysis:
         return state
 
     def _release(self, sync: Sync, state: Mask, found: list[Missing]) -> Mask:
-        """What a thread owes to those that acquire from it."""
+        """The proxy fences that a thread still has to execute for those that acquire from it."""
         layout, op = self.layout, sync.op
         seen = self.code.seen_by(sync)
         if is_restricted(op):
@@ -271,8 +271,12 @@ class Analysis:
         found: list[Missing] = []
         if isinstance(op, scoped.BarrierOp) and crosses(sync):
             state |= self._in_other_ctas(state)
-        told = state & (layout.tensor | layout.tensor_fenced)
-        if is_mbarrier_wait(op) or told or layout.take(state, layout.accessed) & self.code.operands:
+        is_tensor = state & (layout.tensor | layout.tensor_fenced)
+        if (
+            is_mbarrier_wait(op)
+            or is_tensor
+            or layout.take(state, layout.accessed) & self.code.operands
+        ):
             state |= layout.synchronised if self.code.has_tensor else 0
         if sync.scope.includes(Scope.AGENT):
             state |= layout.world

@@ -179,8 +179,8 @@ class AsyncFunction:
         needs = ProxyNeeds()
         for (location, writes), mask in self.shapes.items():
             mask &= self.generics
-            owes = writes or (self.fence_reads and entry.access.writes)
-            if not mask or not owes or not location.may_overlap(entry.location):
+            is_source = writes or (self.fence_reads and entry.access.writes)
+            if not mask or not is_source or not location.may_overlap(entry.location):
                 continue
             space = fence_space(location.space, entry.access.space)
             needs.own[space] = needs.own.get(space, 0) | mask

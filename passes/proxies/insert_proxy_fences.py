@@ -25,7 +25,7 @@ class InsertProxyFencesPass(ModulePass):
 
     A program says with barriers, orderings and scopes what happens before what. This pass adds
     what that takes where an access goes through another proxy than the one before: the weakest
-    form, in the thread that owes it, and none where a completion already carries it.
+    form, in the thread that has to execute it, and none where a completion already carries it.
     ``fence_reads``: also between a generic read and a later async write, as the memory model
     has it. The rule stands in docs/async.md. Raises ``DiagnosticException`` for structured
     control flow around asynchronous operations.

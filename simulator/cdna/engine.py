@@ -496,7 +496,7 @@ class CdnaEngine(WaveMachine[SetState]):
         rules = with_requests(compiled, [line_rules(each) for each in lines])
         super().__init__(compiled, wave_rules(compiled), rules)
         self._in_order = compiled.hierarchy.requests_in_order
-        self._first_is_told = {op.barrier for op in compiled.by_number if op.barrier >= 0 <= op.dst}
+        self._tells_first = {op.barrier for op in compiled.by_number if op.barrier >= 0 <= op.dst}
         self._named = {
             number
             for number, each in enumerate(compiled.barriers)
@@ -594,7 +594,7 @@ class CdnaEngine(WaveMachine[SetState]):
         if op.barrier in self._named:
             return False
         if op.code is StepKind.SIGNAL:
-            return op.barrier not in self._first_is_told
+            return op.barrier not in self._tells_first
         return op.code is StepKind.BARRIER_WAIT and bool(self.wave_steps(state, wave))
 
     def is_early_alone(self, kept: SetState, op: Op) -> bool:
@@ -631,7 +631,7 @@ class CdnaEngine(WaveMachine[SetState]):
         """
         op = self.compiled.by_number[entries[wave][0] & ID_MASK]
         if (
-            op.effect.late
+            op.effect.deferred
             or len(cast("RequestLine[SetState]", self.line_rules[line]).ready(entries[wave])) > 1
         ):
             return False

@@ -6,8 +6,8 @@ The rules go on from those of ``machine``:
 
 7. The L1 handles the requests of a wave to one line in order, those to different lines in any
    order; then rules 2 and 3 hold. An invalidate is passed by nothing that comes after it, on any
-   line: the L1 handles it as it is issued; unless it is ``late``, when all that comes after it may
-   pass it. A write-back that ``overtakes`` passes what was before it, in this stage and in the
+   line: the L1 handles it as it is issued; unless it is ``deferred``, when all that comes after it
+   may pass it. A write-back that ``overtakes`` passes what was before it, in this stage and in the
    queue below, as far as it is of the same wave and not acknowledged.
 8. A store that is ``acknowledged_early`` is done when the L1 has handled it.
 
@@ -70,7 +70,7 @@ class RequestLine(Generic[LineState]):
         now."""
         below, waiting = state
         effect, known = op.effect, self.topology
-        if effect.l1 and not effect.late:
+        if effect.l1 and not effect.deferred:
             return self.below.maintain(below, op), waiting
         cu = known.cu_of_wave[op.wave]
         in_l1 = effect.l1 and cu in known.l1_of_cu
@@ -95,7 +95,7 @@ class RequestLine(Generic[LineState]):
 
     def passes(self, op: Op, earlier: Op) -> bool:
         """Whether ``op`` may be handled before an ``earlier`` request of its wave."""
-        return earlier.effect.late or op.effect.overtakes
+        return earlier.effect.deferred or op.effect.overtakes
 
     def events(self, state: RequestState[LineState]) -> list[LineEvent[RequestState[LineState]]]:
         """Every request that can be handled next, and what can happen below."""

@@ -96,9 +96,9 @@ class CacheEffect:
     the L2 and there, line by line, with ``write_back`` writes a dirty line back, with
     ``invalidate`` drops a clean nonlocal one, without ``marker`` as it is issued. ``counts``: it
     counts, ``as_store`` with the stores where loads have another counter (``COUNTED``). ``scalar``:
-    empties the scalar cache. ``late``: later requests of its wave may pass it, ``overtakes``: it
-    may pass earlier ones that are not acknowledged, ``queued``: it is a marker, ``uncounted``: it
-    does not count after all, under the readings of these names.
+    empties the scalar cache. ``deferred``: later requests of its wave may pass it, ``overtakes``:
+    it may pass earlier ones that are not acknowledged, ``queued``: it is a marker, ``uncounted``:
+    it does not count after all, under the readings of these names.
     """
 
     l1: bool = False
@@ -108,7 +108,7 @@ class CacheEffect:
     counts: bool = False
     as_store: bool = False
     scalar: bool = False
-    late: bool = False
+    deferred: bool = False
     overtakes: bool = False
     queued: bool = False
     uncounted: bool = False
@@ -580,11 +580,11 @@ CACHE: Table[CacheEffect | Illegal] = Table(
             tgsplit=False),
         row(_INVALIDATE_L1, f"{_MAINTAINS}; LLVM 24 waits for none of SCOPE_SE", DOCUMENTED,
             generation=GFX1250, mnemonic=_GINV, bits=SE, tgsplit=False),
-        row(replace(_INVALIDATE_L1, late=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+        row(replace(_INVALIDATE_L1, deferred=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
             mnemonic=_GINV, bits=DEV, tgsplit=False, l2=ONE),
-        row(replace(_INVALIDATE, late=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+        row(replace(_INVALIDATE, deferred=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
             mnemonic=_GINV, bits=DEV, tgsplit=False, l2=MANY),
-        row(replace(_INVALIDATE, late=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
+        row(replace(_INVALIDATE, deferred=True), _MAINTAINS, DOCUMENTED, generation=GFX1250,
             mnemonic=_GINV, bits=SYS, tgsplit=False),
         row(Illegal("cache maintenance returns nothing", SCOPES), _GFX125X, DOCUMENTED,
             generation=GFX1250, mnemonic=_GFX1250_CACHE, bits=_RETURNING, tgsplit=False),
@@ -763,8 +763,8 @@ class CdnaConfiguration:
             raise ProgramError(f"unknown cache instruction '{mnemonic}'; known are {MNEMONICS}")
         key = (self.row.generation, mnemonic, _policy(bits), self.tgsplit, self.l2_per_agent)
         effect = self._legal(self.cache, key)
-        if effect.late and Interpretation.LATE_INVALIDATE not in self.readings:
-            return replace(effect, late=False)
+        if effect.deferred and Interpretation.LATE_INVALIDATE not in self.readings:
+            return replace(effect, deferred=False)
         if effect.overtakes and Interpretation.WRITE_BACK_OVERTAKES not in self.readings:
             return replace(effect, overtakes=False)
         if effect.queued and Interpretation.QUEUED_INVALIDATE not in self.readings:

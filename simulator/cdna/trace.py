@@ -12,8 +12,8 @@ from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.cdna.story import story
 from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
+from fencewright.simulator.cdna.trace_explainer import explanation_of
 from fencewright.simulator.cdna.wave import StepKind
 from fencewright.simulator.core.condition import Formula, Observable
 from fencewright.simulator.core.exploration import DEFAULT_LIMIT, Trace, shortest_trace
@@ -43,9 +43,9 @@ class Counterexample:
         return dict(zip(self.machine.observables, self.trace.outcome, strict=True))
 
     @property
-    def story(self) -> str:
+    def explanation(self) -> str:
         """What goes wrong, in one sentence."""
-        return story(self.machine, self.trace.events, self.trace.states)
+        return explanation_of(self.machine, self.trace.events, self.trace.states)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -78,9 +78,9 @@ class Counterexample:
         )
 
     def __str__(self) -> str:
-        """The story; then one step a line, those in registers folded; then the outcome."""
+        """The explanation; then one step a line, those in registers folded; then the outcome."""
         outcome = " ".join(f"{each}={value}" for each, value in self.outcome.items())
-        return "\n".join((self.story, *self._folded(), f"     {outcome}"))
+        return "\n".join((self.explanation, *self._folded(), f"     {outcome}"))
 
     def _folded(self) -> Iterator[str]:
         folded: list[int] = []

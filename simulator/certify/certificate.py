@@ -260,7 +260,7 @@ class PtxMachine(Machine):
         test = ptx_litmus.PtxLitmusTest(program, exists)
         if witness is None:
             return ""
-        return f"{ptx_graph(test, witness).story}\n{ptx_litmus.witness_text(test, witness)}"
+        return f"{ptx_graph(test, witness).explanation}\n{ptx_litmus.witness_text(test, witness)}"
 
     def weakenings(self, request: Request, sequence: Sequence) -> "Iterator[Weakening]":
         return ptx_weakenings(request, sequence, self.forms)

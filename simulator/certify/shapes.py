@@ -530,12 +530,12 @@ def _told_by_a_mate(
         Store("g", 1, RELAXED, Scope.WORKGROUP),
         Label("end"),
     )
-    told = Load("r0", "g", RELAXED, Scope.WORKGROUP)
+    flag = Load("r0", "g", RELAXED, Scope.WORKGROUP)
     return _with(writer, g=LOCAL, x=GLOBAL).test(
         f"MP acquire unused {tag}, told in LDS",
         "1:r0 1:r1",
         (there, (Store("x", 1), AtomicRmw(RmwKind.XCHG, "f", 1, RELEASE, scope))),
-        (here, (*acquire, told, *WEAK_DATA.guarded("r0", Load("r1", "x")))),
+        (here, (*acquire, flag, *WEAK_DATA.guarded("r0", Load("r1", "x")))),
         (here, mate),
     )
 
@@ -1057,7 +1057,7 @@ class _MixedScopes:
         )
 
     def isa2(self, read: Steps) -> ShapeTest:
-        """The reader tells another one near it, who releases widely."""
+        """The reader signals another one near it, who releases widely."""
         relay: Steps = (*_observe("g", "r0", self.narrow), *_publish("h", self.wide))
         return _with(self.placed(), h=GLOBAL).test(
             f"ISA2 mixed read {self.tag}",

@@ -23,12 +23,12 @@ from fencewright.simulator.core.program import (
     Thread,
     place_at,
 )
-from fencewright.simulator.pictures.graph_story import (
+from fencewright.simulator.pictures.graph_explainer import (
+    ExplainedEvent,
     Fenced,
-    ToldEvent,
-    told_forbidden,
-    told_loose,
-    told_weak,
+    forbidden_explained,
+    loose_explained,
+    weak_explained,
 )
 from fencewright.simulator.ptx import events as ptx_events
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
@@ -80,12 +80,12 @@ class ExecutionGraph:
     what initial writes are related to. ``cycle``
     is what speaks against the execution: the cycle of a broken axiom, else one that no
     interleaving has, else (). ``verdict`` says which; ``is_defect`` when the model forbids the
-    execution or gives it no meaning. ``story`` is one sentence on why it is as it is.
+    execution or gives it no meaning. ``explanation`` is one sentence on why it is as it is.
     """
 
     name: str
     verdict: str
-    story: str
+    explanation: str
     is_defect: bool
     outcome: str
     threads: tuple[str, ...]
@@ -129,8 +129,8 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
         )
         for event, value in zip(witness.events, witness.values, strict=True)
     ]
-    told = [
-        _told(
+    explained = [
+        _in_words(
             drawn,
             test.program.threads,
             f"{_NOUNS[event.kind.value]} of {event.variable}" if event.is_access else "",
@@ -152,7 +152,7 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
         test.name,
         threads,
         events,
-        told,
+        explained,
         {**witness.relations, **_halves(test, witness.events)},
         [(axiom.value, cycle) for axiom, cycle in witness.violations],
         witness.state,
@@ -161,7 +161,7 @@ def ptx_graph(test: PtxLitmusTest, witness: PtxWitness) -> ExecutionGraph:
 
 
 STORY_WORK = 30_000
-"""The steps (``WorkBudget``) that a model may take to confirm a fence that a story names."""
+"""The steps (``WorkBudget``) that a model may take to confirm a fence that an explanation names."""
 
 
 def _ptx_fenced(program: PtxProgram, witness: PtxWitness) -> Fenced:
@@ -238,11 +238,13 @@ def _proxy(event: ptx_events.PtxEvent) -> str:
     return "" if usual or event.proxy is None or not event.is_access else event.proxy.value
 
 
-def _told(drawn: GraphEvent, threads: Sequence[Thread[Any]], noun: str, **more: Any) -> ToldEvent:
-    """An event as stories need it, with ``more`` of its fields; an initial write is nobody's."""
+def _in_words(
+    drawn: GraphEvent, threads: Sequence[Thread[Any]], noun: str, **more: Any
+) -> ExplainedEvent:
+    """An event as explanations need it, with ``more`` of its fields; an initial write is nobody's."""
     placement = Placement() if drawn.thread == INITIAL else threads[drawn.thread].placement
     noun = noun or f"'{drawn.instruction}'"
-    return ToldEvent(
+    return ExplainedEvent(
         drawn.thread, noun, text=drawn.instruction, placement=placement, place=drawn.place, **more
     )
 
@@ -288,8 +290,8 @@ def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGra
         )
         for event, read, written in zip(witness.events, witness.read, witness.written, strict=True)
     ]
-    told = [
-        _told(
+    explained = [
+        _in_words(
             drawn,
             program.threads,
             f"{_NOUNS[event.kind.value]} of {event.location}" if event.location else "",
@@ -318,7 +320,7 @@ def source_graph(program: ScopedProgram, witness: SourceWitness) -> ExecutionGra
         program.name,
         threads,
         events,
-        told,
+        explained,
         {**witness.relations, "race": race},
         [(rule.value, cycle) for rule, cycle in witness.violations],
         witness.state,
@@ -346,7 +348,7 @@ def _graph(
     name: str,
     threads: Sequence[str],
     events: Sequence[GraphEvent],
-    told: Sequence[ToldEvent],
+    explained: Sequence[ExplainedEvent],
     relations: Mapping[str, Iterable[Pair]],
     violations: Sequence[tuple[str, tuple[int, ...]]],
     state: Mapping[Observable, int | None],
@@ -364,18 +366,18 @@ def _graph(
     if violations:
         cycle = _explained(full, near, len(events), violations[0][1])
         verdict = "forbidden by " + " and ".join(axiom for axiom, _ in violations)
-        story = told_forbidden(told, violations[0][0], _steps(cycle))
+        explanation = forbidden_explained(explained, violations[0][0], _steps(cycle))
     elif racy:
         cycle = ()
         verdict = "data race on " + ", ".join(racy)
-        story = f"{str(races[0]).capitalize()[0]}{str(races[0])[1:]}."
+        explanation = f"{str(races[0]).capitalize()[0]}{str(races[0])[1:]}."
     else:
         cycle = _weak_cycle(near, len(events))
         verdict = "allowed, though no interleaving gives it" if cycle else "allowed"
-        story = (
-            told_weak(told, full, _steps(cycle), fenced)
+        explanation = (
+            weak_explained(explained, full, _steps(cycle), fenced)
             if cycle
-            else told_loose(told, near["fr"], full)
+            else loose_explained(explained, near["fr"], full)
         )
     in_cycle = {(each.source, each.target, each.relation) for each in cycle}
     edges = [
@@ -389,7 +391,7 @@ def _graph(
     return ExecutionGraph(
         name,
         verdict,
-        story,
+        explanation,
         bool(violations or racy),
         ", ".join(f"{each} = {value}" for each, value in state.items()),
         tuple(threads),

@@ -52,8 +52,8 @@ _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _FONT_SIZE = 11
 _CHARACTER = 0.61 * _FONT_SIZE / 72
 """The width of a character in inches: monospaced fonts agree on 0.6 em, or less."""
-_STORY = 72
-"""The characters of a line of the story."""
+_EXPLANATION = 72
+"""The characters of a line of the explanation."""
 _LINE = 1.35 * _FONT_SIZE / 72
 
 
@@ -298,7 +298,7 @@ def _title(graph: ExecutionGraph) -> str:
         f'<<font point-size="14"><b>{escape(graph.name)}</b></font>'
         f'<br/><font point-size="13" color="{colour}"><b>{escape(graph.verdict)}</b></font>'
         f"<br/>{escape(graph.outcome)}"
-        f"{''.join(f'<br/>{escape(line)}' for line in wrap(graph.story, _STORY))}>"
+        f"{''.join(f'<br/>{escape(line)}' for line in wrap(graph.explanation, _EXPLANATION))}>"
     )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fencewright.simulator.cdna.machine import ABSENT, CdnaMachine, PlainState
-from fencewright.simulator.cdna.story import overwritten
 from fencewright.simulator.cdna.system import LineTopology, MachineEvent, MachineEventKind
 from fencewright.simulator.cdna.trace import Counterexample
+from fencewright.simulator.cdna.trace_explainer import overwritten
 from fencewright.simulator.cdna.wave import ID_MASK, Op, StepKind
 
 
@@ -66,7 +66,7 @@ class Lane:
 class Timeline:
     """A whole execution.
 
-    ``story`` is one sentence on what goes wrong. ``steps`` describes each step, of column 1 on,
+    ``explanation`` is one sentence on what goes wrong. ``steps`` describes each step, of column 1 on,
     with the line of its instruction; ``stale_reads`` has the steps in which a load
     found a value that had been overwritten, each with a sentence; ``register_steps`` those that
     touch nothing but the registers of a wave: moves, arithmetic and branches.
@@ -74,7 +74,7 @@ class Timeline:
 
     name: str
     outcome: str
-    story: str
+    explanation: str
     steps: tuple[str, ...]
     stale_reads: tuple[tuple[int, str], ...]
     lanes: tuple[Lane, ...]
@@ -143,7 +143,7 @@ class _TimelineReader:
         return Timeline(
             name or self.compiled.program.name,
             ", ".join(f"{each} = {value}" for each, value in self.outcome.items()),
-            self.execution.story,
+            self.execution.explanation,
             self.steps,
             tuple(self.stale_reads),
             tuple(self.lanes),

@@ -57,8 +57,8 @@ _STEP = 10
 """By how many pixels a name is moved to make room for an arrow."""
 _TOP = 72
 _NARROWEST = 34
-_STORY = 110
-"""The characters of a line of the story."""
+_EXPLANATION = 110
+"""The characters of a line of the explanation."""
 _ARROW_FROM_LEFT = 9
 
 
@@ -173,9 +173,9 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
 
 
 def _notes(drawn: Timeline) -> list[str]:
-    """What stands above the columns: the story, and where it shows."""
+    """What stands above the columns: the explanation, and where it shows."""
     return [
-        *wrap(drawn.story, _STORY),
+        *wrap(drawn.explanation, _EXPLANATION),
         *(f"step {step}: {text}" for step, text in drawn.stale_reads),
     ]
 

@@ -46,7 +46,7 @@ def trace_json(shown: Timeline) -> str:
     """The timeline as a JSON document."""
     document = {
         "displayTimeUnit": "ms",
-        "otherData": {"test": shown.name, "outcome": shown.outcome, "story": shown.story},
+        "otherData": {"test": shown.name, "outcome": shown.outcome, "story": shown.explanation},
         "traceEvents": list(trace_events(shown)),
     }
     return json.dumps(document, indent=1) + "\n"

@@ -20,7 +20,7 @@ from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Placement, Program, Thread
 from fencewright.simulator.litmus_run import Limits, execution
 from fencewright.simulator.pictures.execution_graph import ptx_graph, source_graph
-from fencewright.simulator.pictures.graph_story import ToldEvent, told_weak
+from fencewright.simulator.pictures.graph_explainer import ExplainedEvent, weak_explained
 from fencewright.simulator.pictures.timeline import timeline
 from fencewright.simulator.ptx import witnesses as ptx_witnesses
 from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, parse_litmus, read_litmus
@@ -48,7 +48,7 @@ def counterexample(name: str) -> Counterexample:
 
 def test_every_weak_outcome_has_a_cause():
     for each in SEEN:
-        story = counterexample(each.name).story
+        story = counterexample(each.name).explanation
         assert story.endswith(".")
         assert "\n" not in story
         assert "interleaving" not in story
@@ -71,7 +71,7 @@ def test_the_sentence_asks_for_what_was_left_out():
     }
     assert len(left_out) > 15
     for name, what in left_out.items():
-        assert MISSING[what] in counterexample(name).story, name
+        assert MISSING[what] in counterexample(name).explanation, name
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_the_sentence_asks_for_what_was_left_out():
 )
 def test_sentences_of_the_machine(name: str, story: str):
     found = counterexample(name)
-    assert found.story == story
-    assert timeline(found).story == story
+    assert found.explanation == story
+    assert timeline(found).explanation == story
 
 
 def test_lines_stand_in_for_instructions_where_they_are_known():
@@ -118,7 +118,7 @@ def test_lines_stand_in_for_instructions_where_they_are_known():
     program = Program(case.test.program.locations, threads, None, "mp")
     found = find_counterexample(program, case.test.condition.formula, case.configuration)
     assert found is not None
-    assert found.story == (
+    assert found.explanation == (
         "P1 reads x = 0 from its L1, filled before f = 1 was seen; nothing invalidates it between "
         "line 12 and line 14."
     )
@@ -140,7 +140,7 @@ def ptx(name: str) -> str:
     test = read_litmus(ROOT / f"tests/litmus/ptx/{name}.litmus")
     witness = ptx_witnesses.explain(test.program, test.condition.deciding)
     assert witness is not None
-    return ptx_graph(test, witness).story
+    return ptx_graph(test, witness).explanation
 
 
 SEES = (
@@ -184,7 +184,7 @@ def told(text: str) -> str:
     test = parse_litmus(text)
     witness = ptx_witnesses.explain(test.program, test.condition.deciding)
     assert witness is not None
-    return ptx_graph(test, witness).story
+    return ptx_graph(test, witness).explanation
 
 
 POLLED = """PTX polled
@@ -254,10 +254,10 @@ def is_told(test: PtxLitmusTest) -> bool:
 
 
 EVENTS = [
-    ToldEvent(0, "store of x", "x = 1", "a", RELAXED, Scope.AGENT, Placement(), writes=True),
-    ToldEvent(0, "load of y", "y = 0", "b", RELAXED, Scope.AGENT, Placement()),
-    ToldEvent(1, "store of y", "y = 1", "c", RELAXED, Scope.AGENT, Placement(1), writes=True),
-    ToldEvent(1, "load of x", "x = 0", "d", RELAXED, Scope.AGENT, Placement(1)),
+    ExplainedEvent(0, "store of x", "x = 1", "a", RELAXED, Scope.AGENT, Placement(), writes=True),
+    ExplainedEvent(0, "load of y", "y = 0", "b", RELAXED, Scope.AGENT, Placement()),
+    ExplainedEvent(1, "store of y", "y = 1", "c", RELAXED, Scope.AGENT, Placement(1), writes=True),
+    ExplainedEvent(1, "load of x", "x = 0", "d", RELAXED, Scope.AGENT, Placement(1)),
 ]
 BUFFERED = [(0, 1, "po"), (1, 2, "fr"), (2, 3, "po"), (3, 0, "fr")]
 
@@ -293,7 +293,7 @@ def test_a_story_says_no_more_of_a_fence_than_the_model_does(
         return strongest if ordering is Ordering.SEQ_CST else weaker
 
     relations = {"po": frozenset({(0, 1), (2, 3)}), "rf": frozenset[tuple[int, int]]()}
-    assert says in told_weak(EVENTS, relations, BUFFERED, fenced)
+    assert says in weak_explained(EVENTS, relations, BUFFERED, fenced)
 
 
 def source(name: str) -> str:
@@ -305,7 +305,7 @@ def source(name: str) -> str:
     else:
         witness = source_witnesses.explain(program, case.test.condition.formula)
     assert witness is not None
-    return source_graph(program, witness).story
+    return source_graph(program, witness).explanation
 
 
 def test_sentences_of_the_source_model():
@@ -341,7 +341,7 @@ def test_only_an_interleaving_is_called_one(name: str):
     for outcome in outcomes:
         found = find_execution(case.test.program, outcome.__eq__, case.configuration)
         assert found is not None
-        if "interleaving" in found.story:
+        if "interleaving" in found.explanation:
             told_so += 1
             assert is_interleaving(found), found
     assert told_so

@@ -257,16 +257,16 @@ def _summary(totals: "Totals") -> str:
 def _tell(violation: "Violation", folder: Path | None, chip: str | None) -> None:
     """Print a violation with the smallest program that shows it, and write that down."""
     from fencewright.passes.litmus.build_litmus import build
-    from fencewright.tools.fuzz.checks import HEAD, SETTINGS, meant_by, smallest, story_of
+    from fencewright.tools.fuzz.checks import HEAD, SETTINGS, explanation_of, meant_by, smallest
 
     program, guilty = smallest(violation, chip)
-    story = story_of(program, SETTINGS[violation.setting], meant_by(program))
+    explanation = explanation_of(program, SETTINGS[violation.setting], meant_by(program))
     text = "\n".join(
         [
             f"{HEAD}{violation.setting}",
             f"// Seed {violation.seed}, {violation.verdict} by {guilty or 'the lowering'}: "
             f"{violation.message}",
-            *([f"// {story}"] if story else []),
+            *([f"// {explanation}"] if explanation else []),
             "",
             str(build(SETTINGS[violation.setting].place(program))),
             "",

@@ -502,7 +502,7 @@ def _kind(op: Operation) -> str:
     return "fences" if isinstance(op, FenceOp) else ""
 
 
-def story_of(program: SmallProgram, setting: Setting, meant: Run) -> str:
+def explanation_of(program: SmallProgram, setting: Setting, meant: Run) -> str:
     """Why code that a setting makes can end as the source forbids, in one sentence.
 
     Empty where it does not, or where it is compiled by LLVM.

@@ -45,9 +45,11 @@ class _Access:
         return self.op.line >= 0
 
 
-def story(machine: CdnaMachine, events: Sequence[MachineEvent], states: Sequence[State]) -> str:
+def explanation_of(
+    machine: CdnaMachine, events: Sequence[MachineEvent], states: Sequence[State]
+) -> str:
     """One sentence on an execution: ``states`` are those before, between and after ``events``."""
-    return _Teller(machine, events, states).sentence()
+    return _Explainer(machine, events, states).sentence()
 
 
 def overwritten(written: Sequence[int], value: int) -> bool:
@@ -55,7 +57,7 @@ def overwritten(written: Sequence[int], value: int) -> bool:
     return value != written[-1] and value in written
 
 
-class _Teller:
+class _Explainer:
     def __init__(
         self, machine: CdnaMachine, events: Sequence[MachineEvent], states: Sequence[State]
     ):
@@ -215,10 +217,10 @@ class _Teller:
     def of_copy_under_way(self) -> str:
         """A read of what an asynchronous copy that has begun is yet to write."""
         for access in self.accesses:
-            for late in self.accesses:
-                owner = self.compiled.agents.get(late.op.wave)
-                begun = owner is not None and late.written is not None
-                if begun and late.place == access.place and access.done < late.done:
+            for pending in self.accesses:
+                owner = self.compiled.agents.get(pending.op.wave)
+                begun = owner is not None and pending.written is not None
+                if begun and pending.place == access.place and access.done < pending.done:
                     return (
                         f"P{access.op.wave} reads {self.name(access)} = {access.read}"
                         f"{self.at(access)} before the copy to it that P{owner} has issued is "
@@ -325,10 +327,10 @@ class _Teller:
                     f"{flag} has arrived{self.at(seen)}, and the old line back in between; nothing "
                     "waits for the load before the invalidate."
                 )
-        if seen is not None and (late := self.late_invalidate(seen, access)) is not None:
+        if seen is not None and (pending := self.deferred_invalidate(seen, access)) is not None:
             return (
-                f"{found} before its {late.op.instruction}{self.at(late)} is done: nothing waits "
-                f"for that {self.span(late, access)}."
+                f"{found} before its {pending.op.instruction}{self.at(pending)} is done: nothing "
+                f"waits for that {self.span(pending, access)}."
             )
         since = "" if seen is None else f" before {flag} was seen"
         nothing = "" if seen is None else f" {self.span(seen, access)}"
@@ -345,12 +347,14 @@ class _Teller:
             )
         return self.of_l2(access, missed, found)
 
-    def late_invalidate(self, seen: _Access, access: _Access) -> _Access | None:
+    def deferred_invalidate(self, seen: _Access, access: _Access) -> _Access | None:
         """An invalidate between two loads that the second one passed; None if there is none."""
         line = access.op.line
         for each in self.between(seen, access):
             passed = each.handled.get(line, _NEVER) > access.handled.get(line, access.done)
-            if each.op.effect.late and (passed or each.done_for.get(line, _NEVER) > access.done):
+            if each.op.effect.deferred and (
+                passed or each.done_for.get(line, _NEVER) > access.done
+            ):
                 return each
         return None
 
@@ -385,16 +389,16 @@ class _Teller:
             if publisher.order < missed.order:
                 return f"{start}; it comes after {self.published(publisher)}."
             line = access.op.line
-            late = [
+            pending = [
                 each
                 for each in self.between(missed, publisher)
                 if each.op.effect.write_back and each.done_for.get(line, _NEVER) > publisher.done
             ]
-            if late:
+            if pending:
                 return (
-                    f"{start}: the {late[0].op.instruction}{self.at(late[0])} is not done when "
-                    f"{self.published(publisher)}, for nothing waits for it "
-                    f"{self.span(late[0], publisher)}."
+                    f"{start}: the {pending[0].op.instruction}{self.at(pending[0])} is not done "
+                    f"when {self.published(publisher)}, for nothing waits for it "
+                    f"{self.span(pending[0], publisher)}."
                 )
             early = [
                 each
@@ -413,12 +417,15 @@ class _Teller:
                 f"{_unwaited(missed, 'it')} before."
             )
         cache = self.machine.caches.l2
-        if publisher is not None and (late := self.handed_on(publisher, access, step)) is not None:
-            waits = "nothing waits for it" if late.op.effect.counts else "no wait sees its end"
+        if (
+            publisher is not None
+            and (pending := self.handed_on(publisher, access, step)) is not None
+        ):
+            waits = "nothing waits for it" if pending.op.effect.counts else "no wait sees its end"
             return (
-                f"{found} from its {cache}, where P{late.op.wave}'s {late.op.instruction}"
-                f"{self.at(late)} is not done when {self.published(publisher)}: {waits} "
-                f"{self.span(late, publisher)}."
+                f"{found} from its {cache}, where P{pending.op.wave}'s {pending.op.instruction}"
+                f"{self.at(pending)} is not done when {self.published(publisher)}: {waits} "
+                f"{self.span(pending, publisher)}."
             )
         nothing = "" if seen is None else f" {self.span(seen, access)}"
         return (
@@ -431,7 +438,7 @@ class _Teller:
         cu = self.compiled.cu
         if self.compiled.l2[cu[publisher.op.wave]] != self.compiled.l2[cu[access.op.wave]]:
             return None
-        late = (
+        pending = (
             each
             for each in self.accesses
             if each.op.wave == publisher.op.wave
@@ -440,7 +447,7 @@ class _Teller:
             and each.op.effect.marker
             and each.done_for.get(access.op.line, _NEVER) > step
         )
-        return next(late, None)
+        return next(pending, None)
 
     def fetched_anew(self, seen: _Access, access: _Access, before: int) -> int:
         """The last step up to ``before`` in which the L2 of a load fetched the line; 0: none.
@@ -511,27 +518,28 @@ class _Teller:
                 continue
             seen = self.seen(access)
             publisher = None if seen is None else self.writer(seen)
-            for late in self.accesses:
-                other = late.op.wave != access.op.wave and late.place == access.place
-                if not other or late.written is None or late.done < access.done:
+            for pending in self.accesses:
+                other = pending.op.wave != access.op.wave and pending.place == access.place
+                if not other or pending.written is None or pending.done < access.done:
                     continue
-                barrier = self.barrier(late, access)
-                known = publisher is not None and late.issued < publisher.issued
+                barrier = self.barrier(pending, access)
+                known = publisher is not None and pending.issued < publisher.issued
                 if not barrier and not known:
                     continue
-                wave = late.op.wave
+                wave = pending.op.wave
                 start = (
                     f"P{access.op.wave} reads {self.name(access)} = {access.read}{self.at(access)} "
-                    f"before P{wave}'s {self.noun(late)}{self.at(late)} is performed"
+                    f"before P{wave}'s {self.noun(pending)}{self.at(pending)} is performed"
                 )
                 if barrier:
-                    if late.op.acknowledged_early:
+                    if pending.op.acknowledged_early:
                         return (
-                            f"{start}: {_unwaited(late, 'it')} before P{wave} passes the barrier."
+                            f"{start}: {_unwaited(pending, 'it')} before P{wave} passes the "
+                            "barrier."
                         )
                     return f"{start}: P{wave} passes s_barrier without waiting for it."
                 assert publisher is not None
-                return f"{start}: {_unwaited(late, 'it')} before {self.published(publisher)}."
+                return f"{start}: {_unwaited(pending, 'it')} before {self.published(publisher)}."
         return ""
 
     def barrier(self, first: _Access, last: _Access) -> bool:

@@ -24,7 +24,7 @@ None: that takes too long to find out.
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEvent:
+class ExplainedEvent:
     """An event in words: ``noun`` as "load of x", ``value`` as "x = 1"; empty for a fence.
 
     ``text`` is its instruction, ``placement`` that of its thread; ``scope_word`` what its language
@@ -67,8 +67,8 @@ class _Cycle:
         self.ends = [communications[(n + 1) % count][0] for n in range(count)]
 
 
-def told_weak(
-    events: Sequence[ToldEvent],
+def weak_explained(
+    events: Sequence[ExplainedEvent],
     relations: Mapping[str, frozenset[Pair]],
     steps: Sequence[Step],
     fenced: Fenced,
@@ -174,8 +174,8 @@ def _as_read(steps: Sequence[Step], relations: Mapping[str, frozenset[Pair]]) ->
     return found
 
 
-def told_loose(
-    events: Sequence[ToldEvent],
+def loose_explained(
+    events: Sequence[ExplainedEvent],
     overwritten: Iterable[Pair],
     relations: Mapping[str, frozenset[Pair]],
 ) -> str:
@@ -216,7 +216,7 @@ def told_loose(
     return "An interleaving of the threads ends so."
 
 
-def _seen(events: Sequence[ToldEvent], cycle: _Cycle, number: int) -> str:
+def _seen(events: Sequence[ExplainedEvent], cycle: _Cycle, number: int) -> str:
     """What a read saw, and what it should then have seen."""
     _, read, _ = cycle.steps[number]
     source, target, relation = cycle.steps[(number + 1) % len(cycle.steps)]
@@ -236,7 +236,7 @@ def _seen(events: Sequence[ToldEvent], cycle: _Cycle, number: int) -> str:
 
 
 def _unsynchronised(
-    events: Sequence[ToldEvent], po: frozenset[Pair], release: Pair, acquire: Pair
+    events: Sequence[ExplainedEvent], po: frozenset[Pair], release: Pair, acquire: Pair
 ) -> str:
     """Why a write and the read that took its value do not synchronise; empty if they do.
 
@@ -272,14 +272,16 @@ def _unsynchronised(
     return ""
 
 
-def _span(one: ToldEvent, other: ToldEvent) -> str:
+def _span(one: ExplainedEvent, other: ExplainedEvent) -> str:
     """Between which lines, or instructions."""
     if one.place is not None and other.place is not None and one.place != other.place:
         return f"between line {one.place.line} and line {other.place.line}"
     return f"between '{one.text}' and '{other.text}'"
 
 
-def _fences_of(events: Sequence[ToldEvent], po: frozenset[Pair], start: int, end: int) -> list[int]:
+def _fences_of(
+    events: Sequence[ExplainedEvent], po: frozenset[Pair], start: int, end: int
+) -> list[int]:
     return [
         n
         for n, each in enumerate(events)
@@ -287,14 +289,14 @@ def _fences_of(events: Sequence[ToldEvent], po: frozenset[Pair], start: int, end
     ]
 
 
-def _fences(events: Sequence[ToldEvent], po: frozenset[Pair], start: int, end: int) -> bool:
+def _fences(events: Sequence[ExplainedEvent], po: frozenset[Pair], start: int, end: int) -> bool:
     """Whether a seq_cst fence, or two seq_cst accesses, keep the order of two events."""
     both = all(events[n].ordering is Ordering.SEQ_CST for n in (start, end))
     fences = _fences_of(events, po, start, end)
     return both or any(events[n].ordering is Ordering.SEQ_CST for n in fences)
 
 
-def told_forbidden(events: Sequence[ToldEvent], axiom: str, steps: Sequence[Step]) -> str:
+def forbidden_explained(events: Sequence[ExplainedEvent], axiom: str, steps: Sequence[Step]) -> str:
     """What a forbidden execution contradicts: the steps of ``cycle``, which break ``axiom``."""
     stale = next((step for step in steps if step[2] == "fr"), None)
     links = [step for step in steps if step[2] in _LINKS]
