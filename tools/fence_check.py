@@ -334,6 +334,22 @@ def _parser() -> ArgumentParser:
         help="with --launch: print the accesses that were not executed",
     )
     parser.add_argument(
+        "--prove",
+        action="store_true",
+        help="print a verdict of each PTX function and nothing else: race-free, race, not judged",
+    )
+    parser.add_argument(
+        "--grid", metavar="CTAS", help="with --prove: the CTAs of the launch, as 132 or 8,4"
+    )
+    parser.add_argument(
+        "--block", metavar="THREADS", help="with --prove: the threads of a CTA, as 256 or 32,8"
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="with --prove: the exit status is 3 where a function is not judged",
+    )
+    parser.add_argument(
         "--l2-per-agent",
         choices=tuple(L2PerAgent),
         metavar="NUMBER",
@@ -420,6 +436,9 @@ def _prepare(arguments: Namespace) -> None:
     arguments.skipped = arguments.beside = arguments.left = 0
     if arguments.cluster and not arguments.in_folder:
         raise _usage("--cluster is for folders")
+    for option in ("grid", "block", "strict"):
+        if getattr(arguments, option) and not arguments.prove:
+            raise _usage(f"--{option} is for --prove")
     for option in _OF_FILES:
         if arguments.in_folder and getattr(arguments, option):
             raise _usage(f"--{option} is for files, not for a folder")
@@ -462,6 +481,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         arguments = _parsed(argv)
         _prepare(arguments)
+        if arguments.prove:
+            from fencewright.tools.commands.prove import prove_files
+
+            return prove_files(arguments, NAME)
         if arguments.launch or arguments.launches:
             from fencewright.tools.commands.race_check import check_launches
 

@@ -4,13 +4,28 @@
 digits have: the step of each index is the step of the one before, times its size.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from fencewright.checker.verdicts.expressions import factors_of, leaves, number_of
-from fencewright.checker.verdicts.model import Access, Kernel, LinearForm, Relation
+from fencewright.checker.verdicts.expressions import Expressions, factors_of, leaves, number_of
+from fencewright.checker.verdicts.iterations import executed
+from fencewright.checker.verdicts.model import (
+    Access,
+    AllOf,
+    AnyOf,
+    Compare,
+    Holds,
+    Kernel,
+    LinearForm,
+    Literal,
+    Relation,
+)
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
+
+_MOST_THREADS = 1024
 
 
 def are_apart(
@@ -25,27 +40,33 @@ def are_apart(
         return False
     is_one_cta = relation in (Relation.WARP, Relation.CTA)
     own, other = _split(a, is_one_cta), _split(b, is_one_cta)
-    if own != other:
-        return False
-    digits = _digits(own[1], is_one_cta=is_one_cta)
-    if digits is None:
-        return not own[1] and _are_disjoint(a, b, first.size, second.size)
-    names = {digit for digit, _, _ in digits}
-    needed = {f"%tid.{d}" for d in dimensions(kernel, "tid")} if is_one_cta else set[str]()
-    if not is_one_cta:
-        needed = {f"%ctaid.{d}" for d in dimensions(kernel, "ctaid")}
-    if not needed <= names:
-        return False
-    sizes = _sizes(kernel, launch)
-    step = _step_of_chain(digits, sizes)
-    if step is None:
+    if own[0] != other[0]:
         return False
     distance = a.constant - b.constant
-    # Other digits are a multiple of the step apart; equal ones are of one thread.
-    return not any(
+    if not own[1] and not other[1]:
+        return not -first.size < distance < second.size
+    digits = _digits(own[1], _bounds(kernel, first), is_one_cta=is_one_cta)
+    if digits is None or digits != _digits(
+        other[1], _bounds(kernel, second), is_one_cta=is_one_cta
+    ):
+        return False
+    kind = "tid" if is_one_cta else "ctaid"
+    if not {f"%{kind}.{d}" for d in dimensions(kernel, kind)} <= {each.name for each in digits}:
+        return False
+    step = _step_of_chain(digits, _sizes(kernel, launch))
+    if step is None:
+        return False
+    if distance == 0:
+        return step >= max(first.size, second.size)
+    if any(each.times % step for each in digits):
+        return False
+    # Places of other digits are a multiple of the step apart; equal digits are of one thread.
+    least = (-first.size - distance) // step
+    most = (second.size - distance) // step
+    return most - least < _MOST_MULTIPLES and not any(
         -first.size < times * step + distance < second.size
-        for times in range(-(abs(distance) + first.size) // step - 1, abs(distance) // step + 3)
-        if times and first.size + second.size < 1 << 20
+        for times in range(least, most + 2)
+        if times
     )
 
 
@@ -68,8 +89,21 @@ def is_alike(value: Value, *, is_one_cta: bool) -> bool:
 
 
 _Terms = frozenset[tuple[Value, int]]
-_Digit = tuple[str, int, tuple[Value, ...]]
-"""The name of an index, and its step: a number times values."""
+_MOST_MULTIPLES = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """An index in a sum: its step is ``times`` the product of ``sizes``; ``bound``: it is below
+    that.
+
+    The name of an iteration, or of a sum that a condition bounds, is "": each thread has its own.
+    """
+
+    name: str
+    times: int
+    sizes: tuple[str, ...]
+    bound: int | None = None
 
 
 def _split(form: LinearForm, is_one_cta: bool) -> tuple[_Terms, _Terms]:
@@ -78,41 +112,64 @@ def _split(form: LinearForm, is_one_cta: bool) -> tuple[_Terms, _Terms]:
     return alike, frozenset(form.terms) - alike
 
 
-def _are_disjoint(a: LinearForm, b: LinearForm, size: int, other: int) -> bool:
-    """True of two places known to the byte that do not overlap."""
-    return not -size < a.constant - b.constant < other
-
-
-def _digits(terms: _Terms, *, is_one_cta: bool) -> list[_Digit] | None:
-    """The indices that terms are multiples of; None if one is no index, or is there twice."""
+def _digits(terms: _Terms, bounds: Sequence["_Bound"], *, is_one_cta: bool) -> list[_Digit] | None:
+    """The indices that terms are multiples of, in the order of their steps; None if one is no
+    index."""
     digits: list[_Digit] = []
-    for value, times in terms:
-        names: list[str] = []
-        steps: list[Value] = []
+    rest = dict(terms)
+    for bound in bounds if not is_one_cta else ():
+        times = min((rest.get(value, 0) // count for value, count in bound.terms), default=0)
+        if times > 0 and all(rest.get(value) == times * count for value, count in bound.terms):
+            for value, _ in bound.terms:
+                del rest[value]
+            digits.append(_Digit("", times, (), bound.below))
+    for value, times in rest.items():
+        names: list[str | None] = []
+        sizes: list[str] = []
         for factor in factors_of(value):
-            name = _index_of(factor)
-            if name:
-                names.append(name)
-            elif is_alike(factor, is_one_cta=is_one_cta):
-                steps.append(factor)
+            size = _size_name(factor)
+            if size is not None:
+                sizes.append(size)
             else:
-                return None
-        if len(names) != 1 or times <= 0:
+                names.append(_index_of(factor))
+        if len(names) != 1 or names[0] is None or times <= 0:
             return None
-        digits.append((names[0], times, tuple(sorted(steps, key=lambda step: step.number))))
-    names = [name for name, _, _ in digits]
-    return digits if digits and len(set(names)) == len(names) else None
+        digits.append(_Digit(names[0], times, tuple(sorted(sizes)), _own_bound(value)))
+    names_of = [each.name for each in digits if each.name]
+    if not digits or len(set(names_of)) < len(names_of):
+        return None
+    return sorted(digits, key=lambda each: (len(each.sizes), each.times, each.name))
 
 
-def _index_of(value: Value) -> str:
-    """The name of the index that a value is; "" if it is none."""
+def _index_of(value: Value) -> str | None:
+    """The name of the index that a value is, "" for one of a thread alone; None if it is none."""
     if isinstance(value, Apply) and value.operation == "zext":
         value = value.arguments[0]
     if isinstance(value, Thread) and value.name.startswith("%tid."):
         return value.name
     if isinstance(value, Const) and isinstance(value.constant, str):
-        return value.constant if value.constant.startswith("%ctaid.") else ""
-    return f"iteration {value.head}" if isinstance(value, Iteration) else ""
+        return value.constant if value.constant.startswith("%ctaid.") else None
+    return "" if isinstance(value, Iteration) or _own_bound(value) is not None else None
+
+
+def _own_bound(value: Value) -> int | None:
+    """The number that a value is below by the operation that it is: a mask or a remainder."""
+    if isinstance(value, Apply) and value.operation == "zext":
+        value = value.arguments[0]
+    if not isinstance(value, Apply) or value.operation not in ("and", "urem"):
+        return None
+    number = number_of(value.arguments[1])
+    if number is None:
+        return None
+    return number + 1 if value.operation == "and" else number
+
+
+def _size_name(value: Value) -> str | None:
+    """The name of the size of the launch that a value is."""
+    inner = value.arguments[0] if isinstance(value, Apply) and value.operation == "zext" else value
+    if isinstance(inner, Const) and isinstance(inner.constant, str):
+        return inner.constant if inner.constant.startswith(("%ntid.", "%nctaid.")) else None
+    return None
 
 
 def _sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
@@ -126,25 +183,85 @@ def _sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
 
 def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None:
     """The step of the first digit, if the step of each next one is at least the range of those
-    before."""
-    first = [digit for digit in digits if not digit[2]]
-    if not first:
+    before.
+
+    Then sums of other digits differ by that step at least.
+    """
+    if digits[0].sizes:
         return None
-    # Pure numbers first, in their order; then those with the fewest factors.
-    ordered = sorted(digits, key=lambda digit: (len(digit[2]), digit[1]))
-    for (name, times, steps), (_, next_times, next_steps) in pairwise(ordered):
-        if steps == next_steps and name in sizes and next_times >= times * sizes[name]:
+    for one, following in pairwise(digits):
+        bound = sizes.get(one.name, one.bound)
+        if one.name.startswith("%tid.") and bound is None:
+            bound = _MOST_THREADS
+        is_above = Counter(following.sizes) >= Counter(one.sizes)
+        if bound is not None and is_above and following.times >= one.times * bound:
             continue
-        wanted = sorted((*(_size_name(step) for step in steps), name.replace("%", "%n")), key=str)
-        given = sorted((_size_name(step) for step in next_steps), key=str)
-        if not name.startswith("%") or given != wanted or next_times != times:
+        wanted = Counter((*one.sizes, one.name.replace("%", "%n")))
+        if not one.name or not Counter(following.sizes) >= wanted or following.times < one.times:
             return None
-    return ordered[0][1]
+    return digits[0].times
 
 
-def _size_name(value: Value) -> str:
-    """The name of a size of the launch; of another value, its number in the table."""
-    inner = value.arguments[0] if isinstance(value, Apply) and value.operation == "zext" else value
-    if isinstance(inner, Const) and isinstance(inner.constant, str):
-        return inner.constant
-    return f"{value.number if number_of(value) is None else number_of(value)}"
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A sum, without a constant, that is below a number and not negative."""
+
+    terms: tuple[tuple[Value, int], ...]
+    below: int
+
+
+def _bounds(kernel: Kernel, access: Access) -> tuple[_Bound, ...]:
+    """The sums that the conditions of an access bound by constants."""
+    return kernel.remembered(("bounds", access.number), lambda: tuple(_bounds_of(kernel, access)))
+
+
+def _bounds_of(kernel: Kernel, access: Access) -> Iterator[_Bound]:
+    e = Expressions(kernel.table)
+    literals = [each.literal for each in executed(kernel, access, 0) if isinstance(each, Holds)]
+    for literal in literals:
+        yield from _bound_of(e, literal)
+    for constraint in executed(kernel, access, 0):
+        if not isinstance(constraint, AnyOf):
+            continue
+        # The first iteration, or what the one before went on under.
+        first, went_on = constraint.constraints
+        if not isinstance(went_on, AllOf) or not isinstance(first, Compare):
+            continue
+        for each in went_on.constraints:
+            if not isinstance(each, Holds):
+                continue
+            for bound in _bound_of(e, each.literal):
+                if _is_below_at_first(bound, first.left):
+                    yield bound
+
+
+def _bound_of(e: Expressions, literal: Literal) -> Iterator[_Bound]:
+    value = literal.value
+    if not isinstance(value, Apply) or value.operation not in ("ult", "slt"):
+        return
+    left, right = value.arguments
+    # ``x < n``, or not ``n < x``.
+    inner, limit = (left, number_of(right)) if literal.polarity else (right, number_of(left))
+    if limit is None or (value.operation == "slt" and limit >> (left.bits - 1)):
+        return
+    form = e.linear(inner)
+    if form.terms and form.constant <= 0 and all(map(_is_counted, form.terms)):
+        yield _Bound(form.terms, limit + (0 if literal.polarity else 1) - form.constant)
+
+
+def _is_counted(term: tuple[Value, int]) -> bool:
+    """True of a term that is not negative: a multiple of values that zeros extend."""
+    value, times = term
+    return times > 0 and all(
+        isinstance(factor, Apply) and factor.operation == "zext" for factor in factors_of(value)
+    )
+
+
+def _is_below_at_first(bound: _Bound, iteration: Value) -> bool:
+    """True where a sum is below its bound in the first iteration of a loop, by the size of a
+    CTA."""
+    rest = [term for term in bound.terms if iteration not in leaves((term[0],))]
+    return all(
+        (_index_of(value) or "").startswith("%tid.x") and times * _MOST_THREADS <= bound.below
+        for value, times in rest
+    ) and len(rest) < 2  # fmt: skip

@@ -33,6 +33,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.lowering.vocabulary import Scope
 
+_LIMIT = "the solver came to its limit"
 _OWN = (Agent.THREAD, Agent.COPY)
 """Those whose accesses a barrier orders without a fence between proxies."""
 
@@ -60,11 +61,14 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         if answer is Answer.UNSATISFIABLE:
             return Order(Strength.PROVED, name, assumptions=_assumptions(kernel, full))
     if answer is Answer.UNKNOWN:
-        return Order(Strength.UNKNOWN, name, "the solver came to its limit")
+        return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
     # A barrier that only some threads reach, or that some only arrive at, may still order them.
     every = frozenset(each.instruction for each in kernel.barriers)
     together = shared(kernel, earlier, later, every, Roles(), threads)
-    if _answer(pair, together) is not Answer.SATISFIABLE:
+    answer = _answer(pair, together)
+    if answer is Answer.UNKNOWN:
+        return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
+    if answer is Answer.UNSATISFIABLE:
         number = min(each for each in every if each not in full_barriers(kernel, level))
         line = kernel.line_of(number)
         return Order(Strength.UNKNOWN, name, "threads may not all come to the barrier", line)
@@ -85,7 +89,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     if answer is Answer.UNSATISFIABLE:
         return Order(Strength.PROVED, "completion of copies")
     if answer is Answer.UNKNOWN:
-        return Order(Strength.UNKNOWN, "completion of copies", "the solver came to its limit")
+        return Order(Strength.UNKNOWN, "completion of copies", _LIMIT, is_limit=True)
     return Order(
         Strength.BROKEN,
         "completion of copies",

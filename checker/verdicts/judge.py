@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
 from fencewright.checker.verdicts.expressions import is_data, leaves
+from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
@@ -21,6 +22,7 @@ from fencewright.checker.verdicts.model import (
     Conflict,
     Constraint,
     Kernel,
+    LinearForm,
     Obstacle,
     Order,
     Overlap,
@@ -41,13 +43,17 @@ from fencewright.checker.verdicts.solver import (
     Witness,
     z3_module,
 )
-from fencewright.lowering.code.value import Param, Result, Value
+from fencewright.lowering.code.value import Iteration, Param, Result, Value
 from fencewright.lowering.vocabulary import Scope
 
 _SMALL = ((2, 64), (2, 256), (8, 256))
 """Launches that a race is looked for in, CTAs and threads; in a larger one it is a condition."""
+_BLOCKS = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
+"""Blocks that a race is looked for in first."""
 _ANY = (1 << 30, 1024)
 _MOST_PAIRS = 20_000
+_MOST_RACES = 4
+"""Races after which no more are looked for: one is enough for the verdict."""
 
 
 def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
@@ -69,7 +75,8 @@ class _Judge:
         self.rules: set[str] = set()
         self.assumptions: set[Assumption] = set()
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
-        self.used = _used_values(kernel)
+        self.asked = _asked(kernel)
+        self.answers: dict[object, Answer] = {}
 
     def verdict(self) -> Verdict:
         pairs = [*self._pairs()]
@@ -78,7 +85,12 @@ class _Judge:
             self.obstacles.append(Obstacle(f"more than {_MOST_PAIRS} pairs of accesses", line))
         else:
             for first, second in pairs:
+                if len(self.races) == _MOST_RACES:
+                    break
                 self._judge_pair(first, second)
+        self.obstacles += self._one_sided()
+        self.obstacles += self._divergent_barriers()
+        self._assume_roots()
         verdict = Verdict(
             VerdictKind.RACE_FREE,
             by=tuple(sorted(self.rules)),
@@ -97,6 +109,40 @@ class _Judge:
                 verdict, kind=VerdictKind.LAUNCH, conflicts=conflicts, condition=condition
             )
         return verdict
+
+    def _one_sided(self) -> Iterator[Obstacle]:
+        """Flags of which the kernel has one side only: the other kernel takes part in every order."""
+        accesses = self.kernel.accesses
+        written = {_key(each.place.root) for each in accesses if each.writes}
+        read = {_key(each.place.root) for each in accesses if each.reads}
+        for each in accesses:
+            if not each.is_strong:
+                continue
+            key = _key(each.place.root)
+            if each.reads and each.instruction in self.asked and key not in written:
+                yield Obstacle("this kernel never writes what is polled here", each.line)
+            elif each.writes and key not in read and (not each.is_atomic or each.releases):
+                yield Obstacle("this kernel never reads what is published here", each.line)
+
+    def _divergent_barriers(self) -> Iterator[Obstacle]:
+        """Barriers for all threads of a CTA that some may not come to. Source: PTX ISA, bar."""
+        full = full_barriers(self.kernel, Scope.WORKGROUP)
+        for each in candidates(self.kernel, Scope.WORKGROUP):
+            is_counted = each.count is not None or each.level is not Scope.WORKGROUP
+            if each.instruction not in full and not is_counted:
+                line = self.kernel.line_of(each.instruction)
+                yield Obstacle("threads may not all come to the barrier", line)
+
+    def _assume_roots(self) -> None:
+        """The assumptions that objects are other ones, where a kernel has several and writes one."""
+        roots = {each.place.root for each in self.kernel.accesses}
+        writes = any(each.writes for each in self.kernel.accesses)
+        parameters = [root for root in roots if root.region is Region.PARAMETER]
+        pointers = [root for root in roots if root.region is Region.POINTER]
+        if writes and len(parameters) > 1:
+            self.assumptions.add(Assumption.NO_ALIAS)
+        if writes and pointers and len(parameters) + len(pointers) > 1:
+            self.assumptions.add(Assumption.POINTERS)
 
     # Pairs
 
@@ -134,7 +180,10 @@ class _Judge:
             if _are_morally_strong(first, second, relation):
                 continue
             if relation is Relation.GRID and self._is_one_cta():
-                self.assumptions.add(Assumption.ONE_CTA)
+                self._assume_sizes(Assumption.ONE_CTA, self.launch.grid)
+                continue
+            if relation in (Relation.WARP, Relation.CTA) and self._is_one_thread():
+                self._assume_sizes(Assumption.ONE_THREAD, self.launch.block or self.kernel.required)
                 continue
             if self._is_apart(first, second, relation):
                 continue
@@ -149,6 +198,14 @@ class _Judge:
             for name in self.kernel.specials
         )
 
+    def _is_one_thread(self) -> bool:
+        if (sizes := self.launch.block or self.kernel.required) is not None:
+            return sizes == (1, 1, 1)
+        # Barriers are for several threads, whatever tells these apart.
+        return not self.kernel.barriers and not any(
+            name.startswith(("%tid", "%ntid", "%laneid")) for name in self.kernel.specials
+        )
+
     def _is_apart(self, first: Access, second: Access, relation: Relation) -> bool:
         if first.place.root != second.place.root:
             return False
@@ -161,22 +218,32 @@ class _Judge:
             self._assume_dimensions()
         return apart
 
+    def _assume_sizes(self, assumption: Assumption, sizes: tuple[int, int, int] | None) -> None:
+        """An assumption about a launch of which the sizes are not given."""
+        if sizes is None:
+            self.assumptions.add(assumption)
+
     def _assume_dimensions(self) -> None:
         if not self.kernel.specials >= {"%tid.x", "%tid.y", "%tid.z"}:
-            self.assumptions.add(Assumption.ONE_DIMENSION)
+            self._assume_sizes(Assumption.ONE_DIMENSION, self.launch.block or self.kernel.required)
 
     def _judge_relation(self, first: Access, second: Access, relation: Relation) -> bool:
         """Judge a pair in one relation; false where no other relation has to be looked at."""
-        obstacle = _obstacle_of(first, second)
+        one, other = self._reduced(first, second, relation)
         constraints: tuple[Constraint, ...] = (
             *executed(self.kernel, first, 0),
             *executed(self.kernel, second, 1),
-            Overlap(first, 0, second, 1),
+            Overlap(one, 0, other, 1),
         )
         solver = self._solver(relation)
         pair = ThreadPair(relation, constraints, solver)
-        answer = solver.satisfiable(constraints)
+        key = (_shape(first), _shape(second), relation)
+        answer = self.answers.get(key)
+        if answer is None:
+            answer = self.answers[key] = solver.satisfiable(constraints)
         self._assume(first, second)
+        if relation is Relation.GRID:
+            self._assume_sizes(Assumption.GRID_SIZE, self.launch.grid)
         if answer is Answer.UNSATISFIABLE:
             self.rules.add("solver")
             return True
@@ -187,25 +254,73 @@ class _Judge:
             if order.is_note:
                 self.notes.append(_note(first, second, order))
             return True
-        if answer is Answer.UNKNOWN:
-            reason = MISSING if z3_module() is None else "the solver came to its limit"
-            self.obstacles.append(Obstacle(_between(reason, first, second, order), second.line))
+        known = _obstacle_of(first, second)
+        if known is not None:
+            reason = _between(known.reason, first, second, order)
+            self.obstacles.append(Obstacle(reason, known.line))
             return False
-        if obstacle is not None:
-            reason = _between(obstacle.reason, first, second, order)
-            self.obstacles.append(Obstacle(reason, obstacle.line))
+        unsure = self._unsure(first, second, relation, order)
+        is_limit = answer is Answer.UNKNOWN or order.is_limit
+        if is_limit and z3_module() is not None:
+            return self._in_small_launches(first, second, pair)
+        if is_limit:
+            self.obstacles.append(Obstacle(_between(MISSING, first, second, order), second.line))
             return False
-        unsure = self._unsure(first, second, order)
         if unsure is not None:
             self.obstacles.append(unsure)
             return False
         return self._race(first, second, relation, constraints, order)
 
-    def _solver(self, relation: Relation, most: tuple[int, int] | None = None) -> BitVectors:
+    def _in_small_launches(self, first: Access, second: Access, pair: ThreadPair) -> bool:
+        """Judge a pair that the solver does not decide for all launches: a race in one is a race."""
+        for launch in self._exact_launches():
+            solver = self._solver(pair.relation, launch=launch)
+            own = replace(pair, solver=solver)
+            if own.satisfiable() is not Answer.SATISFIABLE:
+                continue
+            order = self._order(first, second, own)
+            if order.strength is Strength.PROVED or order.is_limit:
+                continue
+            if self._unsure(first, second, pair.relation, order) is None:
+                return self._race(first, second, pair.relation, pair.constraints, order)
+        reason = _between("the solver came to its limit", first, second, NO_ORDER)
+        self.obstacles.append(Obstacle(reason, second.line))
+        return False
+
+    def _exact_launches(self) -> Iterator[Launch]:
+        """Small launches in which sizes are constants: a product with one is none of two unknowns."""
+        block, grid = self.launch.block or self.kernel.required, self.launch.grid
+        for threads in _BLOCKS if block is None else (block,):
+            yield Launch(threads, grid or (2, 1, 1))
+
+    def _reduced(self, first: Access, second: Access, relation: Relation) -> tuple[Access, Access]:
+        """Two accesses without the terms of their places that both threads have alike."""
+        a, b = first.place.offset, second.place.offset
+        if a is None or b is None or first.place.root.size is not None:
+            return first, second
+        is_one_cta = relation in (Relation.THREAD, Relation.WARP, Relation.CTA)
+        common = {
+            term for term in a.terms if term in b.terms and is_alike(term[0], is_one_cta=is_one_cta)
+        }
+
+        def without(access: Access, form: LinearForm) -> Access:
+            terms = tuple(term for term in form.terms if term not in common)
+            return replace(
+                access, place=replace(access.place, offset=LinearForm(form.constant, terms))
+            )
+
+        return without(first, a), without(second, b)
+
+    def _solver(
+        self,
+        relation: Relation,
+        most: tuple[int, int] | None = None,
+        launch: Launch | None = None,
+    ) -> BitVectors:
         return BitVectors(
             self.kernel,
             relation,
-            self.launch,
+            launch or self.launch,
             self.budget,
             splits_warps=self.has_warp_barriers,
             most=most,
@@ -235,7 +350,9 @@ class _Judge:
 
     # What is no race yet
 
-    def _unsure(self, first: Access, second: Access, order: Order) -> Obstacle | None:
+    def _unsure(
+        self, first: Access, second: Access, relation: Relation, order: Order
+    ) -> Obstacle | None:
         """The reason why a conflict without an order is not called a race; None if it is one."""
         for access in (first, second):
             form = access.place.offset
@@ -260,6 +377,12 @@ class _Judge:
         if not {first.agent, second.agent} <= {Agent.THREAD, Agent.COPY}:
             reason = "no rule orders asynchronous accesses"
             return Obstacle(_between(reason, first, second, order), second.line)
+        if relation is Relation.CLUSTER:
+            meeting = [each for each in self.kernel.barriers if each.level is Scope.CLUSTER]
+            if meeting:
+                line = self.kernel.line_of(meeting[0].instruction)
+                reason = "a barrier of the cluster may order them"
+                return Obstacle(_between(reason, first, second, order), line)
         handshake = self._handshake(first, second)
         if handshake is not None:
             return Obstacle(_between("a flag may order them", first, second, order), handshake.line)
@@ -270,7 +393,7 @@ class _Judge:
         kernel = self.kernel
         for earlier, later in ((first, second), (second, first)):
             for read in kernel.accesses:
-                is_asked = read.is_strong and read.result in self.used
+                is_asked = read.is_strong and read.reads and read.instruction in self.asked
                 if not is_asked or not kernel.may_reach(read.instruction, later.instruction):
                     continue
                 for write in kernel.accesses:
@@ -297,17 +420,10 @@ class _Judge:
         missing = order.reason or _missing(relation)
         if order.unless is not None:
             constraints = (*constraints, order.unless)
-        sizes = (*_SMALL, _ANY) if self.launch == Launch() else (_ANY,)
-        for size in sizes:
-            witness = self._solver(relation, size).witness(constraints)
-            if witness is not None:
-                break
-        else:
-            self.obstacles.append(
-                Obstacle(
-                    _between("the solver came to its limit", first, second, order), second.line
-                )
-            )
+        size, witness = self._witness(relation, constraints)
+        if witness is None:
+            reason = _between("the solver came to its limit", first, second, order)
+            self.obstacles.append(Obstacle(reason, second.line))
             return False
         conflict = Conflict(first, second, relation, witness.threads, witness.launch, missing)
         condition = self._condition(first, second, relation, size, witness)
@@ -316,6 +432,20 @@ class _Judge:
             return True
         self.races.append(conflict)
         return False
+
+    def _witness(
+        self, relation: Relation, constraints: Sequence[Constraint]
+    ) -> tuple[tuple[int, int], Witness | None]:
+        """The threads of a small launch that satisfy constraints, and what its sizes are at most."""
+        for launch in self._exact_launches():
+            witness = self._solver(relation, launch=launch).witness(constraints)
+            if witness is not None:
+                return _SMALL[1], witness
+        for size in (*_SMALL, _ANY):
+            witness = self._solver(relation, size).witness(constraints)
+            if witness is not None:
+                return size, witness
+        return _ANY, None
 
     def _condition(
         self,
@@ -346,6 +476,20 @@ _RANK = {
     Strength.BROKEN: 2,
     Strength.PROVED: 3,
 }
+
+
+def _shape(access: Access) -> object:
+    """All that a question about two accesses' places and conditions depends on."""
+    loops = tuple(
+        leaf.number
+        for leaf in sorted(leaves(literal.value for literal in access.conditions), key=_number)
+        if isinstance(leaf, Iteration)
+    )
+    return access.place, access.size, frozenset(access.conditions), loops
+
+
+def _number(value: Value) -> int:
+    return value.number
 
 
 def _key(root: Root) -> tuple[Region, str]:
@@ -423,8 +567,8 @@ def _is_without_cta(value: Value) -> bool:
     )
 
 
-def _used_values(kernel: Kernel) -> set[Value]:
-    """The values that conditions, addresses and stored values are computed from."""
+def _asked(kernel: Kernel) -> set[int]:
+    """The instructions on whose results conditions, addresses and stored values depend."""
     values: list[Value] = []
     for literals in (*kernel.edge_literals.values(), *kernel.guards.values()):
         values += [literal.value for literal in literals]
@@ -432,7 +576,7 @@ def _used_values(kernel: Kernel) -> set[Value]:
         values += [] if access.value is None else [access.value]
         if access.place.offset is not None:
             values += [value for value, _ in access.place.offset.terms]
-    return leaves(values)
+    return {leaf.instruction for leaf in leaves(values) if isinstance(leaf, Result)}
 
 
 def _missing(relation: Relation) -> str:

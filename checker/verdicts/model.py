@@ -392,6 +392,8 @@ class Assumption(FastStrEnum):
     ONE_DIMENSION = "dimensions that the kernel does not read are 1"
     READ_BEFORE_WRITE = "a read that only execution orders before a write is done"
     ONE_CTA = "the grid is one CTA, as the kernel reads no block index"
+    ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
+    GRID_SIZE = "a grid has at most 1048576 CTAs in x"
     CONVERGED = "the barrier's threads reach it together"
 
 
@@ -400,8 +402,9 @@ class Order:
     """An order of two accesses by one rule. ``reason``: what breaks it, or why it is not known.
 
     ``line``: of the instruction that the reason is about. ``is_note``: proved by execution alone
-    (a read before a write), which a verdict says as a note. ``unless``: where an order is absent or
-    broken, the constraint under which it is.
+    (a read before a write), which a verdict says as a note. ``is_limit``: not known because the solver came
+    to its limit, or is missing. ``unless``: where an order is absent or broken, the constraint
+    under which it is.
     """
 
     strength: Strength
@@ -410,6 +413,7 @@ class Order:
     line: int | None = None
     assumptions: frozenset[Assumption] = frozenset()
     is_note: bool = False
+    is_limit: bool = False
     unless: Constraint | None = None
 
 

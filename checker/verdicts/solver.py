@@ -30,15 +30,15 @@ from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thre
 from fencewright.lowering.vocabulary import Scope
 
 MISSING = "install z3-solver to decide what arithmetic does not"
-_STEPS = 4_000_000
+_STEPS = 2_000_000
 """z3's steps for one question."""
-_STEPS_OF_KERNEL = 400_000_000
+_STEPS_OF_KERNEL = 60_000_000
 """z3's steps for all questions about one kernel."""
 _MOST_THREADS = 1024
 _MOST_ITERATIONS = 1 << 28
 _LANES = 32
 _RANK = "%cluster_ctarank"
-_MOST_CTAS = {"x": (1 << 31) - 1, "y": 65535, "z": 65535}
+_MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class _Filler:
         self.expressions = self.registers.expressions
         self.conditions = self._block_conditions()
         self.numbers = count()
+        self.open: set[int] = set()
 
     def kernel(self) -> Kernel:
         registers, function = self.registers, self.function
@@ -318,7 +319,28 @@ class _Filler:
         if isinstance(pointer, Param):
             return Root(Region.PARAMETER, pointer.name)
         assert isinstance(pointer, Result)
-        return Root(Region.POINTER, f"{pointer.register} of instruction {pointer.instruction}")
+        return self._loaded(pointer)
+
+    def _loaded(self, pointer: Result) -> Root:
+        """The object that a pointer from memory points to: of one place, one object."""
+        unknown = Root(Region.UNKNOWN, "global")
+        if pointer.instruction in self.open:
+            return unknown
+        self.open.add(pointer.instruction)
+        load = next(
+            each for each in self.function.instructions if each.number == pointer.instruction
+        )
+        places = [
+            self._place(load, access.address, access.space)
+            for access in load.statement.accesses
+            if load.statement.kind is Kind.LOAD
+        ]
+        self.open.discard(pointer.instruction)
+        place = places[0] if len(places) == 1 else None
+        if place is None or place.offset is None or place.offset.terms:
+            return unknown
+        at = place.offset.constant + 8 * load.statement.defines.index(pointer.register)
+        return Root(Region.POINTER, f"[{place.root.name}+{at}]")
 
     # What orders
 
@@ -459,6 +481,8 @@ class _Filler:
                 callee = _callee(statement)
                 if callee not in _SILENT_CALLS:
                     yield Obstacle(f"a call of '{callee}'", each.line)
+            elif statement.opcode.head == "griddepcontrol":
+                yield Obstacle("another grid may run beside this one", each.line)
             elif statement.operation == "brx":
                 yield Obstacle("a branch by a table", each.line)
 

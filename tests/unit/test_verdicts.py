@@ -1,0 +1,224 @@
+"""Verdicts without a launch: small kernels, each beside twins that lack one thing."""
+
+import pytest
+
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Assumption, Verdict, VerdictKind
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import Launch
+from fencewright.lowering.ptx.code.text import read_ptx
+
+_HEADER = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u32 n)
+{
+    .reg .pred %p<9>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
+    .shared .align 16 .b8 s[4096];
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u32 %r1, [n];
+    mov.u32 %r2, %tid.x; mov.u32 %r3, s;
+    shl.b32 %r4, %r2, 2; add.u32 %r5, %r3, %r4;
+    xor.b32 %r6, %r4, 4; add.u32 %r7, %r3, %r6;
+"""
+"""%r5: the thread's own word of ``s``; %r7: its neighbour's, of the same warp."""
+
+FREE, RACE, LAUNCH = VerdictKind.RACE_FREE, VerdictKind.RACE, VerdictKind.LAUNCH
+NOT_JUDGED = VerdictKind.NOT_JUDGED
+
+
+def verdict_of(body: str, launch: Launch | None = None) -> Verdict:
+    """The verdict of a kernel with a body."""
+    file = read_ptx(f"{_HEADER}{body}\n    ret;\n}}\n", "k.ptx")
+    return judge(kernel_of(file, file.functions["k"]), launch)
+
+
+BARRIER = """
+    st.shared.u32 [%r5], %r2;
+    {0}
+    ld.shared.u32 %r8, [%r7];
+"""
+
+LOOP = """
+    mov.u32 %r9, 0;
+L:  and.b32 %r10, %r9, {buffers}; shl.b32 %r11, %r10, 11; add.u32 %r12, %r5, %r11; add.u32 %r13, %r7, %r11;
+    setp.ge.u32 %p2, %r2, 512; @%p2 bra OUT;
+    st.shared.u32 [%r12], %r9;
+    bar.sync 0;
+    ld.shared.u32 %r14, [%r13];
+    {end}
+    add.u32 %r9, %r9, 1; setp.ne.u32 %p1, %r9, 8; @%p1 bra L;
+OUT:
+"""
+
+COPY = """
+    mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3;
+    cp.async.ca.shared.global [%r5], [%rd4], 4;
+    cp.async.commit_group;
+    {0}
+    bar.sync 0;
+    ld.shared.u32 %r8, [%r7];
+"""
+
+GRID_STRIDE = """
+    mov.u32 %r8, %ctaid.x; mov.u32 %r9, %ntid.x; mov.u32 %r10, %nctaid.x;
+    mad.lo.u32 %r11, %r8, {0}, %r2; mul.lo.u32 %r12, %r9, %r10;
+L:  setp.ge.u32 %p1, %r11, %r1; @%p1 bra OUT;
+    mul.wide.u32 %rd3, %r11, 4; add.u64 %rd4, %rd1, %rd3;
+    st.global.u32 [%rd4], %r11;
+    add.u32 %r11, %r11, %r12; bra L;
+OUT:
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        pytest.param(BARRIER.format("bar.sync 0;"), FREE, id="barrier"),
+        pytest.param(BARRIER.format(""), RACE, id="no-barrier"),
+        pytest.param(BARRIER.format("fence.acq_rel.cta;"), RACE, id="fence-for-barrier"),
+        pytest.param(BARRIER.format("bar.warp.sync -1;"), FREE, id="warp-barrier"),
+        pytest.param(
+            BARRIER.format("shfl.sync.bfly.b32 %r20|%p1, %r2, 1, 31, -1;"), RACE, id="shuffle"
+        ),
+        pytest.param(
+            BARRIER.format("xor.b32 %r6, %r4, 128; add.u32 %r7, %r3, %r6; bar.warp.sync -1;"),
+            RACE,
+            id="warp-barrier-other-warp",
+        ),
+        pytest.param(LOOP.format(buffers=1, end=""), FREE, id="two-buffers"),
+        pytest.param(LOOP.format(buffers=0, end="bar.sync 0;"), FREE, id="one-buffer-two-barriers"),
+        pytest.param(LOOP.format(buffers=0, end=""), RACE, id="write-after-read-over-back-edge"),
+        pytest.param(COPY.format("cp.async.wait_group 0;"), FREE, id="copy"),
+        pytest.param(COPY.format("cp.async.wait_all;"), FREE, id="copy-wait-all"),
+        pytest.param(COPY.format(""), RACE, id="copy-no-wait"),
+        pytest.param(COPY.format("cp.async.wait_group 1;"), RACE, id="copy-one-group-left"),
+        pytest.param(
+            COPY.format("setp.eq.u32 %p1, %r2, 0; @%p1 cp.async.wait_all;"),
+            RACE,
+            id="copy-waited-for-by-one",
+        ),
+        pytest.param(GRID_STRIDE.format("%r9"), FREE, id="grid-stride"),
+        pytest.param(GRID_STRIDE.format("1"), RACE, id="grid-stride-overlapping"),
+    ],
+)
+def test_kernels_and_their_broken_twins(body: str, kind: VerdictKind):
+    assert verdict_of(body).kind is kind
+
+
+def test_a_tree_reduction_needs_a_barrier_in_each_round():
+    tree = """
+    st.shared.u32 [%r5], %r2;
+    mov.u32 %r9, 128;
+L:  bar.sync 0;
+    setp.ge.u32 %p1, %r2, %r9; @%p1 bra NEXT;
+    shl.b32 %r10, %r9, 2; add.u32 %r11, %r5, %r10;
+    ld.shared.u32 %r12, [%r11]; ld.shared.u32 %r13, [%r5]; add.u32 %r13, %r13, %r12;
+    st.shared.u32 [%r5], %r13;
+NEXT:
+    shr.u32 %r9, %r9, 1; setp.ne.u32 %p2, %r9, 0; @%p2 bra L;
+"""
+    launch = Launch(block=(256, 1, 1))
+    assert verdict_of(tree, launch).kind is FREE
+    before = tree.replace("L:  bar.sync 0;", "bar.sync 0;\nL:")
+    assert verdict_of(before, launch).kind is RACE
+
+
+def test_roles_with_named_barriers_are_followed_each_on_its_own():
+    roles = """
+    setp.ge.u32 %p1, %r2, 128; @%p1 bra OTHER;
+    st.shared.u32 [%r5], %r2; bar.sync 1, 128; ld.shared.u32 %r8, [%r7];
+    bra OUT;
+OTHER:
+    setp.ge.u32 %p2, %r2, 256; @%p2 bra OUT;
+    st.shared.u32 [%r5], %r2; bar.sync 2, 128; ld.shared.u32 %r9, [%r7];
+OUT:
+"""
+    verdict = verdict_of(roles)
+    assert verdict.kind is FREE
+    assert Assumption.NAMED_BARRIERS in verdict.assumptions
+    assert verdict_of(roles.replace("bar.sync 2, 128;", "")).kind is RACE
+
+
+def test_a_barrier_that_some_threads_do_not_reach_proves_nothing():
+    divergent = """
+    st.shared.u32 [%r5], %r2;
+    setp.ge.u32 %p1, %r2, 16; @%p1 bra PAST;
+    bar.sync 0;
+PAST:
+    bar.sync 0;
+    ld.shared.u32 %r8, [%r7];
+"""
+    verdict = verdict_of(divergent)
+    assert verdict.kind is NOT_JUDGED
+    assert "threads may not all come to the barrier" in verdict.obstacles[0].reason
+
+
+def test_threads_that_have_ended_are_not_waited_for():
+    ended = BARRIER.format("setp.ge.u32 %p1, %r2, 256; @%p1 bra OUT; bar.sync 0;")
+    assert verdict_of(f"{ended}OUT:").kind is FREE
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("call other;", "a call of 'other'"),
+        ("ld.global.u32 %r8, [%rd1]; shl.b32 %r8, %r8, 2; add.u32 %r9, %r3, %r8;"
+         "st.shared.u32 [%r9], 1; ld.shared.u32 %r10, [%r5];", "an address depends on data"),
+        ("W: ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.eq.u32 %p1, %r8, 0; @%p1 bra W;"
+         "ld.global.u32 %r9, [%rd2];", "never writes what is polled"),
+        ("st.release.gpu.global.u32 [%rd1], 1;", "never reads what is published"),
+        ("griddepcontrol.launch_dependents;", "another grid"),
+    ],
+)  # fmt: skip
+def test_what_is_not_judged_says_why(body: str, reason: str):
+    callee = ".func other() { ret; }\n"
+    text = f"{_HEADER}{body}\n    ret;\n}}\n".replace(".visible", f"{callee}.visible")
+    file = read_ptx(text, "k.ptx")
+    verdict = judge(kernel_of(file, file.functions["k"]))
+    assert verdict.kind is NOT_JUDGED
+    assert reason in verdict.obstacles[0].reason
+    assert verdict.obstacles[0].line > 0
+
+
+def test_a_place_of_all_ctas_is_a_race_under_a_launch_alone():
+    body = "mov.u32 %r8, %ctaid.x; mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r8;"
+    verdict = verdict_of(body)
+    assert verdict.kind is LAUNCH
+    assert "more than one CTA" in verdict.condition
+    assert verdict_of(body, Launch(grid=(1, 1, 1))).kind is FREE
+    assert verdict_of(body, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
+
+
+def test_a_second_dimension_is_a_race_under_a_launch_alone():
+    body = "mov.u32 %r8, %tid.y; add.u32 %r9, %r8, %r2; st.shared.u32 [%r5], %r9;"
+    assert verdict_of(body).kind is LAUNCH
+    assert verdict_of(body, Launch(block=(64, 1, 1))).kind is FREE
+
+
+def test_a_race_names_two_threads_of_a_launch():
+    verdict = verdict_of(BARRIER.format(""))
+    (conflict, *_) = verdict.conflicts
+    assert conflict.missing == "no barrier between"
+    assert conflict.threads[0] != conflict.threads[1]
+    assert conflict.launch.startswith("--grid ")
+
+
+def test_pointers_of_one_place_are_of_one_object():
+    body = """
+    ld.global.u64 %rd5, [%rd1]; ld.global.u64 %rd6, [%rd1{0}];
+    mul.wide.u32 %rd3, %r2, 4; add.u64 %rd7, %rd5, %rd3; add.u64 %rd8, %rd6, %rd3;
+    st.global.u32 [%rd7], %r2; ld.global.u32 %r8, [%rd8+4];
+"""
+    assert verdict_of(body.format("")).kind is RACE
+    other = verdict_of(body.format("+8"))
+    assert other.kind is FREE
+    assert Assumption.POINTERS in other.assumptions
+
+
+def test_without_the_solver_arithmetic_alone_decides(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fencewright.checker.verdicts.solver.z3_module", lambda: None)
+    monkeypatch.setattr("fencewright.checker.verdicts.judge.z3_module", lambda: None)
+    assert verdict_of("st.shared.u32 [%r5], %r2; ld.shared.u32 %r8, [%r5];").kind is FREE
+    verdict = verdict_of(BARRIER.format(""))
+    assert verdict.kind is NOT_JUDGED
+    assert "install z3-solver" in verdict.obstacles[0].reason
