@@ -28,19 +28,44 @@ from fencewright.lowering.code.value import Apply, Iteration, Value
 def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, ...]:
     """The constraints under which a thread executes an access: its conditions, and its
     iterations."""
-    holds = (Holds(literal, thread) for literal in access.conditions)
-    return (*holds, *iterated(kernel, access, thread))
+    form = access.place.offset
+    values = [] if form is None else [value for value, _ in form.terms]
+    within = {loop.head for loop in kernel.loops_of(access.instruction)}
+    used = {leaf.head for leaf in leaves(values) if isinstance(leaf, Iteration)} | within
+    # A loop with one exit is left in some iteration; which one matters only to what is computed of
+    # it.
+    literals = [
+        literal
+        for literal in access.conditions
+        if not any(
+            head not in used and literal.branch in loop.blocks and _has_one_exit(kernel, loop)
+            for head, loop in kernel.loops.items()
+        )
+    ]
+    values += [literal.value for literal in literals]
+    heads = {leaf.head for leaf in leaves(values) if isinstance(leaf, Iteration)} | within
+    holds = (Holds(literal, thread) for literal in literals)
+    return (*holds, *_iterated(kernel, sorted(heads), thread))
 
 
-def iterated(kernel: Kernel, access: Access, thread: int) -> Iterator[Constraint]:
-    """For each loop that an access depends on: it is the first iteration, or the loop went on to
-    it."""
-    values = [literal.value for literal in access.conditions]
-    if access.place.offset is not None:
-        values += [value for value, _ in access.place.offset.terms]
-    heads = {leaf.head for leaf in leaves(values) if isinstance(leaf, Iteration)}
-    heads |= {loop.head for loop in kernel.loops_of(access.instruction)}
-    for head in sorted(heads):
+def _has_one_exit(kernel: Kernel, loop: Loop) -> bool:
+    """True of a loop that one edge leaves."""
+    return kernel.remembered(
+        ("one exit", loop.head),
+        lambda: (
+            sum(
+                target not in loop.blocks
+                for block in loop.blocks
+                for target in kernel.graph.successors[block]
+            )
+            == 1
+        ),
+    )
+
+
+def _iterated(kernel: Kernel, heads: list[int], thread: int) -> Iterator[Constraint]:
+    """For each of some loops: it is the first iteration, or the loop went on to it."""
+    for head in heads:
         loop = kernel.loops[head]
         went_on = kernel.remembered(
             ("went on", head), lambda loop=loop: tuple(_went_on(kernel, loop))

@@ -37,6 +37,7 @@ _STEPS_OF_KERNEL = 60_000_000
 _MOST_THREADS = 1024
 _MOST_ITERATIONS = 1 << 28
 _LANES = 32
+_SMALL_BLOCK = 64
 _RANK = "%cluster_ctarank"
 _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
 
@@ -100,7 +101,8 @@ class BitVectors:
         self.splits_warps = splits_warps
         self.most = most
         self._values: dict[tuple[Value, int], Any] = {}
-        self._threads: set[int] = set()
+        self._threads = {0, 1}
+        self._has_product = False
         self._iterations: list[Any] = []
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
@@ -108,7 +110,12 @@ class BitVectors:
         z3 = z3_module()
         if z3 is None:
             return Answer.UNKNOWN
-        answer = self._checked(constraints)[1]
+        formulas = [self._constraint(each) for each in constraints]
+        if self._has_product and (small := self._small()) is not None:
+            # With sizes that are constants products are easy, and one launch is enough to satisfy.
+            if small.satisfiable(constraints) is Answer.SATISFIABLE:
+                return Answer.SATISFIABLE
+        answer = self._checked(formulas)[1]
         if answer == z3.unknown:
             return Answer.UNKNOWN
         return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
@@ -118,7 +125,7 @@ class BitVectors:
         z3 = z3_module()
         if z3 is None:
             return None
-        solver, answer = self._checked(constraints)
+        solver, answer = self._checked([self._constraint(each) for each in constraints])
         if answer != z3.sat:
             return None
         model = solver.model()
@@ -144,10 +151,22 @@ class BitVectors:
         read = self.kernel.specials
         return "x" + "".join(d for d in "yz" if {f"%{index}.{d}", f"%n{index}.{d}"} & read)
 
-    def _checked(self, constraints: Sequence[Constraint]) -> tuple[Any, Any]:
+    def _small(self) -> "BitVectors | None":
+        """A solver for a small launch; None where the sizes of a CTA are known."""
+        if self.launch.block is not None or self.kernel.required is not None:
+            return None
+        rows = 8 if len(self.dimensions("tid")) > 1 else 1
+        launch = Launch((_SMALL_BLOCK, rows, 1), self.launch.grid or (2, 1, 1))
+        return BitVectors(
+            self.kernel,
+            self.relation,
+            launch,
+            self.budget,
+            splits_warps=self.splits_warps,
+        )
+
+    def _checked(self, formulas: Sequence[Any]) -> tuple[Any, Any]:
         z3 = z3_module()
-        self._threads = {0, 1}
-        formulas = [self._constraint(each) for each in constraints]
         solver = z3.SolverFor("QF_UFBV", ctx=self.budget.context)
         if self.budget.steps <= 0:
             return solver, z3.unknown
@@ -370,6 +389,8 @@ class BitVectors:
         if operation in _COMPARISONS and len(parts) == 2:
             truth = _COMPARISONS[operation](z3, parts[0], parts[1])
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
+        if operation in ("mul", "udiv", "urem", "sdiv", "srem"):
+            self._has_product |= sum(not z3.is_bv_value(part) for part in parts) > 1
         made = _OPERATIONS.get(operation)
         if made is not None and all(part.size() == bits for part in parts):
             total = parts[0]
