@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 class AssemblyError(ValueError):
@@ -34,7 +34,15 @@ class SourceLine:
     file: int
     line: int
     column: int
-    inlined_at: "SourceLine | None" = None
+    inlined_at: "SourceLine | None" = field(default=None, compare=False)
+
+    @property
+    def in_kernel(self) -> "SourceLine":
+        """The innermost place in the file of the outermost call: the line that its author wrote."""
+        places: list[SourceLine] = [self]
+        while (place := places[-1].inlined_at) is not None:
+            places.append(place)
+        return next(each for each in places if each.file == places[-1].file)
 
 
 _FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)

@@ -18,6 +18,7 @@ from fencewright.simulator.race.messages import (
     Message,
     ScFence,
     extended,
+    with_writer,
 )
 from fencewright.simulator.race.rules import FENCES, FenceRule
 from fencewright.simulator.race.shadow import MANY, Shadow, Strong
@@ -223,7 +224,8 @@ class Detector(Observer):
         chain = object() if chained is None else chained.chain
         return Message(
             state.home, site.number, site.level, site.releases, clock, state.known,
-            device, clusters, blocks, self._sc(state), chain,
+            device, clusters, blocks, self._sc(state),
+            with_writer(chained, state.home.thread, clock), chain,
         )  # fmt: skip
 
     def _sc(self, state: State) -> tuple[ScFence, ...]:
@@ -269,7 +271,7 @@ class Detector(Observer):
             writer = message.writer.thread
             if not self.sees(state, writer, message.clock):
                 link = message.site, site.number, writer
-                state.links[link] = Link(message, site.number, state.home, {writer: message.clock})
+                state.links[link] = Link(message, site.number, state.home, message.writers)
 
     @staticmethod
     def _keep(state: State, key: object, message: Message) -> None:

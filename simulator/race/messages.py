@@ -28,7 +28,7 @@ class Message:
     """The releases that a value carries, and its writer. ``chain``: of which it is a later part.
 
     ``clock`` and ``known``: the writer's at the write. ``sc``: the fence.sc that the
-    writer knew.
+    writer knew. ``writers``: the last of the chain, with their clocks.
     """
 
     writer: Home
@@ -41,6 +41,7 @@ class Message:
     clusters: Mapping[int, Knowledge]
     blocks: Mapping[int, Knowledge]
     sc: "tuple[ScFence, ...]" = ()
+    writers: Mapping[int, int] = field(default_factory=dict[int, int])
     chain: object = field(default_factory=object)
 
     def at(self, clocks: Clocks, reader: Home, level: int) -> Knowledge:
@@ -61,6 +62,20 @@ class ScFence:
     clock: int
     level: int
     known: Knowledge
+
+
+MOST_WRITERS = 32
+"""The writers of a chain that are known: those before them are not named in a finding."""
+
+
+def with_writer(old: Message | None, thread: int, clock: int) -> Mapping[int, int]:
+    """The writers of a chain with one more."""
+    if old is None:
+        return {thread: clock}
+    writers = {**old.writers, thread: clock}
+    if len(writers) > MOST_WRITERS:
+        del writers[next(iter(writers))]
+    return writers
 
 
 def extended(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.semantics import python
@@ -135,6 +136,10 @@ class _Layout:
             self.places[name] = f"(T.rank << 24 | {at})"
 
 
+def _file_of(declared: Declarations, source: SourceLine) -> str:
+    return declared.files.get(source.file, "").rpartition("/")[2]
+
+
 def site_of(
     instruction: PtxInstruction, number: int, function: PtxFunction, declared: Declarations
 ) -> Site:
@@ -144,8 +149,11 @@ def site_of(
     strong = statement.is_strong and statement.scope is not None
     level = _LEVELS[statement.scope] if strong and statement.scope is not None else -1
     if source is not None and source.file in declared.files:
-        file = declared.files[source.file].rpartition("/")[2]
-        place, key = f"{file}:{source.line}", (source.file, source.line, opcode.name)
+        written = source.in_kernel
+        place = f"{_file_of(declared, written)}:{written.line}"
+        if written != source:
+            place += f", in {_file_of(declared, source)}:{source.line}"
+        key = written.file, written.line, opcode.name
     else:
         file = function.file.rpartition("/")[2]
         place, key = f"{file}:{instruction.line}", (file, instruction.line, opcode.name)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.ptx.code.text import PtxError, PtxFunction, read_ptx
 from fencewright.tools.embedded.in_process import TOOLS, call
 from fencewright.tools.inputs.code_kind import is_ptx
@@ -283,3 +284,24 @@ def test_ptx_is_known_by_its_first_line() -> None:
     assert is_ptx("// made by hand\n.version 8.0  // of CUDA 12\n")
     assert not is_ptx('\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n')
     assert not is_ptx("define void @f() {")
+
+
+def test_lines_say_where_they_were_inlined() -> None:
+    """Two calls deep: the line is that of the call in the file of the kernel."""
+    text = """.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k() {
+.loc 2 5 1, function_name $L__info_string0, inlined_at 1 11 8
+.loc 3 9 2, function_name $L__info_string1, inlined_at 2 5 1
+bar.sync 0;
+.loc 1 12 1
+ret;
+}
+"""
+    barrier, ret = read_ptx(text, "k.ptx").functions["k"].instructions
+    assert barrier.source is not None
+    assert (barrier.source.file, barrier.source.line) == (3, 9)
+    assert barrier.source.in_kernel == SourceLine(1, 11, 8)
+    assert ret.source is not None
+    assert ret.source.in_kernel is ret.source

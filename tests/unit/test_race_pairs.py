@@ -303,6 +303,17 @@ def test_only_the_side_that_lacks_something_is_named() -> None:
     )
 
 
+def test_an_earlier_link_of_a_chain_nearly_orders_too() -> None:
+    """The last block reads what the first one wrote, whose ticket two others have come after."""
+    body = _LAST.replace("@\n", "\n").replace("fence.acq_rel.gpu;", "")
+    found = verdict(body, "4, 32")
+    (finding,) = found.findings
+    assert (
+        "(atom.relaxed.gpu.global.add.u32) would order them, but the write is no rel"
+        in finding.text
+    )
+
+
 def test_a_partial_warp_is_a_warning() -> None:
     found = verdict("and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 ret; bar.sync 0; ret;")
     assert [each.kind for each in found.findings] == ["barrier divergence"]
