@@ -2,7 +2,8 @@
 
 ``lower`` gives the instructions of one operation, ``lower_module`` lowers an xDSL module,
 ``print_assembly`` gives the text of its kernels, ``lower_llvm_ir`` lowers LLVM IR text, ``access``
-counts what a memory instruction costs. Each is imported when first used, so that a caller of
+counts what a memory instruction costs, ``execute`` runs a PTX kernel and ``check`` finds the races
+of a launch of it. Each is imported when first used, so that a caller of
 ``lower`` does not pay for xDSL.
 """
 
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fencewright.launches import check, execute
     from fencewright.lowering.lower import lower
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.passes.pipelines import lower_llvm_ir, lower_module
@@ -18,11 +20,22 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["UnsupportedError", "access", "lower", "lower_llvm_ir", "lower_module", "print_assembly"]
+__all__ = [
+    "UnsupportedError",
+    "access",
+    "check",
+    "execute",
+    "lower",
+    "lower_llvm_ir",
+    "lower_module",
+    "print_assembly",
+]
 
 _HOMES = {
     "UnsupportedError": "fencewright.lowering.sequence",
     "access": "fencewright.simulator.performance.accesses.access",
+    "check": "fencewright.launches",
+    "execute": "fencewright.launches",
     "lower": "fencewright.lowering.lower",
     "lower_llvm_ir": "fencewright.passes.pipelines",
     "lower_module": "fencewright.passes.pipelines",

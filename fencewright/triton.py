@@ -36,7 +36,10 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, cast, get_args
+
+if TYPE_CHECKING:
+    from fencewright.simulator.race.verdict import Verdict
 
 Mode: TypeAlias = Literal["check", "lower"]
 """check: kernels stay as they are, and are reported on. lower: their synchronisation is ours."""
@@ -46,6 +49,10 @@ Stages: TypeAlias = dict[str, Callable[[Any, dict[str, Any]], Any]]
 
 _METADATA = "fencewright"
 """Where Triton's metadata of a compiled kernel has its report."""
+
+
+_SCRATCH = 2
+"""Parameters that Triton adds at the end: global and profile scratch. Source: Triton, driver.py."""
 
 
 class NotLoweredError(Exception):
@@ -168,6 +175,7 @@ class Report:
     ``problem``: why it was not lowered, None if it was or did not have to be. ``seconds`` of
     CPU time that the hook took. ``cached``: Triton had it compiled already, by a hook with the same
     options.
+    ``shared``: the bytes of shared memory that Triton launches it with.
     """
 
     kernel: str
@@ -179,6 +187,7 @@ class Report:
     seconds: float = 0.0
     cached: bool = False
     assembly: str = field(default="", repr=False)
+    shared: int = 0
     recompile: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -215,6 +224,24 @@ class Report:
         Raises ``AssemblyError`` or ``PtxError`` for assembly that it cannot read.
         """
         return [*_FINDINGS_OF[self.stage](self)]
+
+    def check(self, *, grid: int | Sequence[int], args: Sequence[Any]) -> "Verdict":
+        """The verdict on the races of a launch of a kernel for NVIDIA, which needs no GPU.
+
+        Triton compiles before it launches: the block, the cluster and the shared memory are known
+        to it, ``grid`` and ``args`` to who launches. ``args``: numbers and NumPy arrays, of those
+        parameters that are no constants; Triton's own after them are null. Raises ``LookupError``
+        for assembly of AMD, ``LaunchError``, and ``PtxError``.
+        """
+        from fencewright.launches import check
+        from fencewright.lowering.ptx.code.text import read_ptx
+
+        if self.stage != "ptx":
+            raise LookupError(f"{self.kernel} is for {self.target}: launches of PTX are executed")
+        kernel = read_ptx(self.assembly, self.kernel).functions[self.kernel]
+        own = len(kernel.parameters) - len(args)
+        filled = [*args, *[0] * max(own, 0)] if own <= _SCRATCH else args
+        return check(self.assembly, self.kernel, grid=grid, args=filled, shared=self.shared)
 
     def __str__(self) -> str:
         where = f"{self.kernel} ({self.target}): "
@@ -507,6 +534,7 @@ class _Compilation:
             changed=self.changed,
             problem=self.problem,
             assembly=made,
+            shared=int(metadata.get("shared") or 0),
             recompile=(lambda: self.make_assembly(given, before)) if self.changed else None,
         )
         self.seconds += time.thread_time() - start
@@ -516,7 +544,7 @@ class _Compilation:
         return made
 
 
-_KEPT = ("kernel", "target", "mode", "after", "changed", "problem")
+_KEPT = ("kernel", "target", "mode", "after", "changed", "problem", "shared")
 """What Triton's cache keeps of a report."""
 
 _KERNEL = re.compile(

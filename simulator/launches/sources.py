@@ -28,9 +28,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.MULTILINE)
-_VARIABLE = re.compile(
-    r"\b(?:int|unsigned|long|size_t|u?int\d+_t|auto)\s+(\w+)\s*=\s*([^;,{]+)[;,]"
-)
+_VARIABLES = re.compile(r"\b(?:int|unsigned|long|size_t|u?int\d+_t|auto)\s+(\w+\s*=[^;{]*);")
 _DIM3 = re.compile(r"\bdim3\s+(\w+)\s*(?:=\s*dim3\s*)?[({]([^;]*)[)}]\s*;")
 _LAUNCH = re.compile(r"\b(\w+)\s*(?:<[^<>;{}]*>)?\s*<<<(.*?)>>>\s*\(", re.DOTALL)
 _HIP = re.compile(r"\bhipLaunchKernelGGL\s*\(")
@@ -56,10 +54,13 @@ class _Names:
     def __init__(self, text: str):
         self.texts = {found[1]: found[2] for found in _DEFINE.finditer(text)}
         once: dict[str, list[str]] = {}
-        for found in _VARIABLE.finditer(text):
-            once.setdefault(found[1], []).append(found[2])
+        for found in _VARIABLES.finditer(text):
+            for each in split(found[1]):
+                name, _, value = each.partition("=")
+                once.setdefault(name.strip(), []).append(value)
         for name, values in once.items():
-            assigned = re.findall(rf"\b{name}\s*(?:[-+*/%]|<<|>>)?=[^=]|\b{name}\+\+", text)
+            changes = rf"\b{re.escape(name)}\s*(?:[-+*/%]|<<|>>)?=[^=]|\b{re.escape(name)}\+\+"
+            assigned = re.findall(changes, text)
             if len(values) == len(assigned) == 1:
                 self.texts.setdefault(name, values[0])
         self.dims = {found[1]: found[2] for found in _DIM3.finditer(text)}

@@ -1,10 +1,11 @@
 """Findings as text: both accesses with their places, and what a near order lacks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fencewright.simulator.race.detector import Access, Detector, Link, Race
 from fencewright.simulator.race.rules import KINDS
+from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.schedule import Outcome, names_of
 
 _SCOPES = ("cta", "cluster", "gpu")
@@ -131,20 +132,27 @@ def _nearly(detector: Detector, link: Link, first: Access) -> str:
     )
 
 
-def _hangs(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
+def hang_text(sites: Sequence[Site], outcome: Outcome) -> str:
+    """Where each group of threads of a launch that hangs waits; "" of one that does not."""
     if not outcome.hang:
-        return
+        return ""
     parts: list[str] = []
     for group in outcome.hang:
         if group.site is None:
             continue
-        site = detector.sites[group.site]
+        site = sites[group.site]
         verb = "polls" if group.polls else "waits"
         verb = verb if len(group.threads) == 1 else verb[:-1]
         parts.append(f"{names_of(group.threads)} {verb} at {site.place} ({site.name})")
+    return f"hang: {'; '.join(parts)}; nothing changes any more"
+
+
+def _hangs(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
+    text = hang_text(detector.sites, outcome)
+    if not text:
+        return
     first = next((g.site for g in outcome.hang if g.site is not None), None)
     line = 1 if first is None else detector.sites[first].instruction.line
-    text = f"hang: {'; '.join(parts)}; nothing changes any more"
     key = "hang", tuple(detector.sites[g.site].key for g in outcome.hang if g.site is not None)
     yield Finding("hang", text, line, key)
 

@@ -1,5 +1,6 @@
 """The verdict on a launch: what its schedules find, and how much of the kernel they have seen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -83,8 +84,8 @@ _JUDGEMENTS = {"hang": Judgement.HANG, "barrier divergence": Judgement.DIVERGENC
 class _Trial:
     """The runs of a launch, and what they have found together."""
 
-    def __init__(self, module: Module, launch: Launch):
-        self.module, self.launch = module, launch
+    def __init__(self, module: Module, launch: Launch, given: Mapping[int, bytes] | None):
+        self.module, self.launch, self.given = module, launch, given
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.executed: set[int] = set()
         self.sites: tuple[Site, ...] = ()
@@ -94,14 +95,14 @@ class _Trial:
     def run(self, schedule: Schedule) -> Run:
         """Execute the launch once more."""
         detector = Detector()
-        run = execute(self.module, self.launch, detector, schedule=schedule)
+        run = execute(self.module, self.launch, detector, schedule=schedule, given=self.given)
         self.sites = run.program.sites
         self.runs += 1
         self.checked += detector.accesses
         for each in findings_of(detector, run.outcome):
             self.findings.setdefault(each.key, each)
         self.executed |= {at for at, seen in enumerate(run.machine.executed) if seen}
-        self.problem = self.problem or _problem(run)
+        self.problem = self.problem or problem_of(run)
         return run
 
     @property
@@ -110,14 +111,16 @@ class _Trial:
         return not self.problem and not any(each.is_error for each in self.findings.values())
 
 
-def judge(module: Module, launch: Launch) -> Verdict:
+def judge(module: Module, launch: Launch, given: Mapping[int, bytes] | None = None) -> Verdict:
     """Execute a launch in both orders, then with delays until something is found.
+
+    ``given``: the bytes that arrays begin with, by argument.
 
     Of a guessed launch only those findings count that do not depend on its sizes and contents, and
     none where it does not fit the kernel. Raises ``LaunchError``.
     """
     _, launch = settled(module, launch)
-    trial = _Trial(module, launch)
+    trial = _Trial(module, launch, given)
     first, *others = ORDERS
     run = trial.run(first)
     work = run.outcome.steps + trial.checked
@@ -157,7 +160,8 @@ def is_access(site: Site) -> bool:
     return statement.kind in _ACCESSES and not statement.opcode.of_parameters
 
 
-def _problem(run: Run) -> str:
+def problem_of(run: Run) -> str:
+    """Why a run did not come to its end, or may have done more than was executed; "" of others."""
     outcome = run.outcome
     if not outcome.problem:
         return _skipped(run)

@@ -36,6 +36,7 @@ NOT_RUN = {
     "docs/gpu-litmus.md": 2,
     "docs/museum.md": 1,
     "docs/pictures.md": 1,
+    "docs/races.md": 2,
     "docs/remarks.md": 1,
     "docs/start.md": 1,
     "docs/tools.md": 2,

@@ -21,13 +21,13 @@ from fencewright.simulator.threads.launch import (
     values,
 )
 
-_HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 
 
 def module(body: str = "ret;", before: str = "", parameters: str = "", name: str = "k") -> Module:
     """A module of one kernel, with directives before its body."""
     text = (
-        f"{_HEAD}.visible .entry {name}({parameters}) {before}\n"
+        f"{HEAD}.visible .entry {name}({parameters}) {before}\n"
         "{.reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;\n" + body + "\n}\n"
     )
     return read_module(read_ptx(text, "k.ptx"), text)
@@ -44,7 +44,7 @@ def sources(text: str) -> list[SourceLaunch]:
 def test_constants_of_a_source_are_evaluated() -> None:
     text = """
     #define N (1 << 12)
-    constexpr int BLOCK = 256;   // not 128
+    constexpr int ONE = 1, BLOCK = 256 * ONE;   // not 128
     /* k<<<1, 1>>>(); */
     int main() {
       const size_t bytes = BLOCK * sizeof(float);
@@ -62,8 +62,8 @@ def test_what_is_no_constant_is_left_out() -> None:
     k<float, 3><<<(n + 255) / 256, m>>>(p, m);
     k<<<get(), dim3(0)>>>();"""
     first, second = sources(text)
-    assert (first.kernel, first.grid, first.block) == ("k", None, None)
-    assert first.arguments == (None, None)
+    assert (first.kernel, first.grid, first.block) == ("k", None, (4, 1, 1))
+    assert first.arguments == (None, 4)
     assert (second.grid, second.block, second.arguments) == (None, None, ())
 
 

@@ -107,6 +107,24 @@ def test_fence_check_is_content(kernels: Any, name: str, chip: str, tmp_path: Pa
     assert not [each for each in lowers.reports[0].findings() if ": error: " in each]
 
 
+def test_a_launch_of_a_compiled_kernel_is_judged() -> None:
+    """Triton knows the block and the shared memory, who launches it the grid and the arguments."""
+    np = pytest.importorskip("numpy")
+    atomics = load_script(DATA / "atomic_kernels.py")
+    with hook.enabled("check") as checks:
+        atomics.llvm_ir("sum_last_block", "sm_90")
+    (report,) = checks.reports
+    sums, values, ticket = np.zeros(8, np.int32), np.ones(1024, np.int32), np.zeros(1, np.int32)
+    verdict = report.check(grid=3, args=(sums, values, ticket, 3))
+    assert str(verdict).startswith("no race in this launch (3 blocks x 128 threads")
+    relaxed = replace(report, assembly=report.assembly.replace(".acq_rel", ".relaxed"))
+    verdict = relaxed.check(grid=3, args=(sums, values, ticket, 3))
+    assert str(verdict).startswith("race in this launch")
+    assert "atomic_kernels.py" in verdict.findings[0].text
+    with pytest.raises(LookupError, match="launches of PTX are executed"):
+        replace(report, target="gfx942").check(grid=1, args=())
+
+
 LEFT: dict[str, dict[Rule, int]] = {
     "split_k": {Rule.SURPLUS_WRITE_BACK: 1, Rule.SURPLUS_WAIT: 1},
     "stream_k": {},

@@ -1,0 +1,139 @@
+"""Kernels executed and judged from Python: ``fencewright.execute``, ``fencewright.check``.
+
+PTX of any compiler runs lane by lane, without a GPU. Arguments are numbers, and NumPy arrays for
+memory; an array that is given twice is one. What a kernel may do is what it may do in a launch of
+``fence-check --launch``, whose verdicts ``check`` gives.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fencewright.simulator.race.findings import hang_text
+from fencewright.simulator.race.verdict import Verdict, judge, problem_of
+from fencewright.simulator.threads.launch import (
+    Argument,
+    Array,
+    Launch,
+    LaunchError,
+    Module,
+    Same,
+    Size,
+    kernel_named,
+    read_module,
+)
+from fencewright.simulator.threads.launch import (
+    execute as run_launch,
+)
+
+Sizes = int | Sequence[int]
+"""A size: a number, or one to three of them."""
+
+
+class ExecutionError(RuntimeError):
+    """A launch that did not come to its end, or whose values are not known; one line."""
+
+
+def _size(given: Sizes, what: str) -> Size:
+    sizes = (given,) if isinstance(given, int) else tuple(given)
+    if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
+        raise LaunchError(f"{what} is {given}: one to three positive numbers are needed")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def _is_array(given: Any) -> bool:
+    return hasattr(given, "dtype") and hasattr(given, "tobytes") and hasattr(given, "shape")
+
+
+_LETTERS = {"i": "s", "u": "u", "f": "f"}
+
+
+def _argument(given: Any, number: int, args: Sequence[Any]) -> Argument:
+    if _is_array(given) and given.shape != ():
+        for earlier, other in enumerate(args[:number]):
+            if other is given:
+                return Same(earlier)
+        size = int(given.dtype.itemsize)
+        letter = _LETTERS.get(str(given.dtype.kind), "b")
+        if letter == "b" or size not in (1, 2, 4, 8) or (letter == "f" and size == 1):
+            return Array("b8", int(given.nbytes))
+        return Array(f"{letter}{8 * size}", int(given.size))
+    value = given.item() if _is_array(given) else given
+    if value is None:
+        return 0
+    if isinstance(value, int | float):
+        return value
+    raise LaunchError(f"argument {number} is {given!r}: a number or a NumPy array is needed")
+
+
+def _asked(
+    text: str, kernel: str | None, grid: Sizes, block: Sizes | None, args: Sequence[Any],
+    shared: int, cluster: Sizes | None,
+) -> tuple[Module, Launch, dict[int, bytes]]:  # fmt: skip
+    from fencewright.lowering.ptx.code.text import read_ptx
+
+    module = read_module(read_ptx(text, "kernel.ptx"), text)
+    if kernel is None:
+        names = [each.name for each in module.ptx.functions.values() if each.is_entry]
+        if len(names) != 1:
+            raise LaunchError(f"name one of the kernels: {', '.join(names) or 'there is none'}")
+        kernel = names[0]
+    launch = Launch(
+        kernel_named(module, kernel).name,
+        _size(grid, "grid"),
+        None if block is None else _size(block, "block"),
+        shared,
+        tuple(_argument(each, number, args) for number, each in enumerate(args)),
+        None if cluster is None else _size(cluster, "cluster"),
+    )
+    given = {
+        number: bytes(args[number].tobytes())
+        for number, each in enumerate(launch.arguments)
+        if isinstance(each, Array)
+    }
+    return module, launch, given
+
+
+def execute(
+    text: str, kernel: str | None = None, *, grid: Sizes = 1, block: Sizes | None = None,
+    args: Sequence[Any] = (), shared: int = 0, cluster: Sizes | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The arguments of a launch of a PTX kernel after it: arrays anew, numbers as they were.
+
+    ``kernel``: its name, None for the only one. ``block``: None where the kernel declares it.
+    ``shared``: bytes of dynamic shared memory. Raises ``LaunchError`` for a launch that cannot be,
+    ``ExecutionError`` for one that does not end or gives values that are not known (of matrix
+    operations, say), ``PtxError`` for text that is no PTX.
+    """
+    module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
+    run = run_launch(module, launch, given=given)
+    if problem := problem_of(run) or hang_text(run.program.sites, run.outcome):
+        raise ExecutionError(problem)
+    results: list[Any] = []
+    for number, (argument, allocation) in enumerate(zip(args, run.arguments, strict=True)):
+        if allocation is None:
+            results.append(argument)
+            continue
+        if allocation.unknown:
+            origin = next(iter(allocation.unknown.values()))[0].origin
+            raise ExecutionError(f"argument {number} depends on the result of {origin}")
+        if isinstance(same := launch.arguments[number], Same):
+            results.append(results[same.argument])
+            continue
+        result = argument.copy(order="C")
+        memoryview(result).cast("B")[:] = allocation.data[: allocation.size]
+        results.append(result)
+    return tuple(results)
+
+
+def check(
+    text: str, kernel: str | None = None, *, grid: Sizes = 1, block: Sizes | None = None,
+    args: Sequence[Any] = (), shared: int = 0, cluster: Sizes | None = None,
+) -> Verdict:  # fmt: skip
+    """The verdict on a launch, executed in several schedules; arguments as of ``execute``.
+
+    Its ``judgement`` is a word, ``findings`` say what races; ``str`` of it is what ``fence-check``
+    prints. Raises ``LaunchError`` and ``PtxError``.
+    """
+    module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
+    return judge(module, launch, given)

@@ -1,0 +1,86 @@
+"""Kernels executed and judged from Python, with NumPy's arrays."""
+
+import numpy as np
+import pytest
+from test_launches import HEAD
+
+import fencewright
+from fencewright.launches import ExecutionError
+from fencewright.simulator.race.verdict import Judgement
+from fencewright.simulator.threads.launch import LaunchError
+
+SCALE = f"""{HEAD}.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 by, .param .u32 n)
+{{.reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;
+ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.f32 %f1, [by]; ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r4, %r3, 32, %r2;
+setp.ge.u32 %p1, %r4, %r1; @%p1 ret; mul.wide.u32 %rd3, %r4, 4;
+add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;
+ld.global.f32 %f2, [%rd4]; mul.f32 %f3, %f2, %f1; st.global.f32 [%rd5], %f3; ret;}}
+"""
+
+
+def test_arrays_come_back_and_arguments_stay() -> None:
+    x, y = np.arange(64, dtype=np.float32).reshape(8, 8), np.zeros(64, np.float32)
+    result = fencewright.execute(
+        SCALE, "scale", grid=2, block=32, args=(x, y, np.float32(0.5), np.int64(60))
+    )
+    assert (result[1] == np.where(np.arange(64) < 60, np.arange(64) / 2, 0)).all()
+    assert (result[0] == x).all()
+    assert result[0].shape == (8, 8)
+    assert not y.any()
+    assert result[2:] == (0.5, 60)
+
+
+def test_an_array_given_twice_is_one() -> None:
+    x = np.ones(32, np.float32)
+    first, second, *_ = fencewright.execute(SCALE, grid=1, block=(32,), args=(x, x, 3.0, 32))
+    assert first is second
+    assert (first == 3).all()
+
+
+def test_the_verdict_of_a_launch() -> None:
+    x = np.ones(64, np.float32)
+    verdict = fencewright.check(SCALE, grid=2, block=32, args=(x, np.zeros_like(x), 3.0, 64))
+    assert verdict.judgement is Judgement.NO_RACE
+    assert str(verdict).startswith("no race in this launch (2 blocks x 32 threads, 2 schedules")
+    shifted = SCALE.replace("st.global.f32 [%rd5]", "st.global.f32 [%rd5+4]")
+    verdict = fencewright.check(shifted, grid=2, block=32, args=(x, x, 3.0, 63))
+    assert verdict.judgement is Judgement.RACE
+    assert {each.kind for each in verdict.findings} == {"read-write", "write-read"}
+
+
+def test_what_does_not_end_is_an_error_of_one_line() -> None:
+    x = np.ones(16, np.float32)
+    with pytest.raises(
+        ExecutionError, match=r"out of bounds: 4 bytes at .* byte 64 of x"
+    ) as raised:
+        fencewright.execute(SCALE, block=32, args=(x, x, 1.0, 32))
+    assert "\n" not in str(raised.value)
+    endless = SCALE.replace("ret;}", "L: ld.relaxed.gpu.global.u32 %r5, [%rd1]; bra L; }")
+    with pytest.raises(ExecutionError, match="hang: 8 threads"):
+        fencewright.execute(endless, block=32, args=(x, x, 1.0, 8))
+
+
+def test_values_that_nobody_knows_are_not_given() -> None:
+    unknown = SCALE.replace("mul.f32 %f3, %f2, %f1;", "mov.u32 %r5, %clock; mov.b32 %f3, %r5;")
+    clocked = fencewright.execute(unknown, block=32, args=(np.ones(32, np.float32),) * 2 + (1.0, 4))
+    assert clocked[0][:4].any()
+    odd = SCALE.replace("mul.f32 %f3, %f2, %f1;", "tanh.approx.foo.f32 %f3, %f2;")
+    with pytest.raises(ExecutionError, match=r"depends on the result of|is not checked"):
+        fencewright.execute(odd, block=32, args=(np.ones(32, np.float32),) * 2 + (1.0, 4))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "problem"),
+    [
+        ("none", {}, "there is no kernel 'none': there is scale"),
+        ("scale", {}, "scale declares no .reqntid"),
+        ("scale", {"block": 32}, "0 of 4 arguments are given"),
+        ("scale", {"block": 0}, "block is 0: one to three positive numbers"),
+        ("scale", {"block": (1, 1, 1, 1)}, "one to three positive numbers"),
+        ("scale", {"block": 1, "args": ["x", 0, 0.0, 0]}, "argument 0 is 'x': a number or a NumPy"),
+    ],
+)  # fmt: skip
+def test_bad_launches(kernel: str, options: dict[str, object], problem: str) -> None:
+    with pytest.raises(LaunchError, match=problem):
+        fencewright.execute(SCALE, kernel, **options)  # pyright: ignore[reportArgumentType]
