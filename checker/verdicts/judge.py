@@ -111,7 +111,8 @@ class _Judge:
         return verdict
 
     def _one_sided(self) -> Iterator[Obstacle]:
-        """Flags of which the kernel has one side only: the other kernel takes part in every order."""
+        """Flags of which the kernel has one side only: the other kernel takes part in every
+        order."""
         accesses = self.kernel.accesses
         written = {_key(each.place.root) for each in accesses if each.writes}
         read = {_key(each.place.root) for each in accesses if each.reads}
@@ -134,7 +135,8 @@ class _Judge:
                 yield Obstacle("threads may not all come to the barrier", line)
 
     def _assume_roots(self) -> None:
-        """The assumptions that objects are other ones, where a kernel has several and writes one."""
+        """The assumptions that objects are other ones, where a kernel has several and writes
+        one."""
         roots = {each.place.root for each in self.kernel.accesses}
         writes = any(each.writes for each in self.kernel.accesses)
         parameters = [root for root in roots if root.region is Region.PARAMETER]
@@ -272,7 +274,8 @@ class _Judge:
         return self._race(first, second, relation, constraints, order)
 
     def _in_small_launches(self, first: Access, second: Access, pair: ThreadPair) -> bool:
-        """Judge a pair that the solver does not decide for all launches: a race in one is a race."""
+        """Judge a pair that the solver does not decide for all launches: a race in one is a
+        race."""
         for launch in self._exact_launches():
             solver = self._solver(pair.relation, launch=launch)
             own = replace(pair, solver=solver)
@@ -288,7 +291,8 @@ class _Judge:
         return False
 
     def _exact_launches(self) -> Iterator[Launch]:
-        """Small launches in which sizes are constants: a product with one is none of two unknowns."""
+        """Small launches in which sizes are constants: a product with one is none of two
+        unknowns."""
         block, grid = self.launch.block or self.kernel.required, self.launch.grid
         for threads in _BLOCKS if block is None else (block,):
             yield Launch(threads, grid or (2, 1, 1))
@@ -436,7 +440,8 @@ class _Judge:
     def _witness(
         self, relation: Relation, constraints: Sequence[Constraint]
     ) -> tuple[tuple[int, int], Witness | None]:
-        """The threads of a small launch that satisfy constraints, and what its sizes are at most."""
+        """The threads of a small launch that satisfy constraints, and what its sizes are at
+        most."""
         for launch in self._exact_launches():
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:

@@ -402,9 +402,9 @@ class Order:
     """An order of two accesses by one rule. ``reason``: what breaks it, or why it is not known.
 
     ``line``: of the instruction that the reason is about. ``is_note``: proved by execution alone
-    (a read before a write), which a verdict says as a note. ``is_limit``: not known because the solver came
-    to its limit, or is missing. ``unless``: where an order is absent or broken, the constraint
-    under which it is.
+    (a read before a write), which a verdict says as a note. ``is_limit``: not known because the
+    solver came to its limit, or is missing. ``unless``: where an order is absent or broken, the
+    constraint under which it is.
     """
 
     strength: Strength

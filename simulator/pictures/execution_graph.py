@@ -241,7 +241,8 @@ def _proxy(event: ptx_events.PtxEvent) -> str:
 def _in_words(
     drawn: GraphEvent, threads: Sequence[Thread[Any]], noun: str, **more: Any
 ) -> ExplainedEvent:
-    """An event as explanations need it, with ``more`` of its fields; an initial write is nobody's."""
+    """An event as explanations need it, with ``more`` of its fields; an initial write is
+    nobody's."""
     placement = Placement() if drawn.thread == INITIAL else threads[drawn.thread].placement
     noun = noun or f"'{drawn.instruction}'"
     return ExplainedEvent(

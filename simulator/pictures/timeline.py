@@ -66,8 +66,8 @@ class Lane:
 class Timeline:
     """A whole execution.
 
-    ``explanation`` is one sentence on what goes wrong. ``steps`` describes each step, of column 1 on,
-    with the line of its instruction; ``stale_reads`` has the steps in which a load
+    ``explanation`` is one sentence on what goes wrong. ``steps`` describes each step, of column 1
+    on, with the line of its instruction; ``stale_reads`` has the steps in which a load
     found a value that had been overwritten, each with a sentence; ``register_steps`` those that
     touch nothing but the registers of a wave: moves, arithmetic and branches.
     """

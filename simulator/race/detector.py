@@ -20,7 +20,7 @@ from fencewright.simulator.race.messages import (
     extended,
     with_writer,
 )
-from fencewright.simulator.race.rules import FENCES, FenceRule
+from fencewright.simulator.race.rules import FENCES, Fault, FenceRule
 from fencewright.simulator.race.shadow import MANY, Shadow, Strong
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.memory import Allocation
@@ -108,9 +108,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Two accesses of a place without an order. ``kind``: see ``findings``."""
+    """Two accesses of a place without an order."""
 
-    kind: str
+    kind: Fault
     memory: Allocation
     at: int
     size: int
@@ -357,27 +357,27 @@ class Detector(Observer):
                 return
             if writer == state.home.thread or self.sees(state, writer, written):
                 self._report(
-                    "proxy", memory, at, size, shadow, word, Access(who, clock, site, writes)
+                    Fault.PROXY, memory, at, size, shadow, word, Access(who, clock, site, writes)
                 )
                 return
         elif writer == state.home.thread or self.sees(state, writer, written):
             return
-        kind = "write-write" if writes else "write-read"
+        kind = Fault.WRITE_WRITE if writes else Fault.WRITE_READ
         self._report(kind, memory, at, size, shadow, word, Access(who, clock, site, writes), same)
 
     def _report(
-        self, kind: str, memory: Allocation, at: int, size: int, shadow: Shadow, word: int,
+        self, kind: Fault, memory: Allocation, at: int, size: int, shadow: Shadow, word: int,
         second: Access, same: bool = False,
     ) -> None:  # fmt: skip
         first = Access(shadow.writer[word] - 1, shadow.written[word], shadow.write_site[word], True)
         self._race(kind, memory, at, size, first, second, same)
 
     def _race(
-        self, kind: str, memory: Allocation, at: int, size: int, first: Access, second: Access,
+        self, kind: Fault, memory: Allocation, at: int, size: int, first: Access, second: Access,
         same: bool = False,
     ) -> None:  # fmt: skip
         # A race of two writes of one value is of its own kind: what is read is the same.
-        same = same and kind == "write-write" and max(first.thread, second.thread) < self.count
+        same = same and kind == Fault.WRITE_WRITE and max(first.thread, second.thread) < self.count
         key = kind, first.site, second.site, same, first.thread < self.count
         if key in self.races:
             return
@@ -466,7 +466,7 @@ class Detector(Observer):
         for who, (clock, site) in readers:
             if who != state.home.thread and not self.sees(state, who, clock):
                 first = Access(who, clock, site, False)
-                self._race("read-write", memory, at, size, first, access, same)
+                self._race(Fault.READ_WRITE, memory, at, size, first, access, same)
                 return
 
     @staticmethod
@@ -487,13 +487,13 @@ class Detector(Observer):
             shadow.read_only[word] = who, site
             if shadow.writer[word]:
                 access = Access(who, 0, site, False)
-                self._report("read-only", memory, at, size, shadow, word, access)
+                self._report(Fault.READ_ONLY, memory, at, size, shadow, word, access)
 
     def _written_read_only(
         self, shadow: Shadow, memory: Allocation, word: int, at: int, size: int, access: Access
     ) -> None:
         who, site = shadow.read_only[word]
-        self._race("read-only", memory, at, size, Access(who, 0, site, False), access)
+        self._race(Fault.READ_ONLY, memory, at, size, Access(who, 0, site, False), access)
 
     # Strong accesses
 
@@ -517,16 +517,16 @@ class Detector(Observer):
             first = Access(who, clock, site, wrote, reach)
             if access.level < 0:
                 kind = (
-                    "write-write"
+                    Fault.WRITE_WRITE
                     if wrote and access.writes
-                    else "write-read"
+                    else Fault.WRITE_READ
                     if wrote
-                    else "read-write"
+                    else Fault.READ_WRITE
                 )
             elif (begin, length) != (at, size):
-                kind = "size"
+                kind = Fault.SIZE
             elif min(reach, access.level) < self.home(who).distance(state.home):
-                kind = "scope"
+                kind = Fault.SCOPE
             else:
                 continue
             self.racy.add((memory, word, access.site))
@@ -709,7 +709,7 @@ class Detector(Observer):
     ) -> None:
         first = Access(order.init_agent, order.inits, self.init_sites[order.init_agent], True)
         second = Access(thread.number, thread.order.clock, site, True)
-        self._race("initialisation", mbarrier.memory, mbarrier.at, 8, first, second)
+        self._race(Fault.INITIALISATION, mbarrier.memory, mbarrier.at, 8, first, second)
 
     def mbarrier_use(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
         """Any operation: the object must be known to be initialised."""
@@ -846,7 +846,7 @@ class Detector(Observer):
         access = Access(thread.number, state.clock, site, False)
         if not began:
             first = Access(block.threads[0].number, 0, site, False)
-            self._race("peer-begin", block.shared, 0, 4, first, access)
+            self._race(Fault.PEER_BEGIN, block.shared, 0, 4, first, access)
         self.remotes[block.number, thread.number] = state.clock, site, phase, thread.block.number
 
     def leave(self, thread: Thread) -> None:
@@ -864,4 +864,4 @@ class Detector(Observer):
             memory = self.machine.blocks[block].shared
             first = Access(thread, clock, site, False)
             second = Access(self.machine.blocks[block].threads[0].number, 0, site, False)
-            self._race("peer-exit", memory, 0, 4, first, second)
+            self._race(Fault.PEER_EXIT, memory, 0, 4, first, second)

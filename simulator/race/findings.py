@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fencewright.simulator.race.detector import Access, Detector, Link, Race
-from fencewright.simulator.race.rules import KINDS
+from fencewright.simulator.race.rules import KINDS, Fault
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.schedule import Outcome, names_of
 
@@ -17,14 +17,18 @@ class Finding:
 
     ``key``: the same for findings of one cause at the same pair of source lines. ``needs_launch``:
     other sizes or contents of the launch may order the two, so that a guess does not show it.
+    ``instruction``: the text of the one at that line. ``other``: the line of the other access, 0
+    where there is none.
     """
 
-    kind: str
+    kind: Fault
     text: str
     line: int
     key: tuple[object, ...]
+    instruction: str
     is_error: bool = True
     needs_launch: bool = True
+    other: int = 0
 
 
 def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
@@ -45,20 +49,23 @@ def _who(detector: Detector, access: Access) -> str:
 
 def _race(detector: Detector, race: Race) -> Finding:
     first, second = race.first, race.second
-    sites, row = detector.sites, KINDS[race.kind]
+    kind = _kind(detector, race)
+    sites, row = detector.sites, KINDS[kind]
     place = race.memory.place(race.at)
     one, other = sites[first.site], sites[second.site]
-    if race.kind in ("peer-begin", "peer-exit"):
-        access = second if race.kind == "peer-begin" else first
+    if kind in (Fault.PEER_BEGIN, Fault.PEER_EXIT):
+        access = second if kind is Fault.PEER_BEGIN else first
         where = sites[access.site]
         text = (
             f"{row.words}: {_who(detector, access)} accesses the shared memory of block "
             f"{race.memory.home.number} at {where.place} ({where.name}): {row.lacks}"
         )
-        return Finding(race.kind, text, where.instruction.line, (race.kind, where.key))
+        return Finding(
+            kind, text, where.instruction.line, (kind, where.key), where.instruction.text
+        )
     does = "writes" if second.writes else "reads"
     did = "wrote" if first.writes else "read"
-    if race.kind == "initialisation":
+    if kind is Fault.INITIALISATION:
         does, did = "uses", "initialised"
     text = (
         f"{row.words}: {_who(detector, second)} {does} {place} at {other.place} ({other.name}); "
@@ -66,28 +73,35 @@ def _race(detector: Detector, race: Race) -> Finding:
     )
     if race.same_value:
         text += ", with the same value"
-    text += f": {_lacks(detector, race)}"
-    kind = f"{race.kind} of the same value" if race.same_value else race.kind
+    text += f": {_lacks(detector, race, kind)}"
     # Where two instructions stand on one line, as in a macro, their own lines tell them apart.
     lines = (one.instruction.line, other.instruction.line) if one.key[:2] == other.key[:2] else ()
     key = kind, one.key, other.key, lines
-    is_copy = max(first.thread, second.thread) >= detector.count
-    needs_launch = race.link is None and not is_copy and row.needs_launch
-    line = other.instruction.line
-    return Finding(kind, text, line, key, not race.same_value, needs_launch or race.same_value)
+    is_error = kind is not Fault.SAME_VALUE
+    return Finding(
+        kind, text, other.instruction.line, key, other.instruction.text, is_error,
+        not is_error or (race.link is None and row.needs_launch), one.instruction.line,
+    )  # fmt: skip
 
 
-def _lacks(detector: Detector, race: Race) -> str:
-    row, first = KINDS[race.kind], race.first
-    if race.kind in ("proxy", "read-only", "initialisation"):
-        return row.lacks
-    if first.thread >= detector.count and _is_of_one_block(detector, race):
-        if first.writes:
-            return "the copy has not been waited for"
-        return "the copy may still read its source: wait for it before"
-    if race.kind in ("scope", "size") or race.link is None:
-        return row.lacks
-    return _nearly(detector, race.link, first)
+_CONFLICTS = (Fault.WRITE_READ, Fault.READ_WRITE, Fault.WRITE_WRITE)
+"""The kinds of which an order that nearly exists is looked for."""
+
+
+def _kind(detector: Detector, race: Race) -> Fault:
+    """The kind of a race as it is told: of asynchronous copies and of equal values apart."""
+    if race.same_value:
+        return Fault.SAME_VALUE
+    by_copy = race.first.thread >= detector.count and _is_of_one_block(detector, race)
+    if by_copy and race.kind in _CONFLICTS:
+        return Fault.COPY if race.first.writes else Fault.SOURCE
+    return race.kind
+
+
+def _lacks(detector: Detector, race: Race, kind: Fault) -> str:
+    if kind not in _CONFLICTS or race.link is None:
+        return KINDS[kind].lacks
+    return _nearly(detector, race.link, race.first)
 
 
 def _is_of_one_block(detector: Detector, race: Race) -> bool:
@@ -123,7 +137,7 @@ def _nearly(detector: Detector, link: Link, first: Access) -> str:
         orders.append(f"the read acquire.{scope}")
         fences.append("after the read")
     if not faults:
-        return KINDS["write-read"].lacks
+        return KINDS[Fault.WRITE_READ].lacks
     threads = "the same threads" if len(fences) > 1 else "the same thread"
     return (
         f"the value written at {store.place} ({store.name}) and read at {load.place} ({load.name}) "
@@ -152,9 +166,11 @@ def _hangs(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
     if not text:
         return
     first = next((g.site for g in outcome.hang if g.site is not None), None)
-    line = 1 if first is None else detector.sites[first].instruction.line
-    key = "hang", tuple(detector.sites[g.site].key for g in outcome.hang if g.site is not None)
-    yield Finding("hang", text, line, key)
+    at = None if first is None else detector.sites[first].instruction
+    key = Fault.HANG, tuple(detector.sites[g.site].key for g in outcome.hang if g.site is not None)
+    yield Finding(
+        Fault.HANG, text, 1 if at is None else at.line, key, "" if at is None else at.text
+    )
 
 
 def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
@@ -165,5 +181,7 @@ def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
             f"barrier divergence: only some lanes of a warp of block {partial.block.number} come "
             f"to {site.place} ({site.name}), which is for whole warps: {others}"
         )
-        yield Finding("barrier divergence", text, site.instruction.line,
-                      ("barrier divergence", site.key), is_error=partial.splits)  # fmt: skip
+        yield Finding(
+            Fault.DIVERGENCE, text, site.instruction.line, (Fault.DIVERGENCE, site.key),
+            site.instruction.text, is_error=partial.splits,
+        )  # fmt: skip

@@ -14,7 +14,7 @@ from fencewright.simulator.threads.state import Thread
 ORDERS = (Schedule(), Schedule(is_reverse=True, is_late=True))
 """In order with copies done at once; in reverse order with copies done as late as possible."""
 MOST_DELAYS = 64
-MOST_WORK = 200_000
+MOST_WORK = 100_000
 """The accesses and turns of threads that all runs with a delay may have together."""
 
 

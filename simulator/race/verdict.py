@@ -7,6 +7,7 @@ from enum import Enum
 from fencewright.lowering.code.effects import Kind
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.findings import Finding, findings_of
+from fencewright.simulator.race.rules import Fault
 from fencewright.simulator.race.schedules import ORDERS, delays
 from fencewright.simulator.threads.launch import Launch, Module, Run, execute, settled
 from fencewright.simulator.threads.observer import Site
@@ -77,7 +78,7 @@ class Verdict:
         return f"{word.value} in this launch ({self.seen})"
 
 
-_JUDGEMENTS = {"hang": Judgement.HANG, "barrier divergence": Judgement.DIVERGENCE}
+_JUDGEMENTS = {Fault.HANG: Judgement.HANG, Fault.DIVERGENCE: Judgement.DIVERGENCE}
 """The words of findings that are no races."""
 
 
@@ -147,7 +148,7 @@ def judge(module: Module, launch: Launch, given: Mapping[int, bytes] | None = No
 
 def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding], str]:
     """What holds of a launch that was guessed, and why it does not fit."""
-    hang = next((each.text for each in findings if each.kind == "hang"), "")
+    hang = next((each.text for each in findings if each.kind is Fault.HANG), "")
     if problem or hang:
         return [], f"the guessed launch does not fit this kernel ({problem or hang}): give --launch"
     kept = [each for each in findings if not each.needs_launch]

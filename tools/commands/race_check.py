@@ -1,23 +1,34 @@
 """fence-check --launch: races of PTX kernels, found by executing them."""
 
-import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fencewright.checker.findings.finding import Level
 from fencewright.simulator.launches.guess import asked_launches
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
-from fencewright.simulator.race.verdict import Verdict, judge
+from fencewright.simulator.race.findings import Finding
+from fencewright.simulator.race.rules import KINDS
+from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import LaunchError, Module, read_module
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
-from fencewright.tools.diagnostics import ToolError, output_file, printable
-from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
+from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
+from fencewright.tools.reports.baseline import Baseline, read_baseline, write_baseline
+from fencewright.tools.reports.file_report import (
+    CodeLine,
+    FileReport,
+    FunctionName,
+    JudgedLaunch,
+    ReportedFinding,
+)
+from fencewright.tools.reports.json_report import json_of
+from fencewright.tools.reports.sarif import RuleText, sarif_of
+from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 
 _OTHERS = (
-    "lift", "surplus", "annotate", "to", "source", "run", "code", "counterexamples", "baseline",
-    "write_baseline",
+    "lift", "surplus", "annotate", "to", "source", "run", "code", "counterexamples",
 )  # fmt: skip
 """Options that say something of the code, not of a launch."""
 
@@ -28,8 +39,6 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         if getattr(arguments, option):
             name = option.replace("_", "-")
             raise _usage(f"--launch executes a kernel; --{name} has no effect", tool)
-    if arguments.format == "sarif":
-        raise _usage("--launch is not for SARIF", tool)
     if len(arguments.inputs) > 1 or arguments.in_folder:
         raise _usage("--launch is for one file", tool)
     path = arguments.inputs[0]
@@ -41,6 +50,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         sources = _beside(path)
     if not asked:
         raise _usage(f"there is no launch in {arguments.launches}", tool)
+    baseline = _baseline(arguments.baseline)
     file = STDIN if path == "-" else path
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
@@ -50,12 +60,34 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
     verdicts = list(_verdicts(module, asked, sources, tool))
-    lines = (
-        _json(verdicts, file) if arguments.format == "json" else _text(verdicts, file, arguments)
-    )
+    report = _report(path, file, ptx.target, verdicts)
+    stale = 0
+    if baseline is not None:
+        (report,), stale = baseline.mark([report])
+    status = worst([report.status(arguments.fail_on), *map(_status, verdicts)])
+    if arguments.write_baseline:
+        number = write_baseline(arguments.write_baseline, [report], arguments.fail_on)
+        said = "1 known finding" if number == 1 else f"{number} known findings"
+        print(f"{arguments.write_baseline}: {said}", file=sys.stderr)
+        status = worst([*map(_status, verdicts), HOLDS])
     with output_file(arguments.output) as stream:
+        lines = _written(report, verdicts, arguments, status)
         stream.writelines(f"{printable(line)}\n" for line in lines)
-    return worst([_status(each) for each in verdicts])
+        if stale and arguments.format == "text":
+            stream.write(f"{arguments.baseline}: {stale} of its findings found no more\n")
+    return status
+
+
+def _baseline(path: str | None) -> Baseline | None:
+    if not path:
+        return None
+    try:
+        return read_baseline(path)
+    except ToolError as problem:
+        raise ToolError(problem.diagnostics, status=USAGE) from problem
+
+
+# Launches
 
 
 _SOURCES = (".cu", ".hip", ".cuh", ".cpp")
@@ -93,56 +125,83 @@ def _verdicts(
             raise _usage(f"--launch: {problem}", tool) from problem
 
 
+# What is written
+
+
 def _status(verdict: Verdict) -> int:
-    if verdict.errors:
-        return DOES_NOT_HOLD
-    return INCOMPLETE if verdict.problem else HOLDS
+    return INCOMPLETE if verdict.judgement is Judgement.NOT_JUDGED else HOLDS
 
 
-def _text(verdicts: Sequence[Verdict], file: str, arguments: Namespace) -> Iterator[str]:
+def _report(path: str, file: str, chip: str, verdicts: Sequence[Verdict]) -> FileReport:
+    """The verdicts as a report; the function of each has its launch."""
+    return FileReport(
+        path,
+        file,
+        chip,
+        tuple(FunctionName(each.launch.kernel, True, _judged(each)) for each in verdicts),
+        tuple(_reported(file, each, finding) for each in verdicts for finding in each.findings),
+    )
+
+
+def _judged(verdict: Verdict) -> JudgedLaunch:
+    return JudgedLaunch(
+        verdict.judgement.value,
+        "execution",
+        str(verdict.launch),
+        verdict.problem,
+        verdict.schedules,
+        verdict.executed,
+        verdict.accesses,
+        tuple(each.instruction.line for each in verdict.missed),
+    )
+
+
+def _reported(file: str, verdict: Verdict, finding: Finding) -> ReportedFinding:
+    others = (("the other access", CodeLine(file, finding.other)),) if finding.other else ()
+    return ReportedFinding(
+        finding.kind.rule,
+        Level.ERROR if finding.is_error else Level.WARNING,
+        finding.text,
+        verdict.launch.kernel,
+        finding.instruction,
+        CodeLine(file, finding.line),
+        others,
+    )
+
+
+_RULES = {
+    kind.rule: RuleText(
+        f"{row.words}: {row.lacks}", Level.ERROR, "docs/races.md and docs/checker-ptx.md"
+    )
+    for kind, row in KINDS.items()
+}
+
+
+def _written(
+    report: FileReport, verdicts: Sequence[Verdict], arguments: Namespace, status: int
+) -> Iterator[str]:
+    if arguments.format == "json":
+        yield json_of([report], 0, status)
+    elif arguments.format == "sarif":
+        yield sarif_of([report], status, bool(arguments.baseline), _RULES)
+    else:
+        yield from _text(report, verdicts, has_missed=arguments.coverage)
+
+
+def _text(report: FileReport, verdicts: Sequence[Verdict], *, has_missed: bool) -> Iterator[str]:
+    file, findings = report.file, iter(report.findings)
     for each in verdicts:
         yield f"{file}: {each.launch.kernel}: {each}"
-        for finding in each.findings:
-            level = "error" if finding.is_error else "warning"
-            yield f"{file}:{finding.line}:1: {level}: {finding.text}"
-        for site in each.missed if arguments.coverage else ():
+        for _, reported in zip(each.findings, findings, strict=False):
+            if not reported.is_known:
+                place = reported.at
+                severity = diagnostics.Severity(reported.level.value)
+                yield str(Diagnostic(reported.message, place.file, place.line, 1, severity))
+        for site in each.missed if has_missed else ():
             line = site.instruction.line
             yield f"{file}:{line}:1: note: not executed: {site.name}, at {site.place}"
         if each.errors and each.problem:
             yield f"{file}: {each.launch.kernel}: not executed to its end: {each.problem}"
-
-
-def _json(verdicts: Sequence[Verdict], file: str) -> Iterator[str]:
-    yield json.dumps(
-        {
-            "file": file,
-            "launches": [
-                {
-                    "kernel": each.launch.kernel,
-                    "launch": str(each.launch),
-                    "by": "execution",
-                    "verdict": str(each),
-                    "coverage": {
-                        "executed": each.executed,
-                        "accesses": each.accesses,
-                        "schedules": each.schedules,
-                        "missed": [site.instruction.line for site in each.missed],
-                    },
-                    "findings": [
-                        {
-                            "kind": finding.kind,
-                            "level": "error" if finding.is_error else "warning",
-                            "line": finding.line,
-                            "message": finding.text,
-                        }
-                        for finding in each.findings
-                    ],
-                }
-                for each in verdicts
-            ],
-        },
-        indent=2,
-    )
 
 
 def _usage(message: str, tool: str) -> ToolError:

@@ -100,11 +100,30 @@ def _at(
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedLaunch:
+    """The verdict on a launch of a kernel, and by what it was judged.
+
+    ``problem``: why not, or "". ``executed``: of how many ``accesses``; ``missed``: the lines of
+    the others.
+    """
+
+    verdict: str
+    by: str
+    launch: str
+    problem: str
+    schedules: int
+    executed: int
+    accesses: int
+    missed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionName:
-    """A function of a file, and whether it is a kernel."""
+    """A function of a file, whether it is a kernel, and the verdict on a launch of it."""
 
     name: str
     is_kernel: bool
+    judged: JudgedLaunch | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from fencewright.tools.reports.file_report import (
     CodeLine,
     Counts,
     FileReport,
+    JudgedLaunch,
     ReportedFinding,
     counts_of,
     dumped,
@@ -44,10 +45,26 @@ def _file(report: FileReport) -> dict[str, Any]:
         "functions": [
             {"name": each.name, "kernel": each.is_kernel}
             | _counts(counts_of([f for f in report.findings if f.function == each.name]))
+            | (_judged(each.judged) if each.judged is not None else {})
             for each in report.functions
         ],
         "findings": [_finding(each) for each in report.findings if each.is_shown],
         "provided": [{"line": line, "text": text} for line, text in report.provided],
+    }
+
+
+def _judged(launch: JudgedLaunch) -> dict[str, Any]:
+    return {
+        "verdict": launch.verdict,
+        "by": launch.by,
+        "launch": launch.launch,
+        "reason": launch.problem or None,
+        "coverage": {
+            "schedules": launch.schedules,
+            "executed": launch.executed,
+            "accesses": launch.accesses,
+            "missed": list(launch.missed),
+        },
     }
 
 

@@ -9,14 +9,14 @@ every location and uses ``primaryLocationLineHash``.
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fencewright.checker.findings.finding import Rule
+from fencewright.checker.findings.finding import Level
 from fencewright.checker.findings.registry import PAGES
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.reports.file_report import (
@@ -30,15 +30,40 @@ from fencewright.tools.reports.file_report import (
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif_of(reports: Sequence[FileReport], status: int, has_baseline: bool) -> str:
-    """All that was found and was asked for; what could not be read is a notification."""
-    rules = sorted(PAGES)
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """A rule as SARIF describes it: a sentence, its level, the pages on it, and its own page."""
+
+    summary: str
+    level: Level
+    page: str
+    markdown: str = ""
+
+
+def _pages() -> Mapping[str, RuleText]:
+    pages = "docs/checker.md and docs/checker-ptx.md"
+    return {
+        rule: RuleText(page.summary, rule.level, pages, "\n\n".join(page.lines()))
+        for rule, page in PAGES.items()
+    }
+
+
+def sarif_of(
+    reports: Sequence[FileReport], status: int, has_baseline: bool,
+    described: Mapping[str, RuleText] | None = None,
+) -> str:  # fmt: skip
+    """All that was found and was asked for; what could not be read is a notification.
+
+    ``described``: the rules, of the code itself where there are none.
+    """
+    described = _pages() if described is None else described
+    rules = sorted(described)
     run: dict[str, Any] = {
         "tool": {
             "driver": {
                 "name": "fence-check",
                 "semanticVersion": version("fencewright"),
-                "rules": [_rule(each) for each in rules],
+                "rules": [_rule(each, described[each]) for each in rules],
             }
         },
         "invocations": [_invocation(reports, status)],
@@ -47,17 +72,15 @@ def sarif_of(reports: Sequence[FileReport], status: int, has_baseline: bool) -> 
     return dumped({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
-    text = {"text": PAGES[rule].summary}
+def _rule(rule: str, described: RuleText) -> dict[str, Any]:
+    text = {"text": described.summary}
     return {
         "id": rule,
         "shortDescription": text,
         "fullDescription": text,
-        "help": {
-            "text": f"docs/checker.md and docs/checker-ptx.md describe '{rule}'.",
-            "markdown": "\n\n".join(PAGES[rule].lines()),
-        },
-        "defaultConfiguration": {"level": rule.level},
+        "help": {"text": f"{described.page} describe '{rule}'."}
+        | ({"markdown": described.markdown} if described.markdown else {}),
+        "defaultConfiguration": {"level": described.level},
     }
 
 

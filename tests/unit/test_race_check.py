@@ -1,0 +1,96 @@
+"""fence-check --launch in a build: JSON, SARIF, baselines, and its statuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencewright.tools import fence_check
+from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE
+
+ROOT = Path(__file__).parents[2]
+MESSAGE = str(ROOT / "tests" / "lit" / "tools" / "fence-check" / "race-message.ptx")
+WRONG = "wrong<<<2, 32>>>(i32[64], i32[64], i32[64])"
+RIGHT = WRONG.replace("wrong", "right")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """The status and the output of fence-check on the launches of two kernels."""
+    status = fence_check.main([MESSAGE, *arguments])
+    return status, capsys.readouterr().out
+
+
+def test_json_has_a_verdict_for_each_launch(capsys: pytest.CaptureFixture[str]) -> None:
+    short = "right<<<2, 32>>>(i32[64], i32[64], i32[0])"
+    launches = [word for each in (WRONG, RIGHT, short) for word in ("--launch", each)]
+    status, text = printed(capsys, "--format", "json", *launches)
+    (file,) = json.loads(text)["files"]
+    wrong, right, outside = file["functions"]
+    assert status == DOES_NOT_HOLD
+    assert (wrong["verdict"], wrong["by"], wrong["reason"]) == ("race", "execution", None)
+    assert (wrong["errors"], right["errors"]) == (1, 0)
+    assert right["verdict"] == "no race in this launch"
+    assert right["launch"] == "2 blocks x 32 threads"
+    assert right["coverage"] == {"schedules": 6, "executed": 5, "accesses": 5, "missed": []}
+    assert outside["verdict"] == "not judged"
+    assert outside["reason"].startswith("out of bounds: 4 bytes at")
+    assert len(outside["coverage"]["missed"]) == 1
+    (finding,) = file["findings"]
+    assert (finding["rule"], finding["level"], finding["function"]) == (
+        "race-write-read", "error", "wrong",
+    )  # fmt: skip
+    assert [each["what"] for each in finding["about"]] == ["the other access"]
+
+
+def test_sarif_has_the_rules_of_launches(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = printed(capsys, "--format", "sarif", "--launch", WRONG)
+    (run,) = json.loads(text)["runs"]
+    (result,) = run["results"]
+    rules = run["tool"]["driver"]["rules"]
+    assert status == DOES_NOT_HOLD
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "race-write-read"
+    assert {"hang", "barrier-divergence", "race-proxy", "race-same-value"} <= {
+        e["id"] for e in rules
+    }
+    assert len(result["relatedLocations"]) == 1
+
+
+def test_what_a_baseline_has_does_not_fail(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    known = str(tmp_path / "known.json")
+    status, _ = printed(capsys, "--launch", WRONG, "--write-baseline", known)
+    assert status == HOLDS
+    status, text = printed(capsys, "--launch", WRONG, "--baseline", known)
+    assert status == HOLDS
+    assert "error" not in text
+    status, text = printed(capsys, "--launch", RIGHT, "--baseline", known)
+    assert status == HOLDS
+    assert "1 of its findings found no more" in text
+    weaker = str(tmp_path / "none.json")
+    Path(weaker).write_text("{}")
+    assert printed(capsys, "--launch", WRONG, "--baseline", weaker)[0] == USAGE
+
+
+def test_what_is_not_judged_is_never_known(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    short, known = "right<<<2, 32>>>(i32[64], i32[64], i32[0])", str(tmp_path / "known.json")
+    assert printed(capsys, "--launch", short, "--write-baseline", known)[0] == INCOMPLETE
+    assert printed(capsys, "--launch", short, "--baseline", known)[0] == INCOMPLETE
+
+
+def test_warnings_fail_where_they_are_asked_to(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = (
+        Path(MESSAGE)
+        .read_text(encoding="utf-8")
+        .replace("setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE;", "")
+    )
+    same = tmp_path / "same.ptx"
+    same.write_text(text)
+    launch = ["--launch", "right<<<1, 64>>>(i32[64], i32[64], i32[64])"]
+    assert fence_check.main([str(same), *launch]) == HOLDS
+    assert "of the same value" not in capsys.readouterr().err
+    assert fence_check.main([str(same), *launch, "--fail-on", "warning"]) == DOES_NOT_HOLD
