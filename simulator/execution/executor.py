@@ -83,18 +83,23 @@ def execute(
     limit: int = LIMIT,
     resident: int | None = None,
     in_place: bool = False,
+    with_parts: bool = False,
+    is_reverse: bool = False,
 ) -> Memory:
     """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
 
     ``observe`` is called with every memory instruction and fence, in the order of execution.
     ``limit``: instructions that each wave may execute. ``resident``: work-groups that run at once
     (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
-    in ``memory`` itself, not in a copy. Raises ``LaunchError``, also where an address comes of data
-    that was not given.
+    in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
+    instruction. ``is_reverse``: last work-groups and waves come first. Raises ``LaunchError``, also
+    where an address comes of data that was not given.
     """
     found = memory if in_place else memory.copy()
     with np.errstate(all="ignore"):
-        _Execution(program, launch, found, observe, limit, resident).run()
+        _Execution(
+            program, launch, found, observe, limit, resident, with_parts, is_reverse
+        ).run()
     return found
 
 
@@ -115,9 +120,12 @@ class _Execution:
         observe: Observer,
         limit: int,
         resident: int | None,
+        with_parts: bool,
+        is_reverse: bool,
     ) -> None:
         self.program, self.launch, self.memory = program, launch, memory
         self.observe, self.limit = observe, limit
+        self.with_parts, self.is_reverse = with_parts, is_reverse
         self.segments = segments_of(program)
         self.group_waves = -(-launch.threads // program.lanes)
         self.slots = min(launch.groups, resident or max(_ROOM // self.group_waves, 1))
@@ -128,7 +136,8 @@ class _Execution:
         self.constant = _constants(program, memory)
         self.group: Numbers = np.zeros(self.slots, dtype=np.int64)
         self.slot_of: Numbers = np.repeat(np.arange(self.slots), self.group_waves)
-        self.wave_of: Numbers = np.tile(np.arange(self.group_waves), self.slots)
+        turns = np.arange(self.group_waves)[:: -1 if is_reverse else 1]
+        self.wave_of: Numbers = np.tile(turns, self.slots)
         self.next_group = 0
         self.buffers = Buffers(memory)
         self.origins = _origins(program, waves)
@@ -153,7 +162,7 @@ class _Execution:
         thread = np.arange(self.group_waves * lanes).reshape(self.group_waves, lanes)
         x, y, _ = launch.block
         self.thread = [thread % x, thread // x % y, thread // (x * y)]
-        self.exists: LaneFlags = thread < launch.threads
+        self.exists: LaneFlags = (thread < launch.threads)[turns]
         self._begin(np.arange(self.slots))
 
     # Which waves run
@@ -212,7 +221,7 @@ class _Execution:
         if not len(slots):
             return
         self.next_group += len(new)
-        self.group[slots] = new
+        self.group[slots] = self.launch.groups - 1 - new if self.is_reverse else new
         self.shared.clear(slots)
         rows = (slots[:, None] * self.group_waves + np.arange(self.group_waves)).reshape(-1)
         lanes = self.program.lanes
@@ -495,8 +504,8 @@ class _Run:
         if step.where is not None:
             active = active & (self.read(step.where) != 0)
         located = self._locate(instruction, instruction.space, addresses, active, instruction.width)
-        if not step.is_further:
-            self._tell(step.instruction, addresses, active)
+        if self.execution.with_parts or not step.is_further:
+            self._tell(step.instruction, addresses, active, is_further=step.is_further)
         width = instruction.width
         unit = byte_access.unit_of(width, self._alignment(width))
         self.accessed(step, located.at, located.bytes, active)
@@ -666,6 +675,8 @@ class _Run:
         active: LaneFlags,
         sizes: Numbers | None = None,
         copied_to: Numbers | None = None,
+        *,
+        is_further: bool = False,
     ) -> None:
         execution, rows = self.execution, self.rows
         if active is not self.active and not (some := active.any(axis=1)).all():
@@ -676,7 +687,9 @@ class _Run:
                 return
         groups = execution.group[execution.slot_of[rows]]
         waves = execution.wave_of[rows]
-        execution.observe(Executed(instruction, groups, waves, addresses, active, sizes, copied_to))
+        execution.observe(
+            Executed(instruction, groups, waves, addresses, active, sizes, copied_to, is_further)
+        )
 
 
 class _RunOfOrigins(_Run):

@@ -403,6 +403,8 @@ class Executed:
     sizes: Numbers | None = None
     copied_to: Numbers | None = None
     """Of a copy, the addresses in shared memory; ``addresses`` are those in global memory."""
+    is_further: bool = False
+    """It is a further part of the instruction before; only observers that ask for parts see it."""
 
 
 Observer: TypeAlias = Callable[[Executed], None]

@@ -323,25 +323,38 @@ def _iota(type: str, count: int) -> bytes:
     return b"".join(_bytes_of(at, type) for at in range(count))
 
 
-def _array(memory: Memory, name: str, given: Array) -> Allocation:
+def array_bytes(given: Array) -> bytes:
+    """The bytes of an argument that is memory; zeros where none are given.
+
+    Raises ``LaunchError`` for a file that has not as many as the argument says.
+    """
     size = _element_size(given.type)
-    content = b""
     if given.content and given.content not in _CONTENTS and constant(given.content) is None:
         content = _read(given.content)
-    count = len(content) // size if given.count is None else given.count
-    if content and len(content) != count * size:
-        raise LaunchError(
-            f"{given.content} has {len(content)} bytes, which are not {count} of {given.type}"
-        )
-    found = memory.allocate(name, size * count, size)
-    if content:
-        found.data[: len(content)] = content
-    elif given.content == "iota":
-        found.data[: count * size] = _iota(given.type, count)
-    elif given.content:
-        value = 1 if given.content == "ones" else constant(given.content)
-        assert value is not None
-        found.data[: count * size] = _bytes_of(value, given.type) * count
+        if given.count is not None and len(content) != given.count * size:
+            raise LaunchError(
+                f"{given.content} has {len(content)} bytes, which are not {given.count} of "
+                f"{given.type}"
+            )
+        return content
+    count = given.count or 0
+    if not given.content:
+        return bytes(size * count)
+    if given.content == "iota":
+        return _iota(given.type, count)
+    value = 1 if given.content == "ones" else constant(given.content)
+    assert value is not None
+    return _bytes_of(value, given.type) * count
+
+
+def _array(memory: Memory, name: str, given: Array) -> Allocation:
+    size = _element_size(given.type)
+    # Memory that nothing is said of is made where it is touched.
+    if not given.content:
+        return memory.allocate(name, size * (given.count or 0), size)
+    content = array_bytes(given)
+    found = memory.allocate(name, len(content), size)
+    found.data[: len(content)] = content
     return found
 
 

@@ -1,4 +1,4 @@
-"""fence-check --launch: races of PTX kernels, found by executing them."""
+"""fence-check --launch: races of PTX and AMD kernels, found by executing them."""
 
 import sys
 from argparse import Namespace
@@ -13,6 +13,7 @@ from fencewright.simulator.race.rules import KINDS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import LaunchError, Module, read_module
 from fencewright.tools import diagnostics, ptx_check
+from fencewright.tools.commands.amd_check import read_input
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
 from fencewright.tools.reports.baseline import Baseline, read_baseline, write_baseline
@@ -26,6 +27,9 @@ from fencewright.tools.reports.file_report import (
 from fencewright.tools.reports.json_report import json_of
 from fencewright.tools.reports.sarif import RuleText, sarif_of
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
+
+if TYPE_CHECKING:
+    from fencewright.simulator.race.amd.verdict import AmdVerdict
 
 _OTHERS = (
     "lift", "surplus", "annotate", "to", "source", "run", "code", "counterexamples",
@@ -54,8 +58,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     file = STDIN if path == "-" else path
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
-        ptx = ptx_check.read_input(content, file)
-        module = read_module(ptx, diagnostics.as_text(content).rstrip("\0"))
+        judge_launch = _judge_of(path, content, file)
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE

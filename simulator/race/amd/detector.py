@@ -34,6 +34,10 @@ from fencewright.simulator.race.amd.rules import (
 from fencewright.simulator.race.amd.shadow import UNTOUCHED, Cell, Shadow
 
 
+Side = tuple[Shadow, Iterable[int]]
+"""Units of memory that an access touches."""
+
+
 class Fault(FastStrEnum):
     """What is wrong with a pair of accesses."""
 
@@ -45,14 +49,17 @@ class Fault(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Two accesses of a place, and why the second may miss the first or pass it."""
+    """Two accesses of a place, and why the second may miss the first or pass it.
+
+    ``writes_first``: the first is a write; ``reads``: it is the second's read that misses it.
+    """
 
     fault: Fault
     first: Operation
     second: Operation
     writes_first: bool
+    reads: bool
     place: str
-    unit: int
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +86,7 @@ class _Wave:
     in_lds: Facts = NO_FACTS
     clock: int = 0
     queues: dict[Counter, list[_Item]] = field(default_factory=dict[Counter, list[_Item]])
+    last: _Item | None = None
 
 
 def _nothing_meant(site: int) -> bool:
@@ -108,43 +116,42 @@ class Detector:
     # Accesses
 
     def access(
-        self, number: int, rule: Access, site: int, shadow: Shadow, units: Iterable[int]
+        self, number: int, rule: Access, site: int, sides: Sequence[Side], *, is_further: bool = False
     ) -> None:
-        """An access of a wave to units of memory, which counts as outstanding from here on."""
-        wave = self.waves[number]
-        item = self._issue(wave, rule)
-        self.touch(wave, rule, site, shadow, units, item)
-        self._hold(wave, item)
+        """An access of a wave, which counts as outstanding from here on.
 
-    def copy(
-        self, number: int, load: Access, site: int, source: tuple[Shadow, Iterable[int]],
-        target: tuple[Shadow, Iterable[int]],
-    ) -> None:  # fmt: skip
+        ``is_further``: it is a part of the one before, as the second half of ``ds_read2_b32``.
+        """
+        wave = self.waves[number]
+        item = wave.last if is_further else self._issue(wave, rule)
+        assert item is not None
+        for shadow, units in sides:
+            self._touch(wave, rule, site, shadow, units, item)
+        if not is_further:
+            self._hold(wave, item)
+
+    def copy(self, number: int, load: Access, site: int, source: Side, target: Side) -> None:
         """A load from memory to LDS: both its sides are over when its counter says so."""
         wave = self.waves[number]
         item = self._issue(wave, load)
-        self.touch(wave, load, site, *source, item)
+        self._touch(wave, load, site, *source, item)
         store = Access(Path.COPY, False, True, load.counted)
         item.columns = (load.column, Column.COPY)
-        self.touch(wave, store, site, *target, item)
+        self._touch(wave, store, site, *target, item)
         self._hold(wave, item)
 
     def _issue(self, wave: _Wave, rule: Access) -> _Item:
         wave.clock += 1
-        return _Item(wave.clock, (rule.column,), rule.counted.counters, rule.counted.in_order)
+        counted = rule.counted
+        wave.last = _Item(wave.clock, (rule.column,), counted.counters, counted.in_order)
+        return wave.last
 
     def _hold(self, wave: _Wave, item: _Item) -> None:
         for counter in item.counters:
             wave.queues.setdefault(counter, []).append(item)
 
-    def touch(
-        self,
-        wave: _Wave,
-        rule: Access,
-        site: int,
-        shadow: Shadow,
-        units: Iterable[int],
-        item: _Item,
+    def _touch(
+        self, wave: _Wave, rule: Access, site: int, shadow: Shadow, units: Iterable[int], item: _Item
     ) -> None:
         """One side of an access: judge it against each history that it meets, and be part of it."""
         cells = shadow.cells
@@ -216,7 +223,7 @@ class Detector:
         rule, facts = new.access, self._facts(wave, new.access)
         if not self._is_ordered(write, new, facts):
             if not self._may_meet(write, new):
-                self._report(Fault.UNORDERED, write, new, True, shadow, unit)
+                self._report(Fault.UNORDERED, write, new, shadow, unit, reads=rule.reads)
             elif rule.reads:
                 self._learn(wave, new, write, item)
             return
@@ -230,12 +237,12 @@ class Detector:
         if rule.reads and not self._has_read(new, cell):
             fault = self.stale(write, new, facts)
             if fault is not None:
-                self._report(fault, write, new, True, shadow, unit)
+                self._report(fault, write, new, shadow, unit, reads=True)
                 return
         if rule.writes:
             fault = self.overtaken(write, new, facts)
             if fault is not None:
-                self._report(fault, write, new, True, shadow, unit)
+                self._report(fault, write, new, shadow, unit)
 
     def _has_read(self, new: Operation, cell: Cell) -> bool:
         """True where its wave has read the write before at a cache that cannot go back."""
@@ -251,9 +258,9 @@ class Detector:
         facts = self._facts(self.waves[new.home.number], new.access)
         if not self._is_ordered(read, new, facts):
             if not self._may_meet(read, new):
-                self._report(Fault.UNORDERED, read, new, False, shadow, unit)
+                self._report(Fault.UNORDERED, read, new, shadow, unit, writes_first=False)
         elif not (self._in_queue_order(read, new) or self.judge.is_done(read, facts.base)):
-            self._report(Fault.NOT_PERFORMED, read, new, False, shadow, unit)
+            self._report(Fault.NOT_PERFORMED, read, new, shadow, unit, writes_first=False)
 
     # Order
 
@@ -288,10 +295,13 @@ class Detector:
 
     def _may_meet(self, one: Operation, other: Operation) -> bool:
         """True where two accesses without an order are meant to meet, and do."""
-        is_meant = all(each.access.is_atomic for each in (one, other)) or any(
+        return self.is_intended(one, other) and self.meet_at_a_cache(one, other)
+
+    def is_intended(self, one: Operation, other: Operation) -> bool:
+        """True where bits, a polling loop or two atomics say that accesses are meant to meet."""
+        return all(each.access.is_atomic for each in (one, other)) or any(
             each.access.is_scoped or self.is_meant(each.site) for each in (one, other)
         )
-        return is_meant and self.meet_at_a_cache(one, other)
 
     def _learn(self, wave: _Wave, new: Operation, write: Operation, item: _Item) -> None:
         """A value was read: what its writer knew is known once the load has been waited for."""
@@ -352,13 +362,13 @@ class Detector:
         return Fault.NOT_WRITTEN_BACK if done else Fault.NOT_PERFORMED
 
     def _report(
-        self, fault: Fault, first: Operation, second: Operation, writes: bool, shadow: Shadow,
-        unit: int,
+        self, fault: Fault, first: Operation, second: Operation, shadow: Shadow, unit: int, *,
+        writes_first: bool = True, reads: bool = False,
     ) -> None:  # fmt: skip
-        key = fault, first.site, second.site, writes
+        key = fault, first.site, second.site, writes_first, reads
         if key not in self.races:
-            place = f"{shadow.name}[{unit * shadow.grain}]"
-            self.races[key] = Race(fault, first, second, writes, place, unit)
+            place = shadow.place(unit)
+            self.races[key] = Race(fault, first, second, writes_first, reads, place)
 
     # Cache instructions
 
@@ -372,10 +382,12 @@ class Detector:
             mark = Mark.QUEUED_L2 if effect.marker else Mark.L2
             place = home.cu if effect.marker else home.l2
             wave.facts = judge.with_fresh(wave.facts, mark, place, wave.facts.base)
-        below = _all_of(judge, judge.fresh_l2(wave.facts, home))
-        for empties, above, at in (
-            (effect.l1, Mark.L1, Mark.L1_FROM_L2),
-            (effect.scalar, Mark.SCALAR, Mark.SCALAR_FROM_L2),
+        # The L1 takes nothing in while an invalidate of its CU is queued; the scalar cache does.
+        queued = _all_of(judge, judge.fresh_l2(wave.facts, home))
+        done = wave.facts.fresh.get((Mark.L2, home.l2))
+        for empties, above, at, below in (
+            (effect.l1, Mark.L1, Mark.L1_FROM_L2, queued),
+            (effect.scalar, Mark.SCALAR, Mark.SCALAR_FROM_L2, done),
         ):
             if empties:
                 base = wave.facts.base

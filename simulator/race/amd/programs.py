@@ -111,7 +111,7 @@ class LitmusExecution:
 
     def _access(self, wave: int, op: Op) -> None:
         name = self._location(op)
-        self.detector.access(wave, access_of(op), op.number, self.shadows[name], (0,))
+        self.detector.access(wave, access_of(op), op.number, [(self.shadows[name], (0,))])
         old = self.memory[name]
         if op.dst >= 0:
             self.registers[wave][op.dst] = old

@@ -109,3 +109,18 @@ class Cache:
 
     effect: CacheEffect
     counted: Counted | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The most operations that may be outstanding on each counter after it."""
+
+    counts: tuple[tuple[Counter, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """The barrier of the work-group."""
+
+
+Rule = Access | Cache | Wait | Barrier

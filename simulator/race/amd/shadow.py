@@ -47,6 +47,10 @@ class Shadow:
             for unit in range(each // grain, (each + size - 1) // grain + 1)
         ]
 
+    def place(self, unit: int) -> str:
+        """A unit as findings name it."""
+        return f"byte {unit * self.grain} of {self.name}"
+
     def _refine(self) -> None:
         """Go on with a cell for each byte."""
         self.cells = {

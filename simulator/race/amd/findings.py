@@ -1,0 +1,85 @@
+"""Findings of AMD kernels as text: both accesses with their places, and what memory lacks between them."""
+
+from collections.abc import Iterator, Mapping
+
+from fencewright.lowering.cdna.chips import Generation
+from fencewright.simulator.race.amd.detector import Fault, Race
+from fencewright.simulator.race.amd.facts import Operation
+from fencewright.simulator.race.amd.kernels import KernelObserver, Site
+from fencewright.simulator.race.amd.rules import Path
+from fencewright.simulator.race.findings import Finding
+from fencewright.simulator.race.rules import KINDS
+
+_WRITE_BACKS: Mapping[Generation, str] = {Generation.GFX942: "buffer_wbl2 sc1"}
+_INVALIDATES: Mapping[Generation, str] = {
+    Generation.GFX908: "buffer_wbinvl1_vol",
+    Generation.GFX90A: "buffer_wbinvl1_vol",
+    Generation.GFX942: "buffer_inv sc1",
+}
+"""The instructions that keep memory in order at the agent. Source: LLVM AMDGPUUsage, Memory Model."""
+
+
+def findings_of(observer: KernelObserver) -> Iterator[Finding]:
+    """The findings of an execution."""
+    for race in observer.detector.races.values():
+        yield _finding(observer, race)
+
+
+def _finding(observer: KernelObserver, race: Race) -> Finding:
+    first, second = observer.sites[race.first.site], observer.sites[race.second.site]
+    is_write = race.second.access.writes
+    kind = "write-write" if race.writes_first and is_write and not race.reads else (
+        "write-read" if race.writes_first else "read-write"
+    )
+    does, did = ("reads", "wrote") if kind == "write-read" else (
+        ("writes", "wrote") if race.writes_first else ("writes", "read")
+    )
+    text = (
+        f"{KINDS[kind].words}: {_who(observer, race.second)} {does} {race.place} at {second.place} "
+        f"({second.name}); {_who(observer, race.first)} {did} it at {first.place} ({first.name}): "
+        f"{_lacks(observer, race, first)}"
+    )
+    line = second.instruction.line
+    key = kind, race.fault, first.instruction.line, line
+    return Finding(kind, text, line, key)
+
+
+def _who(observer: KernelObserver, operation: Operation) -> str:
+    wave = operation.home.number % observer.waves
+    return f"wave {wave} of work-group {operation.home.group}"
+
+
+def _lacks(observer: KernelObserver, race: Race, first: Site) -> str:
+    generation = observer.configuration.row.generation
+    match race.fault:
+        case Fault.UNORDERED if observer.detector.is_intended(race.first, race.second):
+            return (
+                "they are to meet, but are performed in different caches: give both the bits of a "
+                "scope that has both waves"
+            )
+        case Fault.UNORDERED:
+            return KINDS["write-read"].lacks
+        case Fault.NOT_PERFORMED:
+            counters = " ".join(f"{each}(0)" for each in race.first.access.counted.counters)
+            what = "write" if race.writes_first else "read"
+            return (
+                f"they are ordered, but the {what} may still be outstanding: put "
+                f"s_waitcnt {counters} after {first.place}, before what orders them"
+            )
+        case Fault.NOT_WRITTEN_BACK:
+            write_back = _WRITE_BACKS.get(generation, "a write-back of the L2")
+            return (
+                "they are ordered, but the write may be in the L2 of its own XCD alone: put "
+                f"{write_back} and s_waitcnt vmcnt(0) after {first.place}, before what orders them"
+            )
+        case Fault.NOT_INVALIDATED if race.second.access.path is Path.SCALAR:
+            return (
+                "they are ordered, but the scalar cache may hold what was there before: put "
+                "s_dcache_inv between what orders them and the load, or use a vector load"
+            )
+        case Fault.NOT_INVALIDATED:
+            invalidate = _INVALIDATES.get(generation, "an invalidate")
+            return (
+                "they are ordered, but a cache of the reader may hold what was there before: put "
+                f"{invalidate} between what orders them and the load"
+            )

@@ -1,0 +1,251 @@
+"""Kernels of assembly under the race detector: what each of their instructions is to it.
+
+The executor says what was executed, wave by wave and in order; what an instruction does is decoded
+from its text, and its reach is the machine's row. A barrier of a work-group is over when one of the
+waves that came to it goes on.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from fencewright.lowering.cdna.code.flow import Flow, flow_of
+from fencewright.lowering.cdna.code.flow import Step as CodeStep
+from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function
+from fencewright.lowering.cdna.code.waits import wait_counts
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
+from fencewright.simulator.cdna.rows import (
+    BITS,
+    HINTS,
+    CdnaConfiguration,
+    VectorAccessKind,
+    access_counted,
+)
+from fencewright.simulator.cdna.rows import CountedOperation as Counts
+from fencewright.simulator.execution.launch import BASE, Launch, Memory
+from fencewright.simulator.execution.program import (
+    Executed,
+    LaneProgram,
+    MemoryAccessKind,
+    MemoryInstruction,
+    MemorySpace,
+    MemoryStep,
+)
+from fencewright.simulator.execution.segments import segments_of
+from fencewright.simulator.race.amd.detector import Detector
+from fencewright.simulator.race.amd.facts import Home
+from fencewright.simulator.race.amd.rules import Access, Barrier, Cache, Path, Rule, Wait
+from fencewright.simulator.race.amd.shadow import Shadow
+
+_PATHS: Mapping[MemorySpace, Path] = {
+    MemorySpace.GLOBAL: Path.VECTOR,
+    MemorySpace.PRIVATE: Path.VECTOR,
+    MemorySpace.SHARED: Path.LDS,
+    MemorySpace.SCALAR: Path.SCALAR,
+}
+_KINDS: Mapping[Kind, VectorAccessKind] = {
+    Kind.LOAD: VectorAccessKind.LOAD,
+    Kind.STORE: VectorAccessKind.STORE,
+    Kind.RMW: VectorAccessKind.ATOMIC,
+}
+_POLICY = frozenset({word for bits in BITS for word in bits.split()}) | HINTS
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An instruction of a kernel that the detector knows; ``name``: its mnemonic."""
+
+    number: int
+    instruction: AssemblyInstruction
+    rule: Rule
+    place: str
+
+    @property
+    def name(self) -> str:
+        """The instruction as it is called."""
+        return self.instruction.mnemonic
+
+
+def sites_of(
+    function: Function, program: LaneProgram, configuration: CdnaConfiguration
+) -> tuple[Site, ...]:
+    """What the counted instructions of a kernel are. Raises ``ProgramError``, ``ValueError``.
+
+    ``program`` is ``function`` with the lines of its text as places.
+    """
+    flow: Flow = flow_of(function)
+    by_line = {step.instruction.line: step for block in flow.blocks for step in block.steps}
+    sites: list[Site] = []
+    for number, each in enumerate(program.instructions):
+        assert each.place is not None
+        step = by_line[each.place.line]
+        kind = each if isinstance(each, MemoryInstruction) else None
+        place = f"{PurePath(each.place.file).name}:{each.place.line}"
+        sites.append(Site(number, step.instruction, _rule(step, kind, configuration), place))
+    return tuple(sites)
+
+
+def _rule(
+    step: CodeStep, memory: MemoryInstruction | None, configuration: CdnaConfiguration
+) -> Rule:
+    instruction = step.instruction
+    if memory is not None:
+        return _access(step, memory, configuration)
+    if step.effects.kind is Kind.BARRIER:
+        return Barrier()
+    if step.effects.kind is Kind.WAIT:
+        counts = wait_counts(
+            (*instruction.operands, *instruction.modifiers), configuration.row.generation
+        )
+        known = {str(each): each for each in configuration.row.counters}
+        return Wait(tuple((known[name], n) for name, n in counts.items() if name in known))
+    effect = configuration.cache_effect(instruction.mnemonic, _bits(instruction))
+    counted = configuration.counted(effect.counted_as, False) if effect.counts else None
+    return Cache(effect, counted)
+
+
+def _access(
+    step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfiguration
+) -> Access:
+    path, kind = _PATHS[memory.space], step.effects.kind
+    returns = memory.kind in (MemoryAccessKind.LOAD, MemoryAccessKind.ATOMIC)
+    is_flat = step.effects.space is AddressSpace.GENERIC
+    operation = access_counted(path is Path.LDS, returns)
+    operation = Counts.SCALAR if path is Path.SCALAR else operation
+    counted = configuration.counted(operation, is_flat)
+    reads, writes = kind is not Kind.STORE, kind is not Kind.LOAD
+    if path is not Path.VECTOR:
+        return Access(path, reads, writes, counted)
+    bits = _bits(step.instruction)
+    effect = configuration.access_effect(_KINDS[kind], bits)
+    is_scoped = kind is Kind.RMW or bool(bits - HINTS)
+    return Access(path, reads, writes, counted, effect.l1, effect.past_l2, is_scoped)
+
+
+def _bits(instruction: AssemblyInstruction) -> frozenset[str]:
+    return frozenset(instruction.modifiers) & _POLICY
+
+
+def polled_sites(program: LaneProgram) -> frozenset[int]:
+    """The accesses of loops that only memory ends, which are meant to meet others' stores."""
+    return frozenset(
+        step.instruction
+        for segment in segments_of(program)
+        if segment.spins
+        for step in segment.steps
+        if isinstance(step, MemoryStep)
+    )
+
+
+def homes_of(launch: Launch, program: LaneProgram, configuration: CdnaConfiguration) -> list[Home]:
+    """The places of all waves: each work-group on a CU and an XCD of its own, the hardest there is.
+
+    In tgsplit each wave has a CU of its own.
+    """
+    waves = -(-launch.threads // program.lanes)
+    has_many = configuration.l2_per_agent is L2PerAgent.MANY
+    homes: list[Home] = []
+    for number in range(launch.groups * waves):
+        group = number // waves
+        cu = number if configuration.tgsplit else group
+        homes.append(Home(number, group, cu, group if has_many else 0))
+    return homes
+
+
+class KernelObserver:
+    """Tells the detector what a launch executes. ``executed``: the sites that were."""
+
+    def __init__(
+        self,
+        sites: Sequence[Site],
+        program: LaneProgram,
+        launch: Launch,
+        memory: Memory,
+        configuration: CdnaConfiguration,
+    ):
+        self.sites, self.configuration = sites, configuration
+        self.waves = -(-launch.threads // program.lanes)
+        polled = polled_sites(program)
+        homes = homes_of(launch, program, configuration)
+        self.detector = Detector(homes, self.waves, polled.__contains__)
+        self.spaces = [
+            each.space if isinstance(each, MemoryInstruction) else None
+            for each in program.instructions
+        ]
+        self.widths = [
+            each.width if isinstance(each, MemoryInstruction) else 0
+            for each in program.instructions
+        ]
+        self.buffers = {
+            page: each
+            for each in memory.buffers
+            for page in range(each.address // BASE, (each.address + each.size) // BASE + 1)
+        }
+        self.arguments = memory.arguments
+        self.shadows: dict[object, Shadow] = {}
+        self.nowhere = Shadow("private memory")
+        self.at_barrier: dict[int, set[int]] = {}
+        self.executed: set[int] = set()
+        self.of_arguments: set[int] = set()
+
+    def __call__(self, executed: Executed) -> None:
+        """What some waves have executed."""
+        site, rule = self.sites[executed.instruction], self.sites[executed.instruction].rule
+        detector = self.detector
+        self.executed.add(site.number)
+        waves = (executed.groups * self.waves + executed.waves).tolist()
+        for row, wave in enumerate(waves):
+            self._go_on(wave)
+            match rule:
+                case Access():
+                    places = executed.addresses[row][executed.active[row]].tolist()
+                    self._access(wave, rule, site.number, places, executed.is_further)
+                case Cache():
+                    detector.cache(wave, rule)
+                case Wait(counts):
+                    detector.wait(wave, counts)
+                case Barrier():
+                    self.at_barrier.setdefault(wave // self.waves, set()).add(wave)
+
+    def _go_on(self, wave: int) -> None:
+        """A barrier is over for all that came to it when one of them goes on."""
+        there = self.at_barrier.get(wave // self.waves)
+        if there and wave in there:
+            del self.at_barrier[wave // self.waves]
+            self.detector.barrier(sorted(there))
+
+    def _access(
+        self, wave: int, rule: Access, site: int, addresses: list[int], is_further: bool
+    ) -> None:
+        width, space = self.widths[site], self.spaces[site]
+        if rule.path is Path.SCALAR:
+            addresses = addresses[:1]
+        groups: list[tuple[Shadow, Sequence[int]]] = []
+        if space is MemorySpace.SHARED:
+            groups = [(self._shadow(wave // self.waves, "LDS"), addresses)]
+        elif space is not MemorySpace.PRIVATE:
+            groups = list(self._in_buffers(site, addresses))
+        sides = [(shadow, shadow.units(places, width)) for shadow, places in groups]
+        self.detector.access(wave, rule, site, sides, is_further=is_further)
+
+    def _in_buffers(
+        self, site: int, addresses: Sequence[int]
+    ) -> Iterator[tuple[Shadow, Sequence[int]]]:
+        pages: dict[int, list[int]] = {}
+        for each in addresses:
+            pages.setdefault(each // BASE, []).append(each)
+        for page, places in pages.items():
+            buffer = self.buffers[page]
+            if buffer.address == self.arguments:
+                self.of_arguments.add(site)
+                continue
+            first = buffer.address
+            yield self._shadow(buffer.name, buffer.name), [each - first for each in places]
+
+    def _shadow(self, key: object, name: str) -> Shadow:
+        shadow = self.shadows.get(key)
+        if shadow is None:
+            shadow = self.shadows[key] = Shadow(name)
+        return shadow
+

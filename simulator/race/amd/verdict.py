@@ -1,0 +1,161 @@
+"""The verdict on a launch of an AMD kernel: what two schedules find, and how much they have seen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.simulator.cdna.rows import CdnaConfiguration
+from fencewright.simulator.core.program import ProgramError
+from fencewright.simulator.execution import launch as execution
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.program import MemoryInstruction, MemorySpace
+from fencewright.simulator.kernels.amd import program_of
+from fencewright.simulator.race.amd.findings import findings_of
+from fencewright.simulator.race.amd.kernels import KernelObserver, Site, sites_of
+from fencewright.simulator.race.findings import Finding
+from fencewright.simulator.threads.launch import (
+    Argument,
+    Array,
+    File,
+    Launch,
+    LaunchError,
+    array_bytes,
+)
+
+SCHEDULES = (False, True)
+"""First work-groups and waves first, and last ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AmdVerdict:
+    """The findings of a launch. ``problem``: why it was not executed to its end, or "".
+
+    ``missed``: the accesses that no schedule has executed.
+    """
+
+    launch: Launch
+    findings: tuple[Finding, ...]
+    problem: str
+    schedules: int
+    accesses: int
+    missed: tuple[Site, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that are errors."""
+        return tuple(each for each in self.findings if each.is_error)
+
+    @property
+    def is_race(self) -> bool:
+        """True where a finding is an error."""
+        return bool(self.errors)
+
+    @property
+    def executed(self) -> int:
+        """The accesses of the kernel that were executed."""
+        return self.accesses - len(self.missed)
+
+    def __str__(self) -> str:
+        noun = "access" if self.accesses == 1 else "accesses"
+        seen = (
+            f"{self.launch}, {self.schedules} schedules, "
+            f"{self.executed} of {self.accesses} {noun} executed"
+        )
+        if self.errors:
+            return f"race in this launch ({seen})"
+        if self.problem:
+            return f"not judged: {self.problem}"
+        return f"no race in this launch ({seen})"
+
+
+def judge_kernel(assembly: Assembly, launch: Launch) -> AmdVerdict:
+    """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``."""
+    function = _kernel(assembly, launch.kernel)
+    try:
+        configuration = _configuration(function)
+        program = program_of(function)
+        sites = sites_of(function, program, configuration)
+    except (execution.LaunchError, ProgramError, ValueError) as problem:
+        return AmdVerdict(launch, (), str(problem), 0, 0, ())
+    asked = execution.Launch(
+        launch.grid, launch.block, tuple(_arguments(launch)), shared=launch.shared
+    )
+    try:
+        memory = execution.allocate(program, asked)
+    except execution.LaunchError as problem:
+        raise LaunchError(str(problem)) from problem
+    findings: dict[tuple[object, ...], Finding] = {}
+    executed, of_arguments, problem = set[int](), set[int](), ""
+    for is_reverse in SCHEDULES:
+        observer = KernelObserver(sites, program, asked, memory, configuration)
+        try:
+            execute(program, asked, memory, observer, with_parts=True, is_reverse=is_reverse)
+        except execution.LaunchError as stopped:
+            problem = problem or str(stopped)
+        for each in findings_of(observer):
+            findings.setdefault(each.key, each)
+        executed |= observer.executed
+        of_arguments |= observer.of_arguments
+    accesses = [
+        site
+        for site, each in zip(sites, program.instructions, strict=True)
+        if isinstance(each, MemoryInstruction)
+        and each.space is not MemorySpace.PRIVATE
+        and site.number not in of_arguments
+    ]
+    return AmdVerdict(
+        launch,
+        tuple(sorted(findings.values(), key=lambda each: (each.line, each.text))),
+        problem,
+        len(SCHEDULES),
+        len(accesses),
+        tuple(each for each in accesses if each.number not in executed),
+    )
+
+
+def _kernel(assembly: Assembly, name: str) -> Function:
+    kernels = {key: each for key, each in assembly.functions.items() if each.descriptor}
+    if name not in kernels:
+        raise LaunchError(f"there is no kernel '{name}': there is {', '.join(kernels) or 'none'}")
+    return kernels[name]
+
+
+def _configuration(function: Function) -> CdnaConfiguration:
+    chip = KNOWN_CHIPS.get(function.chip)
+    if chip is None:
+        raise ProgramError(f"what the caches of {function.chip or 'this chip'} do is not known")
+    split = chip.split_mode
+    is_split = split is not None and bool(function.descriptor.get(split.directive))
+    return CdnaConfiguration(function.chip, tgsplit=is_split)
+
+
+def _arguments(launch: Launch) -> Iterator[execution.ArgumentValue]:
+    for number, each in enumerate(launch.arguments):
+        yield _value(number, each)
+
+
+def _value(number: int, given: Argument) -> execution.ArgumentValue:
+    match given:
+        case Array():
+            return np.frombuffer(bytearray(array_bytes(given)), dtype=np.uint8)
+        case File(path):
+            return _loaded(path)
+        case int() | float():
+            return given
+        case _:
+            raise LaunchError(f"argument {number}: an AMD kernel gets no array twice here")
+
+
+def _loaded(path: str) -> NDArray[Any]:
+    try:
+        return np.load(Path(path), allow_pickle=False)
+    except (OSError, ValueError) as problem:
+        raise LaunchError(f"{path}: {problem}") from problem
+
+
