@@ -97,9 +97,7 @@ def execute(
     """
     found = memory if in_place else memory.copy()
     with np.errstate(all="ignore"):
-        _Execution(
-            program, launch, found, observe, limit, resident, with_parts, is_reverse
-        ).run()
+        _Execution(program, launch, found, observe, limit, resident, with_parts, is_reverse).run()
     return found
 
 

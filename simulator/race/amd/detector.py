@@ -33,7 +33,6 @@ from fencewright.simulator.race.amd.rules import (
 )
 from fencewright.simulator.race.amd.shadow import UNTOUCHED, Cell, Shadow
 
-
 Side = tuple[Shadow, Iterable[int]]
 """Units of memory that an access touches."""
 
@@ -97,8 +96,10 @@ class Detector:
     """Finds races while waves run; ``races`` has one for each pair of sites and fault.
 
     ``is_meant``: whether a site's accesses are meant to meet others, as those of a polling loop
-    are, though no bit says so.
+    are, though no bit says so. ``judges``: what says what follows of facts.
     """
+
+    judges: type[Judge] = Judge
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Detector:
         group_waves: int,
         is_meant: Callable[[int], bool] = _nothing_meant,
     ):
-        self.judge = Judge(tuple(homes), group_waves)
+        self.judge = self.judges(tuple(homes), group_waves)
         self.waves = [_Wave(each) for each in homes]
         self.is_meant = is_meant
         self.races: dict[tuple[object, ...], Race] = {}
@@ -116,7 +117,13 @@ class Detector:
     # Accesses
 
     def access(
-        self, number: int, rule: Access, site: int, sides: Sequence[Side], *, is_further: bool = False
+        self,
+        number: int,
+        rule: Access,
+        site: int,
+        sides: Sequence[Side],
+        *,
+        is_further: bool = False,
     ) -> None:
         """An access of a wave, which counts as outstanding from here on.
 
@@ -151,7 +158,13 @@ class Detector:
             wave.queues.setdefault(counter, []).append(item)
 
     def _touch(
-        self, wave: _Wave, rule: Access, site: int, shadow: Shadow, units: Iterable[int], item: _Item
+        self,
+        wave: _Wave,
+        rule: Access,
+        site: int,
+        shadow: Shadow,
+        units: Iterable[int],
+        item: _Item,
     ) -> None:
         """One side of an access: judge it against each history that it meets, and be part of it."""
         cells = shadow.cells
@@ -295,13 +308,26 @@ class Detector:
 
     def _may_meet(self, one: Operation, other: Operation) -> bool:
         """True where two accesses without an order are meant to meet, and do."""
-        return self.is_intended(one, other) and self.meet_at_a_cache(one, other)
+        return self.meet_at_a_cache(one, other) and self.is_intended(one, other)
 
     def is_intended(self, one: Operation, other: Operation) -> bool:
-        """True where bits, a polling loop or two atomics say that accesses are meant to meet."""
-        return all(each.access.is_atomic for each in (one, other)) or any(
-            each.access.is_scoped or self.is_meant(each.site) for each in (one, other)
-        )
+        """True where accesses are meant to meet: two atomics, or each says so in its own way."""
+        return all(self._intends(*pair) for pair in ((one, other), (other, one)))
+
+    def _intends(self, operation: Operation, other: Operation) -> bool:
+        access = operation.access
+        if access.is_atomic:
+            return True
+        if access.reads:
+            return self.means_to_meet(operation)
+        # A store need not have a bit that says so, and on gfx90a cannot, but its reader has to.
+        is_read = other.access.reads and not other.access.writes
+        return access.is_scoped or is_read or self.is_meant(other.site)
+
+    def means_to_meet(self, operation: Operation) -> bool:
+        """True where an access is atomic, its bits name a scope, or a loop polls with it."""
+        access = operation.access
+        return access.is_atomic or access.is_scoped or self.is_meant(operation.site)
 
     def _learn(self, wave: _Wave, new: Operation, write: Operation, item: _Item) -> None:
         """A value was read: what its writer knew is known once the load has been waited for."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.simulator.race.amd.detector import Fault, Race
 from fencewright.simulator.race.amd.facts import Operation
-from fencewright.simulator.race.amd.kernels import KernelObserver, Site
+from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site
 from fencewright.simulator.race.amd.rules import Path
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.rules import KINDS
@@ -25,34 +25,52 @@ def findings_of(observer: KernelObserver) -> Iterator[Finding]:
         yield _finding(observer, race)
 
 
+def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:
+    """The finding of waves that poll for ever."""
+    sites = [observer.sites[number] for number in hang.polls]
+    parts = [
+        f"{_name(observer, wave)} polls at {site.place} ({site.name})"
+        for site, wave in zip(sites, hang.polls.values(), strict=True)
+    ]
+    text = f"hang: {'; '.join(parts)}; nothing changes any more"
+    lines = tuple(each.instruction.line for each in sites)
+    return Finding("hang", text, lines[0], ("hang", lines))
+
+
 def _finding(observer: KernelObserver, race: Race) -> Finding:
     first, second = observer.sites[race.first.site], observer.sites[race.second.site]
-    is_write = race.second.access.writes
-    kind = "write-write" if race.writes_first and is_write and not race.reads else (
-        "write-read" if race.writes_first else "read-write"
-    )
-    does, did = ("reads", "wrote") if kind == "write-read" else (
-        ("writes", "wrote") if race.writes_first else ("writes", "read")
-    )
+    kind, does, did = _words(race)
     text = (
         f"{KINDS[kind].words}: {_who(observer, race.second)} {does} {race.place} at {second.place} "
         f"({second.name}); {_who(observer, race.first)} {did} it at {first.place} ({first.name}): "
         f"{_lacks(observer, race, first)}"
     )
     line = second.instruction.line
-    key = kind, race.fault, first.instruction.line, line
-    return Finding(kind, text, line, key)
+    return Finding(kind, text, line, (kind, race.fault, first.instruction.line, line))
+
+
+def _words(race: Race) -> tuple[str, str, str]:
+    """The kind of a race, and what the second and the first access do."""
+    if not race.writes_first:
+        return "read-write", "writes", "read"
+    return ("write-read", "reads", "wrote") if race.reads else ("write-write", "writes", "wrote")
 
 
 def _who(observer: KernelObserver, operation: Operation) -> str:
-    wave = operation.home.number % observer.waves
-    return f"wave {wave} of work-group {operation.home.group}"
+    return _name(observer, operation.home.number)
+
+
+def _name(observer: KernelObserver, number: int) -> str:
+    group, wave = divmod(number, observer.waves)
+    return f"wave {wave} of work-group {group}"
 
 
 def _lacks(observer: KernelObserver, race: Race, first: Site) -> str:
     generation = observer.configuration.row.generation
     match race.fault:
-        case Fault.UNORDERED if observer.detector.is_intended(race.first, race.second):
+        case Fault.UNORDERED if all(
+            map(observer.detector.means_to_meet, (race.first, race.second))
+        ):
             return (
                 "they are to meet, but are performed in different caches: give both the bits of a "
                 "scope that has both waves"

@@ -23,6 +23,7 @@ from fencewright.simulator.cdna.rows import (
     access_counted,
 )
 from fencewright.simulator.cdna.rows import CountedOperation as Counts
+from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.launch import BASE, Launch, Memory
 from fencewright.simulator.execution.program import (
     Executed,
@@ -30,11 +31,10 @@ from fencewright.simulator.execution.program import (
     MemoryAccessKind,
     MemoryInstruction,
     MemorySpace,
-    MemoryStep,
 )
-from fencewright.simulator.execution.segments import segments_of
 from fencewright.simulator.race.amd.detector import Detector
 from fencewright.simulator.race.amd.facts import Home
+from fencewright.simulator.race.amd.polls import polling_lines
 from fencewright.simulator.race.amd.rules import Access, Barrier, Cache, Path, Rule, Wait
 from fencewright.simulator.race.amd.shadow import Shadow
 
@@ -54,12 +54,13 @@ _POLICY = frozenset({word for bits in BITS for word in bits.split()}) | HINTS
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An instruction of a kernel that the detector knows; ``name``: its mnemonic."""
+    """An instruction of a kernel that the detector knows; ``polls``: a load that a loop waits with."""
 
     number: int
     instruction: AssemblyInstruction
     rule: Rule
     place: str
+    polls: bool
 
     @property
     def name(self) -> str:
@@ -76,13 +77,15 @@ def sites_of(
     """
     flow: Flow = flow_of(function)
     by_line = {step.instruction.line: step for block in flow.blocks for step in block.steps}
+    polling = polling_lines(flow)
     sites: list[Site] = []
     for number, each in enumerate(program.instructions):
         assert each.place is not None
         step = by_line[each.place.line]
         kind = each if isinstance(each, MemoryInstruction) else None
         place = f"{PurePath(each.place.file).name}:{each.place.line}"
-        sites.append(Site(number, step.instruction, _rule(step, kind, configuration), place))
+        rule, polls = _rule(step, kind, configuration), each.place.line in polling
+        sites.append(Site(number, step.instruction, rule, place, polls))
     return tuple(sites)
 
 
@@ -105,9 +108,7 @@ def _rule(
     return Cache(effect, counted)
 
 
-def _access(
-    step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfiguration
-) -> Access:
+def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfiguration) -> Access:
     path, kind = _PATHS[memory.space], step.effects.kind
     returns = memory.kind in (MemoryAccessKind.LOAD, MemoryAccessKind.ATOMIC)
     is_flat = step.effects.space is AddressSpace.GENERIC
@@ -127,17 +128,6 @@ def _bits(instruction: AssemblyInstruction) -> frozenset[str]:
     return frozenset(instruction.modifiers) & _POLICY
 
 
-def polled_sites(program: LaneProgram) -> frozenset[int]:
-    """The accesses of loops that only memory ends, which are meant to meet others' stores."""
-    return frozenset(
-        step.instruction
-        for segment in segments_of(program)
-        if segment.spins
-        for step in segment.steps
-        if isinstance(step, MemoryStep)
-    )
-
-
 def homes_of(launch: Launch, program: LaneProgram, configuration: CdnaConfiguration) -> list[Home]:
     """The places of all waves: each work-group on a CU and an XCD of its own, the hardest there is.
 
@@ -153,6 +143,21 @@ def homes_of(launch: Launch, program: LaneProgram, configuration: CdnaConfigurat
     return homes
 
 
+MOST_POLLS = 2048
+"""Polls one after another, and nothing else, after which nothing will ever change.
+
+The executor lets every wave go on many times in between.
+"""
+
+
+class Hang(execution.LaunchError):
+    """Waves that poll for what never comes; ``polls``: a wave of each site that polls."""
+
+    def __init__(self, polls: Mapping[int, int]):
+        super().__init__("a loop waits for what never comes")
+        self.polls = polls
+
+
 class KernelObserver:
     """Tells the detector what a launch executes. ``executed``: the sites that were."""
 
@@ -166,7 +171,7 @@ class KernelObserver:
     ):
         self.sites, self.configuration = sites, configuration
         self.waves = -(-launch.threads // program.lanes)
-        polled = polled_sites(program)
+        polled = frozenset(each.number for each in sites if each.polls)
         homes = homes_of(launch, program, configuration)
         self.detector = Detector(homes, self.waves, polled.__contains__)
         self.spaces = [
@@ -188,13 +193,16 @@ class KernelObserver:
         self.at_barrier: dict[int, set[int]] = {}
         self.executed: set[int] = set()
         self.of_arguments: set[int] = set()
+        self.polls: dict[int, int] = {}
+        self.polled = 0
 
     def __call__(self, executed: Executed) -> None:
         """What some waves have executed."""
         site, rule = self.sites[executed.instruction], self.sites[executed.instruction].rule
         detector = self.detector
         self.executed.add(site.number)
-        waves = (executed.groups * self.waves + executed.waves).tolist()
+        waves: list[int] = (executed.groups * self.waves + executed.waves).tolist()
+        self._watch(site, waves[0])
         for row, wave in enumerate(waves):
             self._go_on(wave)
             match rule:
@@ -207,6 +215,17 @@ class KernelObserver:
                     detector.wait(wave, counts)
                 case Barrier():
                     self.at_barrier.setdefault(wave // self.waves, set()).add(wave)
+
+    def _watch(self, site: Site, wave: int) -> None:
+        """Notice that nothing happens any more. Raises ``Hang``."""
+        if site.polls:
+            self.polls.setdefault(site.number, wave)
+            self.polled += 1
+            if self.polled > MOST_POLLS:
+                raise Hang(self.polls)
+        elif isinstance(site.rule, Access | Barrier):
+            self.polls.clear()
+            self.polled = 0
 
     def _go_on(self, wave: int) -> None:
         """A barrier is over for all that came to it when one of them goes on."""
@@ -248,4 +267,3 @@ class KernelObserver:
         if shadow is None:
             shadow = self.shadows[key] = Shadow(name)
         return shadow
-

@@ -16,8 +16,8 @@ from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.program import MemoryInstruction, MemorySpace
 from fencewright.simulator.kernels.amd import program_of
-from fencewright.simulator.race.amd.findings import findings_of
-from fencewright.simulator.race.amd.kernels import KernelObserver, Site, sites_of
+from fencewright.simulator.race.amd.findings import findings_of, hang_finding
+from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site, sites_of
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.threads.launch import (
     Argument,
@@ -27,6 +27,9 @@ from fencewright.simulator.threads.launch import (
     LaunchError,
     array_bytes,
 )
+
+MOST_INSTRUCTIONS = 100_000
+"""Instructions that one wave executes at most."""
 
 SCHEDULES = (False, True)
 """First work-groups and waves first, and last ones first."""
@@ -68,7 +71,8 @@ class AmdVerdict:
             f"{self.executed} of {self.accesses} {noun} executed"
         )
         if self.errors:
-            return f"race in this launch ({seen})"
+            word = "hang" if {each.kind for each in self.errors} == {"hang"} else "race"
+            return f"{word} in this launch ({seen})"
         if self.problem:
             return f"not judged: {self.problem}"
         return f"no race in this launch ({seen})"
@@ -95,7 +99,13 @@ def judge_kernel(assembly: Assembly, launch: Launch) -> AmdVerdict:
     for is_reverse in SCHEDULES:
         observer = KernelObserver(sites, program, asked, memory, configuration)
         try:
-            execute(program, asked, memory, observer, with_parts=True, is_reverse=is_reverse)
+            execute(
+                program, asked, memory, observer, limit=MOST_INSTRUCTIONS, with_parts=True,
+                is_reverse=is_reverse,
+            )  # fmt: skip
+        except Hang as hang:
+            finding = hang_finding(observer, hang)
+            findings.setdefault(finding.key, finding)
         except execution.LaunchError as stopped:
             problem = problem or str(stopped)
         for each in findings_of(observer):
@@ -157,5 +167,3 @@ def _loaded(path: str) -> NDArray[Any]:
         return np.load(Path(path), allow_pickle=False)
     except (OSError, ValueError) as problem:
         raise LaunchError(f"{path}: {problem}") from problem
-
-
