@@ -284,7 +284,7 @@ STATES = 60_000
 def may_fail(one: AmdChain) -> bool | None:
     """Whether the machine has an execution with every flag as written and other data; None: too large."""
     found = explore(CdnaEngine(one.program, one.configuration), STATES)
-    if not found.complete or found.outcomes is None:
+    if not found.complete:
         return None
     flags = {Register(*key): value for key, value in one.flags.items()}
     for state in found.outcomes.as_mappings():

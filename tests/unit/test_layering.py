@@ -87,6 +87,15 @@ MAY_IMPORT = {
     "simulator/random": ("lowering", "simulator"),
     "simulator/launches": ("lowering", "simulator.launches", "simulator.threads"),
     "simulator/race": ("lowering", "simulator.race", "simulator.threads"),
+    "simulator/race/amd": (
+        "lowering",
+        "simulator.cdna",
+        "simulator.kernels",
+        "simulator.race",
+        "simulator.threads",
+        *PERFORMANCE,
+        *CORE,
+    ),
     "simulator/semantics": ("lowering", "simulator.semantics"),
     "simulator/threads": ("lowering", "simulator.semantics", "simulator.threads"),
     "simulator/source": ("lowering", "simulator.source", *CORE),
@@ -116,7 +125,12 @@ EXCEPTIONS = {
 }
 """What single files may import beyond that: none of the passes."""
 
-WITH_NUMPY = ("simulator/execution", "simulator/kernels", "simulator/performance")
+WITH_NUMPY = (
+    "simulator/execution",
+    "simulator/kernels",
+    "simulator/performance",
+    "simulator/race/amd",
+)
 """The rooms that count over arrays; numpy is loaded with them alone."""
 
 FRAMEWORK = ("xdsl", "llvmlite", "numpy")

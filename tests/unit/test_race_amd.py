@@ -1,17 +1,13 @@
 """The AMD race detector against the CDNA machine, on random chains of two to four waves."""
 
-from collections.abc import Callable
-
 import pytest
-from amd_race_programs import AmdChain, chain, may_fail, races
+from amd_race_programs import chain, may_fail, races
 from campaigns import Share, shares
 
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.simulator.cdna.rows import CacheEffect, Counted
 from fencewright.simulator.race.amd.detector import Detector, Fault
 from fencewright.simulator.race.amd.facts import Base, Facts, Home, Judge, Mark, Operation
-from fencewright.simulator.race.amd.rules import Access, Cache, Path
-from fencewright.simulator.race.amd.shadow import Shadow
+from fencewright.simulator.race.amd.rules import Path
 
 PROGRAMS = 3_000
 _SHARES = 100
@@ -123,3 +119,26 @@ BROKEN: dict[str, tuple[type[Detector], bool]] = {
     )
 }
 """Detectors with one rule less or too many, and whether they miss races or find too many."""
+
+CAUGHT = {
+    "_L1IsCoherent": 12,
+    "_ScalarCacheIsCoherent": 99,
+    "_WritesAreNotOvertaken": 0,
+    "_BarrierWaits": 83,
+    "_MarkersDrainNothing": 86,
+    "_NothingMeets": 1,
+    "_L2sAreCoherent": 85,
+    "_DoneWhenIssued": 0,
+    "_InvalidatesDropNothing": 71,
+    "_QueueServesTheScalarCache": 99,
+}
+"""A chain on which each shows."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_shows(name: str) -> None:
+    broken, misses = BROKEN[name]
+    one = chain(CAUGHT[name])
+    assert may_fail(one) is misses
+    assert bool(races(one)) is misses
+    assert bool(races(one, broken)) is not misses

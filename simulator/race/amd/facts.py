@@ -7,7 +7,7 @@ the L2, or when that L2 was written back after it. A cache is fresh of what was 
 emptied: nothing older can come into it from then on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -124,7 +124,7 @@ class Judge:
         fresh = _joined(a.fresh, b.fresh, self.join_bases)
         return a if base is a.base and fresh is a.fresh else Facts(base, fresh)
 
-    def with_clocks(self, facts: Facts, clocks: list[tuple[int, int, int]]) -> Facts:
+    def with_clocks(self, facts: Facts, clocks: Sequence[tuple[int, int, int]]) -> Facts:
         """Facts with clocks of waves: the number, the column and the clock of each."""
         base = facts.base
         own = [(wave * _COLUMNS + column, clock) for wave, column, clock in clocks]
