@@ -502,7 +502,9 @@ class _Run:
         if step.where is not None:
             active = active & (self.read(step.where) != 0)
         located = self._locate(instruction, instruction.space, addresses, active, instruction.width)
-        if self.execution.with_parts or not step.is_further:
+        tells = self.execution.with_parts or not step.is_further
+        compares = self.execution.with_parts and instruction.kind is MemoryAccessKind.STORE
+        if tells and not compares:
             self._tell(step.instruction, addresses, active, is_further=step.is_further)
         width = instruction.width
         unit = byte_access.unit_of(width, self._alignment(width))
@@ -519,7 +521,10 @@ class _Run:
         if instruction.kind is MemoryAccessKind.STORE:
             self.execution.stored = True
             pieces = byte_access.pieces_of(data, width)
-            byte_access.write(located.bytes, located.at, active, pieces, width, unit)
+            if compares:
+                self._write_and_compare(step, located, active, pieces, width, unit, addresses)
+            else:
+                byte_access.write(located.bytes, located.at, active, pieces, width, unit)
             return
         assert step.update is not None
         if not active.any():
@@ -532,6 +537,24 @@ class _Run:
         self.execution.stored |= changes
         if step.result is not None:
             self.values[step.result] = old
+
+    def _write_and_compare(
+        self, step: MemoryStep, located: Located, active: LaneFlags, pieces: Sequence[Values],
+        width: int, unit: int, addresses: Numbers,
+    ) -> None:  # fmt: skip
+        """A store with the lanes that write what was there: where waves meet, one after another."""
+        places = located.at[active]
+        turns = [active]
+        if len(active) > 1 and len(np.unique(places)) < len(places):
+            turns = [
+                active & (np.arange(len(active)) == row)[:, None] for row in range(len(active))
+            ]
+        for lanes in turns:
+            old = byte_access.read(located.bytes, located.at, width, unit)
+            byte_access.write(located.bytes, located.at, lanes, pieces, width, unit)
+            same = byte_access.read(located.bytes, located.at, width, unit) == old
+            same = same.all(axis=0) if same.ndim > active.ndim else same
+            self._tell(step.instruction, addresses, lanes, is_further=step.is_further, same=same)
 
     def _follow(
         self,
@@ -675,18 +698,22 @@ class _Run:
         copied_to: Numbers | None = None,
         *,
         is_further: bool = False,
+        same: LaneFlags | None = None,
     ) -> None:
         execution, rows = self.execution, self.rows
         if active is not self.active and not (some := active.any(axis=1)).all():
             # A wave none of whose lanes takes part makes no request.
             rows, addresses, active = rows[some], addresses[some], active[some]
             copied_to = None if copied_to is None else copied_to[some]
+            same = None if same is None else same[some]
             if not len(rows):
                 return
         groups = execution.group[execution.slot_of[rows]]
         waves = execution.wave_of[rows]
         execution.observe(
-            Executed(instruction, groups, waves, addresses, active, sizes, copied_to, is_further)
+            Executed(
+                instruction, groups, waves, addresses, active, sizes, copied_to, is_further, same
+            )
         )
 
 

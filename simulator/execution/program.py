@@ -405,6 +405,8 @@ class Executed:
     """Of a copy, the addresses in shared memory; ``addresses`` are those in global memory."""
     is_further: bool = False
     """It is a further part of the instruction before; only observers that ask for parts see it."""
+    same: LaneFlags | None = None
+    """Of a store, lanes that wrote what was there already; for observers that ask for parts."""
 
 
 Observer: TypeAlias = Callable[[Executed], None]

@@ -33,8 +33,14 @@ from fencewright.simulator.race.amd.rules import (
 )
 from fencewright.simulator.race.amd.shadow import UNTOUCHED, Cell, Shadow
 
-Side = tuple[Shadow, Iterable[int]]
-"""Units of memory that an access touches."""
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Units of memory that an access touches; ``is_same``: it writes what was there already."""
+
+    shadow: Shadow
+    units: Iterable[int]
+    is_same: bool = False
 
 
 class Fault(FastStrEnum):
@@ -132,8 +138,8 @@ class Detector:
         wave = self.waves[number]
         item = wave.last if is_further else self._issue(wave, rule)
         assert item is not None
-        for shadow, units in sides:
-            self._touch(wave, rule, site, shadow, units, item)
+        for side in sides:
+            self._touch(wave, rule, site, side, item)
         if not is_further:
             self._hold(wave, item)
 
@@ -141,10 +147,10 @@ class Detector:
         """A load from memory to LDS: both its sides are over when its counter says so."""
         wave = self.waves[number]
         item = self._issue(wave, load)
-        self._touch(wave, load, site, *source, item)
+        self._touch(wave, load, site, source, item)
         store = Access(Path.COPY, False, True, load.counted)
         item.columns = (load.column, Column.COPY)
-        self._touch(wave, store, site, *target, item)
+        self._touch(wave, store, site, target, item)
         self._hold(wave, item)
 
     def _issue(self, wave: _Wave, rule: Access) -> _Item:
@@ -157,24 +163,16 @@ class Detector:
         for counter in item.counters:
             wave.queues.setdefault(counter, []).append(item)
 
-    def _touch(
-        self,
-        wave: _Wave,
-        rule: Access,
-        site: int,
-        shadow: Shadow,
-        units: Iterable[int],
-        item: _Item,
-    ) -> None:
+    def _touch(self, wave: _Wave, rule: Access, site: int, side: Side, item: _Item) -> None:
         """One side of an access: judge it against each history that it meets, and be part of it."""
-        cells = shadow.cells
+        shadow, cells = side.shadow, side.shadow.cells
         changed: dict[int, tuple[Cell, Cell]] = {}
         operation: Operation | None = None
-        for unit in units:
+        for unit in side.units:
             old = cells.get(unit, UNTOUCHED)
             entry = changed.get(id(old))
             if entry is None:
-                operation = operation or self._operation(wave, rule, site)
+                operation = operation or self._operation(wave, rule, site, side.is_same)
                 new = self._meet(wave, operation, old, shadow, unit, item)
                 entry = old, new
                 changed[id(old)] = entry
@@ -183,9 +181,10 @@ class Detector:
             cells[unit] = entry[1]
             self.accesses += 1
 
-    def _operation(self, wave: _Wave, rule: Access, site: int) -> Operation:
+    def _operation(self, wave: _Wave, rule: Access, site: int, is_same: bool) -> Operation:
         self._number += 1
-        return Operation(self._number, wave.home, wave.clock, rule, site, self._facts(wave, rule))
+        facts = self._facts(wave, rule)
+        return Operation(self._number, wave.home, wave.clock, rule, site, facts, is_same=is_same)
 
     def _facts(self, wave: _Wave, rule: Access) -> Facts:
         """What an access follows: in LDS also what was read there and not waited for."""
@@ -391,7 +390,7 @@ class Detector:
         self, fault: Fault, first: Operation, second: Operation, shadow: Shadow, unit: int, *,
         writes_first: bool = True, reads: bool = False,
     ) -> None:  # fmt: skip
-        key = fault, first.site, second.site, writes_first, reads
+        key = fault, first.site, second.site, writes_first, reads, second.is_same
         if key not in self.races:
             place = shadow.place(unit)
             self.races[key] = Race(fault, first, second, writes_first, reads, place)

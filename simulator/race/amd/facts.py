@@ -35,6 +35,7 @@ class Operation:
 
     ``clock`` counts the wave's operations. ``facts``: those of the wave at its issue;
     ``carried``: of earlier parts of a chain of atomics, with their own past.
+    ``is_same``: it writes what was there already.
     """
 
     number: int
@@ -44,6 +45,7 @@ class Operation:
     site: int
     facts: "Facts"
     carried: "Facts | None" = None
+    is_same: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

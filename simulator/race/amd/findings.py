@@ -40,13 +40,17 @@ def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:
 def _finding(observer: KernelObserver, race: Race) -> Finding:
     first, second = observer.sites[race.first.site], observer.sites[race.second.site]
     kind, does, did = _words(race)
+    # What is read is the same, whichever of the two writes comes last.
+    is_same = kind == "write-write" and race.second.is_same
     text = (
         f"{KINDS[kind].words}: {_who(observer, race.second)} {does} {race.place} at {second.place} "
-        f"({second.name}); {_who(observer, race.first)} {did} it at {first.place} ({first.name}): "
-        f"{_lacks(observer, race, first)}"
+        f"({second.name}); {_who(observer, race.first)} {did} it at {first.place} ({first.name})"
+        f"{', with the same value' if is_same else ''}: {_lacks(observer, race, first)}"
     )
+    kind = f"{kind} of the same value" if is_same else kind
     line = second.instruction.line
-    return Finding(kind, text, line, (kind, race.fault, first.instruction.line, line))
+    key = kind, race.fault, first.instruction.line, line
+    return Finding(kind, text, line, key, not is_same)
 
 
 def _words(race: Race) -> tuple[str, str, str]:

@@ -32,7 +32,7 @@ from fencewright.simulator.execution.program import (
     MemoryInstruction,
     MemorySpace,
 )
-from fencewright.simulator.race.amd.detector import Detector
+from fencewright.simulator.race.amd.detector import Detector, Side
 from fencewright.simulator.race.amd.facts import Home
 from fencewright.simulator.race.amd.polls import polling_lines
 from fencewright.simulator.race.amd.rules import Access, Barrier, Cache, Path, Rule, Wait
@@ -207,8 +207,7 @@ class KernelObserver:
             self._go_on(wave)
             match rule:
                 case Access():
-                    places = executed.addresses[row][executed.active[row]].tolist()
-                    self._access(wave, rule, site.number, places, executed.is_further)
+                    self._access(wave, rule, site.number, executed, row)
                 case Cache():
                     detector.cache(wave, rule)
                 case Wait(counts):
@@ -234,19 +233,39 @@ class KernelObserver:
             del self.at_barrier[wave // self.waves]
             self.detector.barrier(sorted(there))
 
-    def _access(
-        self, wave: int, rule: Access, site: int, addresses: list[int], is_further: bool
-    ) -> None:
-        width, space = self.widths[site], self.spaces[site]
-        if rule.path is Path.SCALAR:
-            addresses = addresses[:1]
+    def _access(self, wave: int, rule: Access, site: int, executed: Executed, row: int) -> None:
+        active, addresses = executed.active[row], executed.addresses[row]
+        space = self.spaces[site]
+        if executed.copied_to is not None:
+            (source,) = self._sides(wave, site, MemorySpace.GLOBAL, addresses[active].tolist())
+            target = executed.copied_to[row][active].tolist()
+            (in_lds,) = self._sides(wave, site, MemorySpace.SHARED, target)
+            self.detector.copy(wave, rule, site, source, in_lds)
+            return
+        parts = [(active, False)]
+        if executed.same is not None and rule.path is not Path.SCALAR:
+            same = executed.same[row]
+            parts = [(active & same, True), (active & ~same, False)]
+        sides = [
+            side
+            for lanes, is_same in parts
+            for side in self._sides(wave, site, space, addresses[lanes].tolist(), is_same)
+        ]
+        self.detector.access(wave, rule, site, sides, is_further=executed.is_further)
+
+    def _sides(
+        self, wave: int, site: int, space: MemorySpace | None, addresses: list[int],
+        is_same: bool = False,
+    ) -> list[Side]:  # fmt: skip
         groups: list[tuple[Shadow, Sequence[int]]] = []
+        if space is MemorySpace.SCALAR:
+            addresses = addresses[:1]
         if space is MemorySpace.SHARED:
             groups = [(self._shadow(wave // self.waves, "LDS"), addresses)]
         elif space is not MemorySpace.PRIVATE:
             groups = list(self._in_buffers(site, addresses))
-        sides = [(shadow, shadow.units(places, width)) for shadow, places in groups]
-        self.detector.access(wave, rule, site, sides, is_further=is_further)
+        width = self.widths[site]
+        return [Side(shadow, shadow.units(places, width), is_same) for shadow, places in groups]
 
     def _in_buffers(
         self, site: int, addresses: Sequence[int]

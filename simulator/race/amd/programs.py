@@ -9,7 +9,7 @@ from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.wave import CompiledProgram, Op, StepKind
 from fencewright.simulator.core.program import ProgramError
-from fencewright.simulator.race.amd.detector import Detector
+from fencewright.simulator.race.amd.detector import Detector, Side
 from fencewright.simulator.race.amd.facts import Home
 from fencewright.simulator.race.amd.rules import Access, Cache, Path
 from fencewright.simulator.race.amd.shadow import Shadow
@@ -111,7 +111,7 @@ class LitmusExecution:
 
     def _access(self, wave: int, op: Op) -> None:
         name = self._location(op)
-        self.detector.access(wave, access_of(op), op.number, [(self.shadows[name], (0,))])
+        self.detector.access(wave, access_of(op), op.number, [Side(self.shadows[name], (0,))])
         old = self.memory[name]
         if op.dst >= 0:
             self.registers[wave][op.dst] = old

@@ -1,0 +1,279 @@
+"""Launches of AMD kernels under the race detector: what is found, what is not, what is not judged."""
+
+import numpy as np
+import pytest
+
+from fencewright.lowering.cdna.chips import Counter
+from fencewright.lowering.cdna.code.flow import flow_of
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.simulator.cdna.rows import Counted
+from fencewright.simulator.execution.executor import execute
+from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.execution.program import Executed
+from fencewright.simulator.kernels.amd import program_of
+from fencewright.simulator.race.amd.detector import Detector, Fault, Side
+from fencewright.simulator.race.amd.facts import Home
+from fencewright.simulator.race.amd.polls import polling_lines
+from fencewright.simulator.race.amd.rules import Access, Path
+from fencewright.simulator.race.amd.shadow import Shadow
+from fencewright.simulator.race.amd.verdict import AmdVerdict, judge_kernel
+from fencewright.simulator.threads.launch import LaunchError, parse_launch
+
+BEGIN = """
+s_load_dwordx4 s[8:11], s[0:1], 0x0
+s_load_dwordx2 s[12:13], s[0:1], 0x10
+v_and_b32_e32 v0, 0x3ff, v0
+v_lshlrev_b32_e32 v1, 2, v0
+v_mov_b32_e32 v2, 1
+v_mov_b32_e32 v6, 0
+v_readfirstlane_b32 s14, v0
+s_waitcnt lgkmcnt(0)
+"""
+"""data in s[8:9], flags in s[10:11], results in s[12:13]; the first lane's number in s14."""
+
+
+def assembly(body: str, chip: str = "gfx942", *, split: bool = False) -> Assembly:
+    code = "\n".join(f"\t{each}" if each[-1:] != ":" else each for each in body.split("\n"))
+    arguments = "".join(
+        f"      - .name: {name}\n        .offset: {8 * n}\n        .size: 8\n"
+        "        .value_kind: global_buffer\n"
+        for n, name in enumerate(("data", "flag", "out"))
+    )
+    text = f"""
+\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"
+\t.type k,@function
+k:
+{code}
+.amdhsa_kernel k
+\t.amdhsa_next_free_vgpr 8
+\t.amdhsa_next_free_sgpr 16
+\t.amdhsa_accum_offset 8
+\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
+\t.amdhsa_user_sgpr_count 2
+\t.amdhsa_group_segment_fixed_size {0 if split else 1024}
+\t.amdhsa_tg_split {int(split)}
+.end_amdhsa_kernel
+\t.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .args:
+{arguments}    .group_segment_fixed_size: {0 if split else 1024}
+    .kernarg_segment_size: 24
+    .max_flat_workgroup_size: 256
+    .name: k
+...
+\t.end_amdgpu_metadata
+"""
+    return read_assembly(text, "k.s")
+
+
+def judged(
+    body: str, chip: str = "gfx942", *, grid: int = 1, block: int = 128, split: bool = False
+) -> AmdVerdict:
+    launch = parse_launch(f"k<<<{grid}, {block}>>>(i32[256], i32[256], i32[256])")
+    return judge_kernel(assembly(BEGIN + body, chip, split=split), launch)
+
+
+def kinds(verdict: AmdVerdict) -> list[str]:
+    return [each.kind for each in verdict.findings]
+
+
+def message(release: str, acquire: str, load: str, store: str = "", poll: str = "") -> str:
+    """A work-group that hands data to another one."""
+    return f"""s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 .Lpoll
+global_store_dword v1, v2, s[8:9]
+{release}global_store_dword v1, v2, s[10:11]{store}
+s_endpgm
+.Lpoll:
+global_load_dword v3, v1, s[10:11]{poll}
+s_waitcnt vmcnt(0)
+v_cmp_eq_u32_e32 vcc, 0, v3
+s_cbranch_vccnz .Lpoll
+{acquire}{load}
+s_waitcnt vmcnt(0) lgkmcnt(0)
+s_endpgm"""
+
+
+VECTOR, SCALAR = "global_load_dword v4, v1, s[8:9]", "s_load_dword s3, s[8:9], 0x0"
+NEW = ("buffer_wbl2 sc1\ns_waitcnt vmcnt(0)\n", "buffer_inv sc1\n")
+OLD = ("s_waitcnt vmcnt(0)\n", "buffer_wbinvl1_vol\n")
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx950", "gfx90a"])
+@pytest.mark.parametrize("keeps", [(True, True), (False, True), (True, False)])
+def test_each_side_of_a_message_is_needed(chip: str, keeps: tuple[bool, bool]) -> None:
+    release, acquire = OLD if chip == "gfx90a" else NEW
+    store, poll = ("", " glc") if chip == "gfx90a" else (" sc1", " sc1")
+    parts = release if keeps[0] else "", acquire if keeps[1] else ""
+    found = judged(message(*parts, VECTOR, store, poll), chip, grid=2, block=64)
+    assert kinds(found) == ([] if all(keeps) else ["write-read"])
+    assert found.executed == found.accesses == 4
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_the_scalar_cache_has_an_invalidate_of_its_own(drops: bool) -> None:
+    acquire = NEW[1] + ("s_waitcnt vmcnt(0)\ns_dcache_inv\ns_waitcnt lgkmcnt(0)\n" if drops else "")
+    found = judged(message(NEW[0], acquire, SCALAR, " sc1", " sc1"), grid=2, block=64)
+    assert kinds(found) == ([] if drops else ["write-read"])
+    assert drops or "s_dcache_inv" in found.findings[0].text
+
+
+def test_a_plain_poll_of_another_xcd_is_no_way_to_meet() -> None:
+    found = judged(message(*NEW, VECTOR, " sc1", ""), grid=2, block=64)
+    assert "write-read" in kinds(found)
+
+
+EXCHANGE = """v_xor_b32_e32 v3, 0x1fc, v1
+global_store_dword v1, v0, s[8:9]
+{between}s_barrier
+{after}global_load_dword v4, v3, s[8:9]
+s_waitcnt vmcnt(0)
+s_endpgm"""
+
+
+@pytest.mark.parametrize(
+    ("between", "after", "split", "faults"),
+    [
+        ("", "", False, 0),
+        ("", "", True, 1),
+        ("s_waitcnt vmcnt(0)\n", "", True, 1),
+        ("s_waitcnt vmcnt(0)\n", "buffer_inv sc0\n", True, 0),
+    ],
+)
+def test_waves_of_a_group_share_an_l1_unless_it_is_split(
+    between: str, after: str, split: bool, faults: int
+) -> None:
+    found = judged(EXCHANGE.format(between=between, after=after), split=split)
+    assert len(found.errors) == faults, found.findings
+
+
+def test_without_a_barrier_nothing_orders_waves() -> None:
+    body = EXCHANGE.format(between="", after="").replace("s_barrier\n", "")
+    assert {*kinds(judged(body))} & {"write-read", "read-write"}
+    assert not kinds(judged(body, block=64)), "one wave is in order"
+
+
+@pytest.mark.parametrize("offset", [0, 64])
+def test_the_second_half_of_a_read_counts(offset: int) -> None:
+    """The second word is of the same wave at offset 0, and of the other one at 64."""
+    body = f"""ds_write_b32 v1, v0
+s_waitcnt lgkmcnt(0)
+v_and_b32_e32 v3, 0xff, v1
+s_cmp_eq_u32 s14, 0
+s_cbranch_scc0 .Lend
+ds_read2_b32 v[4:5], v3 offset1:{offset}
+s_waitcnt lgkmcnt(0)
+.Lend:
+s_endpgm"""
+    assert bool(judged(body).errors) is (offset == 64)
+
+
+LDS_FLAG = """s_cmp_eq_u32 s14, 0
+s_cbranch_scc0 .Lpoll
+ds_write_b32 v6, v2 offset:512
+ds_write_b32 v6, v2 offset:516
+s_endpgm
+.Lpoll:
+ds_read_b32 v4, v6 offset:516
+s_waitcnt lgkmcnt(0)
+v_cmp_eq_u32_e32 vcc, 0, v4
+{branch}ds_read_b32 v4, v6 offset:512
+s_waitcnt lgkmcnt(0)
+s_endpgm"""
+
+
+def test_a_loop_that_polls_lds_is_meant_to() -> None:
+    assert not kinds(judged(LDS_FLAG.format(branch="s_cbranch_vccnz .Lpoll\n")))
+    assert {*kinds(judged(LDS_FLAG.format(branch="")))} & {"write-read", "read-write"}
+
+
+def test_which_loads_poll() -> None:
+    flow = flow_of(assembly(BEGIN + message("", "", VECTOR)).functions["k"])
+    lines = [
+        each.instruction.text
+        for block in flow.blocks
+        for each in block.steps
+        if each.instruction.line in polling_lines(flow)
+    ]
+    assert lines == ["global_load_dword v3, v1, s[10:11]"]
+
+
+def test_a_poll_that_never_ends_is_a_hang() -> None:
+    found = judged(message(*NEW, VECTOR, " sc1", " sc1").replace("s2, 0", "s2, 9"), block=64)
+    assert kinds(found) == ["hang"]
+    assert str(found).startswith("hang in this launch")
+
+
+def test_writes_of_one_value_are_warnings() -> None:
+    one = judged("global_store_dword v6, v2, s[8:9]\ns_endpgm")
+    assert kinds(one) == ["write-write of the same value"]
+    assert not one.errors
+    other = judged("v_mov_b32_e32 v2, s14\nglobal_store_dword v6, v2, s[8:9]\ns_endpgm")
+    assert "write-write" in kinds(other)
+    assert other.errors
+
+
+def test_what_is_not_executed_is_not_judged() -> None:
+    found = judged("s_mov_b32 m0, 0\nglobal_load_lds_dword v[4:5], off\ns_endpgm")
+    assert str(found).startswith("not judged: k.s:")
+    outside = judged("global_store_dword v1, v2, s[8:9] offset:4092\ns_endpgm")
+    assert "beyond the 1024 bytes of 'data'" in outside.problem
+
+
+def test_a_launch_that_cannot_be_is_refused() -> None:
+    code = assembly(BEGIN + "s_endpgm")
+    with pytest.raises(LaunchError, match="takes 3 arguments"):
+        judge_kernel(code, parse_launch("k<<<1, 64>>>(i32[4])"))
+    with pytest.raises(LaunchError, match="no kernel 'l'"):
+        judge_kernel(code, parse_launch("l<<<1, 64>>>()"))
+
+
+def test_the_reverse_order_runs_every_lane() -> None:
+    body = "v_add_u32_e32 v2, s2, v0\nglobal_store_dword v1, v2, s[8:9]\ns_endpgm"
+    program = program_of(assembly(BEGIN + body).functions["k"])
+    ids = np.zeros(100, dtype=np.uint32)
+    launch = Launch((1, 1, 1), (100, 1, 1), (ids, ids, ids))
+    memory = allocate(program, launch)
+    order: list[int] = []
+
+    def note(executed: Executed) -> None:
+        order.extend(executed.waves.tolist())
+
+    after = execute(program, launch, memory, note, with_parts=True, is_reverse=True)
+    assert order[:2] == [1, 0]
+    assert after.contents("data", np.uint32).tolist() == list(range(100))
+
+
+# Loads to LDS, which kernels are not executed with
+
+_LOAD = Access(Path.VECTOR, True, False, Counted((Counter.VMCNT,)), l1=True)
+_READ = Access(Path.LDS, True, False, Counted((Counter.LGKMCNT,)))
+
+
+@pytest.mark.parametrize(
+    ("left", "faults"),
+    [(None, {Fault.NOT_PERFORMED}), (1, {Fault.NOT_PERFORMED}), (0, set[Fault]())],
+)
+def test_a_load_to_lds_is_there_when_vmcnt_says_so(left: int | None, faults: set[Fault]) -> None:
+    detector = Detector([Home(n, 0, 0, 0) for n in range(2)], 2)
+    memory, lds = Shadow("x"), Shadow("LDS")
+    for at in (0, 4):
+        detector.copy(0, _LOAD, at, Side(memory, [at]), Side(lds, [at]))
+    if left is not None:
+        detector.wait(0, [(Counter.VMCNT, left)])
+    detector.barrier([0, 1])
+    detector.access(1, _READ, 9, [Side(lds, [0, 4])])
+    assert {each.fault for each in detector.races.values()} == faults
+    assert left != 1 or [each.first.site for each in detector.races.values()] == [4]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_load_to_lds_may_come_before_a_read_that_was_not_waited_for(waits: bool) -> None:
+    detector = Detector([Home(0, 0, 0, 0)], 1)
+    memory, lds = Shadow("x"), Shadow("LDS")
+    detector.access(0, _READ, 1, [Side(lds, [0])])
+    if waits:
+        detector.wait(0, [(Counter.LGKMCNT, 0)])
+    detector.copy(0, _LOAD, 2, Side(memory, [0]), Side(lds, [0]))
+    assert bool(detector.races) is not waits
