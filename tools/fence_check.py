@@ -318,7 +318,7 @@ def _parser() -> ArgumentParser:
         metavar="LAUNCH",
         action="append",
         default=[],
-        help="execute a PTX kernel and find its data races: "
+        help="execute a PTX or AMD kernel and find its data races: "
         "'name<<<grid, block, shared>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)'; a name alone, "
         "or all: launched as the .cu or .hip beside the file does, or as it is guessed",
     )

@@ -148,6 +148,56 @@ def test_waves_of_a_group_share_an_l1_unless_it_is_split(
     assert len(found.errors) == faults, found.findings
 
 
+LEADER = """s_cmp_eq_u32 s2, 0
+s_cbranch_scc0 .Lpoll
+v_xor_b32_e32 v3, 0x1fc, v1
+global_store_dword v3, v2, s[8:9]
+{before}s_barrier
+s_cmp_eq_u32 s14, 0
+s_cbranch_scc0 .Lend
+{release}global_store_dword v6, v2, s[10:11]{store}
+s_endpgm
+.Lpoll:
+s_cmp_eq_u32 s14, 0
+s_cbranch_scc0 .Lmeet
+.Lagain:
+global_load_dword v3, v6, s[10:11]{poll}
+s_waitcnt vmcnt(0)
+v_cmp_eq_u32_e32 vcc, 0, v3
+s_cbranch_vccnz .Lagain
+{acquire}.Lmeet:
+s_barrier
+{after}global_load_dword v4, v1, s[8:9]
+s_waitcnt vmcnt(0)
+.Lend:
+s_endpgm"""
+WAIT = "s_waitcnt vmcnt(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("chip", "split", "before", "after", "faults"),
+    [
+        # The write-back of gfx942 drains what the CU has queued, of every wave; gfx90a has none.
+        ("gfx942", False, "", "", 0),
+        ("gfx90a", False, "", "", 1),
+        ("gfx90a", False, WAIT, "", 0),
+        ("gfx942", True, "", "buffer_inv sc1\n", 1),
+        ("gfx942", True, WAIT, "", 1),
+        ("gfx942", True, WAIT, "buffer_inv sc1\n", 0),
+    ],
+)
+def test_one_wave_releases_and_acquires_for_all(
+    chip: str, split: bool, before: str, after: str, faults: int
+) -> None:
+    release, acquire = OLD if chip == "gfx90a" else NEW
+    store, poll = ("", " glc") if chip == "gfx90a" else (" sc1", " sc1")
+    body = LEADER.format(
+        before=before, release=release, store=store, poll=poll, acquire=acquire, after=after
+    )
+    found = judged(body, chip, grid=2, split=split)
+    assert len(found.errors) == faults, found.findings
+
+
 def test_without_a_barrier_nothing_orders_waves() -> None:
     body = EXCHANGE.format(between="", after="").replace("s_barrier\n", "")
     assert {*kinds(judged(body))} & {"write-read", "read-write"}

@@ -58,7 +58,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     file = STDIN if path == "-" else path
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
-        judge_launch = _judge_of(path, content, file)
+        judge_launch = _judge_of(path, content, file, _l2_of(arguments))
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.execution import launch as execution
@@ -78,12 +79,17 @@ class AmdVerdict:
         return f"no race in this launch ({seen})"
 
 
-def judge_kernel(assembly: Assembly, launch: Launch) -> AmdVerdict:
-    """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``."""
+def judge_kernel(
+    assembly: Assembly, launch: Launch, l2_per_agent: L2PerAgent | None = None
+) -> AmdVerdict:
+    """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``.
+
+    Without ``l2_per_agent``: where the chip may have either, many.
+    """
     function = _kernel(assembly, launch.kernel)
     try:
-        configuration = _configuration(function)
-        program = program_of(function)
+        configuration = _configuration(function, l2_per_agent)
+        program = program_of(function, configuration.l2_per_agent)
         sites = sites_of(function, program, configuration)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return AmdVerdict(launch, (), str(problem), 0, 0, ())
@@ -136,13 +142,13 @@ def _kernel(assembly: Assembly, name: str) -> Function:
     return kernels[name]
 
 
-def _configuration(function: Function) -> CdnaConfiguration:
+def _configuration(function: Function, l2_per_agent: L2PerAgent | None) -> CdnaConfiguration:
     chip = KNOWN_CHIPS.get(function.chip)
     if chip is None:
         raise ProgramError(f"what the caches of {function.chip or 'this chip'} do is not known")
     split = chip.split_mode
     is_split = split is not None and bool(function.descriptor.get(split.directive))
-    return CdnaConfiguration(function.chip, tgsplit=is_split)
+    return CdnaConfiguration(function.chip, is_split, l2_per_agent)
 
 
 def _arguments(launch: Launch) -> Iterator[execution.ArgumentValue]:
