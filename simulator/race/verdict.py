@@ -27,10 +27,20 @@ class Judgement(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Missed:
+    """An access that no schedule has executed: its name, its place, its line in the file."""
+
+    name: str
+    place: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The findings of a launch. ``problem``: why it was not executed to its end, or "".
 
-    ``missed``: the accesses that no schedule has executed. ``checked``: the accesses of all runs.
+    ``missed``: the accesses that no schedule has executed. ``checked``: the accesses of all runs;
+    0 where they were not counted.
     """
 
     launch: Launch
@@ -38,8 +48,8 @@ class Verdict:
     problem: str
     schedules: int
     accesses: int
-    missed: tuple[Site, ...]
-    checked: int
+    missed: tuple[Missed, ...]
+    checked: int = 0
 
     @property
     def judgement(self) -> Judgement:
@@ -141,7 +151,11 @@ def judge(module: Module, launch: Launch, given: Mapping[int, bytes] | None = No
         problem,
         trial.runs,
         len(accesses),
-        tuple(each for each in accesses if each.number not in trial.executed),
+        tuple(
+            Missed(each.name, each.place, each.instruction.line)
+            for each in accesses
+            if each.number not in trial.executed
+        ),
         trial.checked,
     )
 

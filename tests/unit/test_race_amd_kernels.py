@@ -10,13 +10,14 @@ from fencewright.simulator.cdna.rows import Counted
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
 from fencewright.simulator.execution.program import Executed
-from fencewright.simulator.kernels.amd import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.simulator.race.amd.detector import Detector, Fault, Side
 from fencewright.simulator.race.amd.facts import Home
 from fencewright.simulator.race.amd.polls import polling_lines
 from fencewright.simulator.race.amd.rules import Access, Path
 from fencewright.simulator.race.amd.shadow import Shadow
-from fencewright.simulator.race.amd.verdict import AmdVerdict, judge_kernel
+from fencewright.simulator.race.amd.verdict import judge_kernel
+from fencewright.simulator.race.verdict import Verdict
 from fencewright.simulator.threads.launch import LaunchError, parse_launch
 
 BEGIN = """
@@ -70,7 +71,7 @@ amdhsa.kernels:
 def judged(
     body: str, chip: str = "gfx942", *, grid: int = 1, block: int = 128, split: bool = False,
     is_whole: bool = True,
-) -> AmdVerdict:  # fmt: skip
+) -> Verdict:  # fmt: skip
     """The verdict on a launch, which is executed to its end unless it is not ``is_whole``."""
     launch = parse_launch(f"k<<<{grid}, {block}>>>(i32[256], i32[256], i32[256])")
     found = judge_kernel(assembly(BEGIN + body, chip, split=split), launch)
@@ -78,7 +79,7 @@ def judged(
     return found
 
 
-def kinds(verdict: AmdVerdict) -> list[str]:
+def kinds(verdict: Verdict) -> list[str]:
     return [each.kind for each in verdict.findings]
 
 

@@ -2,20 +2,22 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fencewright.checker.findings.finding import Level
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.launches.guess import asked_launches
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
 from fencewright.simulator.race.findings import Finding
 from fencewright.simulator.race.rules import KINDS
 from fencewright.simulator.race.verdict import Judgement, Verdict, judge
-from fencewright.simulator.threads.launch import LaunchError, Module, read_module
+from fencewright.simulator.threads.launch import LaunchError, parse_launch, read_module
 from fencewright.tools import diagnostics, ptx_check
-from fencewright.tools.commands.amd_check import read_input
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
+from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.baseline import Baseline, read_baseline, write_baseline
 from fencewright.tools.reports.file_report import (
     CodeLine,
@@ -28,11 +30,8 @@ from fencewright.tools.reports.json_report import json_of
 from fencewright.tools.reports.sarif import RuleText, sarif_of
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 
-if TYPE_CHECKING:
-    from fencewright.simulator.race.amd.verdict import AmdVerdict
-
 _OTHERS = (
-    "lift", "surplus", "annotate", "to", "source", "run", "code", "counterexamples",
+    "lift", "surplus", "annotate", "to", "source", "run", "compile", "code", "counterexamples",
 )  # fmt: skip
 """Options that say something of the code, not of a launch."""
 
@@ -58,12 +57,12 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     file = STDIN if path == "-" else path
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
-        judge_launch = _judge_of(path, content, file, _l2_of(arguments))
+        judged = _judged_file(path, content, file, arguments, sources)
     except Exception as problem:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
-    verdicts = list(_verdicts(module, asked, sources, tool))
-    report = _report(path, file, ptx.target, verdicts)
+    verdicts = list(_verdicts(judged, asked, tool))
+    report = _report(path, file, judged.chip, verdicts)
     stale = 0
     if baseline is not None:
         (report,), stale = baseline.mark([report])
@@ -117,13 +116,45 @@ def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
     return [each for each in launches if each], []
 
 
-def _verdicts(
-    module: Module, asked: Sequence[str], sources: Sequence[SourceLaunch], tool: str
-) -> Iterator[Verdict]:
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The chip of a file, and what judges the launches that a text asks for."""
+
+    chip: str
+    judge: Callable[[str], Iterator[Verdict]]
+
+
+def _judged_file(
+    path: str,
+    content: bytes,
+    file: str,
+    arguments: Namespace,
+    sources: Sequence[SourceLaunch],
+) -> _File:
+    if is_ptx_file(path, content):
+        if arguments.l2_per_agent:
+            raise diagnostics.error("--l2-per-agent is not for PTX", file)
+        ptx = ptx_check.read_input(content, file)
+        module = read_module(ptx, diagnostics.as_text(content).rstrip("\0"))
+        return _File(
+            ptx.target,
+            lambda text: (judge(module, each) for each in asked_launches(module, text, sources)),
+        )
+    # Numpy is loaded with it.
+    from fencewright.simulator.race.amd.verdict import judge_kernel
+    from fencewright.tools.commands.amd_check import read_input
+
+    assembly, _ = read_input(content, file)
+    many = L2PerAgent(arguments.l2_per_agent) if arguments.l2_per_agent else None
+    return _File(
+        assembly.chip, lambda text: iter((judge_kernel(assembly, parse_launch(text), many),))
+    )
+
+
+def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdict]:
     for text in asked:
         try:
-            for launch in asked_launches(module, text, sources):
-                yield judge(module, launch)
+            yield from judged.judge(text)
         except LaunchError as problem:
             raise _usage(f"--launch: {problem}", tool) from problem
 
@@ -155,7 +186,7 @@ def _judged(verdict: Verdict) -> JudgedLaunch:
         verdict.schedules,
         verdict.executed,
         verdict.accesses,
-        tuple(each.instruction.line for each in verdict.missed),
+        tuple(each.line for each in verdict.missed),
     )
 
 
@@ -200,9 +231,8 @@ def _text(report: FileReport, verdicts: Sequence[Verdict], *, has_missed: bool) 
                 place = reported.at
                 severity = diagnostics.Severity(reported.level.value)
                 yield str(Diagnostic(reported.message, place.file, place.line, 1, severity))
-        for site in each.missed if has_missed else ():
-            line = site.instruction.line
-            yield f"{file}:{line}:1: note: not executed: {site.name}, at {site.place}"
+        for missed in each.missed if has_missed else ():
+            yield f"{file}:{missed.line}:1: note: not executed: {missed.name}, at {missed.place}"
         if each.errors and each.problem:
             yield f"{file}: {each.launch.kernel}: not executed to its end: {each.problem}"
 

@@ -1,8 +1,10 @@
-"""Findings of AMD kernels as text: both accesses with their places, and what memory lacks between them."""
+"""Findings of AMD kernels as text: both accesses with their places, and what memory lacks between
+them."""
 
 from collections.abc import Iterator, Mapping
 
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.simulator.race import rules
 from fencewright.simulator.race.amd.detector import Fault, Race
 from fencewright.simulator.race.amd.facts import Operation
 from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site
@@ -16,7 +18,8 @@ _INVALIDATES: Mapping[Generation, str] = {
     Generation.GFX90A: "buffer_wbinvl1_vol",
     Generation.GFX942: "buffer_inv sc1",
 }
-"""The instructions that keep memory in order at the agent. Source: LLVM AMDGPUUsage, Memory Model."""
+"""The instructions that keep memory in order at the agent. Source: LLVM AMDGPUUsage, Memory
+Model."""
 
 
 def findings_of(observer: KernelObserver) -> Iterator[Finding]:
@@ -34,30 +37,36 @@ def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:
     ]
     text = f"hang: {'; '.join(parts)}; nothing changes any more"
     lines = tuple(each.instruction.line for each in sites)
-    return Finding("hang", text, lines[0], ("hang", lines))
+    return Finding(
+        rules.Fault.HANG, text, lines[0], (rules.Fault.HANG, lines), sites[0].instruction.text
+    )
 
 
 def _finding(observer: KernelObserver, race: Race) -> Finding:
     first, second = observer.sites[race.first.site], observer.sites[race.second.site]
     kind, does, did = _words(race)
     # What is read is the same, whichever of the two writes comes last.
-    is_same = kind == "write-write" and race.second.is_same
+    is_same = kind is rules.Fault.WRITE_WRITE and race.second.is_same
     text = (
         f"{KINDS[kind].words}: {_who(observer, race.second)} {does} {race.place} at {second.place} "
         f"({second.name}); {_who(observer, race.first)} {did} it at {first.place} ({first.name})"
         f"{', with the same value' if is_same else ''}: {_lacks(observer, race, first)}"
     )
-    kind = f"{kind} of the same value" if is_same else kind
+    kind = rules.Fault.SAME_VALUE if is_same else kind
     line = second.instruction.line
     key = kind, race.fault, first.instruction.line, line
-    return Finding(kind, text, line, key, not is_same)
+    return Finding(
+        kind, text, line, key, second.instruction.text, not is_same, other=first.instruction.line
+    )
 
 
-def _words(race: Race) -> tuple[str, str, str]:
+def _words(race: Race) -> tuple[rules.Fault, str, str]:
     """The kind of a race, and what the second and the first access do."""
     if not race.writes_first:
-        return "read-write", "writes", "read"
-    return ("write-read", "reads", "wrote") if race.reads else ("write-write", "writes", "wrote")
+        return rules.Fault.READ_WRITE, "writes", "read"
+    if race.reads:
+        return rules.Fault.WRITE_READ, "reads", "wrote"
+    return rules.Fault.WRITE_WRITE, "writes", "wrote"
 
 
 def _who(observer: KernelObserver, operation: Operation) -> str:
@@ -80,7 +89,7 @@ def _lacks(observer: KernelObserver, race: Race, first: Site) -> str:
                 "scope that has both waves"
             )
         case Fault.UNORDERED:
-            return KINDS["write-read"].lacks
+            return KINDS[rules.Fault.WRITE_READ].lacks
         case Fault.NOT_PERFORMED:
             counters = " ".join(f"{each}(0)" for each in race.first.access.counted.counters)
             what = "write" if race.writes_first else "read"

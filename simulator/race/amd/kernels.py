@@ -19,7 +19,6 @@ from fencewright.simulator.cdna.rows import (
     BITS,
     HINTS,
     CdnaConfiguration,
-    VectorAccessKind,
     access_counted,
 )
 from fencewright.simulator.cdna.rows import CountedOperation as Counts
@@ -44,17 +43,13 @@ _PATHS: Mapping[MemorySpace, Path] = {
     MemorySpace.SHARED: Path.LDS,
     MemorySpace.SCALAR: Path.SCALAR,
 }
-_KINDS: Mapping[Kind, VectorAccessKind] = {
-    Kind.LOAD: VectorAccessKind.LOAD,
-    Kind.STORE: VectorAccessKind.STORE,
-    Kind.RMW: VectorAccessKind.ATOMIC,
-}
 _POLICY = frozenset({word for bits in BITS for word in bits.split()}) | HINTS
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An instruction of a kernel that the detector knows; ``polls``: a load that a loop waits with."""
+    """An instruction of a kernel that the detector knows; ``polls``: a load that a loop waits
+    with."""
 
     number: int
     instruction: AssemblyInstruction
@@ -119,7 +114,7 @@ def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfig
     if path is not Path.VECTOR:
         return Access(path, reads, writes, counted)
     bits = _bits(step.instruction)
-    effect = configuration.access_effect(_KINDS[kind], bits)
+    effect = configuration.access_effect(kind, bits)
     is_scoped = kind is Kind.RMW or bool(bits - HINTS)
     return Access(path, reads, writes, counted, effect.l1, effect.past_l2, is_scoped)
 

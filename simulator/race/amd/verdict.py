@@ -1,7 +1,7 @@
-"""The verdict on a launch of an AMD kernel: what two schedules find, and how much they have seen."""
+"""The verdict on a launch of an AMD kernel: what two schedules find, and how much they have
+seen."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.program import MemoryInstruction, MemorySpace
-from fencewright.simulator.kernels.amd import program_of
+from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.simulator.race.amd.findings import findings_of, hang_finding
-from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, Site, sites_of
+from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, sites_of
 from fencewright.simulator.race.findings import Finding
+from fencewright.simulator.race.verdict import Missed, Verdict
 from fencewright.simulator.threads.launch import (
     Argument,
     Array,
@@ -36,52 +37,9 @@ SCHEDULES = (False, True)
 """First work-groups and waves first, and last ones first."""
 
 
-@dataclass(frozen=True, slots=True)
-class AmdVerdict:
-    """The findings of a launch. ``problem``: why it was not executed to its end, or "".
-
-    ``missed``: the accesses that no schedule has executed.
-    """
-
-    launch: Launch
-    findings: tuple[Finding, ...]
-    problem: str
-    schedules: int
-    accesses: int
-    missed: tuple[Site, ...]
-
-    @property
-    def errors(self) -> tuple[Finding, ...]:
-        """The findings that are errors."""
-        return tuple(each for each in self.findings if each.is_error)
-
-    @property
-    def is_race(self) -> bool:
-        """True where a finding is an error."""
-        return bool(self.errors)
-
-    @property
-    def executed(self) -> int:
-        """The accesses of the kernel that were executed."""
-        return self.accesses - len(self.missed)
-
-    def __str__(self) -> str:
-        noun = "access" if self.accesses == 1 else "accesses"
-        seen = (
-            f"{self.launch}, {self.schedules} schedules, "
-            f"{self.executed} of {self.accesses} {noun} executed"
-        )
-        if self.errors:
-            word = "hang" if {each.kind for each in self.errors} == {"hang"} else "race"
-            return f"{word} in this launch ({seen})"
-        if self.problem:
-            return f"not judged: {self.problem}"
-        return f"no race in this launch ({seen})"
-
-
 def judge_kernel(
     assembly: Assembly, launch: Launch, l2_per_agent: L2PerAgent | None = None
-) -> AmdVerdict:
+) -> Verdict:
     """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``.
 
     Without ``l2_per_agent``: where the chip may have either, many.
@@ -92,7 +50,7 @@ def judge_kernel(
         program = program_of(function, configuration.l2_per_agent)
         sites = sites_of(function, program, configuration)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
-        return AmdVerdict(launch, (), str(problem), 0, 0, ())
+        return Verdict(launch, (), str(problem), 0, 0, ())
     asked = execution.Launch(
         launch.grid, launch.block, tuple(_arguments(launch)), shared=launch.shared
     )
@@ -125,13 +83,19 @@ def judge_kernel(
         and each.space is not MemorySpace.PRIVATE
         and site.number not in of_arguments
     ]
-    return AmdVerdict(
+    return Verdict(
         launch,
-        tuple(sorted(findings.values(), key=lambda each: (each.line, each.text))),
+        tuple(
+            sorted(findings.values(), key=lambda each: (not each.is_error, each.line, each.text))
+        ),
         problem,
         len(SCHEDULES),
         len(accesses),
-        tuple(each for each in accesses if each.number not in executed),
+        tuple(
+            Missed(each.name, each.place, each.instruction.line)
+            for each in accesses
+            if each.number not in executed
+        ),
     )
 
 
