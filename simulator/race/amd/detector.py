@@ -39,7 +39,7 @@ class Side:
     """Units of memory that an access touches; ``is_same``: it writes what was there already."""
 
     shadow: Shadow
-    units: Iterable[int]
+    units: Sequence[int]
     is_same: bool = False
 
 
@@ -143,14 +143,17 @@ class Detector:
         if not is_further:
             self._hold(wave, item)
 
-    def copy(self, number: int, load: Access, site: int, source: Side, target: Side) -> None:
+    def copy(
+        self, number: int, load: Access, site: int, sources: Sequence[Side], targets: Sequence[Side]
+    ) -> None:
         """A load from memory to LDS: both its sides are over when its counter says so."""
         wave = self.waves[number]
         item = self._issue(wave, load)
-        self._touch(wave, load, site, source, item)
-        store = Access(Path.COPY, False, True, load.counted)
         item.columns = (load.column, Column.COPY)
-        self._touch(wave, store, site, target, item)
+        store = Access(Path.COPY, False, True, load.counted)
+        for rule, sides in ((load, sources), (store, targets)):
+            for side in sides:
+                self._touch(wave, rule, site, side, item)
         self._hold(wave, item)
 
     def _issue(self, wave: _Wave, rule: Access) -> _Item:
@@ -165,21 +168,27 @@ class Detector:
 
     def _touch(self, wave: _Wave, rule: Access, site: int, side: Side, item: _Item) -> None:
         """One side of an access: judge it against each history that it meets, and be part of it."""
-        shadow, cells = side.shadow, side.shadow.cells
-        changed: dict[int, tuple[Cell, Cell]] = {}
-        operation: Operation | None = None
-        for unit in side.units:
+        shadow, cells, units = side.shadow, side.shadow.cells, side.units
+        if not units:
+            return
+        operation = self._operation(wave, rule, site, side.is_same)
+        known: dict[int, tuple[Cell, Cell]] = {}
+        last: Cell | None = None
+        new = UNTOUCHED
+        for unit in units:
             old = cells.get(unit, UNTOUCHED)
-            entry = changed.get(id(old))
-            if entry is None:
-                operation = operation or self._operation(wave, rule, site, side.is_same)
-                new = self._meet(wave, operation, old, shadow, unit, item)
-                entry = old, new
-                changed[id(old)] = entry
-                # What the instruction itself has written is not judged against it.
-                changed[id(new)] = new, new
-            cells[unit] = entry[1]
-            self.accesses += 1
+            if old is not last:
+                last = old
+                entry = known.get(id(old))
+                if entry is None:
+                    new = self._meet(wave, operation, old, shadow, unit, item)
+                    known[id(old)] = old, new
+                    # What the instruction itself has written is not judged against it.
+                    known[id(new)] = new, new
+                else:
+                    new = entry[1]
+            cells[unit] = new
+        self.accesses += len(units)
 
     def _operation(self, wave: _Wave, rule: Access, site: int, is_same: bool) -> Operation:
         self._number += 1

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+import numpy as np
+
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function
@@ -23,6 +25,7 @@ from fencewright.simulator.cdna.rows import (
 )
 from fencewright.simulator.cdna.rows import CountedOperation as Counts
 from fencewright.simulator.execution import launch as execution
+from fencewright.simulator.execution.lanes import Numbers
 from fencewright.simulator.execution.launch import BASE, Launch, Memory
 from fencewright.simulator.execution.program import (
     Executed,
@@ -42,6 +45,12 @@ _PATHS: Mapping[MemorySpace, Path] = {
     MemorySpace.PRIVATE: Path.VECTOR,
     MemorySpace.SHARED: Path.LDS,
     MemorySpace.SCALAR: Path.SCALAR,
+}
+_KINDS: Mapping[MemoryAccessKind, Kind] = {
+    MemoryAccessKind.LOAD: Kind.LOAD,
+    MemoryAccessKind.STORE: Kind.STORE,
+    MemoryAccessKind.ATOMIC: Kind.RMW,
+    MemoryAccessKind.REDUCTION: Kind.RMW,
 }
 _POLICY = frozenset({word for bits in BITS for word in bits.split()}) | HINTS
 
@@ -104,13 +113,13 @@ def _rule(
 
 
 def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfiguration) -> Access:
-    path, kind = _PATHS[memory.space], step.effects.kind
+    path, kind = _PATHS[memory.space], _KINDS[memory.kind]
     returns = memory.kind in (MemoryAccessKind.LOAD, MemoryAccessKind.ATOMIC)
     is_flat = step.effects.space is AddressSpace.GENERIC
     operation = access_counted(path is Path.LDS, returns)
     operation = Counts.SCALAR if path is Path.SCALAR else operation
     counted = configuration.counted(operation, is_flat)
-    reads, writes = kind is not Kind.STORE, kind is not Kind.LOAD
+    reads, writes = kind is not VectorAccessKind.STORE, kind is not VectorAccessKind.LOAD
     if path is not Path.VECTOR:
         return Access(path, reads, writes, counted)
     bits = _bits(step.instruction)
@@ -232,10 +241,10 @@ class KernelObserver:
         active, addresses = executed.active[row], executed.addresses[row]
         space = self.spaces[site]
         if executed.copied_to is not None:
-            (source,) = self._sides(wave, site, MemorySpace.GLOBAL, addresses[active].tolist())
-            target = executed.copied_to[row][active].tolist()
-            (in_lds,) = self._sides(wave, site, MemorySpace.SHARED, target)
-            self.detector.copy(wave, rule, site, source, in_lds)
+            sources = self._sides(wave, site, MemorySpace.GLOBAL, addresses[active])
+            target = executed.copied_to[row][active]
+            targets = self._sides(wave, site, MemorySpace.SHARED, target)
+            self.detector.copy(wave, rule, site, sources, targets)
             return
         parts = [(active, False)]
         if executed.same is not None and rule.path is not Path.SCALAR:
@@ -244,37 +253,34 @@ class KernelObserver:
         sides = [
             side
             for lanes, is_same in parts
-            for side in self._sides(wave, site, space, addresses[lanes].tolist(), is_same)
+            for side in self._sides(wave, site, space, addresses[lanes], is_same)
         ]
         self.detector.access(wave, rule, site, sides, is_further=executed.is_further)
 
     def _sides(
-        self, wave: int, site: int, space: MemorySpace | None, addresses: list[int],
+        self, wave: int, site: int, space: MemorySpace | None, addresses: Numbers,
         is_same: bool = False,
     ) -> list[Side]:  # fmt: skip
-        groups: list[tuple[Shadow, Sequence[int]]] = []
-        if space is MemorySpace.SCALAR:
-            addresses = addresses[:1]
+        if not len(addresses) or space is MemorySpace.PRIVATE:
+            return []
         if space is MemorySpace.SHARED:
             groups = [(self._shadow(wave // self.waves, "LDS"), addresses)]
-        elif space is not MemorySpace.PRIVATE:
+        else:
+            addresses = addresses[:1] if space is MemorySpace.SCALAR else addresses
             groups = list(self._in_buffers(site, addresses))
         width = self.widths[site]
         return [Side(shadow, shadow.units(places, width), is_same) for shadow, places in groups]
 
-    def _in_buffers(
-        self, site: int, addresses: Sequence[int]
-    ) -> Iterator[tuple[Shadow, Sequence[int]]]:
-        pages: dict[int, list[int]] = {}
-        for each in addresses:
-            pages.setdefault(each // BASE, []).append(each)
-        for page, places in pages.items():
+    def _in_buffers(self, site: int, addresses: Numbers) -> Iterator[tuple[Shadow, Numbers]]:
+        pages = addresses // BASE
+        is_one = bool((pages == pages[0]).all())
+        for page in (pages[:1] if is_one else np.unique(pages)).tolist():
             buffer = self.buffers[page]
             if buffer.address == self.arguments:
                 self.of_arguments.add(site)
                 continue
-            first = buffer.address
-            yield self._shadow(buffer.name, buffer.name), [each - first for each in places]
+            inside = addresses if is_one else addresses[pages == page]
+            yield self._shadow(buffer.name, buffer.name), inside - buffer.address
 
     def _shadow(self, key: object, name: str) -> Shadow:
         shadow = self.shadows.get(key)

@@ -4,9 +4,11 @@ Cells are shared by the words that have the same history, so that the accesses o
 neighbouring words are judged once.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from fencewright.simulator.execution.lanes import Numbers
 from fencewright.simulator.race.amd.facts import Operation
 
 WORD = 4
@@ -34,18 +36,17 @@ class Shadow:
         self.grain = WORD
         self.cells: dict[int, Cell] = {}
 
-    def units(self, addresses: Iterable[int], size: int) -> Iterable[int]:
-        """The units that accesses of so many bytes touch, from each address on."""
+    def units(self, places: Numbers, size: int) -> list[int]:
+        """The units that accesses of so many bytes touch, from each place on."""
         if size < self.grain:
             self._refine()
-        if size == self.grain:
-            return addresses if size == 1 else [each // size for each in addresses]
-        grain = self.grain
-        return [
-            unit
-            for each in addresses
-            for unit in range(each // grain, (each + size - 1) // grain + 1)
-        ]
+        first = places // self.grain
+        if size == self.grain and not (places % self.grain).any():
+            return first.tolist()
+        most = -(-size // self.grain) + 1
+        units = first[:, None] + np.arange(most)
+        touched = units * self.grain < (places + size)[:, None]
+        return units[touched].tolist()
 
     def place(self, unit: int) -> str:
         """A unit as findings name it."""
