@@ -45,7 +45,7 @@ def pointers(kernel: PtxFunction) -> frozenset[str]:
             statement = each.statement
             sources = set[str]()
             for operand in statement.operands[1:]:
-                sources |= of.get(operand.strip("[]").partition("+")[0], set())
+                sources |= of.get(_register(operand), set())
             if not sources:
                 continue
             head = statement.opcode.head
@@ -60,8 +60,13 @@ def pointers(kernel: PtxFunction) -> frozenset[str]:
         if not each.statement.opcode.of_parameters:
             for operand in each.statement.operands:
                 if operand.startswith("["):
-                    found |= of.get(operand.strip("[]").partition("+")[0], set())
+                    found |= of.get(_register(operand), set())
     return frozenset(found)
+
+
+def _register(operand: str) -> str:
+    """The register or the name of an operand, which may be an address with an offset."""
+    return operand.strip("[] ").partition("+")[0].strip()
 
 
 def _argument(

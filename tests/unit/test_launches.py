@@ -85,7 +85,7 @@ def test_hip_has_launches_of_its_own_form() -> None:
 
 _POINTERS = """
 ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [n]; ld.param.u32 %r1, [m];
-cvta.to.global.u64 %rd4, %rd1; add.s64 %rd5, %rd2, 8; st.global.u64 [%rd5+16], %rd3; ret;"""
+cvta.to.global.u64 %rd4, %rd1; add.s64 %rd5, %rd2, 8; st.global.u64 [ %rd5 + 16 ], %rd3; ret;"""
 _PARAMETERS = ".param .u64 a, .param .u64 b, .param .u64 n, .param .u32 m, .param .f32 f, .param .align 8 .b8 s[24]"
 
 

@@ -19,7 +19,7 @@ mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mul.wide.u32 %rd4, %r1, 4;
 add.s64 %rd5, %rd1, %rd4; add.s64 %rd6, %rd3, %rd4; mov.u32 %r20, tile; shl.b32 %r21, %r1, 2;
 add.u32 %r22, %r20, %r21;
 """
-_ARGUMENTS = "(i32[4096]=iota, i32[64], i32[4096])"
+ARGUMENTS = "(i32[4096]=iota, i32[64], i32[4096])"
 
 
 def kernel(body: str) -> str:
@@ -32,7 +32,7 @@ def verdict(body: str, sizes: str = "2, 32") -> Verdict:
     """The verdict on a launch."""
     text = kernel(body)
     return judge(
-        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<{sizes}>>>{_ARGUMENTS}")
+        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<{sizes}>>>{ARGUMENTS}")
     )
 
 
@@ -154,7 +154,8 @@ PAIRS = (
 )  # fmt: skip
 
 
-def _filled(pair: Pair, what: str) -> str:
+def filled(pair: Pair, what: str) -> str:
+    """The body of a pair with one of its two forms."""
     # An arrival that expects bytes says how many.
     return pair.body.replace("@%", "\0").replace("@!", "\1").replace("@", what).replace("]%;", (
         "], 128;" if what else "];")).replace("\0", "@%").replace("\1", "@!")  # fmt: skip
@@ -162,13 +163,13 @@ def _filled(pair: Pair, what: str) -> str:
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_the_right_twin_has_no_race(pair: Pair) -> None:
-    found = verdict(_filled(pair, pair.right), pair.sizes)
+    found = verdict(filled(pair, pair.right), pair.sizes)
     assert str(found).startswith("no race in this launch"), [each.text for each in found.findings]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_the_wrong_twin_has_one(pair: Pair) -> None:
-    found = verdict(_filled(pair, pair.wrong), pair.sizes)
+    found = verdict(filled(pair, pair.wrong), pair.sizes)
     assert found.judgement is Judgement.RACE, str(found)
     assert pair.kind in {each.kind for each in found.findings}
 
@@ -178,7 +179,7 @@ def test_the_wrong_twin_has_one(pair: Pair) -> None:
 
 def test_the_async_proxy_does_not_see_what_threads_know() -> None:
     """The barrier orders the writes before the copy, and the proxy has not seen them all the same."""
-    assert kinds(_filled(PAIRS[11], "")) == {"proxy"}
+    assert kinds(filled(PAIRS[11], "")) == {"proxy"}
 
 
 def test_a_second_read_of_a_message_may_acquire_it() -> None:
@@ -189,7 +190,7 @@ def test_a_second_read_of_a_message_may_acquire_it() -> None:
 
 def test_a_failed_cas_goes_on_with_a_release() -> None:
     """It writes what it read, as a read-modify-write does, and the lock is held by others again."""
-    assert kinds(_filled(PAIRS[7], PAIRS[7].right), "8, 32") == set()
+    assert kinds(filled(PAIRS[7], PAIRS[7].right), "8, 32") == set()
 
 
 def test_a_fence_after_the_barrier_is_no_acquire_of_another_thread() -> None:
@@ -295,7 +296,7 @@ def test_what_nearly_orders_is_said() -> None:
 
 
 def test_only_the_side_that_lacks_something_is_named() -> None:
-    found = verdict(_filled(PAIRS[8], ""))
+    found = verdict(filled(PAIRS[8], ""))
     (finding,) = found.findings
     assert finding.text.endswith(
         "would order them, but the read is no acquire and no fence of scope gpu or wider follows it: "
@@ -333,7 +334,7 @@ READ: .loc 1 7 9
     )
     text = kernel(body) + '.file 1 "/src/macro.cuh"\n'
     found = judge(
-        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}")
+        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{ARGUMENTS}")
     )
     texts = [each.text for each in found.findings if each.kind == "write-read"]
     assert len(texts) == 2
@@ -352,7 +353,7 @@ READ: .loc 1 8 9
     )
     text = kernel(body) + '.file 1 "/src/two.cuh"\n'
     found = judge(
-        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}")
+        read_module(read_ptx(text, "k.ptx"), text), parse_launch(f"k<<<2, 32>>>{ARGUMENTS}")
     )
     assert sorted(each.kind for each in found.findings) == ["read-write", "write-read"]
 
@@ -365,7 +366,7 @@ def test_the_order_of_execution_is_no_order() -> None:
     found: list[set[str]] = []
     for schedule in ORDERS:
         detector = Detector()
-        execute(module, parse_launch(f"k<<<2, 32>>>{_ARGUMENTS}"), detector, schedule=schedule)
+        execute(module, parse_launch(f"k<<<2, 32>>>{ARGUMENTS}"), detector, schedule=schedule)
         found.append({each.kind for each in detector.races.values()})
     assert found == [{"write-read"}, {"read-write"}]
 

@@ -1,0 +1,100 @@
+"""Right kernels with one barrier, fence, scope, order or wait taken away or weakened."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.ptx.code.text import PtxInstruction, read_ptx
+from fencewright.simulator.race.schedules import ORDERS
+from fencewright.simulator.race.verdict import Judgement, judge
+from fencewright.simulator.threads.launch import parse_launch, read_module
+
+
+class Change(Enum):
+    """What is done to an instruction."""
+
+    BARRIER = "barrier deleted"
+    FENCE = "fence deleted"
+    WAIT = "wait for copies deleted"
+    BYTES = "expected bytes deleted"
+    ORDER = "order relaxed"
+    SCOPE = "scope narrowed to cta"
+
+
+class Noticed(Enum):
+    """How a mutant is noticed."""
+
+    ORDERS = "in both orders"
+    DELAY = "by a delay"
+    SILENT = "not"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A kernel with one change; ``instruction``: the text of what was changed."""
+
+    kernel: str
+    change: Change
+    line: int
+    instruction: str
+    text: str
+
+
+_WAITS = ("cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.wait_group")
+_ORDERS = re.compile(r"\.(acquire|release|acq_rel)\b")
+_SCOPES = re.compile(r"\.(gpu|sys|cluster)\b")
+
+
+def _changes(instruction: PtxInstruction) -> Iterator[tuple[Change, str]]:
+    """The changes of an instruction, and what each makes of its text; "" takes it away."""
+    statement = instruction.statement
+    name, kind = statement.opcode.name, statement.kind
+    if kind is Kind.BARRIER and not name.startswith("mbarrier"):
+        yield Change.BARRIER, ""
+    elif kind is Kind.FENCE:
+        yield Change.FENCE, ""
+    elif name.startswith(_WAITS):
+        yield Change.WAIT, ""
+    elif ".expect_tx" in name:
+        yield Change.BYTES, "expect_tx"
+    # The order of a fence cannot go without the fence, that of an access can.
+    if _ORDERS.search(name) and kind is not Kind.FENCE and "barrier.cluster" not in name:
+        yield Change.ORDER, "relaxed"
+    if _SCOPES.search(name) and "shared::cluster" not in name:
+        yield Change.SCOPE, "cta"
+
+
+def _changed(written: str, change: Change, to: str) -> str:
+    if not to:
+        return " " * len(written)
+    if change is Change.BYTES:
+        return re.sub(r",\s*\d+\s*$", "", written.replace(".expect_tx", ""))
+    pattern = _ORDERS if change is Change.ORDER else _SCOPES
+    return pattern.sub(f".{to}", written, count=1)
+
+
+def mutants(kernel: str, text: str) -> Iterator[Mutant]:
+    """Every mutant of a kernel."""
+    function = read_ptx(text, "k.ptx").functions[kernel]
+    lines = text.splitlines(keepends=True)
+    starts = [sum(map(len, lines[:line])) for line in range(len(lines))]
+    for each in function.instructions:
+        begin = starts[each.line - 1] + each.column - 1
+        end = text.index(";", begin)
+        for change, to in _changes(each):
+            new = _changed(text[begin:end], change, to)
+            # A label keeps a statement after it: one that does nothing.
+            new = new if new.strip() else "mov.u32 %r0, %tid.x"
+            mutant = text[:begin] + new + text[end:]
+            yield Mutant(kernel, change, each.line, each.text, mutant)
+
+
+def noticed(mutant: Mutant, launch: str) -> Noticed:
+    """How a mutant is noticed; what ends its execution is noticed too."""
+    module = read_module(read_ptx(mutant.text, "k.ptx"), mutant.text)
+    verdict = judge(module, parse_launch(launch))
+    if verdict.judgement is Judgement.NO_RACE:
+        return Noticed.SILENT
+    return Noticed.ORDERS if verdict.schedules == len(ORDERS) else Noticed.DELAY

@@ -1,0 +1,98 @@
+"""The deletion study: what of the synchronisation of twenty right kernels is missed when it goes."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from race_deletions import Change, Noticed, mutants, noticed
+from test_race_pairs import ARGUMENTS, PAIRS, filled, kernel
+
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.race.verdict import Judgement, judge
+from fencewright.simulator.threads.launch import kernel_named, parse_launch, read_module
+from fencewright.tools import fence_opt
+
+ROOT = Path(__file__).parents[2]
+LOWERED = {
+    "spin_lock": "<<<3>>>(i32[1], i32[128], 2)",
+    "ticket_lock": "<<<3>>>(i32[1], i32[1], i32[128], 2)",
+    "grid_barrier": "<<<3>>>(i32[1], i32[6], i32[768], 3)",
+    "split_k_semaphore": "<<<(1, 4)>>>(i32[4], f32[4096], f32[65536], f32[1024], 1, 2)",
+}
+"""The kernels of examples/kernels that are executed whole, with a launch of each."""
+
+NEEDLESS = {
+    ("cp.async", "bar.sync 0"): "each lane reads what it has copied itself",
+    (
+        "proxy fence",
+        "cp.async.bulk.wait_group 0",
+    ): "nothing comes after it but the end of the block",
+    ("source reused", "cp.async.bulk.wait_group 0"): "the same, and the source was waited for",
+    ("last_block_right", "bar.sync 0"): "thread 0 reads what it has written itself",
+}
+"""Mutants that no access needs, with the reason."""
+
+
+def right_kernels(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """The name, the text and the launch of each kernel."""
+    for pair in PAIRS:
+        text = kernel(filled(pair, pair.right))
+        yield pair.name, text, f"k<<<{pair.sizes}>>>{ARGUMENTS}"
+    for name, launch in LOWERED.items():
+        path = folder / f"{name}.ptx"
+        source = str(ROOT / f"examples/kernels/{name}.mlir")
+        assert fence_opt.main(["--mcpu", "sm_90", "-t", "asm", "-o", str(path), source]) == 0
+        yield name, path.read_text(), f"{name}{launch}"
+    text = (ROOT / "examples/races/last_block.ptx").read_text()
+    arrays = "(i32[256]=iota, i32[4], i32[1], i32[1])"
+    yield "last_block_right", text, f"last_block_right<<<4, 64>>>{arrays}"
+
+
+def printed(total: Counter[tuple[Change, Noticed]]) -> str:
+    """The table of docs/races.md."""
+    lines = [
+        "| what goes | mutants | noticed in both orders | by a delay | not |",
+        "|---|---|---|---|---|",
+    ]
+    for change in Change:
+        numbers = [total[change, how] for how in Noticed]
+        lines.append(f"| {change.value} | {sum(numbers)} | {' | '.join(map(str, numbers))} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.campaign
+def test_what_goes_is_noticed_unless_nothing_needs_it(tmp_path: Path) -> None:
+    total: Counter[tuple[Change, Noticed]] = Counter()
+    silent: set[tuple[str, str]] = set()
+    kernels = list(right_kernels(tmp_path))
+    for name, text, launch in kernels:
+        module, asked = read_module(read_ptx(text, "k.ptx"), text), parse_launch(launch)
+        assert judge(module, asked).judgement is Judgement.NO_RACE, name
+        for mutant in mutants(kernel_named(module, asked.kernel).name, text):
+            how = noticed(mutant, launch)
+            total[mutant.change, how] += 1
+            if how is Noticed.SILENT:
+                silent.add((name, mutant.instruction))
+    assert len(kernels) == 20
+    assert silent == {*NEEDLESS}
+    assert printed(total) in (ROOT / "docs/races.md").read_text()
+
+
+def test_each_kind_of_change_is_made() -> None:
+    """One kernel with an instruction of each kind; a mutant differs in that instruction alone."""
+    text = kernel(
+        "fence.acq_rel.gpu; bar.sync 0; cp.async.wait_group 0; st.release.gpu.global.u32 [%rd2], 1;\n"
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128; ret;"
+    )
+    made = {(each.change, each.instruction): each.text for each in mutants("k", text)}
+    assert {change for change, _ in made} == {*Change}
+    assert (
+        "st.release.cta.global.u32 [%rd2], 1;"
+        in made[Change.SCOPE, "st.release.gpu.global.u32 [%rd2], 1"]
+    )
+    assert "st.relaxed.gpu.global.u32" in made[Change.ORDER, "st.release.gpu.global.u32 [%rd2], 1"]
+    assert "mbarrier.arrive.shared::cta.b64 _, [bar];" in "".join(made.values())
+    assert "bar.sync" not in made[Change.BARRIER, "bar.sync 0"]
+    for each in made.values():
+        read_ptx(each, "k.ptx")
