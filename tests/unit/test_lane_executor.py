@@ -629,10 +629,12 @@ def test_vector_atomics_and_odd_offsets_are_refused_not_dropped() -> None:
             ': (!ptx.reg<b64>, !ptx.reg<b32>) -> ()\nptx.ret',
             "atomics of vectors",
         ),
-        ('%c = ptx.const 1 : !ptx.reg<b32>\n'
-         '%v = ptx.alu "add.sat.s32"(%c, %c) : (!ptx.reg<b32>, !ptx.reg<b32>) -> !ptx.reg<b32>\nptx.ret',
-         "'add.sat.s32': it is not executed: results are not clamped"),
-        ('ptx.sequence [] () ["tcgen05.wait::ld.sync.aligned"] : () -> ()\nptx.ret', "tcgen05"),
+        ('%c = ptx.const 1 : !ptx.reg<b16>\n'
+         '%v = ptx.alu "fma.rn.oob.f16"(%c, %c, %c) '
+         ': (!ptx.reg<b16>, !ptx.reg<b16>, !ptx.reg<b16>) -> !ptx.reg<b16>\nptx.ret',
+         "'fma.rn.oob.f16': it is not executed: it has no formula"),
+        ('ptx.sequence [] () ["multimem.red.relaxed.gpu.global.add.u32 [8], 1"] : () -> ()\nptx.ret',
+         "multimem"),
         ('ptx.sequence [] () ["add.s32 {x}, {y}, 1"] : () -> ()\nptx.ret', "the operand '$s1_y' is not"),
     ],
 )  # fmt: skip
@@ -649,15 +651,7 @@ NOT_EXECUTED = {
     "cluster_pull_sync_restrict": "no clusters",
     "cluster_remote_arrive": "no clusters",
     "cluster_st_async": "no clusters",
-    "core_smem_to_tcgen05": "tensor cores",
-    "core_tmem_to_tcgen05": "tensor cores",
-    "core_to_wgmma_smem": "tensor cores",
-    "tcgen05_cp_to_mma": "tensor cores",
-    "tcgen05_to_core": "tensor cores",
     "tensormap_update": "tensor maps",
-    "tma_to_tcgen05": "tensor cores",
-    "tma_to_wgmma": "tensor cores",
-    "tmem_war_core_to_tcgen05": "tensor cores",
 }
 """Of examples/async: why."""
 

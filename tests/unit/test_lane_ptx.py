@@ -441,7 +441,10 @@ def test_pointers_follow_every_path() -> None:
         ("st.global.b128 [%rd1], %rd2;", "the operand '%rd2' is not executed"),
         ("cvt.b128.u32 %r1, %r1;", "it is no form of cvt"),
         ("call f, ();", "'call' is not executed: calls are not modelled"),
-        ("wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned' is not executed: tensor cores"),
+        (
+            "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2}, [%rd1], 16;",
+            "is not executed: which lane accesses what",
+        ),
         ("@%p1 trap;", "'trap' is not executed: a kernel that is given up"),
         ("add.u32 %r1, %unknown, 1;", "the operand '%unknown' is not executed"),
         ("ld.global.u32 %r1, [%rd1+%r1];", "the operand '[%rd1+%r1]' is not executed"),
@@ -469,6 +472,70 @@ def test_an_address_in_several_state_spaces_is_refused() -> None:
 """
     with pytest.raises(LaunchError, match="may be in several state spaces"):
         read(body, before=".shared .align 4 .b8 room[128];")
+
+
+MATRICES = """
+  .shared .align 16 .b8 tile[1024];
+  mov.u32 %r4, tile; shl.b32 %r5, %r1, 4; add.u32 %r4, %r4, %r5;
+  st.shared.v4.b32 [%r4], {%r1, %r1, %r1, %r1}; bar.sync 0;
+  ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r6, %r7}, [%r4];
+  mov.f32 %f1, 0f00000000; mov.f32 %f2, 0f00000000;
+  mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32
+    {%f1, %f2, %f3, %f4}, {%r6, %r7}, {%r6}, {%f1, %f2, %f1, %f2};
+  add.f32 %f5, %f1, 0f3F800000; st.shared.f32 [%r4], %f5; ld.shared.u32 %r8, [%r4];
+"""
+
+
+def test_a_matrix_product_is_carried_and_stored() -> None:
+    program = read(OWN + MATRICES + "st.global.u32 [%rd1], %r8;")
+    counted = [each for each in program.instructions if isinstance(each, MemoryInstruction)]
+    assert [each.text.partition(".")[0] for each in counted] == ["st", "ldmatrix", "st", "ld", "st"]
+    assert counted[1].width == 16
+    _, executed = run(program, 1, THREADS, [np.zeros(256, np.uint32), np.zeros(256, np.uint32)])
+    (rows,) = [
+        each for each in executed if each.instruction == program.instructions.index(counted[1])
+    ]
+    assert rows.active.sum() == 16
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "setp.eq.u32 %p1, %r8, 0; @%p1 st.global.u32 [%rd1], %r1;",
+        "setp.eq.f32 %p1, %f1, 0f00000000; @%p1 bra L; L:",
+        "cvt.u64.u32 %rd5, %r7; add.s64 %rd5, %rd5, %rd1; ld.global.u32 %r9, [%rd5];",
+        "st.local.f32 [own], %f5; ld.local.u32 %r9, [own]; brx.idx %r9, T;",
+    ],
+)
+def test_what_depends_on_a_matrix_product_is_refused(use: str) -> None:
+    with pytest.raises(LaunchError, match=r"it depends on the result of (mma|ldmatrix)\.sync"):
+        read(OWN + ".local .b32 own; T: .branchtargets E;" + MATRICES + use + " E:")
+
+
+def test_tensor_memory_is_carried_and_its_commits_arrive() -> None:
+    body = """
+  .shared .align 8 .b64 bar; .shared .b32 where;
+  setp.ne.u32 %p1, %r1, 0; @%p1 bra L;
+  mbarrier.init.shared::cta.b64 [bar], 1;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+L: bar.sync 0;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], 32; ld.shared.b32 %r2, [where];
+  tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r3, %r4}, [%r2]; tcgen05.wait::ld.sync.aligned;
+  mbarrier.test_wait.parity.shared::cta.b64 %p2, [bar], 0; selp.b32 %r5, 7, 0, %p2;
+  st.global.b32 [%rd1], %r5; st.global.b32 [%rd2], %r3;
+"""
+    assert words(body) == [7] * THREADS
+    with pytest.raises(LaunchError, match=r"it depends on the result of tcgen05\.alloc"):
+        read(OWN + body + "setp.eq.u32 %p3, %r2, 0; @%p3 bra E; E:")
+
+
+def test_memory_beside_a_matrix_product_is_known() -> None:
+    body = """
+  .shared .align 16 .b8 other[64];
+  st.shared.u32 [other], %r1; ld.shared.u32 %r9, [other];
+  setp.eq.u32 %p1, %r9, 0; @%p1 st.global.u32 [%rd1], %r9;
+"""
+    assert read(OWN + MATRICES + body).blocks
 
 
 def test_what_no_path_leads_to_is_not_read() -> None:

@@ -1,7 +1,8 @@
 """Kernels of PTX files, of any compiler, as their lanes run them.
 
 A kernel runs without clusters, so that a barrier of the cluster is one of the CTA. What cannot be
-executed is refused at its line: tensor cores, tensor maps, copies and stores to other CTAs, calls.
+executed is refused at its line: tensor maps, copies and stores to other CTAs, calls.
+Results of matrix operations are not known: see ``unknowns``.
 """
 
 from collections import Counter
@@ -94,6 +95,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
     wait_for_copies,
 )
 from fencewright.simulator.kernels.ptx.pointers import Pointers
+from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.semantics.formulas import formula_of
 from fencewright.simulator.semantics.operands import LANE_MASKS, elements, literal, terms_of
 
@@ -144,6 +146,7 @@ class _Kernel:
         self.shared, self.private = sizes["shared"], sizes["local"]
         self.globals: list[GlobalVariable] = []
         self.pointers = Pointers(function, self.variables)
+        self.unknowns = Unknowns(function, self.pointers)
         self.buffers: set[str] = set()
 
     def program(self) -> LaneProgram:
@@ -230,8 +233,10 @@ class _Kernel:
         self.block.end = self.branch(statement.guard, target, other)
 
     def at(self, instruction: PtxInstruction) -> None:
-        """Note the instruction that is being read."""
+        """Note the instruction that is being read. Raises ``LaunchError`` at an unknown value."""
         self.statement, self.place = instruction.statement, self.places(instruction)
+        if origin := self.unknowns.needed_by(self.statement):
+            self.refuse(f"it depends on the result of {origin}")
 
     # Registers and steps
 
@@ -623,6 +628,55 @@ class _Kernel:
             raise LaunchError(reason, self.place)
         self.fence(found)
 
+    # Matrices
+
+    def matrix(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """Results that are not known; the rows of matrices in shared memory are accessed."""
+        if opcode.head in ("ldmatrix", "stmatrix"):
+            self.rows(opcode, operands)
+        elif opcode.operation not in MATRICES:
+            self.refuse("which lane accesses what is not modelled")
+        for each in self.statement.defines:
+            self.compute(constant(0, 64), (), self.register(each))
+
+    def rows(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """ldmatrix, stmatrix: 16 bytes at the addresses of eight lanes for each matrix."""
+        stores = opcode.head == "stmatrix"
+        address, registers = operands if stores else reversed(operands)
+        if opcode.type != "b16" or self.space(address, opcode.spaces) is not MemorySpace.SHARED:
+            self.refuse("only rows of b16 in shared memory are modelled")
+        kind = MemoryAccessKind.STORE if stores else MemoryAccessKind.LOAD
+        number = self.counted(
+            MemoryInstruction(opcode.name, None, kind, MemorySpace.SHARED, 16, None, self.place)
+        )
+        lane, count = self.fresh(), 8 * len(elements(registers))
+        self.block.steps.append(Special(lane, LaneValue.LANE))
+        where = self.compute(_BELOW, (lane, self.constant(count, 32)))
+        zero = self.constant(0, 64)
+        data = (self.compute(joined([64, 64]), (zero, zero)),) if stores else ()
+        register, offset = self.address(address)
+        result = None if stores else self.fresh()
+        self.block.steps.append(MemoryStep(number, register, offset, data, result, where=where))
+
+    def tensor(self, opcode: Opcode, operands: Sequence[str]) -> None:
+        """wgmma and tcgen05, of which what is asynchronous is complete at once."""
+        if opcode.operation == "tcgen05 commit":
+            if "multicast::cluster" in opcode.words:
+                self.refuse(NO_CLUSTERS)
+            data = (self.constant(1, 64), self.constant(0, 64))
+            self.mbarrier_step(operands[0], MemoryAccessKind.ATOMIC, data, None, mbarrier.arrive)
+        elif opcode.operation == "tcgen05 alloc":
+            found = MemoryInstruction(
+                opcode.name, None, MemoryAccessKind.STORE, MemorySpace.SHARED, 4, None, self.place
+            )
+            register, offset = self.address(operands[0])
+            data = (self.constant(0, 64),)
+            self.block.steps.append(MemoryStep(self.counted(found), register, offset, data, None))
+        elif opcode.operation in MATRICES:
+            self.matrix(opcode, operands)
+        else:
+            self.nothing(opcode, operands)
+
     # Copies
 
     def copy(self, opcode: Opcode, operands: Sequence[str]) -> None:
@@ -767,14 +821,13 @@ class _Guards:
 
 _RET = read_opcode("ret")
 _NOT, _ADD = function_of("not.pred"), function_of("add.s64")
+_BELOW = function_of("setp.lt.u32")
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 """The instructions that end a block."""
 
 _NOT_EXECUTED: Mapping[str, str] = MappingProxyType(
     {
         "mapa": NO_CLUSTERS,
-        "tcgen05": "tensor cores and their memory are not modelled",
-        "wgmma": "tensor cores are not modelled",
         "tensormap": "tensor maps are not modelled",
         "call": "calls are not modelled",
         "brx": "tables of targets are not modelled",
@@ -987,6 +1040,8 @@ _HANDLERS: Mapping[str, _Handler] = MappingProxyType(
             ("nanosleep", "prefetch", "prefetchu", "applypriority", "setmaxnreg"), _Kernel.pause
         ),
         "createpolicy": _Kernel.policy,
+        **dict.fromkeys(("mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"), _Kernel.matrix),
+        **dict.fromkeys(("wgmma", "tcgen05"), _Kernel.tensor),
     }
 )
 
