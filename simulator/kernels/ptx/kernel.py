@@ -303,7 +303,7 @@ class _Kernel:
         if is_register:
             return self.register(operand)
         if operand.startswith("!"):
-            return self.compute(_NOT, (self.register(operand[1:]),))
+            return self.compute(function_of("not.pred"), (self.register(operand[1:]),))
         if operand in _SPECIAL:
             return self.special(operand, self.fresh())
         known = self.literal(operand, bits)
@@ -362,7 +362,7 @@ class _Kernel:
         register, offset = self.address(operand)
         if not offset:
             return register
-        return self.compute(_ADD, (register, self.constant(offset, 64)))
+        return self.compute(function_of("add.s64"), (register, self.constant(offset, 64)))
 
     def refuse(self, reason: str) -> NoReturn:
         raise LaunchError(f"'{self.statement.opcode.name}' is not executed: {reason}", self.place)
@@ -651,7 +651,7 @@ class _Kernel:
         )
         lane, count = self.fresh(), 8 * len(elements(registers))
         self.block.steps.append(Special(lane, LaneValue.LANE))
-        where = self.compute(_BELOW, (lane, self.constant(count, 32)))
+        where = self.compute(function_of("setp.lt.u32"), (lane, self.constant(count, 32)))
         zero = self.constant(0, 64)
         data = (self.compute(joined([64, 64]), (zero, zero)),) if stores else ()
         register, offset = self.address(address)
@@ -820,8 +820,6 @@ class _Guards:
 
 
 _RET = read_opcode("ret")
-_NOT, _ADD = function_of("not.pred"), function_of("add.s64")
-_BELOW = function_of("setp.lt.u32")
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap"})
 """The instructions that end a block."""
 
