@@ -16,6 +16,7 @@ from fencewright.simulator.execution import ptx_arithmetic
 from fencewright.simulator.semantics import formulas, python, rows, term
 from fencewright.simulator.semantics.operands import LANE_MASKS, literal, terms_of
 from fencewright.simulator.semantics.term import Term, choose, low, operand
+from fencewright.simulator.threads import lanes
 
 TYPES = {
     "u": ("u16", "u32", "u64"), "s": ("s16", "s32", "s64"), "b": ("b16", "b32", "b64"),
@@ -259,3 +260,44 @@ def test_lane_masks(name: str) -> None:
     assert ptx_arithmetic.lane_mask(name)(lanes).tolist() == wanted
     single = python.function(LANE_MASKS[name](operand(0, 5)), 1)
     assert [single(lane) for lane in range(32)] == wanted
+
+
+LANES_TOGETHER = {
+    **{f"shfl.sync.{mode}.b32": f"shfl {mode}" for mode in ("up", "down", "bfly", "idx")},
+    **{f"vote.sync.{mode}.pred": f"vote {mode}" for mode in ("all", "any", "uni")},
+    "vote.sync.ballot.b32": "vote ballot",
+    "match.any.sync.b32": "match any",
+    "match.all.sync.b32": "match all",
+    "redux.sync.min.s32": "redux min s",
+    "redux.sync.max.u32": "redux max u",
+    **{f"redux.sync.{name}.b32": f"redux {name}" for name in ("and", "or", "xor")},
+    "redux.sync.add.u32": "redux add",
+    "elect.sync": "elect",
+}
+
+
+@pytest.mark.parametrize("name", sorted(LANES_TOGETHER))
+def test_lanes_together_give_both_executors_the_same(name: str) -> None:
+    random, kind = Random(name), LANES_TOGETHER[name]
+    for _ in range(20):
+        members = 0xFFFFFFFF if "shfl" in name else random.getrandbits(32) | 1
+        most = random.choice((2, 1 << 32))
+        operands = [[random.randrange(2 if "vote" in name else most) for _ in range(32)]]
+        if "shfl" in name:
+            width = random.choice((4, 8, 16, 32))
+            control = (32 - width) << 8 | (0 if "up" in name else 31)
+            operands += [[random.randrange(32)] * 32, [control] * 32]
+        there = [lane for lane in range(32) if members >> lane & 1]
+        given = {
+            lane: tuple(each[lane] for each in operands) if len(operands) > 1 else operands[0][lane]
+            for lane in there
+        }
+        single = lanes.TOGETHER[kind](given)
+        arrays = [np.array([each], dtype=np.uint64) for each in [*operands, [members] * 32]]
+        arrays = arrays[-1:] if kind == "elect" else arrays
+        active = np.ones((1, 32), dtype=np.bool_)
+        many = ptx_arithmetic.cross_lane_function_of(name)(active, *arrays)
+        found = np.broadcast_to(many, (1, 32))[0].tolist()
+        for lane in there:
+            value = single[lane][0] if isinstance(single[lane], tuple) else single[lane]
+            assert int(value) == found[lane], (name, lane)
