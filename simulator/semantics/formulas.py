@@ -45,7 +45,7 @@ class Formula:
 
     ``types``: those of the operands that it takes. ``compute``: the results, of the operands and
     the bits of the register that has the first result. ``takes_carry``: the last operand
-    is the carry (CC.CF), which is the second result of what has ``.cc``.
+    is the carry, which is the second result of what has ``.cc``.
     """
 
     types: tuple[str, ...]
@@ -318,6 +318,8 @@ def _between_numbers(of: Type, to: Type, a: Term) -> Term:
 
 # Carries
 
+CARRY = "CC.CF"
+"""The name of the carry flag, which no register has."""
 _CARRYING = frozenset({"addc", "subc", "madc"})
 
 

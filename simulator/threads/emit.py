@@ -12,7 +12,7 @@ from fencewright.lowering.ptx.code.statements import (
     element_of,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
-from fencewright.simulator.semantics.formulas import filled, formula_of, update_of
+from fencewright.simulator.semantics.formulas import CARRY, filled, formula_of, update_of
 from fencewright.simulator.semantics.operands import elements
 from fencewright.simulator.semantics.python import function, needs_values, written
 from fencewright.simulator.semantics.term import Term, constant, operand
@@ -82,12 +82,16 @@ class Emitter:
 
     # Computing
 
-    def _assign(self, register: str, value: str) -> str:
-        if register == "_":
-            return f"({value})"
+    def _local(self, register: str) -> str:
+        """The variable of a result."""
+        if register in ("_", CARRY):
+            return "carry" if register == CARRY else "_"
         if self.operands.function.type_of(register) is None:
             raise NotExecuted(f"'{register}' is no register")
-        return f"{self.operands.register(register)} = {value}"
+        return self.operands.register(register)
+
+    def _assign(self, register: str, value: str) -> str:
+        return f"{self._local(register)} = {value}"
 
     def _loaded(self, register: str, value: str, opcode: Opcode) -> str:
         """A value that is loaded, in a register that may be wider."""
@@ -125,23 +129,17 @@ class Emitter:
         targets = elements(to)
         results = formula.compute(terms, self.operands.width(targets[0]))
         if "cc" in statement.opcode.modifiers:
-            targets = (*targets, "carry")
+            targets = (*targets, CARRY)
         results = results[: len(targets)]
         lines, values = written(results, texts)
-        lines += [
-            f"carry = {value}" if each == "carry" else self._assign(each, value)
-            for each, value in zip(targets, values, strict=True)
-        ]
-        return self._carried(lines, targets) if needs_values(results) else lines
-
-    def _carried(self, lines: Sequence[str], targets: Sequence[str]) -> list[str]:
-        """Lines that give a value which is not known on."""
-        carried = "; ".join(self._assign(each, "used.value") for each in targets if each != "_")
-        return [
-            "try:",
-            *(f" {line}" for line in lines),
-            f"except UnknownUsed as used: {carried or 'pass'}",
-        ]
+        names = list(map(self._local, targets))
+        # All at once: a result may be an operand too.
+        lines.append(f"{', '.join(names)} = {', '.join(values)}")
+        if not needs_values(results):
+            return lines
+        # A value that is not known is carried.
+        carried = f"except UnknownUsed as used: {' = '.join(names)} = used.value"
+        return ["try:", *(f" {line}" for line in lines), carried]
 
     def _mov(self, statement: Statement, site: int) -> Lines:
         to, source = statement.operands[0], statement.operands[1]

@@ -201,6 +201,21 @@ def test_carries_and_wide_products() -> None:
     assert result(kernel(body))[:3] == [0 + 4 + 3, 200 + 5 + 3, 300 + 5 + 3]
 
 
+def test_a_register_may_be_named_as_the_carry_is() -> None:
+    body = """
+    .reg .b32 carry; mov.u32 carry, 9; add.cc.u32 %r4, %r1, -1; addc.u32 carry, carry, 0;
+    st.global.u32 [%rd3], carry; ret;"""
+    assert result(kernel(body))[:3] == [9, 10, 10]
+
+
+def test_a_result_may_be_an_operand_of_the_other() -> None:
+    body = """
+    setp.lt.u32 %p1, %r1, 8; setp.lt.and.u32 %p1|%p2, %r1, 4, %p1;
+    selp.b32 %r4, 1, 0, %p1; selp.b32 %r5, 2, 0, %p2; or.b32 %r4, %r4, %r5;
+    st.global.u32 [%rd3], %r4; ret;"""
+    assert result(kernel(body))[:12] == [1] * 4 + [2] * 4 + [0] * 4
+
+
 def test_names_of_inner_scopes_are_their_own() -> None:
     """Inline texts declare the same names again, and labels stand alone on a line."""
     body = """

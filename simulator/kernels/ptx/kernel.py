@@ -96,7 +96,7 @@ from fencewright.simulator.kernels.ptx.instructions import (
 )
 from fencewright.simulator.kernels.ptx.pointers import Pointers
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
-from fencewright.simulator.semantics.formulas import formula_of
+from fencewright.simulator.semantics.formulas import CARRY, formula_of
 from fencewright.simulator.semantics.operands import LANE_MASKS, elements, literal, terms_of
 
 Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
@@ -441,7 +441,7 @@ class _Kernel:
         if formula is not None and formula.takes_carry:
             sources.append(self.carry())
         if "cc" in opcode.modifiers:
-            targets.append("carry")
+            targets.append(CARRY)
         self.results(opcode, tuple(known), sources, targets)
 
     def results(
@@ -450,7 +450,7 @@ class _Kernel:
         """The results of an instruction in their registers."""
         bits = self.bits(to[0]) if self.function.type_of(to[0]) else 16
         functions = [compiled(opcode, known, n, bits) for n in range(len(to))]
-        registers = [self.carry() if each == "carry" else self.result(each) for each in to]
+        registers = [self.carry() if each == CARRY else self.result(each) for each in to]
         if len(to) == 1:
             self.compute(functions[0], sources, registers[0])
             return
@@ -462,7 +462,7 @@ class _Kernel:
 
     def carry(self) -> Register:
         """The register of the carry flag (CC.CF)."""
-        return self.registers.setdefault("carry", self.fresh())
+        return self.registers.setdefault(CARRY, self.fresh())
 
     def cross_lane(self, opcode: Opcode, operands: Sequence[str]) -> None:
         to, *given = operands
