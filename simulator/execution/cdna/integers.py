@@ -45,14 +45,29 @@ def ordered(operation: Callable[..., NDArray[np.int64]], bits: int) -> Binary:
     return lambda a, b: unsigned(operation(signed(a, bits), signed(b, bits)), bits)
 
 
-def shift(operation: Binary, bits: int) -> Binary:
-    """The low bits of the amount count: five of 32, six of 64."""
-    return lambda a, b: low(operation(a, b & np.uint64(bits - 1)), bits)
+def shift_left(bits: int) -> Binary:
+    """The shift to the left; the low bits of the amount count: five of 32, six of 64."""
+    return lambda a, b: low(a << (b & np.uint64(bits - 1)), bits)
+
+
+def shift_right(bits: int) -> Binary:
+    """The shift to the right of a value that has no more than ``bits``."""
+    return lambda a, b: a >> (b & np.uint64(bits - 1))
 
 
 def shift_signed(bits: int) -> Binary:
     """The shift to the right that repeats the sign."""
-    return lambda a, b: unsigned(signed(a, bits) >> signed(b & np.uint64(bits - 1), 64), bits)
+    above = np.uint64(64 - bits)
+
+    def computed(a: Values, b: Values) -> Values:
+        top = np.asarray(a << above).view(np.int64)
+        amount = np.asarray((b & np.uint64(bits - 1)) + above).view(np.int64)
+        return low(np.asarray(top >> amount).view(np.uint64), bits)
+
+    def of_whole(a: Values, b: Values) -> Values:
+        return unsigned(signed(a, 64) >> signed(b & np.uint64(63), 64), 64)
+
+    return computed if bits < 64 else of_whole
 
 
 def swapped(operation: Binary) -> Binary:
@@ -72,10 +87,10 @@ def shift_left_by(amount: int) -> Binary:
 
 def _field_of(a: Values, first: Values, width: Values, bits: int, is_signed: bool) -> Values:
     """The field of ``width`` bits from bit ``first`` on; numbers that are in range."""
+    if not is_signed:
+        return a >> first & (_ONE << width) - _ONE
     # In two steps, since no shift is by 64 bits: a field of no bits is 0.
     unused = np.uint64(63) - width
-    if not is_signed:
-        return low(((a >> first) << unused << _ONE) >> unused >> _ONE, bits)
     place = signed(a, bits) >> first.view(np.int64)
     found = (place << unused.view(np.int64) << 1) >> unused.view(np.int64) >> 1
     return np.where(width == 0, np.uint64(0), unsigned(found, bits))

@@ -76,7 +76,7 @@ _MULTIPLY = ints.wrapping(np.multiply, 32)
 _AND, _OR, _XOR = np.bitwise_and, np.bitwise_or, np.bitwise_xor
 _SHIFTS = {
     bits: (
-        ints.shift(np.left_shift, bits), ints.shift(np.right_shift, bits), ints.shift_signed(bits),
+        ints.shift_left(bits), ints.shift_right(bits), ints.shift_signed(bits),
     )
     for bits in (16, 32, 64)
 }  # fmt: skip

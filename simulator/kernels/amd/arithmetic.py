@@ -88,6 +88,8 @@ class Arithmetic(Operands):
                 raise NotExecutedError("'clamp' is not executed")
             row = replace(row, compute=row.clamped)
         value = self.state.compute(row.compute, sources, name)
+        if name in _SIGNS and printed[_SIGNS[name]] == _SIGN_PLACE:
+            self.state.has_sign(value, sources[1 - _SIGNS[name]])
         if row.scc is not None:
             self.state.set(SCC, self.state.compute(row.scc, sources, name))
         elif row.tests_result:
@@ -465,6 +467,10 @@ _IMPLICIT: Mapping[str, Callable[[State], Register]] = MappingProxyType(
 )
 _PACKED_WORDS = MappingProxyType({"op_sel": 0, "op_sel_hi": 1, "neg_lo": 0, "neg_hi": 0})
 """The modifiers of packed operations, and what each source has where they are not written."""
+
+_SIGNS = MappingProxyType({"v_ashrrev_i32": 0, "s_ashr_i32": 1})
+"""The shifts that repeat a sign, with the place of their amount."""
+_SIGN_PLACE = 31
 
 _WITH_HIDDEN_STATE = (
     "s_movrel",

@@ -30,7 +30,7 @@ from fencewright.simulator.execution.program import (
     Unknown,
     Values,
 )
-from fencewright.simulator.execution.values import constant
+from fencewright.simulator.execution.values import constant, signed, unsigned
 
 Names = tuple[str, ...]
 """Registers of the hardware of 32 bits, the lowest first: ``("v0", "v1")``."""
@@ -68,6 +68,7 @@ class Registers:
         self.steps: list[Step] = []
         self._parts: dict[str, Part] = {}
         self._known: dict[object, Register] = {}
+        self._signs: dict[Register, Register] = {}
         self._full: Register | None = None
         if not is_entry:
             for name in live:
@@ -159,7 +160,15 @@ class Registers:
         zero = Part(self.constant(0, 32), 0, 1)
         parts = [part if name in needed else zero for name, part in zip(names, parts, strict=True)]
         ones = tuple([self._taken(each, 1) for each in parts])
+        if len(ones) == 2 and self._signs.get(ones[1]) == ones[0]:
+            return self._once(
+                ("extended", ones[0]), lambda: self.compute(_extended, ones[:1], "sign")
+            )
         return self._once(("joined", *ones), lambda: self.compute(_joined, ones, "pack"))
+
+    def has_sign(self, register: Register, of: Register) -> None:
+        """A word repeats the sign of another: above that it makes 64 bits of it."""
+        self._signs[register] = of
 
     def part(self, name: str) -> Part:
         """The place of one register's value."""
@@ -277,6 +286,10 @@ def groups_of(operands: Iterable[Names]) -> dict[str, Names]:
 
 def _joined(*registers: Values) -> Values:
     return join(registers)
+
+
+def _extended(value: Values) -> Values:
+    return unsigned(signed(value, 32), 64)
 
 
 def _extracted(size: int, first: int, count: int, value: Values) -> Values:
