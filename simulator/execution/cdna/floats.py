@@ -145,11 +145,12 @@ def _fused_64(*operands: _Numbers) -> _Numbers:
     found = np.asarray(high + _to_odd(*_two_sum(low_, rest)))
     powers = [np.abs(np.frexp(each)[1]) for each in (a, b, c)]
     finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-    # The sign of a zero is that of the plain sum.
-    found = np.where(finite & (found != 0), found, a * b + c)
+    # The sign of a zero is that of the plain sum, and a product with 0 is exact.
+    plain = ~finite | (found == 0) | (a == 0) | (b == 0)
+    found = np.where(plain, a * b + c, found)
     # The others one by one, as fractions: they are few.
     exact = finite & ((powers[0] > _SAFE) | (powers[1] > _SAFE) | (powers[2] > 2 * _SAFE))
-    exact &= (product != 0) | ((a != 0) & (b != 0))
+    exact &= (a != 0) & (b != 0)
     for place in zip(*np.nonzero(exact), strict=True):
         found[place] = _nearest(
             Fraction(float(a[place])) * Fraction(float(b[place])) + Fraction(float(c[place]))
