@@ -51,6 +51,7 @@ _SMALL = ((2, 64), (2, 256), (8, 256))
 _BLOCKS = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
 """Blocks that a race is looked for in first."""
 _ANY = (1 << 30, 1024)
+_OF_ALL = "more than one CTA: each accesses this place"
 _MOST_PAIRS = 20_000
 _MOST_RACES = 4
 """Races after which no more are looked for: one is enough for the verdict."""
@@ -189,13 +190,17 @@ class _Judge:
                 continue
             if self._is_apart(first, second, relation):
                 continue
+            if _write_equal_values(first, second, relation):
+                self.assumptions.add(Assumption.EQUAL_VALUES)
+                continue
             if not self._judge_relation(first, second, relation):
                 return
 
     def _is_one_cta(self) -> bool:
         if self.launch.grid is not None:
             return self.launch.grid == (1, 1, 1)
-        return not any(
+        # Who waits for a flag waits for another thread.
+        return not self._waits_beyond(Scope.WORKGROUP) and not any(
             name.startswith(("%ctaid", "%nctaid", "%clusterid", "%cluster"))
             for name in self.kernel.specials
         )
@@ -203,9 +208,21 @@ class _Judge:
     def _is_one_thread(self) -> bool:
         if (sizes := self.launch.block or self.kernel.required) is not None:
             return sizes == (1, 1, 1)
-        # Barriers are for several threads, whatever tells these apart.
-        return not self.kernel.barriers and not any(
+        # Barriers and flags are for several threads, whatever tells these apart.
+        has_partner = bool(self.kernel.barriers) or self._waits_beyond(Scope.SINGLETHREAD)
+        return not has_partner and not any(
             name.startswith(("%tid", "%ntid", "%laneid")) for name in self.kernel.specials
+        )
+
+    def _waits_beyond(self, scope: Scope) -> bool:
+        """True of a kernel that decides something by a strong read of a wider scope."""
+        return any(
+            each.is_strong
+            and each.reads
+            and each.instruction in self.asked
+            and each.scope is not None
+            and not scope.includes(each.scope)
+            for each in self.kernel.accesses
         )
 
     def _is_apart(self, first: Access, second: Access, relation: Relation) -> bool:
@@ -424,6 +441,9 @@ class _Judge:
         missing = order.reason or _missing(relation)
         if order.unless is not None:
             constraints = (*constraints, order.unless)
+        if self.launch.grid is None and self._is_place_of_all(first, second, relation):
+            if any(condition == _OF_ALL for _, condition in self.launches):
+                return True  # Of this condition one conflict is enough.
         size, witness = self._witness(relation, constraints)
         if witness is None:
             reason = _between("the solver came to its limit", first, second, order)
@@ -436,6 +456,12 @@ class _Judge:
             return True
         self.races.append(conflict)
         return False
+
+    def _is_place_of_all(self, first: Access, second: Access, relation: Relation) -> bool:
+        """True where every CTA accesses one place, in a kernel that does not ask how many there are."""
+        if relation is not Relation.GRID or any(map(_is_of_cta, (first, second))):
+            return False
+        return not any(name.startswith("%nctaid") for name in self.kernel.specials)
 
     def _witness(
         self, relation: Relation, constraints: Sequence[Constraint]
@@ -465,8 +491,8 @@ class _Judge:
             return ""
         if size not in _SMALL[:2]:
             return f"as {witness.launch}"
-        if relation is Relation.GRID and not any(map(_is_of_cta, (first, second))):
-            return "more than one CTA: each accesses this place"
+        if self._is_place_of_all(first, second, relation):
+            return _OF_ALL
         if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
             return f"as {witness.launch}: the block's shape is not in the text"
         parameters = _parameters_of(first) | _parameters_of(second)
@@ -528,6 +554,19 @@ def _are_morally_strong(first: Access, second: Access, relation: Relation) -> bo
         return False
     scope = relation.scope
     return first.scope.includes(scope) and second.scope.includes(scope)
+
+
+def _write_equal_values(first: Access, second: Access, relation: Relation) -> bool:
+    """True of plain writes of one value, which all threads have alike, to one place."""
+    value, form = first.value, first.place.offset
+    if value is None or value is not second.value or form is None or form != second.place.offset:
+        return False
+    if first.size != second.size or first.reads or second.reads:
+        return False
+    is_one_cta = relation in (Relation.WARP, Relation.CTA)
+    return is_alike(value, is_one_cta=is_one_cta) and all(
+        is_alike(part, is_one_cta=is_one_cta) for part, _ in form.terms
+    )
 
 
 def _obstacle_of(first: Access, second: Access) -> Obstacle | None:

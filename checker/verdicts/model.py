@@ -392,9 +392,9 @@ class Assumption(FastStrEnum):
     ONE_DIMENSION = "dimensions that the kernel does not read are 1"
     READ_BEFORE_WRITE = "a read that only execution orders before a write is done"
     ONE_CTA = "the grid is one CTA, as the kernel reads no block index"
+    EQUAL_VALUES = "threads that write equal values to one place leave that value"
     ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
     GRID_SIZE = "a grid has at most 1048576 CTAs in x"
-    CONVERGED = "the barrier's threads reach it together"
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,7 +279,7 @@ class _Filler:
         rank = None
         remote = _mapa_in(value)
         if remote is not None:
-            rank = remote.arguments[1]
+            rank = self.expressions.resized(remote.arguments[1], 32)
             value = self.expressions.substituted(value, {remote: remote.arguments[0]})
         form = self.expressions.linear(value)
         pointer = self._pointer(form, space)
