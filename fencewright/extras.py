@@ -12,6 +12,7 @@ GROUPS: Mapping[str, str] = MappingProxyType(
         "pygraphviz": "pictures",
         "shtab": "completion",
         "triton": "triton",
+        "z3": "prove",
     }
 )
 """The group of ``pyproject.toml`` for each package that is imported only where it is needed."""

@@ -203,7 +203,7 @@ def _setup_module() -> ModuleType:
     return module
 
 
-PACKAGES = {"cuda-bindings": "cuda"}
+PACKAGES = {"cuda-bindings": "cuda", "z3-solver": "z3"}
 """What is imported of a distribution, if not the package of its name."""
 
 
@@ -229,6 +229,7 @@ def _imported() -> dict[str, set[str]]:
 IMPORTED_BY_NAME = {
     "cuda": "fencewright/gpu.py",
     "distributed": "simulator/core/processes/campaign.py",
+    "z3": "checker/verdicts/solver.py",
 }
 """What is imported by a name that is computed, and where."""
 

@@ -119,7 +119,7 @@ def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfig
     operation = access_counted(path is Path.LDS, returns)
     operation = Counts.SCALAR if path is Path.SCALAR else operation
     counted = configuration.counted(operation, is_flat)
-    reads, writes = kind is not VectorAccessKind.STORE, kind is not VectorAccessKind.LOAD
+    reads, writes = kind is not Kind.STORE, kind is not Kind.LOAD
     if path is not Path.VECTOR:
         return Access(path, reads, writes, counted)
     bits = _bits(step.instruction)
