@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "checker/lifting": ("checker.amd", "checker.lifting", *JUDGES),
     "checker/nvidia": ("checker.lifting", "checker.nvidia", *JUDGES),
     "checker/source": JUDGES,
-    "checker/verdicts": ("checker.verdicts", *JUDGES),
+    "checker/verdicts": ("checker.verdicts", *JUDGES, "simulator.ptx"),
     "lowering": ("lowering",),
     "lowering/code": ("lowering.code", "lowering.vocabulary"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),

@@ -28,6 +28,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
+from fencewright.lowering.code.dominance import dominates
 from fencewright.lowering.code.effects import Kind, Proxy
 from fencewright.lowering.code.value import Apply, Param, Result, Value
 from fencewright.lowering.ptx.code.addresses import Places
@@ -146,7 +147,13 @@ class _Filler:
                 continue
             own = conditions[above]
             value = registers.edge_literals.get((above, block))
-            if value is not None and registers.graph.predecessors[block] == (above,):
+            # The edges back to a loop's head come from where the condition holds already.
+            entering = [
+                each
+                for each in registers.graph.predecessors[block]
+                if not dominates(registers.dominators, block, each)
+            ]
+            if value is not None and entering == [above]:
                 new = self.expressions.literals(value, True, above)
                 own = (*own, *(each for each in new if each not in own))
             conditions[block] = own

@@ -1,0 +1,100 @@
+"""Claims of order, and what they decide of a conflict together.
+
+A rule that recognises a pattern of synchronisation *claims* an order: of all instances of a conflict
+but those that satisfy a constraint, and if lemmas hold. One claim may order a round before the next,
+another one the next before the first, so that all claims about two accesses decide together: the
+conflict is ordered if no instance of it is left.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fencewright.checker.verdicts.model import (
+    NO_ORDER,
+    Answer,
+    Assumption,
+    Constraint,
+    Kernel,
+    Order,
+    Strength,
+    ThreadPair,
+)
+from fencewright.checker.verdicts.order.lemmas import Lemma, by_execution, counterexample, holds
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
+
+    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees. ``doubt``:
+    why it is not known whether the claim holds; "" if it is.
+    """
+
+    rule: str
+    unless: Constraint
+    lemmas: tuple[Lemma, ...]
+    line: int
+    assumptions: frozenset[Assumption] = frozenset()
+    doubt: str = ""
+
+    @property
+    def broken(self) -> Lemma | None:
+        """The first lemma that fails."""
+        return next((each for each in self.lemmas if not holds(each)), None)
+
+    @property
+    def is_note(self) -> bool:
+        """True where the lemmas that fail are of reads that execution orders before a write."""
+        return all(holds(each) or by_execution(each) for each in self.lemmas)
+
+
+def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
+    """The order that claims about one conflict give it."""
+    every = [*claims]
+    if not every:
+        return NO_ORDER
+    sure = [each for each in every if not each.doubt]
+    proved = [each for each in sure if each.broken is None]
+    order = _covered(pair, proved)
+    if order is not None:
+        return order
+    noted = [each for each in sure if each.is_note]
+    if len(noted) > len(proved):
+        order = _covered(pair, noted)
+        if order is not None:
+            return order
+    if len(sure) > len(noted):
+        for claim in sure:
+            lemma = claim.broken
+            if lemma is None or claim in noted:
+                continue
+            if pair.satisfiable(claim.unless) is Answer.UNSATISFIABLE:
+                reason = counterexample(lemma).reason
+                return Order(Strength.BROKEN, claim.rule, reason, claim.line)
+    return _unknown(kernel, every)
+
+
+def _covered(pair: ThreadPair, claims: Sequence[Claim]) -> Order | None:
+    """The order by one claim, or by all; None where instances are left, or may be."""
+    for claim in claims:
+        if pair.satisfiable(claim.unless) is Answer.UNSATISFIABLE:
+            return _order((claim,))
+    if len(claims) < 2:
+        return None
+    answer = pair.satisfiable(*(each.unless for each in claims))
+    return _order(claims) if answer is Answer.UNSATISFIABLE else None
+
+
+def _order(claims: Sequence[Claim]) -> Order:
+    is_note = not all(holds(lemma) for each in claims for lemma in each.lemmas)
+    assumptions = frozenset(each for claim in claims for each in claim.assumptions)
+    if is_note:
+        assumptions |= {Assumption.READ_BEFORE_WRITE}
+    names = ", ".join(dict.fromkeys(each.rule for each in claims))
+    return Order(Strength.PROVED, names, assumptions=assumptions, is_note=is_note)
+
+
+def _unknown(kernel: Kernel, claims: Sequence[Claim]) -> Order:
+    claim = next((each for each in claims if each.doubt), claims[0])
+    reason = claim.doubt or "not every round is ordered by what is waited for"
+    return Order(Strength.UNKNOWN, claim.rule, reason, claim.line)

@@ -1,0 +1,161 @@
+"""Orders by flags: a strong write after an access, and a strong read that sees it before the other.
+
+Whoever is at the later access has found a condition true of what a read returned. Of all writes of
+what was read, those whose value satisfies the condition have to come after the earlier access; the
+value 0 of the start must not satisfy it. Source: PTX ISA, "Release and Acquire Patterns".
+"""
+
+from collections.abc import Iterator
+
+from fencewright.checker.verdicts.iterations import executed
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    AllOf,
+    AnyOf,
+    Assumption,
+    Compare,
+    Constraint,
+    Holds,
+    Kernel,
+    Not,
+    Overlap,
+    Region,
+    ThreadPair,
+)
+from fencewright.checker.verdicts.order.claims import Claim
+from fencewright.checker.verdicts.order.guards import (
+    Guard,
+    fence_after_barriers,
+    fence_between,
+    follows,
+)
+from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
+from fencewright.lowering.vocabulary import Ordering, Scope
+
+_KNOWN = ("", "exch", "cas")
+"""Updates whose new value is their operand."""
+
+
+def claims(
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
+) -> Iterator[Claim]:
+    """The orders by a guard of the later access; ``writer`` is a number for the thread that signals."""
+    if earlier.agent is not Agent.THREAD:
+        return
+    reads = [_read(kernel, number) for number, _ in guard.members]
+    if any(read is None for read in reads):
+        return
+    for met in (False, True):
+        cases: list[Constraint] = []
+        lemmas: dict[Lemma, None] = {}
+        may_follow = False
+        for read, (_, literal) in zip(reads, guard.members, strict=True):
+            assert read is not None
+            assert read.result is not None
+            if literal is None:
+                return
+            zero = kernel.table.constant(0, read.result.bits)
+            seen: list[Constraint] = [Compare("eq", read.result, guard.thread, zero, guard.thread)]
+            for write in writes_of(kernel, read):
+                if not kernel.may_reach(earlier.instruction, write.instruction) and not met:
+                    seen.append(AllOf(_seen(kernel, read, guard.thread, write, writer)))
+                    continue
+                order = follows(kernel, earlier, pair.earlier, write.instruction, writer, met=met)
+                seen.append(AllOf((*_seen(kernel, read, guard.thread, write, writer), Not(order))))
+                if order != AnyOf(()):
+                    may_follow = True
+                    lemmas.setdefault(
+                        lemma_of(kernel, (earlier, write), (read, later), pair, guard, met=met)
+                    )
+            cases.append(AllOf((Holds(literal, guard.thread), AnyOf(tuple(seen)))))
+        if may_follow:
+            unless = AllOf((*guard.constraints, AnyOf(tuple(cases))))
+            line = kernel.line_of(guard.members[0][0])
+            assumptions = frozenset({Assumption.FLAGS_ZERO})
+            yield Claim("flag", unless, tuple(lemmas), line, assumptions)
+
+
+def _read(kernel: Kernel, number: int) -> Access | None:
+    """The strong read that an instruction is, of a known place."""
+    for access in kernel.accesses_at.get(number, ()):
+        if access.reads and access.is_strong and access.result is not None:
+            known = (
+                access.place.offset is not None and access.place.root.region is not Region.UNKNOWN
+            )
+            return access if known else None
+    return None
+
+
+def writes_of(kernel: Kernel, read: Access) -> list[Access]:
+    """All accesses that may write what is read."""
+    return [
+        each
+        for each in kernel.accesses
+        if each.writes
+        and (each.place.root == read.place.root or each.place.root.region is Region.UNKNOWN)
+    ]
+
+
+def _seen(
+    kernel: Kernel, read: Access, thread: int, write: Access, writer: int
+) -> tuple[Constraint, ...]:
+    """The constraints under which a read returns what a write of another thread has written."""
+    constraints: list[Constraint] = [*executed(kernel, write, writer)]
+    if write.place.root == read.place.root:
+        constraints.append(Overlap(read, thread, write, writer))
+    value, result = write.value, read.result
+    if value is not None and result is not None and write.update in _KNOWN:
+        if value.bits == result.bits and write.size == read.size:
+            constraints.append(Compare("eq", value, writer, result, thread))
+    return tuple(constraints)
+
+
+def lemma_of(
+    kernel: Kernel,
+    released: tuple[Access, Access],
+    acquired: tuple[Access, Access],
+    pair: ThreadPair,
+    guard: Guard,
+    *,
+    met: bool,
+) -> Lemma:
+    """The litmus test of an access before a flag's write, and the flag's read before an access."""
+    (earlier, write), (read, later) = released, acquired
+    return Lemma(
+        pair.relation,
+        Payload.of(earlier),
+        Half(signal_of(write), release_fence(kernel, earlier, write.instruction, write, met), met),
+        acquire_half(kernel, read, guard),
+        Payload.of(later),
+    )
+
+
+def release_fence(
+    kernel: Kernel, earlier: Access, signal: int, access: Access | None, met: bool
+) -> Scope | None:
+    """The fence between an access, or the barrier after it, and the instruction that signals."""
+    conditions = kernel.conditions(signal)
+    if met:
+        return fence_after_barriers(kernel, signal, conditions)
+    return fence_between(kernel, earlier.instruction, signal, conditions, acquires=False)
+
+
+def acquire_half(kernel: Kernel, read: Access, guard: Guard) -> Half:
+    """The half of a lemma that sees the signal by a read."""
+    conditions = kernel.conditions(guard.end)
+    fence = fence_between(kernel, read.instruction, guard.end, conditions, acquires=True)
+    return Half(signal_of(read), fence, guard.is_met)
+
+
+def signal_of(access: Access) -> Signal:
+    """A flag's access as a lemma has it; a weak one is relaxed of a scope that includes nobody else."""
+    ordering = {
+        (False, False): Ordering.RELAXED,
+        (True, False): Ordering.ACQUIRE,
+        (False, True): Ordering.RELEASE,
+        (True, True): Ordering.ACQ_REL,
+    }[access.acquires, access.releases]
+    if not access.is_strong or access.scope is None:
+        return Signal(Ordering.WEAK, Scope.WORKGROUP, access.update)
+    return Signal(ordering, access.scope, access.update)

@@ -1,0 +1,403 @@
+"""Guards: what a thread knows of memory when it comes to an access, from reads and waits before it.
+
+An access is guarded by the strong reads whose results a branch above it has tested, in its own thread
+(*direct*), or in another thread of its CTA that has met it at a barrier since: it polled before the
+barrier, or it wrote what it had read to a variable that all read after it (*broadcast*).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
+from fencewright.checker.verdicts.intervals import full_barriers, shared
+from fencewright.checker.verdicts.iterations import executed
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    AllOf,
+    AnyOf,
+    Compare,
+    Constraint,
+    Holds,
+    Kernel,
+    Literal,
+    Loop,
+    MbarrierStep,
+    Not,
+    Step,
+    Together,
+)
+from fencewright.checker.verdicts.order.lemmas import SCOPES
+from fencewright.lowering.code.value import Result, Thread, Value
+from fencewright.lowering.vocabulary import Scope
+
+Members = tuple[tuple[int, Literal | None], ...]
+"""Instructions that read or wait, one of which has been executed last, each with the condition on its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Who is at an access knows that a thread has executed one of ``members`` before, with its condition.
+
+    ``around``: the loops in each iteration of which it does so once. ``thread``: its number in
+    constraints; with ``is_met`` it is another one of the CTA, which has met the access's thread at a
+    barrier since. ``end``: the access, or that barrier: what it acquires, it acquires before that.
+    ``constraints``: those of that thread.
+    """
+
+    members: Members
+    around: tuple[Loop, ...]
+    thread: int
+    end: int
+    is_met: bool
+    constraints: tuple[Constraint, ...]
+
+
+def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
+    """The guards of an access of ``thread``; ``other`` is a number for a thread that it has met."""
+    end = access.instruction
+    above = _dominators(kernel, kernel.block_of[end])
+    known: set[Members] = set()
+    for group in kernel.sync_groups:
+        if group.block in above:
+            known.add(group.members)
+            around = _loops_around(kernel, group.block)
+            yield Guard(group.members, around, thread, end, False, ())
+    for literal in access.conditions:
+        member = _of_literal(kernel, literal)
+        if member is not None and (member,) not in known:
+            block = above[0] if literal.branch < 0 else _below(above, literal.branch)
+            yield Guard((member,), _loops_around(kernel, block), thread, end, False, ())
+    for step in _retried(kernel):
+        if kernel.dominates(step.instruction, end):
+            around = kernel.loops_of(step.instruction)
+            yield Guard(((step.instruction, None),), around, thread, end, False, ())
+    for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)):
+        if kernel.dominates(barrier, end):
+            yield from _met(kernel, end, thread, other, barrier)
+    yield from _broadcast(kernel, access, thread, other)
+
+
+def _retried(kernel: Kernel) -> Iterator[MbarrierStep]:
+    """The waits that are done again, within the instruction, until they succeed."""
+    return (each for each in kernel.mbarriers if each.retries and each.step is Step.WAIT)
+
+
+def _of_literal(kernel: Kernel, literal: Literal) -> tuple[int, Literal | None] | None:
+    """The one strong read or wait that a condition is about."""
+    results = {each for each in leaves((literal.value,)) if isinstance(each, Result)}
+    if len(results) != 1:
+        return None
+    instruction = results.pop().instruction
+    reads = kernel.accesses_at.get(instruction, ())
+    if any(each.is_strong and each.reads for each in reads) or instruction in _waits(kernel):
+        return instruction, literal
+    return None
+
+
+def _waits(kernel: Kernel) -> frozenset[int]:
+    def make() -> frozenset[int]:
+        return frozenset(each.instruction for each in kernel.mbarriers if each.step is Step.WAIT)
+
+    return kernel.remembered("waits", make)
+
+
+def _below(above: tuple[int, ...], branch: int) -> int:
+    """The dominator of an access right after a branch that dominates it."""
+    return above[above.index(branch) - 1] if branch in above[1:] else above[0]
+
+
+def _dominators(kernel: Kernel, block: int) -> tuple[int, ...]:
+    """A block and its dominators, up to the entry."""
+    chain = [block]
+    while kernel.dominators[chain[-1]] != chain[-1]:
+        chain.append(kernel.dominators[chain[-1]])
+    return tuple(chain)
+
+
+# Guards of a thread that was met at a barrier
+
+
+@dataclass(frozen=True, slots=True)
+class _Poll:
+    """A loop that polls, with the edges that leave it and test a poll; or a wait in one instruction."""
+
+    block: int
+    members: Members
+    edges: frozenset[tuple[int, int]]
+    around: tuple[Loop, ...]
+    instruction: int | None = None
+
+
+def _polls(kernel: Kernel) -> tuple[_Poll, ...]:
+    return kernel.remembered("polls", lambda: tuple(_found_polls(kernel)))
+
+
+def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
+    for loop in kernel.loops.values():
+        tests: dict[tuple[int, Literal | None], None] = {}
+        edges: set[tuple[int, int]] = set()
+        for edge, literals in kernel.edge_literals.items():
+            if edge[0] not in loop.blocks or edge[1] in loop.blocks:
+                continue
+            tested = [each for each in (_of_literal(kernel, x) for x in literals) if each]
+            if tested:
+                tests.setdefault(tested[0])
+                edges.add(edge)
+        if edges:
+            around = tuple(each for each in _loops_around(kernel, loop.head) if each != loop)
+            yield _Poll(loop.head, tuple(tests), frozenset(edges), around)
+    for step in _retried(kernel):
+        block = kernel.block_of[step.instruction]
+        entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
+        yield _Poll(block, ((step.instruction, None),), entering, kernel.loops_of(step.instruction))
+
+
+def _met(kernel: Kernel, end: int, thread: int, other: int, barrier: int) -> Iterator[Guard]:
+    """The guards of the threads that come to a barrier above an instruction from a poll."""
+    for poll in _polls(kernel):
+        numbers = {number for number, _ in poll.members}
+        own = tuple(
+            each
+            for each in kernel.block_conditions[poll.block]
+            if not any(
+                isinstance(leaf, Result) and leaf.instruction in numbers
+                for leaf in leaves((each.value,))
+            )
+        )
+        if not comes_by(kernel, own, poll.block, poll.edges, barrier, poll.instruction):
+            continue
+        link = _linked(kernel, poll.around, barrier, end, thread, other)
+        if link is not None:
+            holds = tuple(Holds(each, other) for each in own)
+            together = Together(other, thread, Scope.WORKGROUP)
+            yield Guard(poll.members, poll.around, other, barrier, True, (together, *holds, *link))
+
+
+def comes_by(
+    kernel: Kernel,
+    conditions: tuple[Literal, ...],
+    block: int,
+    edges: frozenset[tuple[int, int]],
+    barrier: int,
+    instruction: int | None = None,
+) -> bool:
+    """True where some thread of each CTA satisfies conditions, and those that do come to a barrier by edges.
+
+    ``instruction``: of the block that the edges enter, where that is what they come by.
+    """
+    target = kernel.block_of[barrier]
+    above = _dominators(kernel, target)
+    common = next(each for each in _dominators(kernel, block) if each in above)
+    known = {(each.value, each.polarity) for each in kernel.block_conditions[target]}
+    asked = [each for each in conditions if (each.value, each.polarity) not in known]
+    if not all(_is_met_by_one(kernel, each) for each in asked):
+        return False
+    if instruction is not None and kernel.dominates(instruction, barrier):
+        return True
+    excluded = {(each.value, not each.polarity) for each in conditions}
+    # Of the paths from the common dominator, in one iteration, those that contradict no condition.
+    work, seen = [common], {common}
+    while work:
+        current = work.pop()
+        if current == target:
+            return False
+        for edge in ((current, after) for after in kernel.graph.successors[current]):
+            literals = kernel.edge_literals.get(edge, ())
+            if edge in edges or edge[1] in seen:
+                continue
+            if not any((each.value, each.polarity) in excluded for each in literals):
+                seen.add(edge[1])
+                work.append(edge[1])
+    return True
+
+
+def _is_met_by_one(kernel: Kernel, literal: Literal) -> bool:
+    """True of a condition that thread 0 of each CTA satisfies, or the elected lane of its warp."""
+    e = Expressions(kernel.table)
+    first: dict[Value, Value] = {}
+    for leaf in leaves((literal.value,)):
+        if isinstance(leaf, Thread):
+            number = 1 if leaf.name == "%elect" else 0
+            first[leaf] = e.constant(number, leaf.bits)
+    number = number_of(e.substituted(literal.value, first))
+    return number is not None and bool(number) == literal.polarity
+
+
+def _linked(
+    kernel: Kernel, before: tuple[Loop, ...], barrier: int, end: int, thread: int, other: int
+) -> tuple[Constraint, ...] | None:
+    """The equal iterations of two threads that met at a barrier; None where they are not known."""
+    around = kernel.loops_of(barrier)
+    at_end = kernel.loops_of(end)
+    if any(loop not in at_end for loop in around):
+        return None
+    return tuple(
+        Compare("eq", loop.iteration, other, loop.iteration, thread)
+        for loop in around
+        if loop in before
+    )
+
+
+def _loops_around(kernel: Kernel, block: int) -> tuple[Loop, ...]:
+    """The loops around a block, the outermost first."""
+    own = [each for each in kernel.loops.values() if block in each.blocks]
+    return tuple(sorted(own, key=lambda each: -len(each.blocks)))
+
+
+def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
+    """The guards that another thread hands on by a variable: a condition on what it wrote there."""
+    e = Expressions(kernel.table)
+    for literal in access.conditions:
+        results = {each for each in leaves((literal.value,)) if isinstance(each, Result)}
+        if len(results) != 1:
+            continue
+        result = results.pop()
+        reads = kernel.accesses_at.get(result.instruction, ())
+        if len(reads) != 1 or reads[0].is_strong or not reads[0].reads:
+            continue
+        write = _only_write(kernel, reads[0])
+        if write is None or write.value is None or write.value.bits < result.bits:
+            continue
+        value = e.substituted(literal.value, {result: e.resized(write.value, result.bits)})
+        for handed in e.literals(value, literal.polarity, literal.branch):
+            member = _of_literal(kernel, handed)
+            if member is None:
+                continue
+            for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)):
+                if not kernel.dominates(barrier, result.instruction):
+                    continue
+                block = kernel.block_of[write.instruction]
+                entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
+                if not comes_by(
+                    kernel, write.conditions, block, entering, barrier, write.instruction
+                ):
+                    continue
+                around = kernel.loops_of(write.instruction)
+                link = _linked(kernel, around, barrier, access.instruction, thread, other)
+                if link is not None:
+                    together = Together(other, thread, Scope.WORKGROUP)
+                    own = (together, *executed(kernel, write, other), *link)
+                    yield Guard((member,), around, other, barrier, True, own)
+
+
+def _only_write(kernel: Kernel, read: Access) -> Access | None:
+    """The one write of a variable that is read whole; None if there are several, or none."""
+    writes = [
+        each for each in kernel.accesses if each.writes and each.place.root == read.place.root
+    ]
+    if len(writes) != 1 or read.place.rank is not None or writes[0].is_atomic:
+        return None
+    write = writes[0]
+    same = write.place.offset == read.place.offset and write.size == read.size
+    return write if same and read.place.offset is not None and not read.place.offset.terms else None
+
+
+# What comes after what
+
+
+def after(kernel: Kernel, first: int, thread: int, second: int, other: int) -> Constraint:
+    """An instruction ``second`` of thread ``other`` comes after ``first`` of ``thread``, of one program.
+
+    By iterations of the loops around both, the outermost first; in one iteration by the paths of
+    the graph.
+    """
+    around = kernel.loops_of(second)
+    common = [loop for loop in kernel.loops_of(first) if loop in around]
+    cases: list[Constraint] = []
+    equal: list[Constraint] = []
+    for loop in common:
+        i = loop.iteration
+        cases.append(AllOf((*equal, Compare("ult", i, thread, i, other))))
+        equal.append(Compare("eq", i, thread, i, other))
+    if _never_before(kernel, second, first, common):
+        cases.append(AllOf(tuple(equal)))
+    return AnyOf(tuple(cases))
+
+
+def _never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) -> bool:
+    """True where no path of one iteration leads from ``second`` to ``first``."""
+    if first == second:
+        return False
+    start, target = kernel.block_of[second], kernel.block_of[first]
+    if start == target and second < first:
+        return False
+    heads = {loop.head for loop in common}
+    work, seen = [start], set[int]()
+    while work:
+        for block in kernel.graph.successors[work.pop()]:
+            if block in heads or block in seen:
+                continue
+            if block == target:
+                return False
+            seen.add(block)
+            work.append(block)
+    return True
+
+
+def follows(
+    kernel: Kernel, access: Access, thread: int, number: int, other: int, *, met: bool
+) -> Constraint:
+    """An instruction of ``other`` comes after an access of ``thread``: of the same thread, or after a barrier.
+
+    ``met``: the two are threads of one CTA, and a barrier stands between.
+    """
+    order = after(kernel, access.instruction, thread, number, other)
+    if not met:
+        return AllOf((Together(other, thread, None), order))
+    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    if not barriers:
+        return AnyOf(())
+    signal = replace(access, instruction=number, agent=Agent.THREAD)
+    together = shared(kernel, access, signal, barriers, frozenset(), (thread, other))
+    return AllOf((Together(other, thread, Scope.WORKGROUP), order, Not(AnyOf(together))))
+
+
+# Fences
+
+
+def fence_between(
+    kernel: Kernel, start: int, end: int, conditions: Iterable[Literal], *, acquires: bool
+) -> Scope | None:
+    """The widest scope of which every path between two instructions passes a fence; None without one.
+
+    ``conditions``: of the thread, under which guarded fences are executed.
+    """
+    known = {(each.value, each.polarity) for each in conditions}
+    for scope in SCOPES:
+        if kernel.all_paths_pass(start, end, _is_fence(kernel, scope, known, acquires)):
+            return scope
+    return None
+
+
+def _is_fence(
+    kernel: Kernel, scope: Scope, known: set[tuple[Value, bool]], acquires: bool
+) -> Callable[[int], bool]:
+    def predicate(number: int) -> bool:
+        fence = kernel.fence_at.get(number)
+        if fence is None or not (fence.acquires if acquires else fence.releases):
+            return False
+        guards = kernel.guards.get(number, ())
+        is_executed = all((each.value, each.polarity) in known for each in guards)
+        return is_executed and fence.scope.includes(scope)
+
+    return predicate
+
+
+def fence_after_barriers(
+    kernel: Kernel, signal: int, conditions: Iterable[Literal]
+) -> Scope | None:
+    """The widest scope of a releasing fence between a signal and whichever barrier came last before it."""
+    known = {(each.value, each.polarity) for each in conditions}
+    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    starts = [each for each in barriers if kernel.may_reach(each, signal)]
+    for scope in SCOPES:
+        is_fence = _is_fence(kernel, scope, known, acquires=False)
+
+        def passes(number: int, is_fence: Callable[[int], bool] = is_fence) -> bool:
+            return number in barriers or is_fence(number)
+
+        # From the last barrier on no other is passed, so that a fence is.
+        if starts and all(kernel.all_paths_pass(each, signal, passes) for each in starts):
+            return scope
+    return None

@@ -1,0 +1,36 @@
+"""The order relation of a conflict: all claims that its guards give, in both directions."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from fencewright.checker.verdicts.model import (
+    NO_ORDER,
+    Access,
+    Kernel,
+    Order,
+    ThreadPair,
+)
+from fencewright.checker.verdicts.order import flags
+from fencewright.checker.verdicts.order.claims import Claim, decided
+from fencewright.checker.verdicts.order.guards import Guard, guards_of
+
+_Rule = Callable[[Kernel, Access, Access, ThreadPair, Guard, int], Iterator[Claim]]
+
+_BY_GUARDS: tuple[_Rule, ...] = (flags.claims,)
+"""The rules that a guard of the later access may satisfy."""
+
+
+def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
+    """The order of a conflict by signals: in whichever direction, and by several where one is not enough."""
+    if pair.earlier != 0:
+        return NO_ORDER  # Both directions are looked at with the first.
+    return decided(kernel, _claims(kernel, earlier, later, pair), pair)
+
+
+def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> Iterator[Claim]:
+    threads = count(2)
+    turned = ThreadPair(pair.relation, pair.constraints, pair.solver, earlier=1, later=0)
+    for earlier, later, own in ((first, second, pair), (second, first, turned)):
+        for guard in guards_of(kernel, later, own.later, next(threads)):
+            for rule in _BY_GUARDS:
+                yield from rule(kernel, earlier, later, own, guard, next(threads))
