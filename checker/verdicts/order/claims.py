@@ -63,14 +63,12 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
         order = _covered(pair, noted)
         if order is not None:
             return order
-    if len(sure) > len(noted):
-        for claim in sure:
-            lemma = claim.broken
-            if lemma is None or claim in noted:
-                continue
-            if pair.satisfiable(claim.unless) is Answer.UNSATISFIABLE:
-                reason = counterexample(lemma).reason
-                return Order(Strength.BROKEN, claim.rule, reason, claim.line)
+    rest = [each for each in sure if each not in noted]
+    for claim in rest:
+        if pair.satisfiable(claim.unless) is Answer.UNSATISFIABLE:
+            return _broken(claim)
+    if rest and pair.satisfiable(*(each.unless for each in sure)) is Answer.UNSATISFIABLE:
+        return _broken(rest[0])
     return _unknown(kernel, every)
 
 
@@ -92,6 +90,12 @@ def _order(claims: Sequence[Claim]) -> Order:
         assumptions |= {Assumption.READ_BEFORE_WRITE}
     names = ", ".join(dict.fromkeys(each.rule for each in claims))
     return Order(Strength.PROVED, names, assumptions=assumptions, is_note=is_note)
+
+
+def _broken(claim: Claim) -> Order:
+    lemma = claim.broken
+    reason = "" if lemma is None else counterexample(lemma).reason
+    return Order(Strength.BROKEN, claim.rule, reason, claim.line)
 
 
 def _unknown(kernel: Kernel, claims: Sequence[Claim]) -> Order:

@@ -29,6 +29,7 @@ from fencewright.checker.verdicts.order.guards import (
     fence_after_barriers,
     fence_between,
     follows,
+    passes_proxy_fence,
 )
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
 from fencewright.lowering.vocabulary import Ordering, Scope
@@ -125,15 +126,18 @@ def lemma_of(
     return Lemma(
         pair.relation,
         Payload.of(earlier),
-        Half(signal_of(write), release_fence(kernel, earlier, write.instruction, write, met), met),
-        acquire_half(kernel, read, guard),
+        Half(
+            signal_of(write),
+            release_fence(kernel, earlier, write.instruction, met),
+            met,
+            passes_proxy_fence(kernel, earlier.instruction, write.instruction),
+        ),
+        acquire_half(kernel, read, guard, later),
         Payload.of(later),
     )
 
 
-def release_fence(
-    kernel: Kernel, earlier: Access, signal: int, access: Access | None, met: bool
-) -> Scope | None:
+def release_fence(kernel: Kernel, earlier: Access, signal: int, met: bool) -> Scope | None:
     """The fence between an access, or the barrier after it, and the instruction that signals."""
     conditions = kernel.conditions(signal)
     if met:
@@ -141,11 +145,12 @@ def release_fence(
     return fence_between(kernel, earlier.instruction, signal, conditions, acquires=False)
 
 
-def acquire_half(kernel: Kernel, read: Access, guard: Guard) -> Half:
+def acquire_half(kernel: Kernel, read: Access, guard: Guard, later: Access) -> Half:
     """The half of a lemma that sees the signal by a read."""
     conditions = kernel.conditions(guard.end)
     fence = fence_between(kernel, read.instruction, guard.end, conditions, acquires=True)
-    return Half(signal_of(read), fence, guard.is_met)
+    proxy = passes_proxy_fence(kernel, read.instruction, later.instruction)
+    return Half(signal_of(read), fence, guard.is_met, proxy)
 
 
 def signal_of(access: Access) -> Signal:

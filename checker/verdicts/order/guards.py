@@ -28,6 +28,7 @@ from fencewright.checker.verdicts.model import (
     Together,
 )
 from fencewright.checker.verdicts.order.lemmas import SCOPES
+from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.value import Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -401,3 +402,13 @@ def fence_after_barriers(
         if starts and all(kernel.all_paths_pass(each, signal, passes) for each in starts):
             return scope
     return None
+
+
+def passes_proxy_fence(kernel: Kernel, start: int, end: int) -> bool:
+    """True where every path between two instructions passes a fence of the async proxy."""
+
+    def is_fence(number: int) -> bool:
+        fence = kernel.fence_at.get(number)
+        return fence is not None and Proxy.ASYNC in fence.proxies and number not in kernel.guards
+
+    return kernel.all_paths_pass(start, end, is_fence)

@@ -72,13 +72,14 @@ class Half:
 
     ``barrier``: one of the CTA stands between access and signal, which are of two threads; the
     fence is in the thread of the signal, between signal and barrier. ``proxy``: a fence between the
-    generic and the async proxy is there too: on the side of the access (``outer``) or of the signal.
+    generic and the async proxy is there too. ``counts``: the arrival expects the bytes of a copy.
     """
 
     signal: Signal
     fence: Scope | None = None
     barrier: bool = False
     proxy: bool = False
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,8 @@ def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
             acquire=replace(wide.acquire, fence=widest),
         ),
     )
+    counted = replace(lemma, release=replace(lemma.release, counts=True))
+    yield "no arrival expects the bytes of the copy", counted
     yield "no fence between the proxies", replace(lemma, release=replace(lemma.release, proxy=True))
 
 
@@ -222,7 +225,8 @@ def program_of(lemma: Lemma) -> tuple[PtxProgram, Register | None]:
     after = _later(lemma)
     if lemma.earlier.agent is Agent.TRANSACTION:
         # The completion of the copy signals; the arrival comes before it.
-        before, signalling = [MbarrierArrive("b", expect_tx=1), *before], []
+        arrive = MbarrierArrive("b", expect_tx=1 if release.counts else 0)
+        before, signalling = [arrive, *before], []
     threads: list[tuple[Placement, list[PtxInstruction]]] = []
     position = 0
     if is_one:

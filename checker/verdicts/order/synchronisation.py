@@ -10,13 +10,18 @@ from fencewright.checker.verdicts.model import (
     Order,
     ThreadPair,
 )
-from fencewright.checker.verdicts.order import flags
+from fencewright.checker.verdicts.order import clusters, counters, flags, locks, mbarriers
 from fencewright.checker.verdicts.order.claims import Claim, decided
 from fencewright.checker.verdicts.order.guards import Guard, guards_of
 
 _Rule = Callable[[Kernel, Access, Access, ThreadPair, Guard, int], Iterator[Claim]]
 
-_BY_GUARDS: tuple[_Rule, ...] = (flags.claims,)
+_BY_GUARDS: tuple[_Rule, ...] = (
+    flags.claims,
+    mbarriers.claims,
+    counters.claims,
+    locks.claims,
+)
 """The rules that a guard of the later access may satisfy."""
 
 
@@ -31,6 +36,7 @@ def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> 
     threads = count(2)
     turned = ThreadPair(pair.relation, pair.constraints, pair.solver, earlier=1, later=0)
     for earlier, later, own in ((first, second, pair), (second, first, turned)):
+        yield from clusters.claims(kernel, earlier, later, own)
         for guard in guards_of(kernel, later, own.later, next(threads)):
             for rule in _BY_GUARDS:
                 yield from rule(kernel, earlier, later, own, guard, next(threads))
