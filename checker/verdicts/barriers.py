@@ -82,9 +82,9 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     """
     if earlier.agent is not Agent.COPY:
         return NO_ORDER
-    together = [*_meanwhile(kernel, earlier, later, (pair.earlier, pair.later))]
+    together = [*meanwhile(kernel, earlier, later, (pair.earlier, pair.later))]
     if later.agent is Agent.COPY:
-        together += _meanwhile(kernel, later, earlier, (pair.later, pair.earlier))
+        together += meanwhile(kernel, later, earlier, (pair.later, pair.earlier))
     answer = _answer(pair, tuple(together))
     if answer is Answer.UNSATISFIABLE:
         return Order(Strength.PROVED, "completion of copies")
@@ -99,7 +99,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     )
 
 
-def _meanwhile(
+def meanwhile(
     kernel: Kernel, copy: Access, other: Access, threads: tuple[int, int]
 ) -> Iterator[Constraint]:
     """The relation of iterations in which a thread comes to an access while its copy is pending."""

@@ -229,7 +229,7 @@ class Walks:
     def positions(self, access: Access) -> Iterable[tuple[int | None, State]]:
         """The barriers after which an access may be, with its state: also while it is pending."""
         own = self._members.get(access.instruction, set())
-        if access.agent is not Agent.COPY:
+        if access.agent not in (Agent.COPY, Agent.GROUP):
             return own
         return own | self.pending(access).positions
 

@@ -34,6 +34,7 @@ from fencewright.checker.verdicts.model import (
     Verdict,
     VerdictKind,
 )
+from fencewright.checker.verdicts.order.proxies import incoherent
 from fencewright.checker.verdicts.rules import RULES
 from fencewright.checker.verdicts.solver import (
     MISSING,
@@ -354,6 +355,8 @@ class _Judge:
             self.assumptions.add(Assumption.IN_BOUNDS)
 
     def _order(self, first: Access, second: Access, pair: ThreadPair) -> Order:
+        if (broken := incoherent(first, second)) is not None:
+            return broken
         best = NO_ORDER
         for rule in RULES:
             if pair.relation not in rule.relations:
@@ -398,12 +401,6 @@ class _Judge:
         if not {first.agent, second.agent} <= {Agent.THREAD, Agent.COPY}:
             reason = "no rule orders asynchronous accesses"
             return Obstacle(_between(reason, first, second, order), second.line)
-        if relation is Relation.CLUSTER:
-            meeting = [each for each in self.kernel.barriers if each.level is Scope.CLUSTER]
-            if meeting:
-                line = self.kernel.line_of(meeting[0].instruction)
-                reason = "a barrier of the cluster may order them"
-                return Obstacle(_between(reason, first, second, order), line)
         handshake = self._handshake(first, second)
         if handshake is not None:
             return Obstacle(_between("a flag may order them", first, second, order), handshake.line)

@@ -27,7 +27,8 @@ class Claim:
     """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
 
     ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees. ``doubt``:
-    why it is not known whether the claim holds; "" if it is.
+    why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern orders nothing
+    else, so that instances that satisfy ``unless`` have no order by it.
     """
 
     rule: str
@@ -36,6 +37,7 @@ class Claim:
     line: int
     assumptions: frozenset[Assumption] = frozenset()
     doubt: str = ""
+    is_exact: bool = False
 
     @property
     def broken(self) -> Lemma | None:
@@ -69,7 +71,7 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
             return _broken(claim)
     if rest and pair.satisfiable(*(each.unless for each in sure)) is Answer.UNSATISFIABLE:
         return _broken(rest[0])
-    return _unknown(kernel, every)
+    return NO_ORDER if all(each.is_exact for each in every) else _unknown(kernel, every)
 
 
 def _covered(pair: ThreadPair, claims: Sequence[Claim]) -> Order | None:

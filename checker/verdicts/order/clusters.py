@@ -57,7 +57,7 @@ def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> 
         if barriers:
             together = shared(kernel, earlier, later, barriers, frozenset(), threads)
             own = tuple(lemmas[number] for number in sorted(barriers))
-            yield Claim(_RULE, AnyOf((*together, Not(order))), own, line)
+            yield Claim(_RULE, AnyOf((*together, Not(order))), own, line, is_exact=True)
     if frozenset(joined) - full:
         reason = "not all CTAs may come to the cluster barrier"
         yield Claim(_RULE, AnyOf(()), (), line, doubt=reason)

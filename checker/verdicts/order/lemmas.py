@@ -56,7 +56,8 @@ class Payload:
 class Signal:
     """An instruction that signals or sees: of a flag, an mbarrier (``is_phase``) or a cluster barrier.
 
-    ``update``: of an atomic, "add" and the like; "" for a load, a store, an arrival or a wait.
+    ``is_barrier``: one of the CTA; ``is_next``: none, the thread itself goes on. ``update``: of an
+    atomic, "add" and the like; "" for a load, a store, an arrival or a wait.
     """
 
     ordering: Ordering
@@ -64,6 +65,13 @@ class Signal:
     update: str = ""
     is_phase: bool = False
     is_cluster: bool = False
+    is_barrier: bool = False
+    is_next: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """True where who sees the signal has waited for it, whatever it returns."""
+        return self.is_phase or self.is_cluster or self.is_barrier or self.is_next
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +171,7 @@ def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
 def _mended(half: Half, ordering: Ordering) -> Half:
     """A half that orders: by its signal's own ordering, where no fence stands before an mbarrier."""
     signal = half.signal
-    if signal.is_phase or signal.is_cluster:
+    if signal.waits:
         return replace(half, signal=replace(signal, ordering=ordering))
     return replace(half, fence=signal.scope)
 
@@ -243,8 +251,7 @@ def program_of(lemma: Lemma) -> tuple[PtxProgram, Register | None]:
             threads += [(there, [*seeing, meeting]), (there, [meeting, *after])]
         else:
             threads += [(there, [*seeing, *after])]
-    waits = acquire.signal.is_phase or acquire.signal.is_cluster
-    seen = None if waits else Register(position, "seen")
+    seen = None if acquire.signal.waits else Register(position, "seen")
     program = PtxProgram(
         (Location("x"), Location("one", _EARLIER), Location("two", _LATER)),
         tuple(Thread(place, tuple(code)) for place, code in threads),
@@ -302,6 +309,8 @@ def _fence(ordering: Ordering, half: Half) -> list[PtxInstruction]:
 def _signalled(signal: Signal) -> list[PtxInstruction]:
     """The instruction that raises the flag from 0 to 1, or arrives."""
     ordering, scope = signal.ordering, signal.scope
+    if signal.is_barrier or signal.is_next:
+        return [Bar(BarrierRole.SYNC, 2)] if signal.is_barrier else []
     if signal.is_cluster:
         return [
             ClusterBarrier(BarrierRole.ARRIVE, ordering),
@@ -318,6 +327,8 @@ def _signalled(signal: Signal) -> list[PtxInstruction]:
 def _seen(signal: Signal) -> list[PtxInstruction]:
     """The instruction that finds 1 in the flag, or waits."""
     ordering, scope = signal.ordering, signal.scope
+    if signal.is_barrier or signal.is_next:
+        return [Bar(BarrierRole.SYNC, 2)] if signal.is_barrier else []
     if signal.is_cluster:
         return [
             ClusterBarrier(BarrierRole.ARRIVE, Ordering.RELEASE),

@@ -10,7 +10,7 @@ from fencewright.checker.verdicts.model import (
     Order,
     ThreadPair,
 )
-from fencewright.checker.verdicts.order import clusters, counters, flags, locks, mbarriers
+from fencewright.checker.verdicts.order import clusters, counters, flags, locks, mbarriers, proxies
 from fencewright.checker.verdicts.order.claims import Claim, decided
 from fencewright.checker.verdicts.order.guards import Guard, guards_of
 
@@ -37,6 +37,7 @@ def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> 
     turned = ThreadPair(pair.relation, pair.constraints, pair.solver, earlier=1, later=0)
     for earlier, later, own in ((first, second, pair), (second, first, turned)):
         yield from clusters.claims(kernel, earlier, later, own)
+        yield from proxies.claims(kernel, earlier, later, own)
         for guard in guards_of(kernel, later, own.later, next(threads)):
             for rule in _BY_GUARDS:
                 yield from rule(kernel, earlier, later, own, guard, next(threads))
