@@ -50,10 +50,10 @@ types: $(READY) ## check types (pyright, strict)
 	$(BIN)/pyright
 
 # Both run, whatever the first finds.
-test: $(READY) ## run the tests: the FileCheck tests through lit, all others through pytest
+test: $(READY) ## run the tests: the FileCheck tests through lit, all others (or TESTS=files) through pytest
 	failed=0; \
 	$(LIT) || failed=1; \
-	$(SIDE_BY_SIDE) --leave-campaigns || failed=1; \
+	$(SIDE_BY_SIDE) --leave-campaigns $(TESTS) || failed=1; \
 	exit $$failed
 
 lit: $(READY) ## run the FileCheck tests through lit

@@ -82,7 +82,5 @@ def test_what_is_not_here_is_said_and_passed_over(ci: str) -> None:
 
 
 def test_the_oldest_xdsl_is_that_of_the_package(ci: str) -> None:
-    script = (
-        f'{ci} find_python() {{ echo py; }}; both_commands() {{ echo "$1 $2"; }}; oldest; newest'
-    )
-    assert run("sh", "-c", script).stdout == "py ==0.74.*\npy >=0.74,<0.76\n"
+    script = f'{ci} find_python() {{ echo py; }}; both_commands() {{ echo "$1 $2 ${{3:-}}"; }}; oldest; newest'
+    assert run("sh", "-c", script).stdout == "py ==0.74.* \npy >=0.74,<0.76 xdsl\n"
