@@ -42,17 +42,18 @@ _ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTE
 
 def process_seconds(command: Sequence[str], runs: int = 3) -> float:
     """Median CPU seconds (user and system) of a whole process; a failing command raises."""
-    return statistics.median(_cpu_and_wall(command)[0] for _ in range(runs))
+    return statistics.median(cpu_and_wall(command)[0] for _ in range(runs))
 
 
 def least_seconds(command: Sequence[str], runs: int = 9) -> tuple[float, float]:
     """Least CPU and wall-clock seconds of a whole process after one run that warms the caches."""
-    _cpu_and_wall(command)
-    cpu, wall = zip(*(_cpu_and_wall(command) for _ in range(runs)), strict=True)
+    cpu_and_wall(command)
+    cpu, wall = zip(*(cpu_and_wall(command) for _ in range(runs)), strict=True)
     return min(cpu), min(wall)
 
 
-def _cpu_and_wall(command: Sequence[str]) -> tuple[float, float]:
+def cpu_and_wall(command: Sequence[str]) -> tuple[float, float]:
+    """CPU and wall-clock seconds of a whole process with its children; a failing command raises."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_ENVIRONMENT)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -42,7 +42,9 @@ def table(title: str, cell: str) -> object:
 
 
 def test_every_benchmark_is_there(run: ModuleType) -> None:
-    assert all((BENCHMARKS / f"{name}.py").exists() for name in run._NAMES)
+    assert all(
+        (BENCHMARKS / f"{name}.py").exists() for name in (*run._NAMES, *run._ONLY_WHERE_NAMED)
+    )
     assert run._NAMES[-1] == "certificate"
 
 
@@ -78,3 +80,13 @@ def test_what_the_simulator_is_timed_on_holds(run: ModuleType) -> None:
     weak = tests.FENCED["SB"].replace("scoped.fence seq_cst agent", "scoped.fence acq_rel agent")
     with pytest.raises(AssertionError, match="allows what it forbids"):
         simulator._outcomes(weak, None)
+
+
+def test_the_parts_of_the_checks_are_those_of_ci(run: ModuleType) -> None:
+    """Each but lit, which is within make test."""
+    parts = importlib.import_module("checks").PARTS
+    text = (BENCHMARKS.parent / ".ci" / "run").read_text(encoding="utf-8")
+    everything = text.partition("everything() {")[2].partition("\n}")[0]
+    named = [line.split()[1:] for line in everything.splitlines() if "timed " in line]
+    targets = [word for words in named for word in words if not word.startswith("-")]
+    assert sorted(targets) == sorted(parts.keys() - {"lit"})
