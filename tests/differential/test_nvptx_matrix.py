@@ -113,7 +113,8 @@ def test_every_difference_is_named(target: tuple[str, Version]):
 def test_every_row_is_met():
     met: set[int] = set()
     for cpu, version in TARGETS:
-        met |= _compare(cpu, version, LLVMS).met
+        if len(met) < len(LLVMS):
+            met |= _compare(cpu, version, LLVMS).met
     missing = [LLVMS[index] for index in range(len(LLVMS)) if index not in met]
     assert not missing
 

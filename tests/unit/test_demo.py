@@ -3,8 +3,9 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+from fencewright.tools.dev.pages.doc_examples import quick_programs
 
 ROOT = Path(__file__).parents[2]
 LINES = 130
@@ -12,12 +13,11 @@ LINES = 130
 
 
 def test_the_demo_shows_the_sequence_and_then_what_is_made_of_it() -> None:
-    # From the root, whose name may have a space.
-    venv = os.path.relpath(sys.prefix, ROOT)
-    # As it is: a demonstration that is looked at needs no new environment.
-    command = ["make", "-C", str(ROOT), "-o", f"{venv}/.ready", f"VENV={venv}", "demo"]
     alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
+    with quick_programs() as programs:
+        # As it is: a demonstration that is looked at needs no new environment.
+        command = ["make", "-C", str(ROOT), "-o", ".venv/.ready", f"BIN={programs}", "demo"]
+        done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     found = re.findall(
         r"^\s+(buffer_wbl2 sc1|s_waitcnt vmcnt\(0\)|global_store|global_load|buffer_inv sc1)",

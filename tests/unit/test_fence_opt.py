@@ -352,7 +352,7 @@ def test_xdsl_opt_sees_the_plugin(tmp_path: Path) -> None:
     ],
 )
 def test_xdsl_opt_says_in_one_line_what_is_wrong_with_an_option(
-    passes: str, said: str, good: Path, monkeypatch: pytest.MonkeyPatch
+    passes: str, said: str, good: Path
 ) -> None:
     xdsl_opt = Path(sys.executable).with_name("xdsl-opt")
     command = [xdsl_opt, good, "-p", passes]
@@ -360,7 +360,13 @@ def test_xdsl_opt_says_in_one_line_what_is_wrong_with_an_option(
     assert done.returncode == 1
     assert done.stderr.startswith(f"xdsl-opt: error: {said}")
     assert done.stderr.count("\n") == 1
+
+
+def test_xdsl_opt_shows_the_traceback_of_a_wrong_option(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
+    command = [Path(sys.executable).with_name("xdsl-opt"), good, "-p", "insert-waits{x=1}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr.startswith("Traceback")
 

@@ -274,8 +274,8 @@ LOCKED_LANES = """
 def test_lanes_of_a_wave_that_wait_for_each_other() -> None:
     """A lock that each lane takes: who has it goes on though the others of the wave still poll."""
     program = lowered(COUNTED.replace("BODY", LOCKED_LANES))
-    memory, _ = run(program, 2, 64, [zeros(1), zeros(1)])
-    assert memory.contents("argument 0", np.uint32).tolist() == [2 * 64]
+    memory, _ = run(program, 2, 32, [zeros(1), zeros(1)])
+    assert memory.contents("argument 0", np.uint32).tolist() == [2 * 32]
 
 
 def test_a_wave_polls_while_others_work() -> None:
