@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from campaigns import Share, shares
 from llvm24_oracle import (
     barrier_sequence,
     has_llvm24,
@@ -53,8 +54,14 @@ def _ours(point: Point, compat: Compat | None, chip: str = "gfx1250") -> Tokens:
 
 
 @cache
-def _llvm() -> list[Tokens]:
-    return sequences(POINTS, "gfx1250")
+def _llvm(share: Share) -> list[tuple[Point, Tokens]]:
+    """The points of a share, each with LLVM's sequence."""
+    points = share.of(POINTS)
+    return [*zip(points, sequences(points, "gfx1250"), strict=True)]
+
+
+SOME = Share(0, 4)
+"""What has every named difference."""
 
 
 def _columns(point: Point, compat: Compat | None) -> dict[str, Any]:
@@ -62,27 +69,30 @@ def _columns(point: Point, compat: Compat | None) -> dict[str, Any]:
     return {"compat": compat, **{name: getattr(point, name) for name in names}}
 
 
-def test_compat_is_llvms_code() -> None:
+@pytest.mark.parametrize("share", shares(SOME.count))
+def test_compat_is_llvms_code(share: Share) -> None:
+    asked = _llvm(share)
     different = [
         f"{point}:\n  {ours}\n  {llvms}"
-        for point, llvms in zip(POINTS, _llvm(), strict=True)
+        for point, llvms in asked
         if (ours := _ours(point, Compat.LLVM)) != llvms
     ]
-    assert not different, "\n".join([f"{len(different)} of {len(POINTS)}", *different[:20]])
+    assert not different, "\n".join([f"{len(different)} of {len(asked)}", *different[:20]])
 
 
 def test_gfx1251_is_lowered_as_gfx1250() -> None:
     """Here; and by LLVM at every fiftieth point."""
     for compat in (None, Compat.LLVM):
-        assert all(_ours(each, compat, "gfx1251") == _ours(each, compat) for each in POINTS)
-    assert sequences(POINTS[::50], "gfx1251") == _llvm()[::50]
+        assert all(_ours(each, compat, "gfx1251") == _ours(each, compat) for each in POINTS[::4])
+    points, llvms = zip(*_llvm(SOME)[::12], strict=True)
+    assert sequences(points, "gfx1251") == [*llvms]
 
 
-def _compare(lost: str = "") -> tuple[Counter[str], list[str]]:
+def _compare(share: Share, lost: str = "") -> tuple[Counter[str], list[str]]:
     """How often each difference explains a point, and the points that none explains."""
     found: Counter[str] = Counter()
     unexplained: list[str] = []
-    for point, llvms in zip(POINTS, _llvm(), strict=True):
+    for point, llvms in _llvm(share):
         ours = tuple(each for each in tokens(_ours(point, None)) if each != lost)
         if ours == tokens(llvms):
             continue
@@ -93,9 +103,14 @@ def _compare(lost: str = "") -> tuple[Counter[str], list[str]]:
     return found, unexplained
 
 
-def test_every_point_is_llvms_or_a_named_difference() -> None:
-    found, unexplained = _compare()
+@pytest.mark.parametrize("share", shares(SOME.count))
+def test_every_point_is_llvms_or_a_named_difference(share: Share) -> None:
+    _, unexplained = _compare(share)
     assert not unexplained, "\n".join([f"{len(unexplained)} unexplained", *unexplained[:20]])
+
+
+def test_every_named_difference_occurs() -> None:
+    found, _ = _compare(SOME)
     assert found.keys() | {"private-atomics"} == {row.name for row in DIFFERENCES}
 
 
@@ -110,7 +125,7 @@ def test_every_point_is_llvms_or_a_named_difference() -> None:
     ],
 )
 def test_a_lost_instruction_is_noticed(lost: str) -> None:
-    assert _compare(lost)[1]
+    assert _compare(SOME, lost)[1]
 
 
 def test_private_atomics_are_flat_to_llvm_and_plain_to_us() -> None:

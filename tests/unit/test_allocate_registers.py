@@ -10,7 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import hypothesis
 import pytest
+from campaigns import Share, shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -505,12 +507,15 @@ sizes = {
 }
 
 
-@settings(max_examples=100, deadline=None)
-@given(**sizes)
-def test_a_program_does_the_same_on_registers(
-    seed: int, blocks: int, length: int, registers: int
-) -> None:
-    same(seed, blocks, length, registers)
+@pytest.mark.parametrize("share", shares(4))
+def test_a_program_does_the_same_on_registers(share: Share) -> None:
+    @hypothesis.seed(share.number)
+    @settings(max_examples=100 // share.count, deadline=None, database=None)
+    @given(**sizes)
+    def check(seed: int, blocks: int, length: int, registers: int) -> None:
+        same(seed, blocks, length, registers)
+
+    check()
 
 
 # Broken on purpose, from inside.

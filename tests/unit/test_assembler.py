@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from campaigns import some_of
 
 from fencewright.lowering.cdna.chips import Generation
 from fencewright.lowering.cdna.code.operands.instruction_names import (
@@ -210,7 +211,7 @@ def judged(
 
 
 @needs_llvm_mc
-@pytest.mark.parametrize("spelling", BETWEEN)
+@pytest.mark.parametrize("spelling", some_of(BETWEEN, 3))
 def test_what_is_between_a_load_and_its_use_is_what_the_assembler_sees(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, spelling: str
 ) -> None:
@@ -223,7 +224,7 @@ def test_what_is_between_a_load_and_its_use_is_what_the_assembler_sees(
 
 
 @needs_llvm_mc
-@pytest.mark.parametrize("spelling", WITHIN)
+@pytest.mark.parametrize("spelling", some_of(WITHIN, 3))
 def test_what_the_assembler_refuses_is_never_right(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, spelling: str
 ) -> None:

@@ -166,7 +166,7 @@ def _uses(register: str) -> tuple[tuple[CdnaInstruction, ...], ...]:
     )
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", shares(12))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -849,11 +849,11 @@ ARGUMENT_VALUES = st.tuples(
 ).map(list)
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", shares(9))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
     @settings(
-        max_examples=9,
+        max_examples=5,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

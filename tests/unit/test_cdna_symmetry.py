@@ -193,7 +193,7 @@ def mirrored(instruction: CdnaInstruction) -> CdnaInstruction:
             return instruction
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", shares(12))
 def test_outcomes_are_those_of_the_engine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

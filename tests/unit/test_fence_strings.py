@@ -436,7 +436,7 @@ def allowed(program: SmallProgram) -> frozenset[tuple[int | None, ...]]:
     return found.outcomes.states
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(9))
 def test_what_is_stronger_allows_no_more(share: Share) -> None:
     strings = every(2) if THOROUGH else some(2, 40)
     for letters in share.of([*strings]):

@@ -90,7 +90,7 @@ def programs(draw: st.DrawFn) -> tuple[CdnaProgram, CdnaConfiguration]:
 RANDOM = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
 
 
-@pytest.mark.parametrize("share", shares(4))
+@pytest.mark.parametrize("share", shares(12))
 def test_engine_equals_the_plain_machine(share: Share) -> None:
     @seed(share.number)
     @settings(RANDOM, max_examples=EXAMPLES // share.count)

@@ -391,7 +391,7 @@ EVERY_VIEW = (
 )
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", shares(10))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_programs_are_right_in_every_view(name: str, share: Share) -> None:
     lds = any(each.space is guard_programs.LOCAL for each in PROGRAMS[name].locations)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from campaigns import Share, shares
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from wait_kernels import kernel_with
 from xdsl.dialects.builtin import StringAttr
@@ -291,10 +292,15 @@ def test_sufficient_on_straight_lines(program: list[Line]) -> None:
     assert Machine(run(straight(program, marked=True))).first_violation() is None
 
 
-@settings(max_examples=100, deadline=None)
-@given(graphs)
-def test_sufficient_on_graphs(program: Graph) -> None:
-    assert Machine(run(graph(*program)), fuel=20, most=3000).first_violation() is None
+@pytest.mark.parametrize("share", shares(5))
+def test_sufficient_on_graphs(share: Share) -> None:
+    @seed(share.number)
+    @settings(max_examples=100 // share.count, deadline=None, database=None)
+    @given(graphs)
+    def check(program: Graph) -> None:
+        assert Machine(run(graph(*program)), fuel=20, most=3000).first_violation() is None
+
+    check()
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaigns import some_of
 from lane_kernels import executions
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
@@ -388,7 +389,7 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @every_chip
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_of([*KINDS], 3))
 @pytest.mark.parametrize(("space", "bits"), [(1, 32), (1, 64), (3, 32), (3, 64), (5, 64)])
 def test_atomics_of_every_memory(chip: str, kind: str, space: int, bits: int) -> None:
     name, type = kind.removeprefix("_"), f"i{bits}"

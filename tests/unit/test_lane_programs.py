@@ -53,10 +53,10 @@ def expected(text: str, arguments: list[int]) -> dict[int, int]:
 SLOW: list[HealthCheck] = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", shares(10))
 def test_random_programs_compute_what_they_mean(share: Share) -> None:
     @seed(share.number)
-    @settings(max_examples=20, deadline=None, database=None, suppress_health_check=SLOW)
+    @settings(max_examples=10, deadline=None, database=None, suppress_health_check=SLOW)
     @given(programs(), CHIP_NAMES, ARGUMENT_VALUES)
     def check(text: str, chip: str, arguments: list[int]) -> None:
         assert outcome(text, chip, arguments) == expected(text, arguments)

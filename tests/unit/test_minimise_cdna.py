@@ -653,7 +653,7 @@ def test_loops_without_end_are_not_looked_at() -> None:
     assert loops_of(block_graph(loop_nest(400))) is None
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", shares(10))
 def test_random_programs_that_store_through_stay_right(share: Share) -> None:
     for seed in share.of(range(SEEDS // 3)):
         threads, target = random_case(seed)
@@ -1360,7 +1360,7 @@ def ways_with_more(seed: int) -> list[tuple[int, ...]]:
     return [path for path in before if hoisted[path] > before[path] + (len(path) == LONGEST_PATH)]
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(9))
 def test_no_way_writes_back_more(share: Share) -> None:
     seeds = share.of(range(1_000 if THOROUGH else 200))
     assert not [seed for seed in seeds if ways_with_more(seed)]

@@ -249,7 +249,7 @@ LEGAL = [
 @pytest.mark.parametrize("space", ["global", "local", "private"])
 @pytest.mark.parametrize(("target", "version"), TARGETS)
 @pytest.mark.parametrize(("kind", "width"), LEGAL)
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", shares(10))
 def test_read_modify_write(
     kind: RmwKind, width: int, target: str, version: str, space: str, share: Share
 ):

@@ -98,7 +98,7 @@ def test_no_test_of_a_whole_operation_has_a_data_race(mode: Target):
             assert test.progress or source_outcomes(test.program) is not None, test.name
 
 
-@pytest.mark.parametrize("share", shares(5))
+@pytest.mark.parametrize("share", shares(15))
 @pytest.mark.parametrize("mode", MODES, ids=str)
 def test_source_to_source_and_lowered_to_lowered(mode: Target, share: Share):
     """The comparison rejects nothing that is the same on both sides."""

@@ -219,7 +219,7 @@ def test_ptx_through_scoped_operations_and_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "sm_70"])
-@pytest.mark.parametrize("path", some_of(corpus(), 3), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", some_of(corpus(), 6), ids=lambda path: path.stem)
 def test_lowerings_of_the_corpus_are_sound(path: Path, chip: str) -> None:
     text = _written(path)
     assert text is not None
