@@ -7,8 +7,8 @@ from fencewright.simulator.random.async_programs import (
     PLACES,
     ROUND,
     Action,
+    ActionKind,
     AsyncProgram,
-    Kind,
     Link,
     Meeting,
     Step,
@@ -29,7 +29,7 @@ def write(program: AsyncProgram) -> str:
         where = "" if cell.home is None else f" in local {{workgroup = {cell.home} : i32}}"
         lines.append(f"  litmus.location @{cell.name} = {cell.initial} : i32{where}")
     lines += [f"  litmus.location @{flag} = 0 : i32" for flag in program.flags]
-    if program.needs & {Kind.MULTI_STORE, Kind.MULTI_LOAD, Kind.MULTI_REDUCE}:
+    if program.needs & {ActionKind.MULTI_STORE, ActionKind.MULTI_LOAD, ActionKind.MULTI_REDUCE}:
         lines.append(f"  litmus.multicast @{EVERYWHERE} = [{', '.join(f'@{n}' for n in PLACES)}]")
     for name, home in program.mbarriers.items():
         lines.append(f"  litmus.mbarrier @{name} count 1 {{workgroup = {home} : i32}}")
@@ -303,7 +303,7 @@ class _Thread:
         assert step.target is not None
         assert step.mbarrier is not None
         (target, to), (mbarrier, type) = self.pointer(step.target), self.pointer(step.mbarrier)
-        operation = "store_async" if step.kind is Kind.STORE_ASYNC else "reduce_async add"
+        operation = "store_async" if step.kind is ActionKind.STORE_ASYNC else "reduce_async add"
         text = f"scoped.{operation} {self.value(step.value)}, {target} mbarrier {mbarrier}"
         self.body.append(f"{text} : i32, {to}, {type}")
 
@@ -334,10 +334,10 @@ class _Thread:
     def wait(self, step: Action) -> None:
         """Wait for what a thread has started, with its bytes expected if nobody has yet."""
         assert step.mbarrier is not None
-        if step.kind is not Kind.TRACKED_COPY:
+        if step.kind is not ActionKind.TRACKED_COPY:
             starter = self.program.places[step.thread]
             if starter != self.place:
-                by_threads = step.kind in (Kind.STORE_ASYNC, Kind.REDUCE_ASYNC)
+                by_threads = step.kind in (ActionKind.STORE_ASYNC, ActionKind.REDUCE_ASYNC)
                 self.expect(step, 4 if by_threads else _BYTES)
         same = self.program.places[step.thread] == self.place
         self.await_phase(step.mbarrier, "workgroup" if same else "cluster")

@@ -119,9 +119,9 @@ class CacheEffect:
         return self.invalidate and not self.marker
 
     @property
-    def counted_as(self) -> "CountedOperation":
+    def counted_as(self) -> "CounterClass":
         """What it counts as, if it does."""
-        return CountedOperation.WRITE_BACK if self.as_store else CountedOperation.INVALIDATE
+        return CounterClass.WRITE_BACK if self.as_store else CounterClass.INVALIDATE
 
 
 class Interpretation(FastStrEnum):
@@ -190,7 +190,7 @@ DEFAULT_READINGS = EVERY_READING - {
 """The hardest machine on which LLVM 24 at -O0 is right wherever it is on any (docs/gfx1250.md)."""
 
 
-class CountedOperation(FastStrEnum):
+class CounterClass(FastStrEnum):
     """What counters distinguish; an atomic counts as a load if it returns, else as a store."""
 
     LOAD = "load"
@@ -201,11 +201,11 @@ class CountedOperation(FastStrEnum):
     WRITE_BACK = "write-back"
 
 
-def access_counted(in_lds: bool, returns: bool) -> CountedOperation:
+def access_counted(in_lds: bool, returns: bool) -> CounterClass:
     """What an access counts as, which goes to LDS or not, and returns a value or not."""
     if in_lds:
-        return CountedOperation.LDS
-    return CountedOperation.LOAD if returns else CountedOperation.STORE
+        return CounterClass.LDS
+    return CounterClass.LOAD if returns else CounterClass.STORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -601,11 +601,11 @@ CACHE: Table[CacheEffect | Illegal] = Table(
 
 _ISA_4_4 = "MI300 ISA 4.4; MI200 ISA 4.4; MI100 ISA 4.4"
 _VECTOR, _LGKM = (Counter.VMCNT,), (Counter.LGKMCNT,)
-_O = CountedOperation
+_O = CounterClass
 
 COUNTED: Table[Counted] = Table(
     "counters",
-    {"generation": Generation, "operation": CountedOperation, "flat": (False, True)},
+    {"generation": Generation, "operation": CounterClass, "flat": (False, True)},
     [
         row(Counted(_VECTOR), _ISA_4_4, DOCUMENTED, generation=GFX9,
             operation=(_O.LOAD, _O.STORE), flat=False),
@@ -773,7 +773,7 @@ class CdnaConfiguration:
             return replace(effect, counts=Interpretation.UNCOUNTED_INVALIDATE not in self.readings)
         return effect
 
-    def counted(self, operation: CountedOperation, flat: bool) -> Counted:
+    def counted(self, operation: CounterClass, flat: bool) -> Counted:
         """The counters that an operation is in."""
         return COUNTED[self.row.generation, operation, flat].value
 

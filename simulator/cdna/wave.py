@@ -53,7 +53,7 @@ from fencewright.simulator.cdna.rows import (
     CacheEffect,
     CdnaConfiguration,
     Counted,
-    CountedOperation,
+    CounterClass,
     access_counted,
 )
 from fencewright.simulator.core.condition import Register
@@ -346,11 +346,11 @@ class CompiledProgram:
                 self._vector(op, instruction)
             case LdsLoad() | LdsStore() | LdsAtomic() | LdsCompareSwap():
                 self._access(op, instruction)
-                self._note_counters(op, CountedOperation.LDS)
+                self._note_counters(op, CounterClass.LDS)
             case ScalarLoad():
                 self._access(op, instruction)
                 op.code = StepKind.SCALAR_LOAD
-                self._note_counters(op, CountedOperation.SCALAR)
+                self._note_counters(op, CounterClass.SCALAR)
             case CacheInstruction(mnemonic, bits):
                 op.code = StepKind.CACHE
                 op.effect = self.configuration.cache_effect(mnemonic, bits)
@@ -412,7 +412,7 @@ class CompiledProgram:
         op.acknowledged_early = effect.acknowledged_early
         op.brings_in = effect.brings_in
 
-    def _note_counters(self, op: Op, operation: CountedOperation) -> None:
+    def _note_counters(self, op: Op, operation: CounterClass) -> None:
         """Note the counters that ``op`` is in."""
         op.counted = self.configuration.counted(operation, op.flat)
         op.queues = tuple(map(self.counters.index, op.counted.counters))

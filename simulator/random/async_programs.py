@@ -24,7 +24,7 @@ class Cell:
     initial: int
 
 
-class Kind(FastStrEnum):
+class ActionKind(FastStrEnum):
     """What an action does to memory; ``target`` and ``source`` as of ``Action``.
 
     Reductions add. Those that begin with ``multi`` are of ``EVERYWHERE``.
@@ -71,7 +71,7 @@ class Action:
     is expected to have. ``elected``: done by the thread that its wavefront elects, which it is.
     """
 
-    kind: Kind
+    kind: ActionKind
     thread: int
     target: str | None = None
     source: str | None = None
@@ -139,7 +139,7 @@ class AsyncProgram:
         )
 
     @property
-    def needs(self) -> frozenset[Kind]:
+    def needs(self) -> frozenset[ActionKind]:
         """What kinds of actions there are."""
         return frozenset(each.kind for each in self.steps if isinstance(each, Action))
 
@@ -178,26 +178,26 @@ def _carry_out(
     step: Action, memory: dict[str, int], registers: dict[tuple[int, str], int], number: int
 ) -> None:
     match step.kind:
-        case Kind.STORE | Kind.STORE_ASYNC | Kind.MULTI_STORE | Kind.ZERO:
+        case ActionKind.STORE | ActionKind.STORE_ASYNC | ActionKind.MULTI_STORE | ActionKind.ZERO:
             assert step.target is not None
-            grown = 0 if step.kind is Kind.ZERO else number * ROUND
+            grown = 0 if step.kind is ActionKind.ZERO else number * ROUND
             memory.update(dict.fromkeys(places(step.target), step.value + grown))
-        case Kind.REDUCE_ASYNC | Kind.MULTI_REDUCE:
+        case ActionKind.REDUCE_ASYNC | ActionKind.MULTI_REDUCE:
             assert step.target is not None
             for each in places(step.target):
                 memory[each] += step.value + number * ROUND
-        case Kind.BULK_REDUCE | Kind.REDUCE_PUSH:
+        case ActionKind.BULK_REDUCE | ActionKind.REDUCE_PUSH:
             assert step.source is not None
             assert step.target is not None
             memory[step.target] += memory[step.source]
-        case Kind.LOAD | Kind.MULTI_LOAD:
+        case ActionKind.LOAD | ActionKind.MULTI_LOAD:
             assert step.source is not None
             assert step.register is not None
             read = sum(memory[each] for each in places(step.source))
             registers[step.thread, step.register] = read
-        case Kind.PREFETCH:
+        case ActionKind.PREFETCH:
             pass
-        case Kind.MULTIPLY:
+        case ActionKind.MULTIPLY:
             assert step.source is not None
             assert step.target is not None
             assert step.register is not None
@@ -268,12 +268,12 @@ class _Order:
 
 def accesses(step: Action) -> Iterator[tuple[str, bool]]:
     """The locations that an action accesses, and whether it writes."""
-    if step.kind is Kind.PREFETCH:
+    if step.kind is ActionKind.PREFETCH:
         return
     if step.source is not None:
         yield from ((each, False) for each in places(step.source))
     if step.target is not None:
-        yield from ((each, step.kind is not Kind.MULTIPLY) for each in places(step.target))
+        yield from ((each, step.kind is not ActionKind.MULTIPLY) for each in places(step.target))
 
 
 def is_race_free(program: AsyncProgram) -> bool:
@@ -325,42 +325,42 @@ _PLACES = (
 """Work-group and cluster of each thread."""
 
 _KINDS = (
-    *(Kind.STORE,) * 5,
-    *(Kind.LOAD,) * 3,
-    *(Kind.BULK_STORE,) * 3,
-    *(Kind.BULK_LOAD,) * 3,
-    Kind.BULK_PUSH,
-    Kind.BULK_PUSH,
-    Kind.STORE_ASYNC,
-    Kind.ASYNC_COPY,
-    Kind.TRACKED_COPY,
-    Kind.MULTIPLY,
-    Kind.BULK_REDUCE,
-    Kind.BULK_REDUCE,
-    Kind.REDUCE_PUSH,
-    Kind.REDUCE_ASYNC,
-    Kind.ZERO,
-    Kind.MULTI_STORE,
-    Kind.MULTI_LOAD,
-    Kind.MULTI_REDUCE,
-    Kind.PREFETCH,
+    *(ActionKind.STORE,) * 5,
+    *(ActionKind.LOAD,) * 3,
+    *(ActionKind.BULK_STORE,) * 3,
+    *(ActionKind.BULK_LOAD,) * 3,
+    ActionKind.BULK_PUSH,
+    ActionKind.BULK_PUSH,
+    ActionKind.STORE_ASYNC,
+    ActionKind.ASYNC_COPY,
+    ActionKind.TRACKED_COPY,
+    ActionKind.MULTIPLY,
+    ActionKind.BULK_REDUCE,
+    ActionKind.BULK_REDUCE,
+    ActionKind.REDUCE_PUSH,
+    ActionKind.REDUCE_ASYNC,
+    ActionKind.ZERO,
+    ActionKind.MULTI_STORE,
+    ActionKind.MULTI_LOAD,
+    ActionKind.MULTI_REDUCE,
+    ActionKind.PREFETCH,
 )
 
-_LOADS = (Kind.LOAD, Kind.MULTI_LOAD, Kind.MULTIPLY)
+_LOADS = (ActionKind.LOAD, ActionKind.MULTI_LOAD, ActionKind.MULTIPLY)
 """What gives a register its value."""
 _WITH_VALUE = (
-    *(Kind.STORE, Kind.STORE_ASYNC, Kind.REDUCE_ASYNC),
-    *(Kind.MULTI_STORE, Kind.MULTI_REDUCE),
+    *(ActionKind.STORE, ActionKind.STORE_ASYNC, ActionKind.REDUCE_ASYNC),
+    *(ActionKind.MULTI_STORE, ActionKind.MULTI_REDUCE),
 )
 """What has a value of its own."""
 _COMPLETING = (
-    *(Kind.BULK_LOAD, Kind.BULK_PUSH, Kind.STORE_ASYNC, Kind.TRACKED_COPY),
-    *(Kind.REDUCE_PUSH, Kind.REDUCE_ASYNC),
+    *(ActionKind.BULK_LOAD, ActionKind.BULK_PUSH, ActionKind.STORE_ASYNC, ActionKind.TRACKED_COPY),
+    *(ActionKind.REDUCE_PUSH, ActionKind.REDUCE_ASYNC),
 )
 """What completes on an mbarrier."""
-_ELECTED = (Kind.STORE, Kind.BULK_STORE, Kind.BULK_REDUCE, Kind.PREFETCH)
+_ELECTED = (ActionKind.STORE, ActionKind.BULK_STORE, ActionKind.BULK_REDUCE, ActionKind.PREFETCH)
 """What may be done by the thread that a wavefront elects."""
-_APART = (frozenset({Kind.MULTIPLY, Kind.ZERO}),)
+_APART = (frozenset({ActionKind.MULTIPLY, ActionKind.ZERO}),)
 """Kinds that no chip has together: ``wgmma`` is of sm_90a alone, ``st.bulk`` of newer ones."""
 
 
@@ -449,32 +449,35 @@ class _Drawing:
         register = self._name("r") if kind in _LOADS else None
         reached = [*own, *outside, *peers]
         targets, sources = {
-            Kind.STORE: (reached, None),
-            Kind.LOAD: (None, reached),
-            Kind.BULK_STORE: (outside, own),
-            Kind.BULK_LOAD: (own + peers, outside),
-            Kind.BULK_PUSH: (peers, own),
-            Kind.STORE_ASYNC: (peers, None),
-            Kind.ASYNC_COPY: (own, outside),
-            Kind.TRACKED_COPY: (own, outside),
-            Kind.MULTIPLY: (own, own),
-            Kind.BULK_REDUCE: (outside, own),
-            Kind.REDUCE_PUSH: (peers, own),
-            Kind.REDUCE_ASYNC: (peers, None),
-            Kind.ZERO: (own, None),
-            Kind.MULTI_STORE: (everywhere, None),
-            Kind.MULTI_LOAD: (None, everywhere),
-            Kind.MULTI_REDUCE: (everywhere, None),
-            Kind.PREFETCH: (None, outside),
+            ActionKind.STORE: (reached, None),
+            ActionKind.LOAD: (None, reached),
+            ActionKind.BULK_STORE: (outside, own),
+            ActionKind.BULK_LOAD: (own + peers, outside),
+            ActionKind.BULK_PUSH: (peers, own),
+            ActionKind.STORE_ASYNC: (peers, None),
+            ActionKind.ASYNC_COPY: (own, outside),
+            ActionKind.TRACKED_COPY: (own, outside),
+            ActionKind.MULTIPLY: (own, own),
+            ActionKind.BULK_REDUCE: (outside, own),
+            ActionKind.REDUCE_PUSH: (peers, own),
+            ActionKind.REDUCE_ASYNC: (peers, None),
+            ActionKind.ZERO: (own, None),
+            ActionKind.MULTI_STORE: (everywhere, None),
+            ActionKind.MULTI_LOAD: (None, everywhere),
+            ActionKind.MULTI_REDUCE: (everywhere, None),
+            ActionKind.PREFETCH: (None, outside),
         }[kind]
         target = None if targets is None else self._pick(targets)
         source = None if sources is None else self._pick(sources)
         if (targets is not None and target is None) or (sources is not None and source is None):
             return None
-        if kind is Kind.MULTIPLY and target == source:
+        if kind is ActionKind.MULTIPLY and target == source:
             return None
         # What an mbarrier tracks of a thread's copies are all of them.
-        others = {Kind.ASYNC_COPY: Kind.TRACKED_COPY, Kind.TRACKED_COPY: Kind.ASYNC_COPY}
+        others = {
+            ActionKind.ASYNC_COPY: ActionKind.TRACKED_COPY,
+            ActionKind.TRACKED_COPY: ActionKind.ASYNC_COPY,
+        }
         if any(
             isinstance(each, Action) and (each.thread, each.kind) == (thread, others.get(kind))
             for each in self.steps
@@ -483,7 +486,7 @@ class _Drawing:
         step = Action(kind, thread, target, source, register=register)
         if kind in _WITH_VALUE:
             step = replace(step, value=self._value())
-        if kind in (Kind.STORE, Kind.LOAD) and random.random() < 0.15:
+        if kind in (ActionKind.STORE, ActionKind.LOAD) and random.random() < 0.15:
             # A generic address of a peer's LDS is one that the program has mapped.
             peer = {each.name for each in peers}
             step = replace(step, generic=not peer & {target, source})
@@ -528,7 +531,10 @@ class _Drawing:
         return Meeting(link, (sender, receiver), self._name(prefix))
 
     def _guarded(self, program: AsyncProgram, step: Step) -> Step:
-        if not isinstance(step, Action) or step.kind not in (Kind.STORE, Kind.BULK_STORE):
+        if not isinstance(step, Action) or step.kind not in (
+            ActionKind.STORE,
+            ActionKind.BULK_STORE,
+        ):
             return step
         known = sorted(_reads(program, step))
         if not known or self.random.random() < 0.5:

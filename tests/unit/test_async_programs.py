@@ -7,9 +7,9 @@ import pytest
 from fencewright.simulator.core.program import Placement
 from fencewright.simulator.random.async_programs import (
     Action,
+    ActionKind,
     AsyncProgram,
     Cell,
-    Kind,
     Link,
     Meeting,
     draw,
@@ -43,7 +43,7 @@ def test_everything_is_drawn() -> None:
     programs = [draw(seed) for seed in SEEDS]
     steps = [step for program in programs for step in program.steps]
     actions = [each for each in steps if isinstance(each, Action)]
-    assert {each.kind for each in actions} == {*Kind}
+    assert {each.kind for each in actions} == {*ActionKind}
     assert {each.link for each in steps if isinstance(each, Meeting)} == {*Link}
     assert any(each.generic for each in actions)
     assert any(each.guard is not None for each in actions)
@@ -63,8 +63,8 @@ def test_without_a_synchronisation_between_conflicting_accesses_there_is_a_race(
 
 
 def test_what_completes_on_an_mbarrier_is_known_to_the_waiter_alone() -> None:
-    copy = Action(Kind.BULK_LOAD, 0, "tile", "data", waiter=1, mbarrier="m")
-    load = Action(Kind.LOAD, 0, source="tile", register="r0")
+    copy = Action(ActionKind.BULK_LOAD, 0, "tile", "data", waiter=1, mbarrier="m")
+    load = Action(ActionKind.LOAD, 0, source="tile", register="r0")
     cells = (TILE, Cell("data", None, 2))
     program = AsyncProgram((HERE, HERE), cells, (copy, load))
     assert not is_race_free(program)
@@ -73,9 +73,9 @@ def test_what_completes_on_an_mbarrier_is_known_to_the_waiter_alone() -> None:
 
 def test_the_expected_outcome_is_that_of_one_action_after_the_other() -> None:
     steps = (
-        Action(Kind.STORE, 0, "tile", value=5),
+        Action(ActionKind.STORE, 0, "tile", value=5),
         Meeting(Link.BARRIER, (0, 1)),
-        Action(Kind.LOAD, 1, source="tile", register="r0"),
+        Action(ActionKind.LOAD, 1, source="tile", register="r0"),
     )
     outcome = expected(AsyncProgram((HERE, HERE), (TILE,), steps))
     assert outcome.registers == {(1, "r0"): 5}

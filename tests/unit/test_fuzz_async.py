@@ -21,9 +21,9 @@ from fencewright.simulator.core.program import Placement
 from fencewright.simulator.litmus_run import PtxTest
 from fencewright.simulator.random.async_programs import (
     Action,
+    ActionKind,
     AsyncProgram,
     Cell,
-    Kind,
     draw,
     is_race_free,
 )
@@ -126,8 +126,8 @@ def test_what_an_asynchronous_reduction_accesses_is_fenced(monkeypatch: pytest.M
     """Rare among random programs: a peer adds to what is then copied in bulk."""
     cells = (Cell("g0", None, 1), Cell("g1", None, 2), Cell("s10", 1, 3))
     steps = (
-        Action(Kind.REDUCE_ASYNC, 0, "s10", value=7, waiter=1, mbarrier="m1"),
-        Action(Kind.BULK_STORE, 1, "g0", "s10"),
+        Action(ActionKind.REDUCE_ASYNC, 0, "s10", value=7, waiter=1, mbarrier="m1"),
+        Action(ActionKind.BULK_STORE, 1, "g0", "s10"),
     )
     program = AsyncProgram((Placement(0, cluster=0), Placement(1, cluster=0)), cells, steps)
     assert is_race_free(program)

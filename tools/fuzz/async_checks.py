@@ -31,7 +31,7 @@ from fencewright.simulator.core.processes.campaign import Task, code_digest
 from fencewright.simulator.core.processes.campaign import run as run_tasks
 from fencewright.simulator.litmus_run import Limits, PtxTest, run
 from fencewright.simulator.ptx.formats.columns import instruction_text
-from fencewright.simulator.random.async_programs import AsyncProgram, Kind, draw, smaller
+from fencewright.simulator.random.async_programs import ActionKind, AsyncProgram, draw, smaller
 from fencewright.tools.inputs.litmus.files import parse_module
 
 LIMITS = Limits(states=20_000, bound=3)
@@ -76,8 +76,8 @@ SETTINGS: Mapping[str, AsyncSetting] = MappingProxyType(
 )
 
 
-_ONLY: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
-    {Kind.MULTIPLY: ("sm_90a",), Kind.ZERO: ("sm_100", "sm_120")}
+_ONLY: Mapping[ActionKind, tuple[str, ...]] = MappingProxyType(
+    {ActionKind.MULTIPLY: ("sm_90a",), ActionKind.ZERO: ("sm_100", "sm_120")}
 )
 """The chips that have what a kind of action takes, where not all have it."""
 
