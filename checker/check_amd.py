@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from fencewright.checker.amd.accesses import OperationKind, mode_of
+from fencewright.checker.amd.accesses import mode_of
 from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.feasible import without_infeasible_paths
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, guarantees_of
@@ -17,6 +17,7 @@ from fencewright.checker.lifting.amd_calls import calls_of, inlined
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import L2PerAgent
 
 
@@ -87,7 +88,7 @@ class Checked:
         for each in self.lifted.operations:
             if each.line in calls and calls[each.line].name:
                 yield each.line, f"{each.text} -> call of {calls[each.line].name}"
-            elif each.line and each.kind is not OperationKind.RETURN:
+            elif each.line and each.kind is not Kind.END:
                 yield each.line, f"{each.text} -> {describe(self.lifted, each)}"
 
 

@@ -22,7 +22,7 @@ from fencewright.lowering.cdna.chips import KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.text import Assembly, Function, Registers
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, L2PerAgent, Scope
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, Scope
 
 _REACHES: Mapping[Scope, Visibility] = MappingProxyType(
     {
@@ -155,44 +155,8 @@ def wave_size_of(function: Function, chip: ChipRow) -> int:
     return 64 if function.descriptor.get(_WAVES_OF_32) == 0 else chip.wave_size
 
 
-class OperationKind(FastStrEnum):
-    """What an operation is to the memory model.
-
-    ``OUTSIDE``: code that is not seen, which may load and store anything: a call, the caller, an
-    instruction that is not known. ``RETURN``: to the caller, which may go on to do so.
-    """
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-    LOAD_TO_LDS = "load_to_lds"
-    SCALAR_LOAD = "scalar_load"
-    SCALAR_STORE = "scalar_store"
-    WRITE_BACK = "write_back"
-    INVALIDATE = "invalidate"
-    BARRIER = "barrier"
-    OUTSIDE = "outside"
-    RETURN = "return"
-
-    @property
-    def reads(self) -> bool:
-        """Whether it reads memory or LDS."""
-        return self in _READS
-
-    @property
-    def writes(self) -> bool:
-        """Whether it writes memory or LDS."""
-        return self in _WRITES
-
-    @property
-    def is_access(self) -> bool:
-        """Whether it reads or writes memory or LDS."""
-        return self in _READS or self in _WRITES
-
-
-_O = OperationKind
-_READS = frozenset({_O.LOAD, _O.ATOMIC, _O.LOAD_TO_LDS, _O.SCALAR_LOAD})
-_WRITES = frozenset({_O.STORE, _O.ATOMIC, _O.LOAD_TO_LDS, _O.SCALAR_STORE})
+_READS = frozenset({Kind.LOAD, Kind.RMW, Kind.COPY})
+_WRITES = frozenset({Kind.STORE, Kind.RMW, Kind.COPY})
 
 
 NO_EFFECT = Effect()
@@ -203,6 +167,10 @@ NO_EFFECT = Effect()
 class Operation:
     """One operation: its number, its place, and what it does by itself.
 
+    ``kind``: ``OPAQUE`` is code that is not seen, which may load and store anything: a call, the
+    caller, an instruction that is not known; ``END`` is a return to the caller, who may go on to do
+    so. A ``COPY`` is from memory to LDS, ``CACHE`` a write-back or an invalidate; what a scalar
+    instruction writes is a ``STORE``.
     ``space``: None if it accesses nothing; buffers are taken as global. ``effect``: on the caches.
     ``scope``: the widest at which it is coherent by itself, so that it may be an atomic of that
     scope. Without scope bits nothing says whether it is the agent or the system; ``scope`` then is
@@ -210,7 +178,7 @@ class Operation:
     """
 
     number: int
-    kind: OperationKind
+    kind: Kind
     line: int
     text: str
     space: AddressSpace | None = None
@@ -224,6 +192,56 @@ class Operation:
         return 1 << self.number
 
     @property
+    def reads(self) -> bool:
+        """Whether it reads memory or LDS."""
+        return self.kind in _READS
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes memory or LDS."""
+        return self.kind in _WRITES
+
+    @property
+    def is_access(self) -> bool:
+        """Whether it reads or writes memory or LDS."""
+        return self.reads or self.writes
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it goes by way of the scalar cache, or empties that."""
+        return self.space is AddressSpace.CONSTANT
+
+    @property
+    def is_vector_load(self) -> bool:
+        """Whether it is a load, and no scalar one."""
+        return self.kind is Kind.LOAD and not self.is_scalar
+
+    @property
+    def is_vector_store(self) -> bool:
+        """Whether it is a store, and no scalar one."""
+        return self.kind is Kind.STORE and not self.is_scalar
+
+    @property
+    def is_scalar_load(self) -> bool:
+        """Whether it is a load by way of the scalar cache."""
+        return self.kind is Kind.LOAD and self.is_scalar
+
+    @property
+    def is_scalar_store(self) -> bool:
+        """Whether it writes by way of the scalar cache."""
+        return self.kind is Kind.STORE and self.is_scalar
+
+    @property
+    def is_write_back(self) -> bool:
+        """Whether it writes caches back."""
+        return self.kind is Kind.CACHE and self.effect.writes_back is not None
+
+    @property
+    def is_invalidate(self) -> bool:
+        """Whether it invalidates caches, and writes none back."""
+        return self.kind is Kind.CACHE and self.effect.writes_back is None
+
+    @property
     def in_lds(self) -> bool:
         """Whether it accesses LDS and nothing else."""
         return self.space is AddressSpace.LOCAL
@@ -231,7 +249,7 @@ class Operation:
     @property
     def in_memory(self) -> bool:
         """Whether it accesses memory and cannot access LDS."""
-        return self.space is AddressSpace.GLOBAL and self.kind is not _O.LOAD_TO_LDS
+        return self.space is AddressSpace.GLOBAL and self.kind is not Kind.COPY
 
     @property
     def has_scope_bits(self) -> bool:
@@ -239,28 +257,10 @@ class Operation:
         return self.step is not None and not SCOPE_BITS.isdisjoint(self.step.instruction.modifiers)
 
 
-_KINDS: Mapping[Kind, OperationKind] = MappingProxyType(
-    {
-        Kind.LOAD: _O.LOAD,
-        Kind.STORE: _O.STORE,
-        Kind.RMW: _O.ATOMIC,
-        Kind.COPY: _O.LOAD_TO_LDS,
-        Kind.BARRIER: _O.BARRIER,
-        Kind.CALL: _O.OUTSIDE,
-        Kind.OPAQUE: _O.OUTSIDE,
-    }
+_KINDS = frozenset(
+    {Kind.LOAD, Kind.STORE, Kind.RMW, Kind.COPY, Kind.BARRIER, Kind.CALL, Kind.OPAQUE}
 )
-_ACCESS_KINDS: Mapping[OperationKind, Kind] = MappingProxyType(
-    {
-        _O.LOAD: Kind.LOAD,
-        _O.LOAD_TO_LDS: Kind.LOAD,
-        _O.STORE: Kind.STORE,
-        _O.ATOMIC: Kind.RMW,
-    }
-)
-_SCALAR: Mapping[OperationKind, OperationKind] = MappingProxyType(
-    {_O.LOAD: _O.SCALAR_LOAD, _O.STORE: _O.SCALAR_STORE, _O.ATOMIC: _O.SCALAR_STORE}
-)
+"""The kinds of the instructions that are operations, besides returns and cache maintenance."""
 
 _POLICY = frozenset(
     {
@@ -298,13 +298,13 @@ def operations_of(
     loads that are known to read what may change, by the ``id`` of their step.
     """
     data |= data_loads(flow)
-    before = Operation(0, _O.OUTSIDE, 0, "before the function")
+    before = Operation(0, Kind.OPAQUE, 0, "before the function")
     found = [before]
     of_step: dict[int, Operation] = {}
     for block in flow.blocks:
         for step in block.steps:
             made = _operation(len(found), step, mode)
-            if made is not None and (made.kind is not _O.SCALAR_LOAD or id(step) in data):
+            if made is not None and (not made.is_scalar_load or id(step) in data):
                 found.append(made)
                 of_step[id(step)] = made
     return tuple(found), of_step
@@ -314,15 +314,16 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
     effects, instruction = step.effects, step.instruction
     if effects.kind is Kind.CACHE:
         return _maintenance(number, step, mode)
-    kind = _O.RETURN if step.is_return else _KINDS.get(effects.kind)
-    if kind is None or effects.is_subroutine:
+    kind = Kind.END if step.is_return else effects.kind
+    if (kind not in _KINDS and not step.is_return) or effects.is_subroutine:
         return None
+    kind = Kind.OPAQUE if kind is Kind.CALL else kind
     made = Operation(number, kind, instruction.line, instruction.text, step=step)
-    if not kind.is_access:
+    if not made.is_access:
         return replace(made, scope=Scope.CLUSTER) if _meets_cluster(step) else made
     space = effects.space
     if space is AddressSpace.CONSTANT:
-        return replace(made, kind=_SCALAR[kind], space=space)
+        return replace(made, kind=Kind.STORE if made.writes else kind, space=space)
     if space is AddressSpace.PRIVATE or not effects.events or _is_scratch(step, mode):
         return None
     if space is AddressSpace.LOCAL:
@@ -330,7 +331,7 @@ def _operation(number: int, step: Step, mode: Mode) -> Operation | None:
     if space is None and effects.events[0].counter is Counter.LGKMCNT:
         return None  # The global data share.
     bits = tuple(each for each in instruction.modifiers if each in _POLICY)
-    effect, scope = _effect(mode, _ACCESS_KINDS[kind], bits)
+    effect, scope = _effect(mode, Kind.LOAD if kind is Kind.COPY else kind, bits)
     if space is None or not mode.has_lds:
         space = AddressSpace.GLOBAL
     return replace(made, space=space, effect=effect, scope=scope)
@@ -341,16 +342,14 @@ def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:
     mnemonic = instruction.mnemonic
     place = (instruction.line, instruction.text)
     if mnemonic in SCALAR_INVALIDATES:
-        return Operation(number, _O.INVALIDATE, *place, AddressSpace.CONSTANT, step=step)
+        return Operation(number, Kind.CACHE, *place, AddressSpace.CONSTANT, step=step)
     bits = tuple(each for each in instruction.modifiers if each in _POLICY)
     try:
         name = _SAME.get(mnemonic, mnemonic)
         effect = maintenance_effect(mode.chip.name, name, bits, clusters=True)
     except KeyError:
         return None
-    if effect.writes_back is not None:
-        return Operation(number, _O.WRITE_BACK, *place, effect=effect, step=step)
-    return Operation(number, _O.INVALIDATE, *place, effect=effect, step=step)
+    return Operation(number, Kind.CACHE, *place, effect=effect, step=step)
 
 
 CLUSTER_BARRIER = "-3"

@@ -9,15 +9,14 @@ with what is issued after it, up to the next one; of barriers next to each other
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation, OperationKind
+from fencewright.checker.amd.accesses import CLUSTER_BARRIER, Operation
 from fencewright.checker.amd.guarantees import Place
 from fencewright.checker.amd.state import Code
 from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import entries, solve
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.meetings import barriers_of
-
-_O = OperationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def met_by_peers(code: Code) -> Mapping[Operation, frozenset[Operation]]:
     numbers.
     """
     barriers = {
-        number: [each for _, each in steps if each is not None and each.kind is _O.BARRIER]
+        number: [each for _, each in steps if each is not None and each.kind is Kind.BARRIER]
         for number, steps in enumerate(code.counted)
     }
     every = frozenset(each for found in barriers.values() for each in found)
@@ -74,7 +73,7 @@ def needed_by_peers(code: Code, met: Mapping[Operation, frozenset[Operation]]) -
         for _, operation in reversed(code.counted[number]):
             if operation is None:
                 continue
-            if operation.kind is _O.BARRIER:
+            if operation.kind is Kind.BARRIER:
                 after[operation.number] |= needed
                 needed |= of_others(operation)
             needed = needed & ~int(operation.effect.invalidates) | int(operation.effect.reads)
@@ -109,15 +108,15 @@ class Barriers:
         self.code = code
         self.places = places
         self.barriers = [
-            each for each in code.operations if each.kind is _O.BARRIER and each.number in places
+            each for each in code.operations if each.kind is Kind.BARRIER and each.number in places
         ]
         self.before = {each.number: 0 for each in self.barriers}
         self.after = dict(self.before)
         self.next_to = dict(self.before)
         self.earlier = dict(self.before)
         self.delivered = 0
-        self._to_lds = code.of_kinds(_O.LOAD_TO_LDS)
-        self._outside = code.of_kinds(_O.OUTSIDE, _O.RETURN)
+        self._to_lds = code.of_kinds(Kind.COPY)
+        self._outside = code.of_kinds(Kind.OPAQUE, Kind.END)
         self._counted = code.accesses | self._to_lds | self._outside
         if (self.barriers or self._to_lds) and self.places:
             for number, at in entries(code.flow.blocks, _At(), self._leave).items():
@@ -180,7 +179,7 @@ class Barriers:
                 continue
             flight = self.places[operation.number].flight
             own = operation.number
-            if operation.kind is _O.BARRIER:
+            if operation.kind is Kind.BARRIER:
                 self.before[own] |= unordered & ~flight
                 self.next_to[own] |= last
                 for each in bits(last):
@@ -189,7 +188,7 @@ class Barriers:
                 self.earlier[own] |= issued
                 last, unordered, issued = operation.bit, unordered & flight, issued | operation.bit
                 continue
-            if not self.barriers and operation.in_lds and operation.kind.reads:
+            if not self.barriers and operation.in_lds and operation.reads:
                 self.delivered |= issued & ~flight
             counts = operation.bit & self._counted
             unordered, issued = unordered | counts, issued | operation.bit

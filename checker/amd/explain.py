@@ -8,14 +8,11 @@ otherwise be older. What can go is said with its reason (``cdna_surplus``).
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind
+from fencewright.checker.amd.accesses import LEVELS, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, lines
 from fencewright.checker.amd.state import Code, State, walk
 from fencewright.checker.amd.surplus import Surplus, find_surplus
 from fencewright.lowering.code.effects import Kind
-
-_O = OperationKind
-_MAINTENANCE = (_O.WRITE_BACK, _O.INVALIDATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,8 @@ def purposes_of(lifted: LiftedFunction, entries: Mapping[int, State]) -> list[Pu
             after = state.copy()
             after.step(code, step, operation)
             found[line] = _wait(code, line, state, after)
-        elif operation is not None and operation.kind in _MAINTENANCE:
-            is_back = operation.kind is _O.WRITE_BACK
+        elif operation is not None and operation.kind is Kind.CACHE:
+            is_back = operation.is_write_back
             found[line] = (_write_back if is_back else _invalidate)(code, operation, state)
         elif operation is not None and _synchronises(operation):
             pending = lifted.pending(operation, operation.scope)
@@ -68,9 +65,9 @@ def _with_surplus(
 
 def _synchronises(operation: Operation) -> bool:
     """Whether an operation may order others by itself: a barrier, or what may be an atomic."""
-    if operation.kind in (_O.BARRIER, _O.ATOMIC):
+    if operation.kind in (Kind.BARRIER, Kind.RMW):
         return True
-    return operation.kind.is_access and operation.has_scope_bits
+    return operation.is_access and operation.has_scope_bits
 
 
 def _wait(code: Code, line: int, before: State, after: State) -> Purpose:
@@ -86,21 +83,21 @@ def _wait(code: Code, line: int, before: State, after: State) -> Purpose:
     if scalar:
         parts.append(f"the scalar {'load' if len(scalar) == 1 else 'loads'} of {_said(scalar)}")
     if not parts:
-        outside = any(each.kind is _O.OUTSIDE for each in done)
+        outside = any(each.kind is Kind.OPAQUE for each in done)
         return Purpose(line, "waits for the caller" if outside else "waits for nothing")
     return Purpose(line, f"waits for {', '.join(parts)}", tuple(sorted(ended | scalar)))
 
 
 _GROUPS = (
-    ("loads", (_O.LOAD, _O.SCALAR_LOAD, _O.LOAD_TO_LDS)),
-    ("stores", (_O.STORE, _O.SCALAR_STORE)),
-    ("atomics", (_O.ATOMIC,)),
-    ("write-backs", (_O.WRITE_BACK,)),
+    ("loads", (Kind.LOAD, Kind.COPY)),
+    ("stores", (Kind.STORE,)),
+    ("atomics", (Kind.RMW,)),
+    ("write-backs", (Kind.CACHE,)),
 )
 
 
 def _of_kinds(operations: Iterable[Operation]) -> Iterator[str]:
-    known = [each for each in operations if each.line]
+    known = [each for each in operations if each.line and not each.is_invalidate]
     for name, kinds in _GROUPS:
         if chosen := [each for each in known if each.kind in kinds]:
             yield f"the {name if len(chosen) > 1 else name[:-1]} of {lines(chosen)}"

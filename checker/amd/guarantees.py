@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from fencewright.checker.amd.accesses import LEVELS, Mode, Operation, OperationKind
+from fencewright.checker.amd.accesses import LEVELS, Mode, Operation
 from fencewright.checker.amd.state import Code, State, code_of, solve, walk
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import Function
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import Scope
-
-_O = OperationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ class LiftedFunction:
         reads = [
             (self.operations[number], place)
             for number, place in self.places.items()
-            if self.operations[number].kind.reads
+            if self.operations[number].reads
         ]
         return {
             scope: {each.number: stale_bits(self.code, place, each, scope) for each, place in reads}
@@ -217,11 +216,11 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
     own = (1 << code.others) - 1
     for number, place in places.items():
         each = code.operations[number]
-        if each.kind is _O.BARRIER:
+        if each.kind is Kind.BARRIER:
             for reach in Visibility:
                 at[reach] |= each.bit if place.undone[reach] & own else 0
             stores_at_barrier[number] = place.flight & code.in_memory & code.writes
-        elif each.kind.writes:
+        elif each.writes:
             for reach in Visibility:
                 if place.undone[reach] & own:
                     by_flag[reach] = True
@@ -305,7 +304,7 @@ def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
     """The reads that ``read`` may be older than where it issues, and what stands for others'."""
     within = scope is Scope.WORKGROUP
     flight = place.flight & code.reads
-    if read.kind is _O.SCALAR_LOAD:
+    if read.is_scalar_load:
         # Within a work-group the kernel alone writes, and what it writes no scalar load reads.
         return 0 if within else flight | place.stale[-1]
     if read.in_lds:
@@ -322,36 +321,34 @@ def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
 def describe(lifted: LiftedFunction, operation: Operation) -> str:
     """What an operation provides, as ``store release agent; late at system: line 21``."""
     kind = operation.kind
-    if kind in (_O.WRITE_BACK, _O.INVALIDATE, _O.OUTSIDE):
-        return _NAMES[kind]
+    if kind in (Kind.CACHE, Kind.OPAQUE):
+        return _name(operation)
     if operation.number not in lifted.places:
-        return f"{_NAMES[kind]}, not reached"
-    released = lifted.releases(operation) if kind.writes or kind is _O.BARRIER else None
-    acquired = lifted.acquires(operation) if kind.reads else None
-    said = "; ".join(
-        (_ordering(kind, operation.scope, released, acquired), *_lists(lifted, operation))
-    )
-    return said
+        return f"{_name(operation)}, not reached"
+    is_release_point = operation.writes or kind is Kind.BARRIER
+    released = lifted.releases(operation) if is_release_point else None
+    acquired = lifted.acquires(operation) if operation.reads else None
+    ordering = _ordering(_name(operation), operation.scope, released, acquired)
+    return "; ".join((ordering, *_lists(lifted, operation)))
 
 
-_NAMES: Mapping[OperationKind, str] = {
-    _O.LOAD: "load",
-    _O.STORE: "store",
-    _O.ATOMIC: "atomic",
-    _O.LOAD_TO_LDS: "load to LDS",
-    _O.SCALAR_LOAD: "scalar load",
-    _O.SCALAR_STORE: "scalar store",
-    _O.WRITE_BACK: "write-back",
-    _O.INVALIDATE: "invalidate",
-    _O.BARRIER: "barrier",
-    _O.OUTSIDE: "code that is not seen",
+_NAMES: Mapping[Kind, str] = {
+    Kind.LOAD: "load",
+    Kind.STORE: "store",
+    Kind.RMW: "atomic",
+    Kind.COPY: "load to LDS",
+    Kind.BARRIER: "barrier",
+    Kind.OPAQUE: "code that is not seen",
 }
 
 
-def _ordering(
-    kind: OperationKind, scope: Scope, released: Scope | None, acquired: Scope | None
-) -> str:
-    name = _NAMES[kind]
+def _name(operation: Operation) -> str:
+    if operation.kind is Kind.CACHE:
+        return "write-back" if operation.is_write_back else "invalidate"
+    return f"{'scalar ' if operation.is_scalar else ''}{_NAMES[operation.kind]}"
+
+
+def _ordering(name: str, scope: Scope, released: Scope | None, acquired: Scope | None) -> str:
     if released is not None and released is acquired:
         return f"{name} acq_rel {released}"
     parts = [f"release {released}"] if released is not None else []
@@ -364,7 +361,7 @@ def _ordering(
 def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
     """The lists at each scope at which they differ from the one before."""
     known: str = ""
-    if operation.kind.writes or operation.kind is _O.BARRIER:
+    if operation.writes or operation.kind is Kind.BARRIER:
         for scope in lifted.mode.scopes:
             pending = [each for each in lifted.pending(operation, scope) if each is not operation]
             said = lines(pending)
@@ -372,7 +369,7 @@ def _lists(lifted: LiftedFunction, operation: Operation) -> Iterator[str]:
                 yield f"late at {scope}: {said}"
             known = said
     known = ""
-    if operation.kind.reads:
+    if operation.reads:
         for scope in lifted.mode.scopes:
             older = [each for each in lifted.older(operation, scope) if each is not operation]
             said = lines(older)

@@ -8,7 +8,7 @@ warning says that what is there cannot have been meant, a note that it may have 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fencewright.checker.amd.accesses import Operation, OperationKind
+from fencewright.checker.amd.accesses import Operation
 from fencewright.checker.amd.barriers import Barriers, is_numbered
 from fencewright.checker.amd.guarantees import LiftedFunction, lines, propagated
 from fencewright.checker.amd.spins import (
@@ -23,8 +23,6 @@ from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.lowering.cdna.caches import Caches, Visibility
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import FLOAT_KINDS, Scope
-
-_O = OperationKind
 
 
 def find_patterns(
@@ -50,11 +48,11 @@ class _Patterns:
         self.flags = 0
         for each in (code.operations[number] for spin in self.spins for number in spin.reads):
             self.flags |= each.bit if each.in_lds else 0
-        stores = [each for each in code.operations if each.kind is _O.STORE and each.in_memory]
+        stores = [each for each in code.operations if each.is_vector_store and each.in_memory]
         self.tells_stores = any(not each.scope.includes(Scope.AGENT) for each in stores)
         self.unwaited = barriers.unwaited()
         agent = code.coherent[code.mode.scopes.index(Scope.AGENT)]
-        calls = any(each.kind is _O.OUTSIDE for each in code.operations[1:])
+        calls = any(each.kind is Kind.OPAQUE for each in code.operations[1:])
         self.learns = bool(agent) or calls or code.flow.is_called
         self.found: dict[tuple[Rule, int, int], Finding] = {}
         self.begun: dict[int, list[tuple[int, str]]] = {}
@@ -86,11 +84,11 @@ class _Patterns:
         return bool(flight & self.code.writes) and not flight & self.code.reads
 
     def _at(self, operation: Operation, state: State) -> None:
-        if operation.kind is _O.BARRIER:
+        if operation.kind is Kind.BARRIER:
             self._barrier(operation, state)
-        elif operation.kind is _O.SCALAR_LOAD:
+        elif operation.is_scalar_load:
             self._scalar_load(operation, state)
-        elif operation.kind.writes and self._publishes(operation):
+        elif operation.writes and self._publishes(operation):
             self._unwaited(operation, state)
             self._unwaited_elsewhere(operation, state)
             self._cumulative(operation, state)
@@ -101,14 +99,14 @@ class _Patterns:
         Where the bits do not say it, an atomic is, and a store that a wait for stores precedes. One
         in floating point whose result nobody takes adds up numbers: nobody learns anything by it.
         """
-        if operation.space is None or operation.in_lds or operation.kind is _O.LOAD_TO_LDS:
+        if operation.space is None or operation.in_lds or operation.kind is Kind.COPY:
             return False
         if not operation.scope.includes(Scope.AGENT):
             return False
         effects = operation.step.effects if operation.step else None
         if effects is not None and effects.rmw in FLOAT_KINDS and not effects.defines:
             return False
-        by_bits = self.code.mode.chip.scope_bits or operation.kind is _O.ATOMIC
+        by_bits = self.code.mode.chip.scope_bits or operation.kind is Kind.RMW
         return by_bits or self._syncs
 
     # The patterns
@@ -122,12 +120,10 @@ class _Patterns:
             if covers[Visibility.AGENT] & own
         ]
         after = code.those(self.barriers.met(barrier))
-        is_read = any(each.in_lds and each.kind.reads for each in after)
+        is_read = any(each.in_lds and each.reads for each in after)
         # Who waits at a barrier with a number may run another function.
         unseen = is_numbered(barrier) or any(each.kind in _UNSEEN for each in after)
-        is_written = any(
-            (each.in_lds and each.kind.writes) or each.kind is _O.LOAD_TO_LDS for each in after
-        )
+        is_written = any((each.in_lds and each.writes) or each.kind is Kind.COPY for each in after)
         lds = state.flight & code.in_lds
         writes = code.those(lds & code.writes)
         said, level = "write{s} of {lines} to LDS", None if is_read or unseen else Level.NOTE
@@ -136,7 +132,7 @@ class _Patterns:
         said, harm = "read{s} of {lines} from LDS", " if they overwrite it"
         level = None if is_written else Level.NOTE
         self._in_flight(barrier, state, Rule.LDS_BARRIER, said, reads, harm, level)
-        loads = [each for each in code.those(state.flight) if each.kind is _O.LOAD_TO_LDS]
+        loads = [each for each in code.those(state.flight) if each.kind is Kind.COPY]
         said, harm = (
             "load{s} of {lines} to LDS",
             " if they read what it writes before the next barrier",
@@ -174,7 +170,7 @@ class _Patterns:
         invalidates = [
             each
             for each in self.code.those(state.stale[-1] & ~(-1 << self.code.others))
-            if each.kind is _O.INVALIDATE and not wanted & ~each.effect.invalidates & ~Caches.SYSTEM
+            if each.is_invalidate and not wanted & ~each.effect.invalidates & ~Caches.SYSTEM
         ]
         if not invalidates:
             return
@@ -230,7 +226,7 @@ class _Patterns:
         return places
 
     def _cumulative(self, operation: Operation, state: State) -> None:
-        if operation.kind is _O.STORE and not (self.tells_stores or self._syncs):
+        if operation.is_vector_store and not (self.tells_stores or self._syncs):
             # Where every store goes through, its bits do not say that it publishes.
             return
         for barrier in self.code.those(state.unflushed_since_barrier):
@@ -289,7 +285,7 @@ class _Patterns:
 
     def _unordered_wait(self, read: Operation, inside: set[int]) -> None:
         for load in self.code.operations:
-            if load.kind is not _O.LOAD or not load.in_memory or load.number in inside:
+            if not load.is_vector_load or not load.in_memory or load.number in inside:
                 continue
             scope = self._flag_scope(read)
             if self.lifted.may_be_older(load, read, scope):
@@ -307,7 +303,7 @@ class _Patterns:
         for write in self.code.operations if flag else ():
             if write.number in inside or write.number not in self.lifted.places:
                 continue
-            is_write = write.kind in (_O.STORE, _O.ATOMIC) and write.in_memory
+            is_write = write.writes and write.in_memory
             if not is_write or write.step is None or scalar_address(write.step) != flag:
                 continue
             if not write.scope.includes(Scope.AGENT):
@@ -316,7 +312,7 @@ class _Patterns:
             pending = [
                 each
                 for each in self.lifted.pending(write, scope)
-                if each.kind is _O.STORE and each.in_memory and each is not write
+                if each.is_vector_store and each.in_memory and each is not write
             ]
             if pending:
                 text = (
@@ -348,7 +344,7 @@ class _Patterns:
             self.found[key] = made
 
 
-_UNSEEN = frozenset({_O.OUTSIDE, _O.RETURN})
+_UNSEEN = frozenset({Kind.OPAQUE, Kind.END})
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -25,7 +25,6 @@ from fencewright.checker.amd.accesses import (
     LEVELS,
     Mode,
     Operation,
-    OperationKind,
     operations_of,
 )
 from fencewright.lowering.cdna.caches import Caches, Visibility
@@ -90,8 +89,6 @@ LDS_DATA = "lds"
 
 _REACHES = len(Visibility)
 
-_O = OperationKind
-_ACQUIRE_POINTS = (_O.LOAD, _O.ATOMIC, _O.BARRIER)
 """Operations by which this wave may learn what other waves of its work-group have done."""
 
 
@@ -135,7 +132,7 @@ class Code:
         """How far the second bit of an operation is from its first."""
         return len(self.operations)
 
-    def of_kinds(self, *kinds: OperationKind) -> int:
+    def of_kinds(self, *kinds: Kind) -> int:
         """The operations of some kinds, a bit each."""
         return _those(self.operations, lambda each: each.kind in kinds)
 
@@ -175,8 +172,8 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
         waits,
         in_memory=_those(operations, lambda each: each.in_memory),
         in_lds=_those(operations, lambda each: each.in_lds),
-        writes=_those(operations, lambda each: each.kind.writes or each.kind is _O.OUTSIDE),
-        reads=_those(operations, lambda each: each.kind.reads or each.kind is _O.OUTSIDE),
+        writes=_those(operations, lambda each: each.writes or each.kind is Kind.OPAQUE),
+        reads=_those(operations, lambda each: each.reads or each.kind is Kind.OPAQUE),
         coherent=tuple(_coherent(operations, scope) for scope in mode.scopes),
         tokens=_tokens(counted),
     )
@@ -203,7 +200,7 @@ def _those(operations: Iterable[Operation], chosen: Callable[[Operation], bool])
 
 
 def _coherent(operations: Iterable[Operation], scope: Scope) -> int:
-    return _those(operations, lambda each: each.kind.reads and each.scope.includes(scope))
+    return _those(operations, lambda each: each.reads and each.scope.includes(scope))
 
 
 def _counts(flow: Flow, step: Step) -> dict[str, int]:
@@ -491,7 +488,7 @@ class State:
             results = (*results, LDS_DATA)
         registers = tokens = self._tokens.of_registers(results)
         if operation is not None and (
-            operation.kind is not _O.INVALIDATE or operation.number in self.pending_invalidates
+            not operation.is_invalidate or operation.number in self.pending_invalidates
         ):
             tokens |= self._tokens.of_operations(operation.bit)
             self.flight |= operation.bit
@@ -513,19 +510,18 @@ class State:
 
     def _operate(self, code: Code, operation: Operation) -> None:
         kind, bit, effect = operation.kind, operation.bit, operation.effect
-        if kind is _O.WRITE_BACK:
-            assert effect.writes_back is not None
+        if effect.writes_back is not None:
             self._write_back(operation.number, effect.writes_back)
             if code.mode.keeps_order:
                 self.unflushed_since_barrier = 0
-        elif kind is _O.INVALIDATE:
+        elif kind is Kind.CACHE:
             self._invalidate(operation)
-        if kind.writes and effect.stores is not None:
+        if operation.writes and effect.stores is not None:
             for reach in range(effect.stores + 1, _REACHES):
                 self.dirty[reach] |= bit
-        elif kind is _O.SCALAR_STORE:
+        elif operation.is_scalar_store:
             self.dirty = [each | bit for each in self.dirty]
-        if kind in _ACQUIRE_POINTS:
+        if operation.is_vector_load or kind is Kind.RMW or kind is Kind.BARRIER:
             self.stale = [each | bit for each in self.stale]
             for number, cleared in self.pending_invalidates.items():
                 self.pending_invalidates[number] = tuple(each & ~bit for each in cleared)
@@ -536,7 +532,7 @@ class State:
             others = bit << code.others
             for reach in range(Visibility.CLUSTER, _REACHES):
                 self.dirty[reach] |= others
-            if kind is _O.BARRIER and self.flight & code.in_memory & code.writes:
+            if kind is Kind.BARRIER and self.flight & code.in_memory & code.writes:
                 self.stores_at_barrier |= bit
                 self.unflushed_since_barrier |= bit
 

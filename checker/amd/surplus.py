@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from fencewright.checker.amd.accesses import LEVELS, Operation, OperationKind, wave_size_of
+from fencewright.checker.amd.accesses import LEVELS, Operation, wave_size_of
 from fencewright.checker.amd.barriers import met_by_peers, needed_by_peers
 from fencewright.checker.amd.guarantees import (
     Place,
@@ -40,8 +40,6 @@ from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.unknown import beside
 from fencewright.lowering.sequence import WaitCounts
 from fencewright.lowering.vocabulary import Scope
-
-_O = OperationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,7 @@ class _Filter:
         every_read = code.reads << code.others
         self.pending: list[int] = []
         self.older: list[int] = []
-        always = code.of_kinds(_O.BARRIER, _O.OUTSIDE)
+        always = code.of_kinds(Kind.BARRIER, Kind.OPAQUE)
         for rank, scope in enumerate(self.scopes):
             reach = code.mode.reach(scope)
             others = self._with_met(passed.at[reach]) << code.others
@@ -154,12 +152,12 @@ class _Filter:
     def is_handed_more(self, operation: Operation, place: Place) -> bool:
         """Whether a wave may hand something on here that it might not have anywhere."""
         passed, own = self.passed, (1 << self.code.others) - 1
-        if operation.kind is _O.BARRIER:
+        if operation.kind is Kind.BARRIER:
             return any(
                 place.undone[reach] & own and not passed.at[reach] & operation.bit
                 for reach in Visibility
             )
-        if not operation.kind.writes:
+        if not operation.writes:
             return False
         return any(
             place.undone[reach] & own and not passed.by_flag[reach] for reach in Visibility
@@ -177,21 +175,21 @@ class _Filter:
                 # What is called, or called this, may publish anything, and read it.
                 pending, undone = self._pending(operation, place, rank)
                 older = unseen(self.code, place, scope) & self.older[rank]
-            elif operation.scope.includes(scope) and operation.kind is not _O.SCALAR_LOAD:
+            elif operation.scope.includes(scope) and not operation.is_scalar_load:
                 pending, undone = self._pending(operation, place, rank)
-            if operation.kind.reads:
+            if operation.reads:
                 older = stale_bits(self.code, place, operation, scope) & self.older[rank]
-            elif operation.kind is _O.BARRIER:
+            elif operation.kind is Kind.BARRIER:
                 older = self._stale_for_others(operation, place, scope) & self.older[rank]
             found += (pending, undone, older)
         if self.code.mode.peers_await_invalidates and (
-            operation.kind.writes or operation.kind is _O.BARRIER
+            operation.writes or operation.kind is Kind.BARRIER
         ):
             found += (
                 stale_for_peers(self.code, place, scope) & self.code.coherent[rank]
                 for rank, scope in enumerate(self.code.mode.scopes)
             )
-        publishes = operation.kind.writes and operation.scope.includes(Scope.AGENT)
+        publishes = operation.writes and operation.scope.includes(Scope.AGENT)
         found.append(place.stores_at_barrier if publishes else 0)
         # A write-back is queued after other waves' stores even where it has nothing to write back.
         found.append(place.unflushed_since_barrier if publishes or operation.kind in _LEAVES else 0)
@@ -237,8 +235,7 @@ def _at_agent(code: Code) -> int:
     return code.coherent[code.mode.scopes.index(Scope.AGENT)]
 
 
-_LEAVES = frozenset({_O.OUTSIDE, _O.RETURN})
-_COUNTS = frozenset({_O.WRITE_BACK, _O.INVALIDATE})
+_LEAVES = frozenset({Kind.OPAQUE, Kind.END})
 """Operations of which nothing is asked."""
 
 _NO_HAZARDS: _Hazards = frozenset()
@@ -272,7 +269,7 @@ class _Search:
         self.filter = _Filter(code, propagated(code, places), met_by_peers(code))
         self.before = _Facts(hazards, self._facts(self.filter, places))
         self._grows = False
-        self._acquires = _at_agent(code) | code.of_kinds(_O.BARRIER)
+        self._acquires = _at_agent(code) | code.of_kinds(Kind.BARRIER)
         self._known: tuple[State | None, dict[int, State]] = (None, {})
         self._changing = {id(step): each for block in code.counted for step, each in block}
         self._position = {
@@ -291,7 +288,7 @@ class _Search:
         return {
             number: chosen.fact(operations[number], place)
             for number, place in places.items()
-            if operations[number].kind not in _COUNTS
+            if operations[number].kind is not Kind.CACHE
         }
 
     # Candidates
@@ -304,7 +301,7 @@ class _Search:
                 continue
             if operation.line in self.beside_unknown:
                 continue
-            if operation.kind is _O.WRITE_BACK and operation.line in self.kept:
+            if operation.is_write_back and operation.line in self.kept:
                 continue
             if operation.bit & self.pending:
                 continue
@@ -423,7 +420,7 @@ class _Search:
             if key not in changing:
                 continue
             operation = changing[key]
-            if operation is not None and operation.kind not in _COUNTS:
+            if operation is not None and operation.kind is not Kind.CACHE:
                 place = place_of(state)
                 if _exceeds(
                     self.filter.fact(operation, place), self.before.operations[operation.number]
@@ -451,7 +448,7 @@ class _Search:
 
     def _described(self, step: Step, operation: Operation, state: State) -> Surplus:
         text = step.instruction.text
-        if operation.kind is _O.WRITE_BACK:
+        if operation.is_write_back:
             return self._surplus(
                 Rule.SURPLUS_WRITE_BACK,
                 operation.line,
@@ -519,8 +516,9 @@ def _passed_on_pending(code: Code, places: Mapping[int, Place]) -> int:
     """
     pending = 0
     for number, place in places.items():
-        kind = code.operations[number].kind
-        pending |= place.awaited if kind.writes or kind is _O.BARRIER else 0
+        operation = code.operations[number]
+        publishes = operation.writes or operation.kind is Kind.BARRIER
+        pending |= place.awaited if publishes else 0
     return pending
 
 

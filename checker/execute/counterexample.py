@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from fencewright.checker.amd.accesses import Mode, Operation, OperationKind
+from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.state import Code
@@ -50,7 +50,6 @@ from fencewright.simulator.programs.amd import rows
 from fencewright.simulator.programs.amd.rows import row_of_any
 from fencewright.simulator.programs.amd.thread import access_instruction
 
-_O = OperationKind
 DATA, FLAG, SEEN, COPIED = "data", "flag", "seen", "copied"
 
 _MOST_TRIED = 32
@@ -349,10 +348,10 @@ def counterexample(
 
 def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operation:
     """What tells the partner: of a cluster's barrier its signal, not the work-group's before it."""
-    if later.kind is not _O.BARRIER or scope is not Scope.CLUSTER:
+    if later.kind is not Kind.BARRIER or scope is not Scope.CLUSTER:
         return later
     after = lifted.operations[later.number :]
-    signals = (each for each in after if each.kind is _O.BARRIER and each.scope is scope)
+    signals = (each for each in after if each.kind is Kind.BARRIER and each.scope is scope)
     return next(signals, later)
 
 
@@ -362,12 +361,12 @@ def _of_one_access(code: Code, pair: Pair[Operation], name: str) -> Counterexamp
     each, scope = pair.later, pair.scope
     assert each.step is not None
     make = Partner(code.mode, scope)
-    if each.kind is _O.LOAD:
+    if each.is_vector_load:
         first = make.load(FLAG, AddressSpace.GLOBAL, "r0", "relaxed")
         (found,) = _found(code, each.step, each, (FLAG, None, "r1"), "")
         waves = (make.store(FLAG, AddressSpace.GLOBAL, "relaxed"), (*first, found))
         forbidden = "P1:r0 = 1 and P1:r1 = 0"
-    elif each.kind is _O.ATOMIC:
+    elif each.kind is Kind.RMW:
         (found,) = _found(code, each.step, each, (FLAG, 1, ""), "")
         found = replace(found, mnemonic=_form(code, each), compare=None)
         waves = ((found,), make.count(FLAG, AddressSpace.GLOBAL, "r0", "relaxed"))
@@ -413,7 +412,7 @@ def _passed_on(later: Operation, mode: Mode) -> _Shape:
         *far.store(DATA, AddressSpace.GLOBAL),
         *far.store(SEEN, AddressSpace.GLOBAL, "release"),
     )
-    if later.kind is _O.BARRIER:
+    if later.kind is Kind.BARRIER:
         hears, raised, is_heard = near.barrier(), ("", None, ""), ""
     else:
         hears, raised = near.load(FLAG, _space(later), "r0", "acquire"), (FLAG, 1, "")
@@ -427,18 +426,18 @@ def _passed_on(later: Operation, mode: Mode) -> _Shape:
 def _shape(rule: Rule, pair: Pair[Operation], mode: Mode) -> _Shape:
     earlier, later, scope = pair.earlier, pair.later, pair.scope
     for each in (earlier, later):
-        if each.kind is _O.SCALAR_STORE:
+        if each.is_scalar_store:
             raise _lacks(each.text)
     make = Partner(mode, scope)
     data, flag = (_space(each) for each in (earlier, later))
     match rule:
         case Rule.RELEASE:
-            if later.kind is _O.BARRIER:
+            if later.kind is Kind.BARRIER:
                 seen, raised = make.barrier(), ("", None, "")
             else:
                 seen, raised = make.load(FLAG, flag, "r0", "acquire"), (FLAG, 1, "")
-            flag_is_seen = "" if later.kind is _O.BARRIER else " and P1:r0 = 1"
-            if earlier.kind.writes:
+            flag_is_seen = "" if later.kind is Kind.BARRIER else " and P1:r0 = 1"
+            if earlier.writes:
                 partner = (*seen, *make.load(DATA, data, "r1"))
                 return _Shape(0, (DATA, 1, ""), raised, partner, f"P1:r1 = 0{flag_is_seen}", scope)
             partner = (*seen, *make.store(DATA, data))
@@ -469,20 +468,20 @@ def _acquires(earlier: Operation, later: Operation, make: "Partner") -> _Shape:
     is what its result says.
     """
     flag, data = _space(earlier), _space(later)
-    met = earlier.kind is _O.BARRIER
+    met = earlier.kind is Kind.BARRIER
     is_told = earlier.step is None or bool(earlier.step.effects.defines)
     if met:
         raised, first, is_seen = make.barrier(), ("", None, ""), ""
-    elif earlier.kind is _O.ATOMIC and not is_told:
+    elif earlier.kind is Kind.RMW and not is_told:
         raised = make.count(FLAG, flag, "r0", "release")
         first, is_seen = (FLAG, 1, ""), " and P0:r0 = 0"
     else:
         raised, first = make.store(FLAG, flag, "release"), (FLAG, None, "r0")
         is_seen = " and P1:r0 = 1"
-    if later.kind is _O.LOAD_TO_LDS:
+    if later.kind is Kind.COPY:
         partner = (*make.store(DATA, AddressSpace.GLOBAL), *raised)
         return _Shape(1, first, (COPIED, 1, ""), partner, f"{COPIED} = 0{is_seen}", make.scope)
-    if later.kind.reads:
+    if later.reads:
         partner = (*make.store(DATA, data), *raised)
         return _Shape(1, first, (DATA, None, "r1"), partner, f"P1:r1 = 0{is_seen}", make.scope)
     partner = (*make.load(DATA, data, "r2"), *raised)
@@ -490,7 +489,7 @@ def _acquires(earlier: Operation, later: Operation, make: "Partner") -> _Shape:
 
 
 def _space(operation: Operation) -> AddressSpace:
-    in_lds = operation.space is AddressSpace.LOCAL or operation.kind is _O.LOAD_TO_LDS
+    in_lds = operation.space is AddressSpace.LOCAL or operation.kind is Kind.COPY
     return AddressSpace.LOCAL if in_lds else AddressSpace.GLOBAL
 
 
@@ -562,7 +561,7 @@ class Partner:
         ):
             mnemonic = each.mnemonic
             if each.is_access:
-                forms = _FORMS[_PARTNERS[operation], space is AddressSpace.LOCAL]
+                forms = _FORMS[_PARTNERS[operation], _near(space)]
                 mnemonic = forms[mode.chip.names_bits]
                 if operation is AccessOperation.ATOMIC_RMW and space is AddressSpace.LOCAL:
                     mnemonic = _COUNTS_IN_LDS
@@ -632,26 +631,29 @@ def placements_of(mode: Mode, scope: Scope) -> tuple[Placement, Placement]:
             return first, Placement(1, 1, 0, 1, 1)
 
 
-_FORMS: Mapping[tuple[OperationKind, bool], Mapping[bool, str]] = MappingProxyType(
+_FORMS: Mapping[tuple[Kind, AddressSpace], Mapping[bool, str]] = MappingProxyType(
     {
-        (_O.LOAD, False): {False: "global_load_dword", True: "global_load_b32"},
-        (_O.STORE, False): {False: "global_store_dword", True: "global_store_b32"},
-        (_O.ATOMIC, False): {False: "global_atomic_add", True: "global_atomic_add_u32"},
-        (_O.LOAD, True): {False: "ds_read_b32", True: "ds_load_b32"},
-        (_O.STORE, True): {False: "ds_write_b32", True: "ds_store_b32"},
-        (_O.ATOMIC, True): {False: "ds_add_u32", True: "ds_add_u32"},
-        (_O.SCALAR_LOAD, False): {False: "s_load_dword", True: "s_load_b32"},
+        (Kind.LOAD, AddressSpace.GLOBAL): {False: "global_load_dword", True: "global_load_b32"},
+        (Kind.STORE, AddressSpace.GLOBAL): {False: "global_store_dword", True: "global_store_b32"},
+        (Kind.RMW, AddressSpace.GLOBAL): {
+            False: "global_atomic_add",
+            True: "global_atomic_add_u32",
+        },
+        (Kind.LOAD, AddressSpace.LOCAL): {False: "ds_read_b32", True: "ds_load_b32"},
+        (Kind.STORE, AddressSpace.LOCAL): {False: "ds_write_b32", True: "ds_store_b32"},
+        (Kind.RMW, AddressSpace.LOCAL): {False: "ds_add_u32", True: "ds_add_u32"},
+        (Kind.LOAD, AddressSpace.CONSTANT): {False: "s_load_dword", True: "s_load_b32"},
     }
 )
-"""What runs for an access of another width or kind, by whether it is in LDS, and whether the chip's
+"""What runs for an access of another width or kind, by where it is, and whether the chip's
 names say how many bits it has."""
 
 _COUNTS_IN_LDS = "ds_add_rtn_u32"
 _COPIES = "global_load_async_to_lds_b32"
 _PARTNERS = {
-    AccessOperation.LOAD: _O.LOAD,
-    AccessOperation.STORE: _O.STORE,
-    AccessOperation.ATOMIC_RMW: _O.ATOMIC,
+    AccessOperation.LOAD: Kind.LOAD,
+    AccessOperation.STORE: Kind.STORE,
+    AccessOperation.ATOMIC_RMW: Kind.RMW,
 }
 """What a partner's access is."""
 
@@ -682,25 +684,25 @@ def _found(
     if step.effects.kind is Kind.WAIT:
         known = _executed(code.waits[line])
         return (Executed(mnemonic, line=line, counts=known),) if known else ()
-    if operation is None or operation.kind is _O.BARRIER:
+    if operation is None or operation.kind is Kind.BARRIER:
         operands = tuple(map(str, instruction.operands))
         met = Executed(mnemonic, operands, line)
         if row_of_any(mnemonic) is None or not met.instructions():
             raise _lacks(instruction.text)
         return (met,)
     policy = tuple(each for each in instruction.modifiers if each in _POLICY)
-    if operation.kind in (_O.WRITE_BACK, _O.INVALIDATE):
+    if operation.kind is Kind.CACHE:
         if row_of_any(mnemonic) is None:
             raise _lacks(instruction.text)
         return (Executed(mnemonic, policy, line),)
-    location, value, dst = end or (other, 1 if operation.kind.writes else None, "")
-    if operation.kind is _O.LOAD_TO_LDS:
+    location, value, dst = end or (other, 1 if operation.writes else None, "")
+    if operation.kind is Kind.COPY:
         copies = either_form(mnemonic)
         if copies is None or not copies.into_lds or Counter.ASYNCCNT not in copies.counters:
             raise _lacks(instruction.text)
         source = DATA if location == COPIED else f"{location}_source"
         return (Executed(_COPIES, policy, line, location, source=source),)
-    if operation.kind is _O.SCALAR_LOAD:
+    if operation.is_scalar_load:
         return (Executed(_form(code, operation), (), line, location, dst=dst or f"t{line}"),)
     row = row_of_any(mnemonic)
     if row is None or not _runs(row.meaning):
@@ -710,19 +712,26 @@ def _found(
     compare = 0 if meaning.operation is AccessOperation.CMPXCHG else None
     form = either_form(mnemonic)
     returns = not _RETURNS.isdisjoint(policy) or (form is not None and form.returns)
-    if operation.kind is _O.ATOMIC:
+    if operation.kind is Kind.RMW:
         value = 1 if value is None else value
         if end is not None and end[2] and not returns:
             raise UnshownError(f"nobody has what {instruction.text} has read")
         dst = (dst or f"t{line}") if returns else ""
-    elif operation.kind.reads:
+    elif operation.reads:
         dst = dst or f"t{line}"
     return (Executed(mnemonic, policy, line, location, value, compare, dst),)
 
 
+def _near(space: AddressSpace | None) -> AddressSpace:
+    """LDS or constant memory, and global memory for all others."""
+    if space is AddressSpace.LOCAL or space is AddressSpace.CONSTANT:
+        return space
+    return AddressSpace.GLOBAL
+
+
 def _form(code: Code, operation: Operation) -> str:
     """What runs for an access whose kind or width the machine does not have."""
-    forms = _FORMS.get((operation.kind, operation.in_lds))
+    forms = _FORMS.get((operation.kind, _near(operation.space)))
     if forms is None:
         raise _lacks(operation.text)
     return forms[code.mode.chip.names_bits]

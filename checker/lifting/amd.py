@@ -18,7 +18,6 @@ from types import MappingProxyType
 from fencewright.checker.amd.accesses import (
     CLUSTER_BARRIER,
     Operation,
-    OperationKind,
 )
 from fencewright.checker.amd.guarantees import LiftedFunction
 from fencewright.checker.amd.spins import spins_of
@@ -51,8 +50,6 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Scope
 
-_O = OperationKind
-
 
 @dataclass(frozen=True, slots=True)
 class _Form:
@@ -71,7 +68,7 @@ def _form(operation: Operation) -> _Form:
     """How ``scoped`` writes an access; raises ``UnliftableError``."""
     assert operation.step is not None
     name = access_name(operation.step.instruction.mnemonic)
-    is_atomic = operation.kind is _O.ATOMIC
+    is_atomic = operation.kind is Kind.RMW
     if (
         name is None
         or name.path not in _PATHS
@@ -131,7 +128,7 @@ class _Reader:
         ]
         if not reads:
             return frozenset()
-        writes = [each.number for each in self.code.operations if each.in_lds and each.kind.writes]
+        writes = [each.number for each in self.code.operations if each.in_lds and each.writes]
         return frozenset((*reads, *writes))
 
     def text(self) -> str:
@@ -155,12 +152,13 @@ class _Reader:
                 raise _unlifted(step, "what it does is not seen")
             under_way = set(state.covered)
             if operation is not None:
-                if operation.kind is _O.INVALIDATE:
+                if operation.is_invalidate:
                     invalidated |= operation.effect.invalidates
                     yield from self._acquired(operation, invalidated)
                 else:
                     invalidated = Caches.NONE
-                    if operation.kind not in (_O.WRITE_BACK, _O.RETURN) and not _meets(operation):
+                    is_kept = not operation.is_write_back and operation.kind is not Kind.END
+                    if is_kept and not _meets(operation):
                         yield operation
             state.step(code, step, operation)
             yield from self._completed(under_way - set(state.covered))
@@ -176,7 +174,7 @@ class _Reader:
             raise _unlifted(wait, "where it is signalled is not known")
         last = signals[-1]
         met = self.code.operations[last.number - 1]
-        both = [each for each in (met, last) if each.kind is _O.BARRIER]
+        both = [each for each in (met, last) if each.kind is Kind.BARRIER]
         if not any(self.lifted.pending_bits(each, Scope.CLUSTER) for each in both):
             yield _Fence(Ordering.RELEASE, Scope.CLUSTER)
         yield last
@@ -190,7 +188,7 @@ class _Reader:
             yield f"scoped.fence {item.ordering} {item.scope}"
         elif _meets(item):
             yield f"scoped.barrier relaxed {Scope.CLUSTER}"
-        elif item.kind is _O.BARRIER:
+        elif item.kind is Kind.BARRIER:
             ordered = self.lifted.releases(item) is not None
             yield f"scoped.barrier {'' if ordered else 'relaxed '}{Scope.WORKGROUP}"
         else:
@@ -230,11 +228,11 @@ class _Reader:
         form = _form(operation)
         label = self._label(operation)
         pointer, ordering = self._pointer(operation), self._ordering(operation)
-        if operation.kind in (_O.LOAD, _O.SCALAR_LOAD):
+        if operation.kind is Kind.LOAD:
             return Access(Kind.LOAD, label, ordering, operation.scope, pointer, form.type)
         value = self.arguments.value(f"x{label}", form.type).name
         written = Access(Kind.STORE, label, ordering, operation.scope, pointer, form.type, value)
-        if operation.kind is _O.STORE:
+        if operation.is_vector_store:
             return written
         if form.kind is not None:
             return replace(written, kind=Kind.RMW, rmw=form.kind)
@@ -245,7 +243,7 @@ class _Reader:
         """The argument that stands for an address."""
         space, step = operation.space, operation.step
         assert step is not None
-        if space is None or operation.kind is _O.LOAD_TO_LDS:
+        if space is None or operation.kind is Kind.COPY:
             raise UnliftableError(operation.line, f"'scoped' has no operation for {operation.text}")
         if space is AddressSpace.CONSTANT:
             space = AddressSpace.GLOBAL
@@ -278,7 +276,7 @@ class _Reader:
         return Definition(self.labels[id(step)], () if is_wait else step.effects.defines)
 
     def _ordering(self, operation: Operation) -> Ordering:
-        if operation.kind is not _O.ATOMIC and not self._is_atomic(operation):
+        if operation.kind is not Kind.RMW and not self._is_atomic(operation):
             return Ordering.WEAK
         scope = operation.scope
         released = self.unfenced.release(operation) and self.lifted.releases(operation) is scope
@@ -296,14 +294,14 @@ class _Reader:
         """
         if operation.in_lds:
             return operation.number in self.flags
-        if operation.kind is _O.STORE and not self.code.mode.chip.scope_bits:
+        if operation.is_vector_store and not self.code.mode.chip.scope_bits:
             released = self.lifted.releases(operation)
             return released is not None and released.includes(Scope.AGENT)
         return operation.has_scope_bits
 
     def _is_after_stores(self, operation: Operation) -> bool:
         """Whether a load that may be an atomic issues when all atomic stores before it are done."""
-        if operation.kind is not _O.LOAD or not operation.scope.includes(Scope.AGENT):
+        if not operation.is_vector_load or not operation.scope.includes(Scope.AGENT):
             return False
         if not self._is_atomic(operation):
             return False
@@ -345,7 +343,7 @@ class _Reader:
     def _computation(self, step: Step, operation: Operation | None) -> Computation:
         effects = step.effects
         loaded: Mapping[str, Value] = {}
-        if operation is not None and operation.kind is _O.LOAD:
+        if operation is not None and operation.is_vector_load:
             value = Value(f"%v{self._label(operation)}", _form(operation).type)
             loaded = dict.fromkeys(effects.defines, value)
         if effects.kind in (Kind.LOAD, Kind.RMW):
@@ -371,7 +369,7 @@ _SCOPES: Mapping[Visibility, Scope] = MappingProxyType(
 
 def _meets(operation: Operation) -> bool:
     """Whether an operation signals the barrier of a cluster."""
-    return operation.kind is _O.BARRIER and operation.scope is Scope.CLUSTER
+    return operation.kind is Kind.BARRIER and operation.scope is Scope.CLUSTER
 
 
 def _waits_for_cluster(step: Step) -> bool:
@@ -446,7 +444,7 @@ class _Unfenced:
         if operation.scope in self.scopes:
             rank = self.scopes.index(operation.scope)
             self._released[number] = released[rank] & ~operation.bit
-        if operation.kind.reads:
+        if operation.reads:
             for read in self.code.those(before & self.code.reads & ~operation.bit):
                 if read.scope in self.scopes and (
                     acquired[self.scopes.index(read.scope)] & read.bit
@@ -456,8 +454,8 @@ class _Unfenced:
     def release(self, operation: Operation) -> bool:
         """Whether accesses before a write come to it past no release fence of its scope."""
         bits = self._released.get(operation.number, 0) & self.code.accesses
-        return operation.kind.writes and bool(bits)
+        return operation.writes and bool(bits)
 
     def acquire(self, operation: Operation) -> bool:
         """Whether reads after a read come from it past no acquire fence of its scope."""
-        return operation.kind.reads and bool(self._acquired.get(operation.number, 0))
+        return operation.reads and bool(self._acquired.get(operation.number, 0))

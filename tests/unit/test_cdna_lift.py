@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 from campaigns import Share, shares
 
-from fencewright.checker.amd.accesses import Mode, Operation, OperationKind
+from fencewright.checker.amd.accesses import Mode, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, lift, pending_bits
 from fencewright.lowering.cdna.caches import Caches
 from fencewright.lowering.cdna.code.text import Function, read_assembly
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 HEAD = 4
@@ -99,7 +100,7 @@ def test_what_a_release_provides(body: tuple[str, ...], expected: str) -> None:
 )  # fmt: skip
 def test_what_an_acquire_provides(body: tuple[str, ...], expected: str) -> None:
     found = lifted(*body)
-    (read,) = [each for each in found.operations[1:] if each.kind.reads][:1]
+    (read,) = [each for each in found.operations[1:] if each.reads][:1]
     text = re.sub(r"(?<= )\d+", lambda each: str(int(each[0]) - HEAD), describe(found, read))
     assert text == expected
 
@@ -165,7 +166,7 @@ def test_calls_and_callers() -> None:
     assert said(call, BACK, WAIT, FLAG) == "store release agent; late at system: line 0"
     called = lift(function(FLAG, "s_setpc_b64 s[30:31]"), GFX942)
     (flag,) = called.at(HEAD)
-    assert [each.kind for each in called.pending(flag, Scope.AGENT)] == [OperationKind.OUTSIDE]
+    assert [each.kind for each in called.pending(flag, Scope.AGENT)] == [Kind.OPAQUE]
 
 
 # A plain definition, of one path.
@@ -263,10 +264,10 @@ def relation(paths: Sequence[Sequence[Event]]) -> set[tuple[str, int, int, Scope
 def lifted_relation(found: LiftedFunction) -> Iterator[tuple[str, int, int, Scope]]:
     for operation in found.operations[1:]:
         for scope in GFX942.scopes:
-            if operation.kind.is_access:
+            if operation.is_access:
                 for each in found.pending(operation, scope):
                     yield "late", each.line, operation.line, scope
-            if operation.kind.reads:
+            if operation.reads:
                 for each in found.older(operation, scope):
                     yield "older", operation.line, each.line, scope
 

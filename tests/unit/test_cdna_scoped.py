@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fencewright.checker.amd.accesses import Operation, OperationKind
+from fencewright.checker.amd.accesses import Operation
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.text import Assembly, read_assembly
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import Scope
 from fencewright.tools import fence_opt
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
@@ -158,9 +159,7 @@ Pair = tuple[str, int, int, Scope]
 
 def accesses(found: Checked) -> list[Operation]:
     return [
-        each
-        for each in found.lifted.operations[1:]
-        if each.kind.is_access or each.kind is OperationKind.BARRIER
+        each for each in found.lifted.operations[1:] if each.is_access or each.kind is Kind.BARRIER
     ]
 
 
@@ -172,9 +171,9 @@ def missing(found: Checked) -> Iterator[Pair]:
         if each.scope is Scope.WORKGROUP and not each.in_lds:
             continue
         for scope in (scope for scope in lifted.mode.scopes if each.scope.includes(scope)):
-            for late in lifted.pending(each, scope) if each.kind.writes else ():
+            for late in lifted.pending(each, scope) if each.writes else ():
                 yield "late", place[late.number], place[each.number], scope
-            for later in lifted.older(each, scope) if each.kind.reads else ():
+            for later in lifted.older(each, scope) if each.reads else ():
                 yield "older", place[each.number], place[later.number], scope
 
 

@@ -11,7 +11,6 @@ ROOMS = ("lowering", "mlir_dialects", "passes", "simulator", "checker", "tools")
 KINDS = {
     "lowering/code/effects.py Kind": "instructions of every vendor, and operations of a source",
     "lowering/vocabulary.py Operation": "requests to the lowering: the words of the scoped dialect",
-    "checker/amd/accesses.py OperationKind": "the scalar cache, write-backs and invalidates apart",
     "simulator/execution/program.py MemoryAccessKind": "caches and counters tell an atomic with a "
     "result from one without",
     "simulator/source/events.py EventKind": "events of the source model, whose barriers are two",

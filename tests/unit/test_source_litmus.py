@@ -35,7 +35,7 @@ from test_source_check import (
     without,
 )
 
-from fencewright.checker.amd.accesses import Mode, OperationKind
+from fencewright.checker.amd.accesses import Mode
 from fencewright.checker.amd.guarantees import guarantees_of
 from fencewright.checker.amd.state import code_of, solve
 from fencewright.checker.execute.counterexample import (
@@ -47,6 +47,7 @@ from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.checker.source.compare import Pair
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import Scope
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.rows import DEFAULT_READINGS, EVERY_READING
@@ -191,7 +192,7 @@ def handed_on(code: Lines, mode: Mode) -> Counterexample:
     code_found = code_of(flow_of(assembly.functions["k"]), mode)
     lifted = guarantees_of(code_found, solve(code_found))
     operations = [each for each in lifted.operations if each.line]
-    first = next(each for each in operations if each.kind is OperationKind.LOAD)
+    first = next(each for each in operations if each.is_vector_load)
     rule = Rule.CUMULATIVE_ACQUIRE
     return counterexample(lifted, Finding(0, rule, ""), Pair(first, operations[-1], Scope.AGENT))
 
@@ -231,8 +232,8 @@ def test_a_right_form_shows_nothing(source: Lines, code: Lines, rule: Rule, mode
     assert comparison.findings == ()
     assert comparison.comparer is not None
     lifted = comparison.comparer.lifted
-    accesses = [each for each in lifted.operations if each.kind.is_access]
-    barriers = [each for each in lifted.operations if each.kind is OperationKind.BARRIER]
+    accesses = [each for each in lifted.operations if each.is_access]
+    barriers = [each for each in lifted.operations if each.kind is Kind.BARRIER]
     scope = Scope.WORKGROUP if barriers else Scope.AGENT
     ends = (accesses[0], barriers[0] if barriers else accesses[-1])
     claimed, pair = Finding(0, rule, ""), Pair(*ends, scope)

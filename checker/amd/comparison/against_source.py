@@ -6,7 +6,6 @@ from dataclasses import replace
 from fencewright.checker.amd.accesses import (
     Mode,
     Operation,
-    OperationKind,
     mode_of,
     wave_size_of,
 )
@@ -49,7 +48,6 @@ from fencewright.lowering.vocabulary import L2PerAgent, Scope
 _IF_EARLY = ", should a cache of the work-group report stores done (which LLVM takes it not to do)"
 """The reading of the manual by which alone something is missing (``Mode.required``)."""
 _IF_READ = ", should other code of the work-group read what is old (this kernel does not)"
-_O = OperationKind
 
 _Aligned = Aligned[Operation]
 
@@ -100,7 +98,7 @@ class AmdComparer(Comparer[Operation]):
         self.lifted = guarantees_of(code, solve(code))
         for each in self.lifted.operations[1:]:
             if each.number in self.lifted.places:
-                yield each, each.line, each.kind is _O.LOAD
+                yield each, each.line, each.is_vector_load
 
     def scope_of(self, scope: Scope) -> Scope:
         """A scope as the chip can provide it: without maintenance of the L2, the agent's is all."""
@@ -122,7 +120,7 @@ class AmdComparer(Comparer[Operation]):
         pending = self._at_any(
             lambda scope: self.lifted.pending_bits(operation, scope, hardest=True)
         )
-        if operation.kind.writes or operation.kind is _O.BARRIER:
+        if operation.writes or operation.kind is Kind.BARRIER:
             yield Order.RELEASE, Rule.RELEASE, self._those(pending), self._pending
             # What was read, whatever has become of what was written.
             in_flight = self._observed(pending & place.flight, later)
@@ -130,10 +128,10 @@ class AmdComparer(Comparer[Operation]):
             settling = self._at_any(lambda scope: pending_peer_invalidates(code, place, scope))
             settled = self._those(settling & ~place.flight)
             yield Order.PASSED_ON, Rule.CUMULATIVE_ACQUIRE, settled, self._settling
-        if operation.kind.reads:
+        if operation.reads:
             yield Order.SEQ_CST, Rule.SEQ_CST, self._those(pending), self._pending
             stale = self._at_any(lambda scope: stale_bits(code, place, operation, scope))
-            is_scalar = operation.kind is _O.SCALAR_LOAD
+            is_scalar = operation.is_scalar_load
             rule = Rule.SCALAR_STALE if is_scalar else Rule.ACQUIRE
             read = self._observed(stale & (1 << code.others) - 1, later)
             yield Order.ACQUIRE, rule, read, self._stale
@@ -226,7 +224,7 @@ class AmdComparer(Comparer[Operation]):
         alone."""
         if not self.lifted.code.flow.function.descriptor:
             return True  # Its caller may.
-        if any(each.kind is _O.OUTSIDE for each in self.lifted.operations[1:]):
+        if any(each.kind is Kind.OPAQUE for each in self.lifted.operations[1:]):
             return True
         caches = self.mode.others_caches(scope)
         return any(
@@ -264,7 +262,7 @@ class AmdComparer(Comparer[Operation]):
         mode = self.mode
         for each in between(self.lifted.code, operation, later):
             back = each.effect.writes_back
-            if operation.kind.writes and back is not None and back >= reach:
+            if operation.writes and back is not None and back >= reach:
                 at_back = self.lifted.places[each.number].flight & operation.bit
                 overtakes = not mode.chip.orders_requests and at_back
                 where = f"{'before' if overtakes else 'after'} the write-back of line {each.line}"
@@ -281,7 +279,7 @@ class AmdComparer(Comparer[Operation]):
 
     def _acquire_lacks(self, operation: Operation, later: Operation, scope: Scope) -> str:
         mode, place = self.mode, self.lifted.places[later.number]
-        if later.kind is _O.SCALAR_LOAD:
+        if later.is_scalar_load:
             return "the scalar cache is not invalidated: a vector load, or s_dcache_inv, is missing"
         for each in between(self.lifted.code, operation, later):
             if place.pending_invalidates >> each.number & 1:
@@ -298,9 +296,7 @@ class AmdComparer(Comparer[Operation]):
     def _wait(self, operation: Operation) -> str:
         """The wait that sees the end of ``operation``, which is in flight."""
         chip, step = self.mode.chip, operation.step
-        is_signalled = (
-            chip.splits_counters or chip.counts_stores or operation.kind is _O.SCALAR_LOAD
-        )
+        is_signalled = chip.splits_counters or chip.counts_stores or operation.is_scalar_load
         counted = step.effects.events if step is not None and is_signalled else ()
         if counted:
             counts = {str(event.counter): 0 for event in counted}
@@ -317,7 +313,7 @@ def _is_unobserved(read: _Aligned, later: _Aligned) -> bool:
     step = read.code.step
     returns = step is None or bool(step.effects.defines)
     weak = all(each.is_access and not each.is_atomic for each in later.source)
-    return read.code.kind is _O.ATOMIC and not returns and weak
+    return read.code.kind is Kind.RMW and not returns and weak
 
 
 def _texts(code: Code, chip: ChipRow) -> list[str]:

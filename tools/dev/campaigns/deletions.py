@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fencewright.checker.amd.accesses import SCALAR_INVALIDATES, OperationKind
+from fencewright.checker.amd.accesses import SCALAR_INVALIDATES
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Level
 from fencewright.lowering.cdna.caches import WRITE_BACKS
@@ -132,16 +132,16 @@ def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
         for scope in (scope for scope in lifted.mode.scopes if widest.includes(scope)):
             pending = lifted.pending(each, scope, hardest=True)
             found.update(("late", first.line, each.line, scope) for first in pending)
-            if each.kind.reads:
+            if each.reads:
                 found.update(
                     ("older", each.line, later.line, scope) for later in lifted.older(each, scope)
                 )
-        if each.kind is OperationKind.BARRIER:
+        if each.kind is Kind.BARRIER:
             for scope in lifted.mode.scopes:
                 later = lifted.older(each, scope)
                 found.update(("older", each.line, other.line, scope) for other in later)
         place = lifted.places.get(each.number)
-        if place is not None and each.kind.writes and widest.includes(Scope.AGENT):
+        if place is not None and each.writes and widest.includes(Scope.AGENT):
             barriers = lifted.code.those(place.stores_at_barrier)
             found.update(("crossing", barrier.line, each.line, Scope.AGENT) for barrier in barriers)
     return found
