@@ -455,7 +455,8 @@ class _Judge:
         return False
 
     def _is_place_of_all(self, first: Access, second: Access, relation: Relation) -> bool:
-        """True where every CTA accesses one place, in a kernel that does not ask how many there are."""
+        """True where every CTA accesses one place, in a kernel that does not ask how many there
+        are."""
         if relation is not Relation.GRID or any(map(_is_of_cta, (first, second))):
             return False
         return not any(name.startswith("%nctaid") for name in self.kernel.specials)

@@ -1,9 +1,9 @@
 """Claims of order, and what they decide of a conflict together.
 
-A rule that recognises a pattern of synchronisation *claims* an order: of all instances of a conflict
-but those that satisfy a constraint, and if lemmas hold. One claim may order a round before the next,
-another one the next before the first, so that all claims about two accesses decide together: the
-conflict is ordered if no instance of it is left.
+A rule that recognises a pattern of synchronisation *claims* an order: of all instances of a
+conflict but those that satisfy a constraint, and if lemmas hold. One claim may order a round before
+the next, another one the next before the first, so that all claims about two accesses decide
+together: the conflict is ordered if no instance of it is left.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,9 +26,9 @@ from fencewright.checker.verdicts.order.lemmas import Lemma, by_execution, count
 class Claim:
     """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
 
-    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees. ``doubt``:
-    why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern orders nothing
-    else, so that instances that satisfy ``unless`` have no order by it.
+    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees.
+    ``doubt``: why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern
+    orders nothing else, so that instances that satisfy ``unless`` have no order by it.
     """
 
     rule: str

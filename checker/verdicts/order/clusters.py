@@ -1,8 +1,8 @@
 """Orders by cluster barriers: of accesses that an arrival and the wait after it always separate.
 
 All threads of a cluster come to the same barriers in the same order, also those of CTAs that branch
-on their rank apart. Whether an arrival and a wait order memory is a lemma: of relaxed ones neither does
-without fences. Source: PTX ISA, barrier.cluster.
+on their rank apart. Whether an arrival and a wait order memory is a lemma: of relaxed ones neither
+does without fences. Source: PTX ISA, barrier.cluster.
 """
 
 from collections.abc import Iterator

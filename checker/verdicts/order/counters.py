@@ -1,8 +1,9 @@
-"""Orders by counters that every CTA adds 1 to: the last one to come, and barriers of the whole grid.
+"""Orders by counters that every CTA adds 1 to: the last one to come, and barriers of the whole
+grid.
 
-Of N CTAs that add once to a place, the one that finds N - 1 comes after all others. Where each CTA waits
-after its k-th addition for a count of N times k, and for no less, no CTA adds once more before all have
-added k times: who has waited comes after the k-th addition of every CTA.
+Of N CTAs that add once to a place, the one that finds N - 1 comes after all others. Where each CTA
+waits after its k-th addition for a count of N times k, and for no less, no CTA adds once more
+before all have added k times: who has waited comes after the k-th addition of every CTA.
 Source: PTX ISA, "Release and Acquire Patterns", "Observation order".
 """
 
@@ -160,7 +161,8 @@ def _awaited(kernel: Kernel, pair: ThreadPair, guard: Guard, thread: int) -> Acc
 def _counts(
     kernel: Kernel, read: Access, adds: list[Access], around: tuple[Loop, ...]
 ) -> dict[int, int] | None:
-    """The number of the addition in an iteration that each poll waits for; None if one waits for less."""
+    """The number of the addition in an iteration that each poll waits for; None if one waits for
+    less."""
     polls: dict[int, int] = {}
     tested = _tests(kernel, read)
     for number, literal in tested:

@@ -41,7 +41,8 @@ _KNOWN = ("", "exch", "cas")
 def claims(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
 ) -> Iterator[Claim]:
-    """The orders by a guard of the later access; ``writer`` is a number for the thread that signals."""
+    """The orders by a guard of the later access; ``writer`` is a number for the thread that
+    signals."""
     if earlier.agent is not Agent.THREAD:
         return
     reads = [_read(kernel, number) for number, _ in guard.members]
@@ -154,7 +155,8 @@ def acquire_half(kernel: Kernel, read: Access, guard: Guard, later: Access) -> H
 
 
 def signal_of(access: Access) -> Signal:
-    """A flag's access as a lemma has it; a weak one is relaxed of a scope that includes nobody else."""
+    """A flag's access as a lemma has it; a weak one is relaxed of a scope that includes nobody
+    else."""
     ordering = {
         (False, False): Ordering.RELAXED,
         (True, False): Ordering.ACQUIRE,

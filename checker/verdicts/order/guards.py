@@ -1,8 +1,8 @@
 """Guards: what a thread knows of memory when it comes to an access, from reads and waits before it.
 
-An access is guarded by the strong reads whose results a branch above it has tested, in its own thread
-(*direct*), or in another thread of its CTA that has met it at a barrier since: it polled before the
-barrier, or it wrote what it had read to a variable that all read after it (*broadcast*).
+An access is guarded by the strong reads whose results a branch above it has tested, in its own
+thread (*direct*), or in another thread of its CTA that has met it at a barrier since: it polled
+before the barrier, or it wrote what it had read to a variable that all read after it (*broadcast*).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,16 +33,19 @@ from fencewright.lowering.code.value import Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 Members = tuple[tuple[int, Literal | None], ...]
-"""Instructions that read or wait, one of which has been executed last, each with the condition on its result."""
+"""Instructions that read or wait, one of which has been executed last, each with the condition on
+its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Who is at an access knows that a thread has executed one of ``members`` before, with its condition.
+    """Who is at an access knows that a thread has executed one of ``members`` before, with its
+    condition.
 
     ``around``: the loops in each iteration of which it does so once. ``thread``: its number in
-    constraints; with ``is_met`` it is another one of the CTA, which has met the access's thread at a
-    barrier since. ``end``: the access, or that barrier: what it acquires, it acquires before that.
+    constraints; with ``is_met`` it is another one of the CTA, which has met the access's thread at
+    a barrier since. ``end``: the access, or that barrier: what it acquires, it acquires before
+    that.
     ``constraints``: those of that thread.
     """
 
@@ -121,7 +124,8 @@ def _dominators(kernel: Kernel, block: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Poll:
-    """A loop that polls, with the edges that leave it and test a poll; or a wait in one instruction."""
+    """A loop that polls, with the edges that leave it and test a poll; or a wait in one
+    instruction."""
 
     block: int
     members: Members
@@ -183,7 +187,8 @@ def comes_by(
     barrier: int,
     instruction: int | None = None,
 ) -> bool:
-    """True where some thread of each CTA satisfies conditions, and those that do come to a barrier by edges.
+    """True where some thread of each CTA satisfies conditions, and those that do come to a barrier
+    by edges.
 
     ``instruction``: of the block that the edges enter, where that is what they come by.
     """
@@ -298,7 +303,8 @@ def _only_write(kernel: Kernel, read: Access) -> Access | None:
 
 
 def after(kernel: Kernel, first: int, thread: int, second: int, other: int) -> Constraint:
-    """An instruction ``second`` of thread ``other`` comes after ``first`` of ``thread``, of one program.
+    """An instruction ``second`` of thread ``other`` comes after ``first`` of ``thread``, of one
+    program.
 
     By iterations of the loops around both, the outermost first; in one iteration by the paths of
     the graph.
@@ -339,7 +345,8 @@ def _never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) -
 def follows(
     kernel: Kernel, access: Access, thread: int, number: int, other: int, *, met: bool
 ) -> Constraint:
-    """An instruction of ``other`` comes after an access of ``thread``: of the same thread, or after a barrier.
+    """An instruction of ``other`` comes after an access of ``thread``: of the same thread, or after
+    a barrier.
 
     ``met``: the two are threads of one CTA, and a barrier stands between.
     """
@@ -360,7 +367,8 @@ def follows(
 def fence_between(
     kernel: Kernel, start: int, end: int, conditions: Iterable[Literal], *, acquires: bool
 ) -> Scope | None:
-    """The widest scope of which every path between two instructions passes a fence; None without one.
+    """The widest scope of which every path between two instructions passes a fence; None without
+    one.
 
     ``conditions``: of the thread, under which guarded fences are executed.
     """
@@ -388,7 +396,8 @@ def _is_fence(
 def fence_after_barriers(
     kernel: Kernel, signal: int, conditions: Iterable[Literal]
 ) -> Scope | None:
-    """The widest scope of a releasing fence between a signal and whichever barrier came last before it."""
+    """The widest scope of a releasing fence between a signal and whichever barrier came last before
+    it."""
     known = {(each.value, each.polarity) for each in conditions}
     barriers = full_barriers(kernel, Scope.WORKGROUP)
     starts = [each for each in barriers if kernel.may_reach(each, signal)]

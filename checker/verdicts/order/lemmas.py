@@ -1,10 +1,10 @@
 """Lemmas: whether a pattern of synchronisation orders two accesses, decided by the PTX model.
 
-A rule of order finds which instructions hand an access over: the one that signals, the one that sees
-the signal, fences and barriers around them. With the kernel's own qualifiers and scopes they are a
-litmus test of two to four threads, and every outcome that the axioms allow it is looked at. So no
-rule has an opinion of its own about scopes, or about the side of a barrier that a fence stands on.
-Source: PTX ISA, "Memory Consistency Model".
+A rule of order finds which instructions hand an access over: the one that signals, the one that
+sees the signal, fences and barriers around them. With the kernel's own qualifiers and scopes they
+are a litmus test of two to four threads, and every outcome that the axioms allow it is looked at.
+So no rule has an opinion of its own about scopes, or about the side of a barrier that a fence
+stands on. Source: PTX ISA, "Memory Consistency Model".
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,8 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """An instruction that signals or sees: of a flag, an mbarrier (``is_phase``) or a cluster barrier.
+    """An instruction that signals or sees: of a flag, an mbarrier (``is_phase``) or a cluster
+    barrier.
 
     ``is_barrier``: one of the CTA; ``is_next``: none, the thread itself goes on. ``update``: of an
     atomic, "add" and the like; "" for a load, a store, an arrival or a wait.
@@ -92,7 +93,8 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """A pattern that is to order ``earlier`` before ``later``, by threads that stand in ``relation``."""
+    """A pattern that is to order ``earlier`` before ``later``, by threads that stand in
+    ``relation``."""
 
     relation: Relation
     earlier: Payload
@@ -103,7 +105,8 @@ class Lemma:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An outcome that the model allows though the lemma forbids it, with its program and the remedy."""
+    """An outcome that the model allows though the lemma forbids it, with its program and the
+    remedy."""
 
     missing: str
     program: str
@@ -169,7 +172,8 @@ def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
 
 
 def _mended(half: Half, ordering: Ordering) -> Half:
-    """A half that orders: by its signal's own ordering, where no fence stands before an mbarrier."""
+    """A half that orders: by its signal's own ordering, where no fence stands before an
+    mbarrier."""
     signal = half.signal
     if signal.waits:
         return replace(half, signal=replace(signal, ordering=ordering))

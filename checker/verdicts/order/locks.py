@@ -1,8 +1,8 @@
 """Orders by locks: two accesses that are only executed by whoever holds one and the same lock.
 
 A lock is a word that is 0 while nobody holds it: it is taken by an exchange that finds 0, and given
-back by a write of 0 that only a holder executes. Whoever takes it next sees that write, whatever the
-values are. Source: PTX ISA, "Release and Acquire Patterns"; atom.
+back by a write of 0 that only a holder executes. Whoever takes it next sees that write, whatever
+the values are. Source: PTX ISA, "Release and Acquire Patterns"; atom.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,8 @@ from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload
 def claims(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
 ) -> Iterator[Claim]:
-    """The order by a lock that a guard of the later access has taken, and one of the earlier access too."""
+    """The order by a lock that a guard of the later access has taken, and one of the earlier access
+    too."""
     if earlier.agent is not Agent.THREAD or later.agent is not Agent.THREAD:
         return
     taken = _taken(kernel, pair, guard)
@@ -83,7 +84,8 @@ def _gives_back(access: Access) -> bool:
 
 
 def _is_lock(kernel: Kernel, pair: ThreadPair, taken: Access) -> bool:
-    """True of a word that is written by those who take it, and by holders who give it back, alone."""
+    """True of a word that is written by those who take it, and by holders who give it back,
+    alone."""
     for write in writes_of(kernel, taken):
         if write.place.root != taken.place.root:
             return False
@@ -97,7 +99,8 @@ def _is_lock(kernel: Kernel, pair: ThreadPair, taken: Access) -> bool:
 
 
 def _given_back(kernel: Kernel, access: Access, taken: Access) -> list[Access]:
-    """The writes one of which every path from an access comes to, and none before it; [] if not all do."""
+    """The writes one of which every path from an access comes to, and none before it; [] if not all
+    do."""
     same = {
         each.instruction: each
         for each in writes_of(kernel, taken)

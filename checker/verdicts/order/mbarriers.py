@@ -1,9 +1,11 @@
-"""Orders by mbarriers: a wait for a phase comes after all arrivals of that phase, and of those before.
+"""Orders by mbarriers: a wait for a phase comes after all arrivals of that phase, and of those
+before.
 
 A wait that is executed once in each iteration of a loop, with parities that alternate from 0 on, is
-for phase i in iteration i; with parities that begin with 1 it is for phase i - 1, and iteration 0 waits
-for none. The n-th arrival of a thread is in phase n where no thread arrives twice in a phase, and no
-more threads arrive than the mbarrier counts. Source: PTX ISA, mbarrier; "Phase of the mbarrier object".
+for phase i in iteration i; with parities that begin with 1 it is for phase i - 1, and iteration 0
+waits for none. The n-th arrival of a thread is in phase n where no thread arrives twice in a phase,
+and no more threads arrive than the mbarrier counts. Source: PTX ISA, mbarrier; "Phase of the
+mbarrier object".
 """
 
 from collections.abc import Iterator
@@ -47,7 +49,8 @@ _RULE = "mbarrier"
 def claims(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
 ) -> Iterator[Claim]:
-    """The orders by a guard of the later access that waits; ``writer`` is a number for who arrives."""
+    """The orders by a guard of the later access that waits; ``writer`` is a number for who
+    arrives."""
     waits = [_wait_at(kernel, number) for number, _ in guard.members]
     wait = waits[0]
     if wait is None or any(each is None or each.place != wait.place for each in waits):
@@ -138,7 +141,8 @@ def _phase(kernel: Kernel, pair: ThreadPair, guard: Guard, wait: MbarrierStep) -
 def _at_phase(
     kernel: Kernel, loop: Loop | None, thread: int, phase: _Phase, other: int
 ) -> Constraint:
-    """An instruction in a loop, or in none, is executed by a thread in the iteration that a phase is."""
+    """An instruction in a loop, or in none, is executed by a thread in the iteration that a phase
+    is."""
     waited, shift = phase
     e = Expressions(kernel.table)
     if loop is None and waited is None:
@@ -180,7 +184,8 @@ def _unless(
     writer: int,
     met: bool,
 ) -> Constraint | None:
-    """The instances of a conflict in which the phase's arrival does not come after the earlier access."""
+    """The instances of a conflict in which the phase's arrival does not come after the earlier
+    access."""
     loop = _loop_of(kernel, arrival.instruction)
     if isinstance(loop, str):
         return None

@@ -1,8 +1,9 @@
-"""Orders of accesses by several proxies: by barriers of a CTA, by program order, and by groups of copies.
+"""Orders of accesses by several proxies: by barriers of a CTA, by program order, and by groups of
+copies.
 
-What a thread stored reaches a copy that is issued later only through a fence between the proxies, and
-so does what a copy stored reach a thread; whether one stands on the right side is a lemma. No fence
-orders a read by ``ld.global.nc``. Source: PTX ISA, "Proxies"; cp.async.bulk; ld.global.nc.
+What a thread stored reaches a copy that is issued later only through a fence between the proxies,
+and so does what a copy stored reach a thread; whether one stands on the right side is a lemma. No
+fence orders a read by ``ld.global.nc``. Source: PTX ISA, "Proxies"; cp.async.bulk; ld.global.nc.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,8 @@ _NEXT = Signal(Ordering.ACQ_REL, Scope.WORKGROUP, is_next=True)
 
 
 def incoherent(first: Access, second: Access) -> Order | None:
-    """The broken order of a read that is not coherent with other accesses; None of coherent ones."""
+    """The broken order of a read that is not coherent with other accesses; None of coherent
+    ones."""
     for access in (first, second):
         if not access.is_coherent:
             reason = "ld.global.nc is not ordered with writes of the same kernel"

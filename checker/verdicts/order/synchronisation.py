@@ -26,7 +26,8 @@ _BY_GUARDS: tuple[_Rule, ...] = (
 
 
 def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
-    """The order of a conflict by signals: in whichever direction, and by several where one is not enough."""
+    """The order of a conflict by signals: in whichever direction, and by several where one is not
+    enough."""
     if pair.earlier != 0:
         return NO_ORDER  # Both directions are looked at with the first.
     return decided(kernel, _claims(kernel, earlier, later, pair), pair)

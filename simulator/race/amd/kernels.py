@@ -21,9 +21,9 @@ from fencewright.simulator.cdna.rows import (
     BITS,
     HINTS,
     CdnaConfiguration,
+    CounterClass,
     access_counted,
 )
-from fencewright.simulator.cdna.rows import CountedOperation as Counts
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.lanes import Numbers
 from fencewright.simulator.execution.launch import BASE, Launch, Memory
@@ -117,7 +117,7 @@ def _access(step: CodeStep, memory: MemoryInstruction, configuration: CdnaConfig
     returns = memory.kind in (MemoryAccessKind.LOAD, MemoryAccessKind.ATOMIC)
     is_flat = step.effects.space is AddressSpace.GENERIC
     operation = access_counted(path is Path.LDS, returns)
-    operation = Counts.SCALAR if path is Path.SCALAR else operation
+    operation = CounterClass.SCALAR if path is Path.SCALAR else operation
     counted = configuration.counted(operation, is_flat)
     reads, writes = kind is not Kind.STORE, kind is not Kind.LOAD
     if path is not Path.VECTOR:
