@@ -88,7 +88,7 @@ def vectorised(result: Term, operands: Iterable[int]) -> Function:
     text: dict[Term, str] = {}
     lines: list[str] = []
     for term, uses in in_order([result]):
-        found = _text(term, [text[each] for each in term.operands], space)
+        found = _text(term, [text[_taken(term, each)] for each in term.operands], space)
         if uses > 1 and not found.isidentifier():
             lines.append(f"v{len(lines)} = {found}")
             found = f"v{len(lines) - 1}"
@@ -97,6 +97,14 @@ def vectorised(result: Term, operands: Iterable[int]) -> Function:
     body = "".join(f" {line}\n" for line in [*lines, f"return {value}"])
     exec(f"def function({', '.join(names)}):\n{body}", space)
     return space["function"]
+
+
+def _taken(term: Term, operand_: Term) -> Term:
+    """An operand without a mask whose bits ``signed`` moves out of a word."""
+    if term.op != "signed" or operand_.op != "&":
+        return operand_
+    value, mask_ = operand_.operands
+    return value if mask_.constant == (1 << term.given[0]) - 1 else operand_
 
 
 def _text(term: Term, given: Sequence[str], space: dict[str, Any]) -> str:
