@@ -26,13 +26,7 @@ PERFORMANCE = ("simulator.execution", "simulator.performance")
 
 MAY_IMPORT = {
     "checker": ("checker", "lowering", *CORE),
-    "checker/amd": (
-        "checker.amd",
-        *JUDGES,
-        "simulator.cdna",
-        "simulator.instructions",
-        "simulator.programs",
-    ),
+    "checker/amd": ("checker.amd", *JUDGES, *MEANINGS, "simulator.cdna", "simulator.programs"),
     "checker/execute": (
         "checker.amd",
         "checker.execute",

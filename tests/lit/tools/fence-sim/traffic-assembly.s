@@ -39,8 +39,10 @@ clipped:
 	.globl	matrix
 	.type	matrix,@function
 matrix:
-; UNKNOWN: {{.*}}traffic-assembly.s:[[# @LINE + 1]]:2: error: 'v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]' is not executed: there is no row for it
+; UNKNOWN: {{.*}}traffic-assembly.s:[[# @LINE + 3]]:2: error: not executed: 'ds_read_b32 v3, v2' depends on the result of 'v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]'
 	v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]
+	v_accvgpr_read_b32 v2, a0
+	ds_read_b32 v3, v2
 	s_endpgm
 .Lfunc_end1:
 	.section	.rodata,"a",@progbits
