@@ -213,7 +213,6 @@ class Walks:
             )
             for block in kernel.instructions
         }
-        self._signals = {each.instruction for each in kernel.mbarriers}
         self._members: dict[int, set[tuple[int | None, State]]] = {}
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
@@ -326,7 +325,7 @@ class Walks:
                 ends[node] = (number, state)
                 graph[node] = ()
                 return
-            if number in self.kernel.accesses_at or number in self._signals:
+            if number in self.kernel.accesses_at or number in self.kernel.mbarrier_at:
                 self._members.setdefault(number, set()).add((start, state))
         graph[node] = tuple(
             (target, self._along(target, state)) for target in self._targets(block, self.roles)

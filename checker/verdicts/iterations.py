@@ -82,6 +82,7 @@ def _went_on(kernel: Kernel, loop: Loop) -> Iterator[Literal]:
         return
     (latch,) = loop.latches
     e = Expressions(kernel.table)
+    inner = kernel.loops.keys() & loop.blocks - {loop.head}
     outside = set(kernel.block_conditions[loop.head])
     own = [each for each in kernel.block_conditions[latch] if each not in outside]
     own += kernel.edge_literals.get((latch, loop.head), ())
@@ -91,6 +92,8 @@ def _went_on(kernel: Kernel, loop: Loop) -> Iterator[Literal]:
         parts = leaves((literal.value,))
         if any(map(is_data, parts)) or loop.iteration not in parts:
             continue
+        if any(isinstance(leaf, Iteration) and leaf.head in inner for leaf in parts):
+            continue  # Of an inner loop in the iteration before, which is another number now.
         value = e.substituted(literal.value, {loop.iteration: before})
         yield Literal(value, literal.polarity, literal.branch)
         bound = _below(e, literal, loop)

@@ -23,12 +23,14 @@ from fencewright.checker.verdicts.model import (
     Constraint,
     Kernel,
     LinearForm,
+    MbarrierStep,
     Obstacle,
     Order,
     Overlap,
     Region,
     Relation,
     Root,
+    Step,
     Strength,
     ThreadPair,
     Verdict,
@@ -54,6 +56,7 @@ _BLOCKS = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
 _ANY = (1 << 30, 1024)
 _OF_ALL = "more than one CTA: each accesses this place"
 _MOST_PAIRS = 20_000
+_MBARRIER_BYTES = 8
 _MOST_RACES = 4
 """Races after which no more are looked for: one is enough for the verdict."""
 
@@ -81,7 +84,7 @@ class _Judge:
         self.answers: dict[object, Answer] = {}
 
     def verdict(self) -> Verdict:
-        pairs = [*self._pairs()]
+        pairs = [*self._pairs(), *self._initialisations()]
         if len(pairs) > _MOST_PAIRS:
             line = pairs[0][0].line
             self.obstacles.append(Obstacle(f"more than {_MOST_PAIRS} pairs of accesses", line))
@@ -164,6 +167,36 @@ class _Judge:
         for first, second in combinations_with_replacement(relevant, 2):
             if (first.writes or second.writes) and _may_alias(first.place.root, second.place.root):
                 yield first, second
+
+    def _initialisations(self) -> Iterator[tuple[Access, Access]]:
+        """Each mbarrier's initialisation, a weak write, with the operations of others on it.
+
+        Source: PTX ISA, mbarrier.init.
+        """
+        steps = self.kernel.mbarriers
+        for init in steps:
+            if init.step not in (Step.INIT, Step.INVALIDATE):
+                continue
+            for other in steps:
+                if other is not init and other.place.root == init.place.root:
+                    yield self._as_access(init), self._as_access(other)
+
+    def _as_access(self, step: MbarrierStep) -> Access:
+        is_weak = step.step in (Step.INIT, Step.INVALIDATE)
+        return Access(
+            number=-1 - step.instruction,
+            instruction=step.instruction,
+            line=self.kernel.line_of(step.instruction),
+            text=f"{step.step} of an mbarrier",
+            place=step.place,
+            size=_MBARRIER_BYTES,
+            reads=True,
+            writes=True,
+            conditions=step.conditions,
+            is_strong=not is_weak,
+            scope=None if is_weak else step.scope,
+            obstacle="" if step.place.offset is not None else "an address that is not known",
+        )
 
     def _relations(self, first: Access, second: Access) -> Iterator[Relation]:
         if Agent.THREAD is not first.agent or Agent.THREAD is not second.agent:

@@ -536,6 +536,11 @@ class Kernel:
         return {each.instruction: each for each in self.barriers}
 
     @cached_property
+    def mbarrier_at(self) -> Mapping[int, MbarrierStep]:
+        """The operation on an mbarrier that an instruction is."""
+        return {each.instruction: each for each in self.mbarriers}
+
+    @cached_property
     def accesses_at(self) -> Mapping[int, tuple[Access, ...]]:
         """The accesses of an instruction that has some."""
         by: dict[int, list[Access]] = {}

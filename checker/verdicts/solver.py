@@ -205,6 +205,10 @@ class BitVectors:
                 for d in self.dimensions(kind):
                     size = self._named(f"%n{kind}.{d}", thread)
                     yield z3.ULT(self._named(f"%{kind}.{d}", thread), size)
+        # Of the lanes of a warp one is elected. Source: PTX ISA, elect.sync.
+        elected = [self._variable(f"%elect@{thread}", 1) == 1 for thread in (0, 1)]
+        if self.relation in (Relation.WARP, Relation.CTA):
+            yield z3.Not(z3.And(self._same_warp(0, 1), *elected))
         yield self._related()
 
     def _related(self) -> Any:
@@ -358,10 +362,7 @@ class BitVectors:
         if isinstance(value, Thread):
             if value.name.startswith("%tid."):
                 return self._named(value.name, thread)
-            name = self._variable(f"{value.name}@{thread}", bits)
-            if value.name.startswith("%laneid"):
-                self._iterations.append(z3.ULT(name, _LANES))
-            return name
+            return self._variable(f"{value.name}@{thread}", bits)
         if isinstance(value, Param):
             if is_variable(value):
                 return self._constant(0, bits)

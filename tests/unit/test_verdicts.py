@@ -222,3 +222,50 @@ def test_without_the_solver_arithmetic_alone_decides(monkeypatch: pytest.MonkeyP
     verdict = verdict_of(BARRIER.format(""))
     assert verdict.kind is NOT_JUDGED
     assert "install z3-solver" in verdict.obstacles[0].reason
+
+
+MBARRIER = """
+    setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
+    mbarrier.init.shared::cta.b64 [%r3], 32;
+L:  {0}
+    mbarrier.arrive.shared::cta.b64 _, [%r3];
+"""
+
+
+def test_an_mbarrier_is_initialised_before_others_arrive():
+    assert verdict_of(MBARRIER.format("bar.sync 0;")).kind is FREE
+    verdict = verdict_of(MBARRIER.format(""))
+    assert verdict.kind is RACE
+    assert verdict.conflicts[0].first.text == "init of an mbarrier"
+
+
+def test_one_lane_of_a_warp_is_elected():
+    elected = "elect.sync %r8|%p1, -1; @%p1 st.shared.u32 [s], %r2;"
+    assert verdict_of(elected, Launch(block=(32, 1, 1))).kind is FREE
+    assert verdict_of(elected, Launch(block=(64, 1, 1))).kind is RACE
+
+
+def test_equal_values_are_an_assumption():
+    verdict = verdict_of("bar.sync 0; st.shared.u32 [s], 1;")
+    assert verdict.kind is FREE
+    assert Assumption.EQUAL_VALUES in verdict.assumptions
+    assert verdict_of("bar.sync 0; st.shared.u32 [s], %r2;").kind is RACE
+
+
+def test_who_waits_for_a_flag_is_not_alone():
+    """No thread and no CTA is asked for its index, and yet there is another one."""
+    body = """
+W:  ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.ne.u32 %p1, %r8, 0; @%p1 bra W;
+    ld.global.u32 %r9, [%rd2]; st.global.u32 [%rd2+4], %r9; st.release.gpu.global.u32 [%rd1], 1;
+"""
+    assert verdict_of(body).kind is not FREE
+
+
+def test_a_matrix_has_more_bytes_than_its_elements():
+    body = (
+        "wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%r5], {%f0, %f1, %f2, %f3, %f4, %f5, "
+        "%f6, %f7};"
+    )
+    verdict = verdict_of(f".reg .f32 %f<8>; {body} ld.shared.u32 %r8, [%r5];")
+    assert verdict.kind is NOT_JUDGED
+    assert "unknown size" in verdict.obstacles[0].reason

@@ -49,6 +49,7 @@ _SILENT_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
+_ELSEWHERE = frozenset("tex tld4 suld sust sured tensormap".split())
 _SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
 _DYNAMIC = "dynamic shared memory"
 _STEPS: Mapping[str, Step] = {
@@ -174,7 +175,7 @@ class _Filler:
         statement = each.statement
         if statement.opcode.of_parameters or statement.operation in _STEPS:
             return
-        if statement.operation.startswith("tensormap") or statement.kind is Kind.FENCE:
+        if statement.kind is Kind.FENCE:
             return
         if statement.kind is Kind.TENSOR and OperandRole.TENSOR_MEMORY in dict(statement.roles):
             yield self._of_tensor_memory(each)
@@ -267,6 +268,8 @@ class _Filler:
         """The bytes of an access: of its name, or a constant operand of a bulk copy or store."""
         statement = each.statement
         is_bulk = statement.kind is Kind.COPY or statement.operation == "st bulk"
+        if statement.opcode.head in ("wmma", "multimem"):
+            return None  # Rows of a matrix, or copies of several devices.
         if access.size is not None or not is_bulk:
             return access.size
         for role, operand in statement.with_roles():
@@ -304,14 +307,13 @@ class _Filler:
         variables = [value for value in once if is_variable(value)]
         if variables or any(is_variable(part) for v, _ in form.terms for part in factors_of(v)):
             return variables[0] if len(variables) == 1 else None
-        # An index of 64 bits may be a parameter too; then which of the two is the pointer is not
-        # known.
-        is_shared = space in _SHARED
-        for kind in (Param, Result):
-            found = [v for v in once if isinstance(v, kind) and v.bits == _POINTER_BITS]
-            if found and not is_shared:
-                return found[0] if len(found) == 1 else None
-        return None
+        # An index of 64 bits may be a parameter too; then which is the pointer is not known.
+        found = [
+            value
+            for value in once
+            if isinstance(value, Param | Result) and value.bits == _POINTER_BITS
+        ]
+        return found[0] if len(found) == 1 and space not in _SHARED else None
 
     def _root(self, pointer: Value, space: AddressSpace | None) -> Root | None:
         if isinstance(pointer, Param) and is_variable(pointer):
@@ -488,6 +490,8 @@ class _Filler:
                 callee = _callee(statement)
                 if callee not in _SILENT_CALLS:
                     yield Obstacle(f"a call of '{callee}'", each.line)
+            elif statement.opcode.head in _ELSEWHERE:
+                yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
             elif statement.opcode.head == "griddepcontrol":
                 yield Obstacle("another grid may run beside this one", each.line)
             elif statement.operation == "brx":

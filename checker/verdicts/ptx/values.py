@@ -380,7 +380,7 @@ class Registers:
         threads = self.function.threads
         if name.startswith("%ntid.") and threads is not None and name[-1] in "xyz":
             return e.constant(threads["xyz".index(name[-1])], 32)
-        if name.startswith(("%tid.", "%laneid", "%warpid")):
+        if name.startswith("%tid."):
             return self.table.thread(name, 32)
         if any(name.startswith(each) for each in _CTA_WIDE):
             return self.table.constant(name, 32)

@@ -1,0 +1,202 @@
+"""The parts of verdicts: expressions, places apart by arithmetic, intervals, and the solver."""
+
+import pytest
+
+from fencewright.checker.verdicts.arithmetic import are_apart
+from fencewright.checker.verdicts.expressions import Expressions, leaves, trailing_zeros
+from fencewright.checker.verdicts.intervals import full_barriers, shared
+from fencewright.checker.verdicts.iterations import executed
+from fencewright.checker.verdicts.model import (
+    Answer,
+    AnyOf,
+    Compare,
+    Holds,
+    Kernel,
+    LinearForm,
+    Literal,
+    Relation,
+    Together,
+)
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import BitVectors, Budget, Launch
+from fencewright.lowering.code.value import Iteration, ValueTable
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.lowering.vocabulary import Scope
+
+
+def kernel(body: str) -> Kernel:
+    """A kernel of a body, with registers declared."""
+    text = f""".version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u32 n)
+{{
+    .reg .pred %p<9>; .reg .b32 %r<32>; .reg .b64 %rd<16>; .shared .align 16 .b8 s[4096];
+    ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r3, s;
+{body}
+    ret;
+}}
+"""
+    file = read_ptx(text, "k.ptx")
+    return kernel_of(file, file.functions["k"])
+
+
+@pytest.fixture
+def e() -> Expressions:
+    return Expressions(ValueTable(1 << 20))
+
+
+def test_a_value_that_is_computed_again_is_the_same(e: Expressions):
+    x, one = e.table.thread("%tid.x", 32), e.constant(1, 32)
+    assert e.apply("add", (x, one), 32) is e.apply("add", (one, x), 32)
+    twice = e.apply("add", (e.apply("add", (x, one), 32), one), 32)
+    assert twice is e.apply("add", (x, e.constant(2, 32)), 32)
+    assert e.apply("mul", (e.constant(3, 32), e.constant(5, 32)), 32) is e.constant(15, 32)
+    assert e.negated(e.negated(e.apply("eq", (x, one), 1))) is e.apply("eq", (x, one), 1)
+
+
+def test_a_conjunction_is_its_parts_and_a_choice_is_its_condition(e: Expressions):
+    x = e.table.thread("%tid.x", 32)
+    a, b = (e.apply("ult", (x, e.constant(n, 32)), 1) for n in (4, 9))
+    both = e.apply("and", (a, e.negated(b)), 1)
+    assert {*e.literals(both, True, 3)} == {Literal(a, True, 3), Literal(b, False, 3)}
+    assert [*e.literals(both, False, 3)] == [Literal(both, False, 3)]
+    chosen = e.chosen(a, e.constant(1, 32), e.constant(0, 32))
+    test = e.apply("eq", (chosen, e.constant(0, 32)), 1)
+    assert [*e.literals(test, True, 3)] == [Literal(a, False, 3)]
+
+
+def test_linear_forms_distribute_products_and_take_disjoint_ors_for_sums(e: Expressions):
+    x, n = e.table.thread("%tid.x", 32), e.table.constant("%ntid.x", 32)
+    times = e.table.iteration(4, 32)
+    index = e.apply("add", (x, e.apply("mul", (times, n), 32)), 32)
+    shifted = e.apply("shl", (index, e.constant(2, 32)), 32)
+    form = e.linear(e.resized(e.apply("or", (shifted, e.constant(3, 32)), 32), 64))
+    assert trailing_zeros(shifted) == 2
+    assert form.constant == 3
+    assert sorted(count for _, count in form.terms) == [4, 4]
+    assert leaves(value for value, _ in form.terms) == {x, n, times}
+    overlapping = e.linear(e.apply("or", (shifted, e.constant(4, 32)), 32))
+    assert len(overlapping.terms) == 1
+
+
+def test_a_form_of_a_choice_keeps_what_both_sides_share(e: Expressions):
+    x, condition = e.table.thread("%tid.x", 32), e.table.param("flag", 1)
+    yes, no = (e.apply("add", (x, e.constant(n, 32)), 32) for n in (8, 2))
+    form = e.linear(e.chosen(condition, yes, no))
+    assert form.constant == 2
+    assert sorted(count for _, count in form.terms) == [1, 6]
+
+
+STRIDED = """
+    mov.u32 %r4, %ctaid.x; mov.u32 %r5, %ntid.x; mad.lo.u32 %r6, %r4, {size}, %r2;
+    mul.wide.u32 %rd2, %r6, {bytes}; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r2;
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "bytes_", "of_cta", "of_grid"),
+    [("%r5", 4, True, True), ("%r5", 8, True, True), ("%r5", 2, False, False),
+     ("%r1", 4, True, False), ("1024", 4, True, True), ("512", 4, True, False)],
+)  # fmt: skip
+def test_places_are_apart_where_steps_cover_the_sizes(
+    size: str, bytes_: int, of_cta: bool, of_grid: bool
+):
+    own = kernel(STRIDED.format(size=size, bytes=bytes_))
+    (store,) = own.accesses
+    assert are_apart(own, store, store, Relation.CTA, Launch()) is of_cta
+    assert are_apart(own, store, store, Relation.GRID, Launch()) is of_grid
+
+
+def test_a_known_block_covers_a_smaller_step():
+    own = kernel(STRIDED.format(size="512", bytes=4))
+    (store,) = own.accesses
+    assert are_apart(own, store, store, Relation.GRID, Launch(block=(512, 1, 1)))
+    assert not are_apart(own, store, store, Relation.GRID, Launch(block=(513, 1, 1)))
+
+
+LOOP = """
+    mov.u32 %r4, 0;
+L:  st.shared.u32 [%r3], %r4;
+    bar.sync 0;
+    ld.shared.u32 %r5, [%r3];
+    add.u32 %r4, %r4, 1; setp.ne.u32 %p1, %r4, {bound}; @%p1 bra L;
+"""
+
+
+def test_a_loop_relates_the_iterations_of_an_interval():
+    own = kernel(LOOP.format(bound="8"))
+    store, load = own.accesses
+    barriers = full_barriers(own, Scope.WORKGROUP)
+    assert len(barriers) == 1
+    # The load of one iteration and the store of the next: the back edge is between them.
+    (constraint,) = shared(own, load, store, barriers)
+    (loop,) = own.loops.values()
+    solver = BitVectors(own, Relation.CTA, Launch(), Budget())
+    following = own.table.apply("add", (loop.iteration, own.table.constant(1, 32)), 32)
+    same = Compare("eq", loop.iteration, 0, loop.iteration, 1)
+    next_one = Compare("eq", following, 0, loop.iteration, 1)
+    assert solver.satisfiable((constraint, same)) is Answer.UNSATISFIABLE
+    assert solver.satisfiable((constraint, next_one)) is Answer.SATISFIABLE
+
+
+def test_a_loop_whose_end_differs_by_thread_has_no_full_barrier():
+    assert full_barriers(kernel(f"{LOOP.format(bound='%r1')} bar.sync 0;"), Scope.WORKGROUP)
+    divergent = kernel(f"{LOOP.format(bound='%r2')} bar.sync 0;")
+    assert not full_barriers(divergent, Scope.WORKGROUP)
+
+
+def test_a_counter_that_grows_by_one_is_below_its_bound():
+    own = kernel(LOOP.format(bound="8"))
+    store = own.accesses[0]
+    solver = BitVectors(own, Relation.CTA, Launch(), Budget())
+    (loop,) = own.loops.values()
+    assert isinstance(loop.iteration, Iteration)
+    constraints = executed(own, store, 0)
+
+    def iteration_is(number: int) -> Compare:
+        constant = own.table.constant(number, 32)
+        return Compare("eq", loop.iteration, 0, constant, 0)
+
+    assert solver.satisfiable((*constraints, iteration_is(7))) is Answer.SATISFIABLE
+    assert solver.satisfiable((*constraints, iteration_is(8))) is Answer.UNSATISFIABLE
+
+
+def test_the_solver_knows_how_threads_stand_to_each_other():
+    own = kernel("st.shared.u32 [%r3], %r2;")
+    thread = own.table.thread("%tid.x", 32)
+    same = Compare("eq", thread, 0, thread, 1)
+    for relation, answer in (
+        (Relation.THREAD, Answer.SATISFIABLE),
+        (Relation.WARP, Answer.UNSATISFIABLE),
+        (Relation.CTA, Answer.UNSATISFIABLE),
+        (Relation.GRID, Answer.SATISFIABLE),
+    ):
+        solver = BitVectors(own, relation, Launch(), Budget())
+        assert solver.satisfiable((same,)) is answer
+    solver = BitVectors(own, Relation.GRID, Launch(), Budget())
+    assert solver.satisfiable((Together(0, 1, Scope.WORKGROUP),)) is Answer.UNSATISFIABLE
+    third = (Together(0, 2, None), Together(1, 2, Scope.WORKGROUP))
+    assert solver.satisfiable(third) is Answer.UNSATISFIABLE
+    assert solver.satisfiable((AnyOf(()),)) is Answer.UNSATISFIABLE
+
+
+def test_paths_and_dominators_of_a_kernel():
+    own = kernel("""
+    setp.eq.u32 %p1, %r2, 0; @%p1 bra ONE;
+    st.shared.u32 [%r3], 1; bra MEET;
+ONE: st.shared.u32 [%r3+4], 1; fence.acq_rel.gpu;
+MEET: st.shared.u32 [%r3+8], 1;
+""")
+    other, one, last = (each.instruction for each in own.accesses)
+    fence = own.fences[0].instruction
+    assert own.all_paths_pass(one, last, lambda number: number == fence)
+    assert not own.all_paths_pass(other, last, lambda number: number == fence)
+    assert not own.all_paths_pass(None, last, lambda number: number == fence)
+    assert own.may_reach(one, last)
+    assert not own.may_reach(last, one)
+    assert not own.dominates(one, last)
+    (literal,) = own.conditions(one)
+    assert literal.polarity
+    assert Holds(literal, 0) in executed(own, own.accesses[1], 0)
+    assert own.accesses[1].place.offset == LinearForm(4)
