@@ -18,12 +18,15 @@ from fencewright.checker.verdicts.model import (
     Access,
     Agent,
     Answer,
+    AnyOf,
     Assumption,
+    Compare,
     Conflict,
     Constraint,
     Kernel,
     LinearForm,
     MbarrierStep,
+    Not,
     Obstacle,
     Order,
     Overlap,
@@ -288,9 +291,15 @@ class _Judge:
             *executed(self.kernel, second, 1),
             Overlap(one, 0, other, 1),
         )
+        is_again = relation is Relation.THREAD and first is second
+        if is_again:
+            # One execution of a copy does not conflict with itself.
+            iterations = [loop.iteration for loop in self.kernel.loops_of(first.instruction)]
+            again = AnyOf(tuple(Not(Compare("eq", i, 0, i, 1)) for i in iterations))
+            constraints = (*constraints, again)
         solver = self._solver(relation)
         pair = ThreadPair(relation, constraints, solver)
-        key = (_shape(first), _shape(second), relation)
+        key = (_shape(first), _shape(second), relation, is_again)
         answer = self.answers.get(key)
         if answer is None:
             answer = self.answers[key] = solver.satisfiable(constraints)

@@ -26,9 +26,10 @@ from fencewright.checker.verdicts.order.lemmas import Lemma, by_execution, count
 class Claim:
     """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
 
-    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees.
-    ``doubt``: why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern
-    orders nothing else, so that instances that satisfy ``unless`` have no order by it.
+    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees. ``doubt``:
+    why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern orders nothing
+    else, so that instances that satisfy ``unless`` have no order by it. ``possible``: that somebody
+    signals what is waited for; else all that is proved is that nobody goes on.
     """
 
     rule: str
@@ -38,6 +39,7 @@ class Claim:
     assumptions: frozenset[Assumption] = frozenset()
     doubt: str = ""
     is_exact: bool = False
+    possible: Constraint | None = None
 
     @property
     def broken(self) -> Lemma | None:
@@ -77,12 +79,19 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
 def _covered(pair: ThreadPair, claims: Sequence[Claim]) -> Order | None:
     """The order by one claim, or by all; None where instances are left, or may be."""
     for claim in claims:
-        if pair.satisfiable(claim.unless) is Answer.UNSATISFIABLE:
+        if pair.satisfiable(claim.unless) is Answer.UNSATISFIABLE and _is_possible(pair, claim):
             return _order((claim,))
     if len(claims) < 2:
         return None
     answer = pair.satisfiable(*(each.unless for each in claims))
-    return _order(claims) if answer is Answer.UNSATISFIABLE else None
+    if answer is not Answer.UNSATISFIABLE:
+        return None
+    return _order(claims) if all(_is_possible(pair, each) for each in claims) else None
+
+
+def _is_possible(pair: ThreadPair, claim: Claim) -> bool:
+    possible = claim.possible
+    return possible is None or pair.satisfiable(possible) is not Answer.UNSATISFIABLE
 
 
 def _order(claims: Sequence[Claim]) -> Order:

@@ -50,32 +50,35 @@ def claims(
         return
     for met in (False, True):
         cases: list[Constraint] = []
+        possible: list[Constraint] = []
         lemmas: dict[Lemma, None] = {}
-        may_follow = False
         for read, (_, literal) in zip(reads, guard.members, strict=True):
-            assert read is not None
-            assert read.result is not None
-            if literal is None:
+            if read is None or read.result is None or literal is None:
                 return
             zero = kernel.table.constant(0, read.result.bits)
-            seen: list[Constraint] = [Compare("eq", read.result, guard.thread, zero, guard.thread)]
+            start = Compare("eq", read.result, guard.thread, zero, guard.thread)
+            wrong: list[Constraint] = [start]
             for write in writes_of(kernel, read):
-                if not kernel.may_reach(earlier.instruction, write.instruction) and not met:
-                    seen.append(AllOf(_seen(kernel, read, guard.thread, write, writer)))
-                    continue
-                order = follows(kernel, earlier, pair.earlier, write.instruction, writer, met=met)
-                seen.append(AllOf((*_seen(kernel, read, guard.thread, write, writer), Not(order))))
+                seen = _seen(kernel, read, guard.thread, write, writer)
+                possible.append(AllOf((Holds(literal, guard.thread), *seen)))
+                order: Constraint = AnyOf(())
+                if met or kernel.may_reach(earlier.instruction, write.instruction):
+                    number = write.instruction
+                    order = follows(kernel, earlier, pair.earlier, number, writer, met=met)
+                wrong.append(AllOf((*seen, Not(order))))
                 if order != AnyOf(()):
-                    may_follow = True
-                    lemmas.setdefault(
-                        lemma_of(kernel, (earlier, write), (read, later), pair, guard, met=met)
-                    )
-            cases.append(AllOf((Holds(literal, guard.thread), AnyOf(tuple(seen)))))
-        if may_follow:
-            unless = AllOf((*guard.constraints, AnyOf(tuple(cases))))
-            line = kernel.line_of(guard.members[0][0])
-            assumptions = frozenset({Assumption.FLAGS_ZERO})
-            yield Claim("flag", unless, tuple(lemmas), line, assumptions)
+                    released, acquired = (earlier, write), (read, later)
+                    lemmas.setdefault(lemma_of(kernel, released, acquired, pair, guard, met=met))
+            cases.append(AllOf((Holds(literal, guard.thread), AnyOf(tuple(wrong)))))
+        if lemmas:
+            yield Claim(
+                "flag",
+                AllOf((*guard.constraints, AnyOf(tuple(cases)))),
+                tuple(lemmas),
+                kernel.line_of(guard.members[0][0]),
+                frozenset({Assumption.FLAGS_ZERO}),
+                possible=AllOf((*guard.constraints, AnyOf(tuple(possible)))),
+            )
 
 
 def _read(kernel: Kernel, number: int) -> Access | None:

@@ -1,0 +1,440 @@
+"""The order relation of verdicts: each primitive proved where it is right, and broken on purpose.
+
+Every wrong twin differs from a right kernel in one qualifier, fence, value or place.
+"""
+
+import pytest
+
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Verdict, VerdictKind
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.lowering.ptx.code.text import read_ptx
+
+pytest.importorskip("z3")
+
+HEAD = """.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u64 flag)
+{
+.reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;
+.shared .align 16 .b32 word[64];
+.shared .align 4 .b32 last;
+.shared .align 8 .b64 bar;
+ld.param.u64 %rd1, [data];
+ld.param.u64 %rd2, [flag];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+mov.u32 %r3, %nctaid.x;
+mov.u32 %r4, word;
+mov.u32 %r5, bar;
+setp.ne.u32 %p1, %r1, 0;
+mul.wide.u32 %rd3, %r2, 4;
+add.s64 %rd4, %rd1, %rd3;
+"""
+RACE, FREE, UNJUDGED = VerdictKind.RACE, VerdictKind.RACE_FREE, VerdictKind.NOT_JUDGED
+
+
+def verdict(body: str) -> Verdict:
+    file = read_ptx(f"{HEAD}{body}\n}}\n")
+    return judge(kernel_of(file, file.functions["k"]))
+
+
+def missing(body: str) -> str:
+    """What the first race of a kernel lacks; "" if it has none."""
+    found = verdict(body)
+    return found.conflicts[0].missing if found.conflicts else ""
+
+
+def passing(
+    write: str, read: str, after: str = "", payload: str = "ld.global.u32 %r6, [%rd1];"
+) -> str:
+    """CTA 0 stores data and raises a flag, CTA 1 polls it and reads."""
+    return f"""
+@%p1 bra DONE;
+setp.ne.u32 %p2, %r2, 0;
+@%p2 bra READER;
+st.global.u32 [%rd1], 42;
+{write}
+bra DONE;
+READER:
+setp.ne.u32 %p3, %r2, 1;
+@%p3 bra DONE;
+SPIN:
+{read}
+setp.eq.u32 %p4, %r7, 0;
+@%p4 bra SPIN;
+{after}
+{payload}
+DONE:
+ret;"""
+
+
+RELEASE = "st.release.gpu.global.u32 [%rd2], 1;"
+ACQUIRE = "ld.acquire.gpu.global.u32 %r7, [%rd2];"
+RELAXED_STORE = "st.relaxed.gpu.global.u32 [%rd2], 1;"
+RELAXED_LOAD = "ld.relaxed.gpu.global.u32 %r7, [%rd2];"
+FENCE = "fence.acq_rel.gpu;"
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "after"),
+    [
+        (RELEASE, ACQUIRE, ""),
+        (FENCE + RELAXED_STORE, RELAXED_LOAD, FENCE),
+        (
+            "membar.gl; st.volatile.global.u32 [%rd2], 1;",
+            "ld.volatile.global.u32 %r7, [%rd2];",
+            FENCE,
+        ),
+        ("atom.release.gpu.global.exch.b32 %r8, [%rd2], 1;", ACQUIRE, ""),
+        ("st.release.sys.global.u32 [%rd2], 1;", "ld.acquire.sys.global.u32 %r7, [%rd2];", ""),
+    ],
+)
+def test_flags_order_what_they_hand_over(write: str, read: str, after: str) -> None:
+    found = verdict(passing(write, read, after))
+    assert found.kind is FREE
+    assert "flag" in found.by
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "after", "reason"),
+    [
+        (RELAXED_STORE, ACQUIRE, "", "nothing releases"),
+        (RELEASE, RELAXED_LOAD, "", "nothing acquires"),
+        (RELAXED_STORE, RELAXED_LOAD, "", "nothing releases before the signal, and nothing"),
+        (RELAXED_STORE + FENCE, RELAXED_LOAD, FENCE, "nothing releases"),
+        ("fence.acq_rel.cta;" + RELAXED_STORE, RELAXED_LOAD, FENCE, "nothing releases"),
+        (FENCE + RELAXED_STORE, RELAXED_LOAD, "fence.acq_rel.cta;", "nothing acquires"),
+        (
+            "st.release.cta.global.u32 [%rd2], 1;",
+            "ld.acquire.cta.global.u32 %r7, [%rd2];",
+            "",
+            "scope",
+        ),
+        ("st.release.cta.global.u32 [%rd2], 1;", ACQUIRE, "", "scope"),
+    ],
+)
+def test_a_weakened_flag_is_a_race_with_an_outcome_of_the_model(
+    write: str, read: str, after: str, reason: str
+) -> None:
+    found = missing(passing(write, read, after))
+    assert found.startswith(("nothing", "the scope"))
+    assert reason in found
+    assert "x_after=0" in found
+
+
+def test_a_flag_that_is_raised_before_the_data_is_stored_orders_nothing() -> None:
+    body = passing(RELEASE, ACQUIRE).replace(
+        f"st.global.u32 [%rd1], 42;\n{RELEASE}", f"{RELEASE}\nst.global.u32 [%rd1], 42;"
+    )
+    assert verdict(body).kind is not FREE
+
+
+def test_a_value_that_nobody_writes_is_not_judged() -> None:
+    body = passing(RELEASE, ACQUIRE).replace("setp.eq.u32 %p4, %r7, 0", "setp.ne.u32 %p4, %r7, 2")
+    assert verdict(body).kind is UNJUDGED
+
+
+def test_a_flag_that_is_seen_at_the_start_proves_nothing() -> None:
+    body = passing(RELEASE, ACQUIRE).replace("setp.eq.u32 %p4, %r7, 0", "setp.ne.u32 %p4, %r7, 0")
+    assert verdict(body).kind is not FREE
+
+
+def test_no_flag_orders_a_read_that_is_not_coherent() -> None:
+    found = missing(passing(RELEASE, ACQUIRE, payload="ld.global.nc.u32 %r6, [%rd1];"))
+    assert "ld.global.nc" in found
+
+
+def test_a_read_before_a_write_by_a_relaxed_flag_is_a_note() -> None:
+    body = passing(RELAXED_STORE, RELAXED_LOAD, payload="st.global.u32 [%rd1], 1;")
+    body = body.replace("st.global.u32 [%rd1], 42;", "ld.global.u32 %r6, [%rd1];")
+    found = verdict(body)
+    assert found.kind is FREE
+    assert found.notes
+
+
+def met(before: str, between: str, after: str = FENCE) -> str:
+    """CTA 0 stores by all threads and one raises the flag; one thread of CTA 1 polls, and all read."""
+    return f"""
+setp.ne.u32 %p2, %r2, 0;
+mul.wide.u32 %rd5, %r1, 4;
+add.s64 %rd6, %rd1, %rd5;
+@%p2 bra READER;
+st.global.u32 [%rd6], 42;
+{before}
+@%p1 bra DONE;
+{between}
+st.relaxed.gpu.global.u32 [%rd2], 1;
+bra DONE;
+READER:
+setp.ne.u32 %p3, %r2, 1;
+@%p3 bra DONE;
+@%p1 bra MEET;
+SPIN:
+ld.relaxed.gpu.global.u32 %r7, [%rd2];
+setp.eq.u32 %p4, %r7, 0;
+@%p4 bra SPIN;
+{after}
+MEET:
+bar.sync 0;
+ld.global.u32 %r6, [%rd6+4];
+DONE:
+ret;"""
+
+
+def test_barriers_carry_flags_to_all_threads_of_a_cta() -> None:
+    assert verdict(met("bar.sync 0;", FENCE)).kind is FREE
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "after"),
+    [
+        ("", FENCE, FENCE),
+        (FENCE, "", FENCE),
+        (FENCE + "bar.sync 0;", "", FENCE),
+        ("bar.sync 0;", FENCE, ""),
+        ("bar.sync 0;", "fence.acq_rel.cta;", FENCE),
+    ],
+)
+def test_a_fence_belongs_between_the_barrier_and_the_flag(
+    before: str, between: str, after: str
+) -> None:
+    assert verdict(met(before, between, after)).kind is not FREE
+
+
+def last_block(before: str = FENCE, after: str = FENCE, count: int = 1, ask: str = "") -> str:
+    """Each CTA stores a word and counts itself; the last one reads all."""
+    return f"""
+@%p1 bra MEET;
+st.global.u32 [%rd4], 7;
+{before}
+atom.global.add.u32 %r7, [%rd2], 1;
+sub.u32 %r8, %r3, {count};
+setp.eq.u32 %p2, %r7, %r8;
+selp.u32 %r9, 1, 0, %p2;
+{after}
+st.shared.u32 [last], %r9;
+MEET:
+bar.sync 0;
+ld.shared.u32 %r10, [last];
+setp.eq.u32 %p3, %r10, 0;
+@%p3 bra DONE;
+ld.global.u32 %r11, [%rd1+{ask or 0}];
+DONE:
+ret;"""
+
+
+def test_the_last_block_reads_what_all_stored() -> None:
+    found = verdict(last_block())
+    assert found.kind is FREE
+    assert "counter" in found.by
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (last_block(before=""), "nothing releases"),
+        (last_block(after=""), "nothing acquires"),
+        (last_block(before="fence.acq_rel.cta;"), "nothing releases"),
+    ],
+)
+def test_a_last_block_without_a_fence_is_a_race(body: str, reason: str) -> None:
+    assert reason in missing(body)
+
+
+def test_a_count_that_not_all_have_reached_is_not_proved() -> None:
+    assert verdict(last_block(count=2)).kind is not FREE
+
+
+def locked(take: str, acquire: str, release: str, give: str) -> str:
+    return f"""
+@%p1 bra DONE;
+SPIN:
+{take}
+setp.ne.u32 %p2, %r7, 0;
+@%p2 bra SPIN;
+{acquire}
+ld.global.u32 %r8, [%rd1];
+add.u32 %r8, %r8, 1;
+st.global.u32 [%rd1], %r8;
+{release}
+{give}
+DONE:
+ret;"""
+
+
+CAS = "atom.global.cas.b32 %r7, [%rd2], 0, 1;"
+GIVE = "st.relaxed.gpu.global.u32 [%rd2], 0;"
+
+
+def test_a_lock_orders_its_sections() -> None:
+    for take in (CAS, "atom.global.exch.b32 %r7, [%rd2], 1;"):
+        found = verdict(locked(take, FENCE, FENCE, GIVE))
+        assert found.kind is FREE
+        assert "lock" in found.by
+    acquire = CAS.replace("atom", "atom.acquire.gpu")
+    assert verdict(locked(acquire, "", "", GIVE.replace("relaxed", "release"))).kind is FREE
+
+
+@pytest.mark.parametrize(
+    ("acquire", "release"), [("", FENCE), (FENCE, ""), ("", ""), ("fence.acq_rel.cta;", FENCE)]
+)
+def test_a_lock_without_a_fence_is_a_race(acquire: str, release: str) -> None:
+    assert "the PTX model allows" in missing(locked(CAS, acquire, release, GIVE))
+
+
+def test_a_lock_that_others_overwrite_is_not_proved() -> None:
+    body = locked(CAS, FENCE, FENCE, GIVE).replace("@%p1 bra DONE;", f"@%p1 bra DONE;\n{GIVE}")
+    assert verdict(body).kind is not FREE
+
+
+def test_a_lock_that_is_given_back_too_early_is_not_proved() -> None:
+    body = locked(CAS, FENCE, FENCE, GIVE).replace(
+        "ld.global.u32 %r8", f"{FENCE}{GIVE}\nld.global.u32 %r8"
+    )
+    assert verdict(body).kind is not FREE
+
+
+def phases(arrive: str, wait: str, count: int = 1, parity: str = "0") -> str:
+    """Thread 0 stores a word and arrives; all wait, and read."""
+    return f"""
+@%p1 bra INIT;
+mbarrier.init.shared::cta.b64 [%r5], {count};
+INIT:
+bar.sync 0;
+@%p1 bra WAIT;
+st.shared.u32 [%r4], 42;
+{arrive}
+WAIT:
+{wait} %p2, [%r5], {parity};
+@!%p2 bra WAIT;
+ld.shared.u32 %r6, [%r4];
+ret;"""
+
+
+ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [%r5];"
+WAIT = "mbarrier.try_wait.parity.shared::cta.b64"
+
+
+def test_a_phase_orders_what_came_before_the_arrival() -> None:
+    found = verdict(phases(ARRIVE, WAIT))
+    assert found.kind is FREE
+    assert "mbarrier" in found.by
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wait", "count", "parity"),
+    [
+        (ARRIVE.replace("arrive", "arrive.relaxed.cta"), WAIT, 1, "0"),
+        (ARRIVE, WAIT.replace("parity", "parity.relaxed.cta"), 1, "0"),
+        (ARRIVE, WAIT, 1, "1"),
+        (f"{ARRIVE}\n{ARRIVE}", WAIT, 2, "0"),
+    ],
+)
+def test_a_relaxed_or_wrong_phase_is_not_proved(
+    arrive: str, wait: str, count: int, parity: str
+) -> None:
+    assert verdict(phases(arrive, wait, count, parity)).kind is not FREE
+
+
+def loaded(arrive: str) -> str:
+    """A bulk copy to shared memory that all wait for."""
+    return f"""
+@%p1 bra INIT;
+mbarrier.init.shared::cta.b64 [%r5], 1;
+fence.mbarrier_init.release.cluster;
+INIT:
+bar.sync 0;
+@%p1 bra WAIT;
+{arrive}
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd1], 256, [%r5];
+WAIT:
+{WAIT} %p2, [%r5], 0;
+@!%p2 bra WAIT;
+ld.shared.u32 %r6, [%r4];
+ret;"""
+
+
+EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], {};"
+
+
+def test_a_bulk_copy_is_done_with_the_phase_that_expects_its_bytes() -> None:
+    assert verdict(loaded(EXPECT.format(256))).kind is FREE
+
+
+@pytest.mark.parametrize("arrive", [ARRIVE, EXPECT.format(128)])
+def test_a_phase_that_expects_too_little_is_a_race(arrive: str) -> None:
+    assert "no arrival expects the bytes" in missing(loaded(arrive))
+
+
+def clustered(arrive: str, wait: str = "barrier.cluster.wait.aligned;", before: str = "") -> str:
+    """All threads store to their own CTA, and read their neighbour's shared memory."""
+    return f"""
+mov.u32 %r6, %cluster_ctarank;
+shl.b32 %r7, %r1, 2;
+add.u32 %r8, %r4, %r7;
+xor.b32 %r9, %r6, 1;
+st.shared.u32 [%r8], 42;
+{before}
+{arrive}
+{wait}
+mapa.shared::cluster.u32 %r10, %r8, %r9;
+ld.shared::cluster.u32 %r11, [%r10];
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ret;"""
+
+
+def test_a_cluster_barrier_orders_accesses_of_several_ctas() -> None:
+    found = verdict(clustered("barrier.cluster.arrive.aligned;"))
+    assert found.kind is FREE
+    assert "cluster barrier" in found.by
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wait"),
+    [
+        ("barrier.cluster.arrive.relaxed.aligned;", "barrier.cluster.wait.aligned;"),
+        ("bar.sync 0;", ""),
+        ("", ""),
+    ],
+)
+def test_a_relaxed_cluster_barrier_or_one_of_the_cta_is_a_race(arrive: str, wait: str) -> None:
+    assert missing(clustered(arrive, wait))
+
+
+def stored(fence: str, wait: str = "cp.async.bulk.wait_group 0;") -> str:
+    """All threads fill shared memory, and one copies it out."""
+    return f"""
+shl.b32 %r7, %r1, 2;
+add.u32 %r8, %r4, %r7;
+setp.ge.u32 %p3, %r1, 64;
+@%p3 bra MEET;
+st.shared.u32 [%r8], 42;
+MEET:
+{fence}
+bar.sync 0;
+@%p1 bra NEXT;
+mul.wide.u32 %rd5, %r2, 256;
+add.s64 %rd6, %rd1, %rd5;
+cp.async.bulk.global.shared::cta.bulk_group [%rd6], [%r4], 256;
+cp.async.bulk.commit_group;
+{wait}
+NEXT:
+bar.sync 0;
+@%p3 bra DONE;
+st.shared.u32 [%r8], 43;
+DONE:
+ret;"""
+
+
+def test_a_bulk_store_reads_what_was_fenced_for_its_proxy() -> None:
+    assert verdict(stored("fence.proxy.async.shared::cta;")).kind is FREE
+    read = verdict(stored("fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group.read 0;"))
+    assert read.kind is FREE
+
+
+def test_a_bulk_store_without_its_fence_or_wait_is_no_proof() -> None:
+    assert "no fence between the proxies" in missing(stored(""))
+    assert verdict(stored("fence.proxy.async.shared::cta;", "")).kind is not FREE
