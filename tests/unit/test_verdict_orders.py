@@ -438,3 +438,74 @@ def test_a_bulk_store_reads_what_was_fenced_for_its_proxy() -> None:
 def test_a_bulk_store_without_its_fence_or_wait_is_no_proof() -> None:
     assert "no fence between the proxies" in missing(stored(""))
     assert verdict(stored("fence.proxy.async.shared::cta;", "")).kind is not FREE
+
+
+def grid_barrier(
+    release: str = FENCE,
+    acquire: str = FENCE,
+    less: int = 0,
+    second: str = "SECOND:",
+    adds: int = 1,
+) -> str:
+    """In each round all CTAs store, meet, read what another one stored, and meet again."""
+    return f"""
+mov.u32 %r6, 0;
+xor.b32 %r7, %r2, 1;
+mul.wide.u32 %rd5, %r7, 4;
+add.s64 %rd6, %rd1, %rd5;
+ROUND:
+shl.b32 %r8, %r6, 1;
+add.u32 %r9, %r8, 1;
+mul.lo.u32 %r10, %r9, %r3;
+sub.u32 %r10, %r10, {less};
+add.u32 %r9, %r8, 2;
+mul.lo.u32 %r11, %r9, %r3;
+@%p1 bra READ;
+st.global.u32 [%rd4], %r6;
+{release}
+atom.global.add.u32 %r12, [%rd2], {adds};
+SPIN:
+ld.relaxed.gpu.global.u32 %r13, [%rd2];
+setp.lt.u32 %p2, %r13, %r10;
+@%p2 bra SPIN;
+{acquire}
+READ:
+bar.sync 0;
+ld.global.u32 %r14, [%rd6];
+bar.sync 0;
+@%p1 bra NEXT;
+atom.global.add.u32 %r15, [%rd2], 1;
+{second}
+ld.relaxed.gpu.global.u32 %r16, [%rd2];
+setp.lt.u32 %p3, %r16, %r11;
+@%p3 bra SECOND;
+NEXT:
+bar.sync 0;
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p4, %r6, 16;
+@%p4 bra ROUND;
+ret;"""
+
+
+def test_a_grid_barrier_orders_rounds_in_both_directions() -> None:
+    found = verdict(grid_barrier())
+    assert found.kind is FREE
+    assert any("counter" in each for each in found.by)
+    assert found.notes  # The second half has no fence: it orders reads before writes alone.
+
+
+@pytest.mark.parametrize(("release", "acquire"), [("", FENCE), (FENCE, ""), ("", "")])
+def test_a_grid_barrier_without_a_fence_is_a_race(release: str, acquire: str) -> None:
+    assert "nothing" in missing(grid_barrier(release, acquire))
+
+
+@pytest.mark.parametrize("wrong", [{"less": 1}, {"adds": 2}])
+def test_a_grid_barrier_that_waits_for_less_is_not_proved(wrong: dict[str, int]) -> None:
+    assert (
+        verdict(grid_barrier(less=wrong.get("less", 0), adds=wrong.get("adds", 1))).kind is not FREE
+    )
+
+
+def test_a_grid_barrier_whose_second_half_does_not_wait_is_not_proved() -> None:
+    body = grid_barrier().replace("@%p3 bra SECOND;", "")
+    assert verdict(body).kind is not FREE

@@ -32,7 +32,7 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.checker.verdicts.order.claims import Claim
 from fencewright.checker.verdicts.order.flags import lemma_of, writes_of
-from fencewright.checker.verdicts.order.guards import Guard, follows
+from fencewright.checker.verdicts.order.guards import Guard, comes_by, follows, implied
 from fencewright.lowering.code.value import Apply, Iteration, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -72,7 +72,7 @@ def claims(
             *executed(kernel, added, writer),
             *link,
         )
-        late = AllOf((*guard.constraints, Holds(literal, guard.thread), *own, Not(order)))
+        late = guard.unless(AllOf((Holds(literal, guard.thread), *own, Not(order))))
         lemma = lemma_of(kernel, (earlier, added), (read, later), pair, guard, met=met)
         assumptions = frozenset({Assumption.FLAGS_ZERO})
         yield Claim("counter", late, (lemma,), read.line, assumptions)
@@ -181,9 +181,18 @@ def _counts(
                 add.instruction, following.instruction, waits.__contains__
             ):
                 return None
-        if k > 1 and not kernel.dominates(adds[k - 2].instruction, add.instruction):
+        if k > 1 and not _comes_after(kernel, adds[k - 2], add):
             return None
     return polls
+
+
+def _comes_after(kernel: Kernel, first: Access, second: Access) -> bool:
+    """True where who executes ``second`` has executed ``first`` in the same iteration."""
+    block = kernel.block_of[first.instruction]
+    entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
+    return implied(first.conditions, second.conditions) and comes_by(
+        kernel, second.conditions, block, entering, second.instruction, first.instruction
+    )
 
 
 def _tests(kernel: Kernel, read: Access) -> list[tuple[int, Literal]]:

@@ -73,7 +73,7 @@ def claims(
         if lemmas:
             yield Claim(
                 "flag",
-                AllOf((*guard.constraints, AnyOf(tuple(cases)))),
+                guard.unless(AnyOf(tuple(cases))),
                 tuple(lemmas),
                 kernel.line_of(guard.members[0][0]),
                 frozenset({Assumption.FLAGS_ZERO}),

@@ -37,6 +37,9 @@ Members = tuple[tuple[int, Literal | None], ...]
 its result."""
 
 
+_NEVER = AnyOf(())
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Who is at an access knows that a thread has executed one of ``members`` before, with its
@@ -46,7 +49,7 @@ class Guard:
     constraints; with ``is_met`` it is another one of the CTA, which has met the access's thread at
     a barrier since. ``end``: the access, or that barrier: what it acquires, it acquires before
     that.
-    ``constraints``: those of that thread.
+    ``constraints``: those of that thread. ``unknown``: where there was no such iteration before.
     """
 
     members: Members
@@ -55,6 +58,12 @@ class Guard:
     end: int
     is_met: bool
     constraints: tuple[Constraint, ...]
+    unknown: Constraint = _NEVER
+
+    def unless(self, wrong: Constraint) -> Constraint:
+        """The instances of a conflict that the guard does not order: ``wrong``, and those it knows
+        nothing of."""
+        return AnyOf((self.unknown, AllOf((*self.constraints, wrong))))
 
 
 def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
@@ -79,6 +88,14 @@ def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterat
     for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)):
         if kernel.dominates(barrier, end):
             yield from _met(kernel, end, thread, other, barrier)
+        elif _is_of_each_iteration(kernel, kernel.block_of[barrier], end):
+            yield from _met(kernel, end, thread, other, barrier, is_before=True)
+    for group in kernel.sync_groups:
+        if group.block not in above and _is_of_each_iteration(kernel, group.block, end):
+            around = _loops_around(kernel, group.block)
+            link, first = _iteration_before(kernel, around, end, thread, other)
+            same = Together(other, thread, None)
+            yield Guard(group.members, around, other, end, False, (same, *link), first)
     yield from _broadcast(kernel, access, thread, other)
 
 
@@ -158,8 +175,41 @@ def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
         yield _Poll(block, ((step.instruction, None),), entering, kernel.loops_of(step.instruction))
 
 
-def _met(kernel: Kernel, end: int, thread: int, other: int, barrier: int) -> Iterator[Guard]:
-    """The guards of the threads that come to a barrier above an instruction from a poll."""
+def _is_of_each_iteration(kernel: Kernel, block: int, end: int) -> bool:
+    """True of a block that every iteration passes of the innermost loop around an instruction."""
+    around = kernel.loops_of(end)
+    if not around or _loops_around(kernel, block) != around:
+        return False
+    return all(block in _dominators(kernel, latch) for latch in around[-1].latches)
+
+
+def _iteration_before(
+    kernel: Kernel, before: tuple[Loop, ...], end: int, thread: int, other: int
+) -> tuple[tuple[Constraint, ...], Constraint]:
+    """The iterations of a thread that are those of another's last iteration, and that there is
+    none."""
+    e = Expressions(kernel.table)
+    *outer, loop = kernel.loops_of(end)
+    i = loop.iteration
+    after_it = e.apply("add", (i, e.constant(1, i.bits)), i.bits)
+    link: list[Constraint] = [
+        Compare("eq", each.iteration, other, each.iteration, thread)
+        for each in outer
+        if each in before
+    ]
+    if loop in before:
+        link.append(Compare("eq", after_it, other, i, thread))
+    zero = e.constant(0, i.bits)
+    return tuple(link), Compare("eq", i, thread, zero, thread)
+
+
+def _met(
+    kernel: Kernel, end: int, thread: int, other: int, barrier: int, *, is_before: bool = False
+) -> Iterator[Guard]:
+    """The guards of the threads that come to a barrier above an instruction from a poll.
+
+    ``is_before``: a barrier of the iteration before.
+    """
     for poll in _polls(kernel):
         numbers = {number for number, _ in poll.members}
         own = tuple(
@@ -173,10 +223,14 @@ def _met(kernel: Kernel, end: int, thread: int, other: int, barrier: int) -> Ite
         if not comes_by(kernel, own, poll.block, poll.edges, barrier, poll.instruction):
             continue
         link = _linked(kernel, poll.around, barrier, end, thread, other)
+        unknown: Constraint = _NEVER
+        if is_before:
+            link, unknown = _iteration_before(kernel, poll.around, end, thread, other)
         if link is not None:
             holds = tuple(Holds(each, other) for each in own)
             together = Together(other, thread, Scope.WORKGROUP)
-            yield Guard(poll.members, poll.around, other, barrier, True, (together, *holds, *link))
+            known = (together, *holds, *link)
+            yield Guard(poll.members, poll.around, other, barrier, True, known, unknown)
 
 
 def comes_by(
@@ -297,6 +351,12 @@ def _only_write(kernel: Kernel, read: Access) -> Access | None:
     write = writes[0]
     same = write.place.offset == read.place.offset and write.size == read.size
     return write if same and read.place.offset is not None and not read.place.offset.terms else None
+
+
+def implied(own: Iterable[Literal], given: Iterable[Literal]) -> bool:
+    """True where some conditions are among others, wherever they are tested."""
+    known = {(each.value, each.polarity) for each in given}
+    return all((each.value, each.polarity) in known for each in own)
 
 
 # What comes after what

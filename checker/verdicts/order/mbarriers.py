@@ -37,6 +37,7 @@ from fencewright.checker.verdicts.order.guards import (
     Guard,
     fence_between,
     follows,
+    implied,
     passes_proxy_fence,
 )
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
@@ -201,7 +202,7 @@ def _unless(
         if pair.satisfiable(outside) is not Answer.UNSATISFIABLE:
             return None
     late = AllOf((here, *arrives, in_phase, Not(order)))
-    return AllOf((*guard.constraints, AnyOf((_none_yet(kernel, phase, guard.thread), late))))
+    return guard.unless(AnyOf((_none_yet(kernel, phase, guard.thread), late)))
 
 
 def _of_copy(
@@ -221,7 +222,7 @@ def _of_copy(
         each
         for each in expects
         if kernel.loops_of(each.instruction) == kernel.loops_of(earlier.instruction)
-        and set(each.conditions) <= set(earlier.conditions)
+        and implied(each.conditions, earlier.conditions)
     ]
     arrivals = [each for each in _steps(kernel, wait.place) if each.step is Step.ARRIVE]
     doubt = "" if len(arrivals) == 1 else "arrivals by several instructions"
@@ -243,7 +244,7 @@ def _of_copy(
     expected = bool(own) and (bool(doubt) or given >= sum(s for s in copied if s is not None))
     # The phase of the copy is at most the one that is waited for.
     late = _later_phase(kernel, loop, pair.earlier, phase, guard.thread)
-    unless = AllOf((*guard.constraints, AnyOf((_none_yet(kernel, phase, guard.thread), late))))
+    unless = guard.unless(AnyOf((_none_yet(kernel, phase, guard.thread), late)))
     arrival = arrivals[0] if arrivals else None
     if not doubt and arrival is not None:
         doubt = _doubt_of_count(kernel, pair, arrival, 3 + max(guard.thread, pair.later))
