@@ -13,12 +13,12 @@ from typing import Any
 from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge, with_agents
 from fencewright.simulator.race.messages import (
     NO_LEVELS,
+    Chain,
     Home,
     Levels,
     Message,
     ScFence,
     extended,
-    with_writer,
 )
 from fencewright.simulator.race.rules import FENCES, Fault, FenceRule
 from fencewright.simulator.race.shadow import MANY, Shadow, Strong
@@ -32,13 +32,19 @@ from fencewright.simulator.threads.state import Block, Mbarrier, Thread
 class Link:
     """A value that was read without what its writer knew: an order that nearly exists.
 
-    ``writers``: the clocks of all that have written it, or have arrived in its phase.
+    ``arrived``: of an mbarrier's phase, the clocks of all that have arrived.
     """
 
     message: Message
     site: int
     reader: Home
-    writers: Mapping[int, int]
+    arrived: Mapping[int, int] | None = None
+
+    def clock_of(self, thread: int) -> int:
+        """The clock at which a thread wrote the value, or an earlier one of its chain; or 0."""
+        if self.arrived is not None:
+            return self.arrived.get(thread, 0)
+        return self.message.chain.clock_of(thread, self.message.place)
 
 
 @dataclass(slots=True)
@@ -221,11 +227,11 @@ class Detector(Observer):
         if old is not None and min(old.level, site.level) >= old.writer.distance(state.home):
             chained = old
         device, clusters, blocks = extended(self.clocks, chained, state.home, levels)
-        chain = object() if chained is None else chained.chain
+        chain = Chain() if chained is None else chained.chain
         return Message(
             state.home, site.number, site.level, site.releases, clock, state.known,
             device, clusters, blocks, self._sc(state),
-            with_writer(chained, state.home.thread, clock), chain,
+            chain, chain.add(state.home.thread, clock),
         )  # fmt: skip
 
     def _sc(self, state: State) -> tuple[ScFence, ...]:
@@ -271,7 +277,7 @@ class Detector(Observer):
             writer = message.writer.thread
             if not self.sees(state, writer, message.clock):
                 link = message.site, site.number, writer
-                state.links[link] = Link(message, site.number, state.home, message.writers)
+                state.links[link] = Link(message, site.number, state.home)
 
     @staticmethod
     def _keep(state: State, key: object, message: Message) -> None:
@@ -398,7 +404,7 @@ class Detector(Observer):
                 continue
             for link in thread.order.links.values():
                 message: Message = link.message
-                is_own = link.writers.get(source, 0) >= first.clock
+                is_own = link.clock_of(source) >= first.clock
                 # A read-modify-write carries what others have released before it.
                 carried = message.at(self.clocks, link.reader, 2)
                 knows = (

@@ -23,12 +23,44 @@ class Home:
         return 0 if self.block == other.block else 1 if self.cluster == other.cluster else 2
 
 
+class Chain:
+    """Writes of one place of which each goes on with the releases of the one before it.
+
+    Shared by their messages. ``writers``: by thread the clock of its last write and the place of
+    that in the chain; None until the second write, as most chains have one alone.
+    """
+
+    __slots__ = ("clock", "first", "length", "writers")
+
+    def __init__(self) -> None:
+        self.length = self.first = self.clock = 0
+        self.writers: dict[int, tuple[int, int]] | None = None
+
+    def add(self, thread: int, clock: int) -> int:
+        """Note a write; its place."""
+        self.length += 1
+        if self.length == 1:
+            self.first, self.clock = thread, clock
+            return 1
+        if self.writers is None:
+            self.writers = {self.first: (self.clock, 1)}
+        self.writers[thread] = clock, self.length
+        return self.length
+
+    def clock_of(self, thread: int, place: int) -> int:
+        """The clock of a thread's last write, if that is not after a place; else 0."""
+        if self.writers is None:
+            return self.clock if thread == self.first else 0
+        clock, at = self.writers.get(thread, (0, 0))
+        return clock if at <= place else 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """The releases that a value carries, and its writer. ``chain``: of which it is a later part.
 
     ``clock`` and ``known``: the writer's at the write. ``sc``: the fence.sc that the
-    writer knew. ``writers``: the last of the chain, with their clocks.
+    writer knew. ``place``: which one of the chain it is.
     """
 
     writer: Home
@@ -41,8 +73,8 @@ class Message:
     clusters: Mapping[int, Knowledge]
     blocks: Mapping[int, Knowledge]
     sc: "tuple[ScFence, ...]" = ()
-    writers: Mapping[int, int] = field(default_factory=dict[int, int])
-    chain: object = field(default_factory=object)
+    chain: Chain = field(default_factory=Chain)
+    place: int = 0
 
     def at(self, clocks: Clocks, reader: Home, level: int) -> Knowledge:
         """The knowledge that a reader gets whose acquire reaches a level."""
@@ -62,20 +94,6 @@ class ScFence:
     clock: int
     level: int
     known: Knowledge
-
-
-MOST_WRITERS = 32
-"""The writers of a chain that are known: those before them are not named in a finding."""
-
-
-def with_writer(old: Message | None, thread: int, clock: int) -> Mapping[int, int]:
-    """The writers of a chain with one more."""
-    if old is None:
-        return {thread: clock}
-    writers = {**old.writers, thread: clock}
-    if len(writers) > MOST_WRITERS:
-        del writers[next(iter(writers))]
-    return writers
 
 
 def extended(

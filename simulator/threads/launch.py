@@ -215,13 +215,17 @@ def read_module(ptx: PtxFile, text: str) -> Module:
 
 @dataclass(slots=True)
 class Run:
-    """An executed launch. ``stops``: where its threads stopped before strong operations."""
+    """An executed launch."""
 
     machine: Machine
     program: Program
     outcome: Outcome
     arguments: tuple[Allocation | None, ...]
-    stops: Mapping[Thread, Stops]
+
+    @property
+    def stops(self) -> Mapping[Thread, Stops]:
+        """The stops of its threads before strong operations, of those that had some."""
+        return {each: each.stops for each in self.machine.threads if each.stops}
 
 
 def kernels(module: Module) -> list[PtxFunction]:
@@ -498,7 +502,7 @@ def execute(
     scheduler = Scheduler(machine, entry, dict(program.lines), schedule=schedule, limit=limit)
     outcome = scheduler.run()
     given_to = tuple(each for each, _ in arguments)
-    return Run(machine, program, outcome, given_to, scheduler.stops)
+    return Run(machine, program, outcome, given_to)
 
 
 def _name_shared(program: Program, machine: Machine) -> None:

@@ -78,7 +78,7 @@ class Schedule:
 
 IN_ORDER = Schedule()
 Stops = dict[int, tuple[int, int]]
-"""By site of a strong operation, the first and the last stop of a thread before it."""
+"""By place of a strong operation in the program, the first and the last stop of a thread there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,6 @@ class Scheduler:
         self.machine, self.entry, self.lines, self.limit = machine, entry, lines, limit
         self.delay = schedule.delay
         self.held: Thread | None = None
-        self.stops: dict[Thread, Stops] = {}
-        self.counts: dict[Thread, int] = {}
         self.ready: deque[Thread] = deque()
         self.lazy: deque[Thread] = deque()
         self.outcome = Outcome()
@@ -215,11 +213,14 @@ class Scheduler:
 
     def _stop_before(self, thread: Thread) -> bool:
         """Note the strong operation before which a thread stops; True where it is held there."""
-        stop = self.counts[thread] = self.counts.get(thread, 0) + 1
-        if (site := self._site_of(thread)) is not None:
-            stops = self.stops.setdefault(thread, {})
-            stops[site] = stops.get(site, (stop, stop))[0], stop
-        return self._is_held(thread, stop)
+        thread.stop += 1
+        stop, stops = thread.stop, thread.stops
+        generator: Any = thread.generator
+        if generator is not None:
+            place = generator.gi_frame.f_lasti
+            first = stops.get(place)
+            stops[place] = (stop if first is None else first[0]), stop
+        return self.delay is not None and self._is_held(thread, stop)
 
     def _loop(self, thread: Thread, generator: Any) -> None:
         """A thread has jumped back often: it polls if nothing in it has changed since."""

@@ -35,7 +35,7 @@ class Thread:
     __slots__ = (
         "block", "bulk_group", "copies", "copy_group",
         "done", "generator", "index", "is_lazy", "lane", "local", "locals", "number", "order",
-        "polls", "rank", "result", "shared", "tx", "ty", "tz", "vain", "waits", "warp",
+        "polls", "rank", "result", "shared", "stop", "stops", "tx", "ty", "tz", "vain", "waits", "warp",
     )  # fmt: skip
 
     def __init__(self, number: int, index: int, block: "Block", place: Size):
@@ -54,7 +54,8 @@ class Thread:
         self.result: Any = None
         self.waits: Any = None
         self.copies: list[tuple[int, Callable[[], None]]] = []
-        self.copy_group = self.bulk_group = 0
+        self.copy_group = self.bulk_group = self.stop = 0
+        self.stops: dict[int, tuple[int, int]] = {}
 
     def advance(self) -> None:
         """Notice that it does what it has not done before."""

@@ -1,7 +1,7 @@
 """Knowledge of a launch: joins, rows shared by reference, and what messages hand on by scope."""
 
 from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge, with_agents
-from fencewright.simulator.race.messages import Home, Message, extended
+from fencewright.simulator.race.messages import Chain, Home, Message, extended
 from fencewright.simulator.race.shadow import Shadow
 from fencewright.simulator.threads.memory import Allocation
 
@@ -56,3 +56,11 @@ def test_a_shadow_is_refined_to_bytes() -> None:
     assert list(shadow.writer[:10]) == [0, 0, 0, 0, 4, 4, 4, 4, 0, 0]
     assert list(shadow.written[4:8]) == [9, 9, 9, 9]
     assert [*shadow.strong] == [*shadow.summaries] == [8, 9, 10, 11]
+
+
+def test_a_chain_knows_who_wrote_up_to_a_place() -> None:
+    chain = Chain()
+    assert [chain.add(7, 3), chain.clock_of(7, 1), chain.clock_of(8, 1)] == [1, 3, 0]
+    assert [chain.add(8, 5), chain.add(9, 6)] == [2, 3]
+    assert [chain.clock_of(thread, 2) for thread in (7, 8, 9)] == [3, 5, 0]
+    assert chain.clock_of(9, 3) == 6
