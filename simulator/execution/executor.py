@@ -710,11 +710,13 @@ class _Run:
                 return
         groups = execution.group[execution.slot_of[rows]]
         waves = execution.wave_of[rows]
+        running = int((execution.lanes.segment != EXIT).sum()) if execution.with_parts else 0
         execution.observe(
             Executed(
-                instruction, groups, waves, addresses, active, sizes, copied_to, is_further, same
+                instruction, groups, waves, addresses, active, sizes, copied_to, is_further, same,
+                running,
             )
-        )
+        )  # fmt: skip
 
 
 class _RunOfOrigins(_Run):

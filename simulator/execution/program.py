@@ -407,6 +407,8 @@ class Executed:
     """It is a further part of the instruction before; only observers that ask for parts see it."""
     same: LaneFlags | None = None
     """Of a store, lanes that wrote what was there already; for observers that ask for parts."""
+    running: int = 0
+    """Waves that have neither ended nor wait at a barrier; for observers that ask for parts."""
 
 
 Observer: TypeAlias = Callable[[Executed], None]

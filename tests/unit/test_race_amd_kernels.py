@@ -260,6 +260,31 @@ def test_a_poll_that_never_ends_is_a_hang() -> None:
     assert str(found).startswith("hang in this launch")
 
 
+def test_a_wave_that_computes_for_long_is_no_hang() -> None:
+    body = """s_cmp_eq_u32 s14, 0
+s_cbranch_scc0 .Lcompute
+v_cmp_gt_u32_e32 vcc, 32, v0
+s_mov_b64 s[4:5], 0
+.Lagain:
+global_load_dword v3, v1, s[10:11] sc1
+s_waitcnt vmcnt(0)
+v_cmp_ne_u32_e32 vcc, 0, v3
+s_or_b64 s[4:5], vcc, s[4:5]
+s_andn2_b64 exec, exec, s[4:5]
+s_cbranch_execnz .Lagain
+s_endpgm
+.Lcompute:
+s_movk_i32 s3, 0x10
+.Lcount:
+s_sub_u32 s3, s3, 1
+s_cmp_lg_u32 s3, 0
+s_cbranch_scc1 .Lcount
+v_subrev_u32_e32 v1, 0x100, v1
+global_store_dword v1, v2, s[10:11] sc1
+s_endpgm"""
+    assert not kinds(judged(body))
+
+
 def test_writes_of_one_value_are_warnings() -> None:
     one = judged("global_store_dword v6, v2, s[8:9]\ns_endpgm")
     assert kinds(one) == ["write-write of the same value"]

@@ -147,11 +147,8 @@ def homes_of(launch: Launch, program: LaneProgram, configuration: CdnaConfigurat
     return homes
 
 
-MOST_POLLS = 2048
-"""Polls one after another, and nothing else, after which nothing will ever change.
-
-The executor lets every wave go on many times in between.
-"""
+MOST_POLLS = 64
+"""Polls of each wave that runs, and nothing else in between, after which nothing will ever change."""
 
 
 class Hang(execution.LaunchError):
@@ -197,8 +194,7 @@ class KernelObserver:
         self.at_barrier: dict[int, set[int]] = {}
         self.executed: set[int] = set()
         self.of_arguments: set[int] = set()
-        self.polls: dict[int, int] = {}
-        self.polled = 0
+        self.polls: dict[int, dict[int, int]] = {}
 
     def __call__(self, executed: Executed) -> None:
         """What some waves have executed."""
@@ -206,7 +202,7 @@ class KernelObserver:
         detector = self.detector
         self.executed.add(site.number)
         waves: list[int] = (executed.groups * self.waves + executed.waves).tolist()
-        self._watch(site, waves[0])
+        self._watch(site, waves, executed.running)
         for row, wave in enumerate(waves):
             self._go_on(wave)
             match rule:
@@ -219,16 +215,21 @@ class KernelObserver:
                 case Barrier():
                     self.at_barrier.setdefault(wave // self.waves, set()).add(wave)
 
-    def _watch(self, site: Site, wave: int) -> None:
+    def _watch(self, site: Site, waves: list[int], running: int) -> None:
         """Notice that nothing happens any more. Raises ``Hang``."""
-        if site.polls:
-            self.polls.setdefault(site.number, wave)
-            self.polled += 1
-            if self.polled > MOST_POLLS:
-                raise Hang(self.polls)
-        elif isinstance(site.rule, Access | Barrier):
+        if not isinstance(site.rule, Access | Barrier):
+            return
+        if isinstance(site.rule, Barrier) or not site.polls or site.rule.writes:
             self.polls.clear()
-            self.polled = 0
+            return
+        for wave in waves:
+            own = self.polls.setdefault(wave, {})
+            own[site.number] = own.get(site.number, 0) + 1
+        # A wave that has left its loop since then computes, and polls no more.
+        if len(self.polls) >= running and all(
+            sum(own.values()) > MOST_POLLS for own in self.polls.values()
+        ):
+            raise Hang({at: wave for wave, own in self.polls.items() for at in own})
 
     def _go_on(self, wave: int) -> None:
         """A barrier is over for all that came to it when one of them goes on."""
