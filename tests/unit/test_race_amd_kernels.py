@@ -1,5 +1,7 @@
 """Launches of AMD kernels under the race detector: what is found, what is not, what is not judged."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -307,6 +309,10 @@ def test_a_launch_that_cannot_be_is_refused() -> None:
         judge_kernel(code, parse_launch("k<<<1, 64>>>(i32[4])"))
     with pytest.raises(LaunchError, match="no kernel 'l'"):
         judge_kernel(code, parse_launch("l<<<1, 64>>>()"))
+    kernel = code.functions["k"]
+    of_object = replace(kernel, descriptor={"tg_split": 0}, arguments=())
+    with pytest.raises(LaunchError, match="give its assembly"):
+        judge_kernel(Assembly(code.chip, {"k": of_object}), parse_launch("k<<<1, 64>>>()"))
 
 
 def test_the_reverse_order_runs_every_lane() -> None:

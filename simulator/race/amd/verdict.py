@@ -103,6 +103,8 @@ def _kernel(assembly: Assembly, name: str) -> Function:
     kernels = {key: each for key, each in assembly.functions.items() if each.descriptor}
     if name not in kernels:
         raise LaunchError(f"there is no kernel '{name}': there is {', '.join(kernels) or 'none'}")
+    if "next_free_vgpr" not in kernels[name].descriptor:
+        raise LaunchError("how a kernel of a code object begins is not read: give its assembly")
     return kernels[name]
 
 
