@@ -1,8 +1,8 @@
 """Chains of waves that hand a value on, as programs for the AMD race detector and for the machine.
 
-The first wave accesses the data, each of the others waits for the one before it, and the last accesses
-the data again. In executions in which every flag is read as it was written, the machine shows what a
-race may do: a value that is older, or memory that ends with an earlier write.
+The first wave accesses the data, each of the others waits for the one before it, and the last
+accesses the data again. In executions in which every flag is read as it was written, the machine
+shows what a race may do: a value that is older, or memory that ends with an earlier write.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ CONFIGURATIONS = (
 
 @dataclass(frozen=True)
 class AmdChain:
-    """A program on a chip; ``flags``: what loads of flags read; ``final``: what the rest has at its end."""
+    """A program on a chip; ``flags``: what their loads read; ``final``: the other values at its end."""
 
     configuration: CdnaConfiguration
     program: CdnaProgram
@@ -282,7 +282,7 @@ STATES = 60_000
 
 
 def may_fail(one: AmdChain) -> bool | None:
-    """Whether the machine has an execution with every flag as written and other data; None: too large."""
+    """True where an execution has every flag as written and other data; None: too large."""
     found = explore(CdnaEngine(one.program, one.configuration), STATES)
     if not found.complete:
         return None

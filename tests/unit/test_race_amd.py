@@ -1,5 +1,7 @@
 """The AMD race detector against the CDNA machine, on random chains of two to four waves."""
 
+from collections.abc import Sequence
+
 import pytest
 from amd_race_programs import chain, may_fail, races
 from campaigns import Share, shares
@@ -58,7 +60,7 @@ class _WritesAreNotOvertaken(Detector):
 
 
 class _BarrierWaits(Detector):
-    def barrier(self, numbers: "tuple[int, ...]") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def barrier(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self.wait(number, [(Counter.VMCNT, 0), (Counter.LGKMCNT, 0)])
         super().barrier(numbers)

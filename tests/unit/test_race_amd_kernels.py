@@ -1,4 +1,4 @@
-"""Launches of AMD kernels under the race detector: what is found, what is not, what is not judged."""
+"""Launches of AMD kernels under the race detector: findings, silence, what is not judged."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""Facts that a wave knows: what has been issued, performed and written back, and which caches are
-fresh.
+"""Facts that a wave knows: what was issued, performed and written back, which caches are fresh.
 
 Facts never become false, so that knowing more is a join. A write is at the L2 of its wave when it
 has been waited for, or when the queue of its CU has been drained; it is at memory when it goes past

@@ -148,7 +148,7 @@ def homes_of(launch: Launch, program: LaneProgram, configuration: CdnaConfigurat
 
 
 MOST_POLLS = 64
-"""Polls of each wave that runs, and nothing else in between, after which nothing will ever change."""
+"""Polls of each wave that runs, with nothing else between, after which nothing ever changes."""
 
 
 class Hang(execution.LaunchError):

@@ -1,7 +1,7 @@
 """Rules of the ways to memory: what each keeps in order by itself, and who is coherent with whom.
 
-What bits of an access and cache instructions reach are the machine's rows
-(``simulator.cdna.rows``); which counters count what is there too.
+What bits of an access and cache instructions reach, and which counters count them, are the
+machine's rows (``simulator.cdna.rows``).
 """
 
 from collections.abc import Mapping
@@ -81,8 +81,7 @@ class Access:
 
 
 class Column(IntEnum):
-    """A clock of a wave: of what it has issued, and of what is over of operations that end in
-    order."""
+    """A clock of a wave: of what it has issued, or of what is over of operations in one order."""
 
     ISSUED = 0
     VECTOR = 1

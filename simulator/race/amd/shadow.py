@@ -16,8 +16,7 @@ WORD = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """The history of a word: who wrote it last, and one read of each wave, path and instruction
-    since."""
+    """The history of a word: its last write, and one read of each wave and instruction since."""
 
     write: Operation | None = None
     reads: tuple[Operation, ...] = ()
