@@ -1,6 +1,6 @@
 """Campaigns: tests of which ``make test`` does a share, and ``make campaigns`` all the others.
 
-For what draws many programs at random, or goes through a matrix whose every row is met in each share.
+For what draws many programs at random, or goes through a matrix of which a share is a sample.
 What breaks a guarantee on purpose is no campaign.
 """
 

@@ -168,7 +168,7 @@ BUILDS = [
 ]
 
 
-@pytest.mark.parametrize("share", shares(3))
+@pytest.mark.parametrize("share", shares(9))
 @pytest.mark.parametrize(("chip", "tgsplit", "level"), BUILDS)
 def test_exactly_our_synchronisation(chip: str, tgsplit: bool, level: int, share: Share):
     features = ("tgsplit",) if tgsplit else ()
