@@ -9,10 +9,11 @@ shader array, which loads find stale and nothing ever leaves dirty; their L2 is 
 meet. On gfx12 the L1 is the L0 of a CU and the L2 the agent's one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, IntFlag
 from functools import cache
+from types import MappingProxyType
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS, Generation
 from fencewright.lowering.code.effects import Kind
@@ -45,8 +46,12 @@ class Visibility(IntEnum):
     SYSTEM = 3
 
 
-ACCESS_KINDS = (Kind.LOAD, Kind.STORE, Kind.RMW)
-"""The accesses to global memory (flat ones included) whose policy bits differ."""
+ACCESS_NOUNS: Mapping[Kind, str] = MappingProxyType(
+    {Kind.LOAD: "load", Kind.STORE: "store", Kind.RMW: "atomic"}
+)
+"""The accesses to global memory (flat ones included) whose policy bits differ, as pages call them."""
+
+ACCESS_KINDS = tuple(ACCESS_NOUNS)
 
 
 @dataclass(frozen=True, slots=True)

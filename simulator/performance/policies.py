@@ -6,6 +6,7 @@ from functools import cache
 from types import MappingProxyType
 
 from fencewright.lowering.cache_policy import CachePolicy, Lookup
+from fencewright.lowering.cdna.caches import ACCESS_NOUNS
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.performance.accesses import (
     CONTROL,
@@ -76,7 +77,7 @@ def _cdna_control(
     l2_per_agent: L2PerAgent | None,
     tgsplit: bool,
 ) -> CacheControl:
-    requested = f"{access} with '{' '.join(sorted(bits))}' on {chip}"
+    requested = f"{ACCESS_NOUNS[access]} with '{' '.join(sorted(bits))}' on {chip}"
     row = CHIPS.get(chip)
     if row is None:
         raise UnsupportedError(requested, "unknown chip", tuple(CHIPS))

@@ -216,3 +216,8 @@ def test_no_row_of_cdna_keeps_a_line_as_it_is() -> None:
 def test_streaming_marks_the_line_in_l2() -> None:
     assert ptx_policy(LOAD, ["ld", "global", "cs", "b32"]).l2 is Lookup.HIT_STREAM
     assert ptx_policy(STORE, ["st", "global", "cs", "b32"]).l2 is Lookup.HIT_STREAM
+
+
+def test_a_refusal_calls_the_access_as_users_do() -> None:
+    with pytest.raises(UnsupportedError, match="^atomic with 'sc0' on gfx908"):
+        cdna_policy("gfx908", ATOMIC, ["sc0"], ONE)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from fencewright.lowering.cdna.caches import ACCESS_NOUNS
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.table import Illegal, Table
 from fencewright.simulator.cdna.evidence import (
     EXPERIMENTS,
@@ -170,6 +172,8 @@ _COUNTED_AS = {False: "is counted as a load", True: "is counted as a store"}
 
 
 def _word(value: object) -> str:
+    if isinstance(value, Kind):
+        return ACCESS_NOUNS[value]
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) or "none"

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
+from fencewright.lowering.cdna.caches import ACCESS_NOUNS
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.performance import accesses as cdna
 from fencewright.lowering.cdna.performance import devices as cdna_devices
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Figure
 from fencewright.lowering.ptx.performance import accesses as ptx
 from fencewright.lowering.ptx.performance import devices as ptx_devices
@@ -184,7 +186,7 @@ def _vector(chip: str) -> str:
 def _lds() -> str:
     rows = [
         (
-            f"{row.access}, {row.width} B",
+            f"{ACCESS_NOUNS[row.access]}, {row.width} B",
             ", ".join(each.chip for each in cdna.HIERARCHIES if each.lds_banks in row.lds_banks),
             str(row.banks),
             " ".join(_ranges(phase) for phase in row.phases[: len(row.phases) // 2]),
@@ -216,7 +218,7 @@ def _control() -> str:
         rows.append(
             (
                 ", ".join(map(str, where["generation"])),
-                ", ".join(map(str, where["access"])),
+                ", ".join(ACCESS_NOUNS[Kind(each)] for each in where["access"]),
                 control.scope,
                 bits if where["reuse"][0] else f"{bits}, and {hint}",
                 ", ".join(map(str, where.get("l2", ("one", "many")))),
