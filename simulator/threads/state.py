@@ -35,7 +35,8 @@ class Thread:
     __slots__ = (
         "block", "bulk_group", "copies", "copy_group",
         "done", "generator", "index", "is_lazy", "lane", "local", "locals", "number", "order",
-        "polls", "rank", "result", "shared", "stop", "stops", "tx", "ty", "tz", "vain", "waits", "warp",
+        "polls", "rank", "result", "shared", "stop", "stops", "tx", "ty", "tz", "vain", "waits",
+        "warp",
     )  # fmt: skip
 
     def __init__(self, number: int, index: int, block: "Block", place: Size):

@@ -219,5 +219,5 @@ def test_streaming_marks_the_line_in_l2() -> None:
 
 
 def test_a_refusal_calls_the_access_as_users_do() -> None:
-    with pytest.raises(UnsupportedError, match="^atomic with 'sc0' on gfx908"):
+    with pytest.raises(UnsupportedError, match=r"^atomic with 'sc0' on gfx908"):
         cdna_policy("gfx908", ATOMIC, ["sc0"], ONE)

@@ -26,10 +26,11 @@ from fencewright.checker.verdicts.order.lemmas import Lemma, by_execution, count
 class Claim:
     """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
 
-    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees. ``doubt``:
-    why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern orders nothing
-    else, so that instances that satisfy ``unless`` have no order by it. ``possible``: that somebody
-    signals what is waited for; else all that is proved is that nobody goes on.
+    ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees.
+    ``doubt``: why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern
+    orders nothing else, so that instances that satisfy ``unless`` have no order by it.
+    ``possible``: that somebody signals what is waited for; else all that is proved is that nobody
+    goes on.
     """
 
     rule: str
