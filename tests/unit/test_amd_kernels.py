@@ -353,6 +353,14 @@ def test_a_load_to_lds_is_a_copy_by_each_lane() -> None:
     assert copy.copied_to[0].tolist() == [256 + 4 * n for n in LANES]
 
 
+def test_the_mode_of_denormals_is_that_of_the_kernel_at_the_end_of_a_block() -> None:
+    off, on = ("\ts_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), " + n for n in "03")
+    body = f"\tv_mov_b32_e32 v1, 1\n{off}\n\tv_mul_f32_e32 v2, 1.0, v1\n{on}\n"
+    assert values(body) == [0] * 64
+    with pytest.raises(LaunchError, match="the mode is not the kernel's any more"):
+        program(body.replace(on, "\ts_nop 0") + STORE)
+
+
 def test_denormals_by_the_descriptor() -> None:
     body = "\tv_mov_b32_e32 v1, 1\n\tv_mul_f32_e32 v2, 1.0, v1\n"
     flushed = "\t\t.amdhsa_float_denorm_mode_32 0\n"

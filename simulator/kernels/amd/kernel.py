@@ -120,6 +120,7 @@ class _Reader:
             keeps_denormals=self.descriptor.get("float_denorm_mode_32", 0) == _DENORMALS,
             place_of=place_of,
         )
+        self.keeps_denormals = context.keeps_denormals
         self.translator = Translator(context, self.state)
 
     def read(self) -> LaneProgram:
@@ -266,6 +267,11 @@ class _Reader:
                 raise self._refused(
                     step.instruction, "its operands are not known here"
                 ) from problem
+        if block.steps and self.translator.context.keeps_denormals != self.keeps_denormals:
+            # Blocks are read in the kernel's own mode, whatever comes before them.
+            raise self._refused(
+                block.steps[-1].instruction, "the mode is not the kernel's any more"
+            )
         end = self._end(block, last, numbers)
         return LaneBlock(tuple(self.state.steps), end)
 
