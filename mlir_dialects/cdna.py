@@ -69,6 +69,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from fencewright.lowering.cdna.caches import ACCESS_NOUNS
 from fencewright.lowering.cdna.chips import CHIPS, KNOWN_CHIPS, ChipRow, Counter
 from fencewright.lowering.cdna.counters.waits import operand_of, split_counts
 from fencewright.lowering.cdna.instructions import (
@@ -364,7 +365,7 @@ class OpcodeOp(InstructionOp, ABC):
             raise VerifyException(f"unknown instruction '{mnemonic}'")
         is_counted = self.COUNTER is None or self.COUNTER in row.counters
         if row.kind is not self.KIND or not is_counted:
-            kind = row.unit or row.kind
+            kind = row.unit or ACCESS_NOUNS.get(row.kind, row.kind)
             raise VerifyException(f"{mnemonic} is of kind {kind}, not a {self.name}")
         places = operand_places(row)
         if len(places) != len(self.operands):

@@ -11,7 +11,7 @@ func.func @f(%p: !cdna.vgpr<2>, %v: !cdna.vgpr) {
 // -----
 
 func.func @f(%p: !cdna.vgpr<2>, %v: !cdna.vgpr) {
-  // expected-error @below {{global_atomic_add is of kind rmw, not a cdna.store}}
+  // expected-error @below {{global_atomic_add is of kind atomic, not a cdna.store}}
   cdna.store global_atomic_add %p, %v : (!cdna.vgpr<2>, !cdna.vgpr) -> ()
   func.return
 }
