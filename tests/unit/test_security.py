@@ -18,7 +18,11 @@ HAZARDS = ROOT / "tests/lit/tools/fence-check/hazards.s"
 REACHES_OUT = {
     "compile": {"simulator/threads/compile.py"},
     "ctypes": {"fencewright/gpu.py", "simulator/core/processes/children.py"},
-    "exec": {"simulator/threads/compile.py"},
+    "exec": {
+        "simulator/execution/ptx_arithmetic.py",
+        "simulator/semantics/python.py",
+        "simulator/threads/compile.py",
+    },
     "multiprocessing": {
         "simulator/core/processes/campaign.py",
         "simulator/core/processes/children.py",
