@@ -25,6 +25,9 @@ from fencewright.checker.verdicts.order.flags import acquire_half, signal_of, wr
 from fencewright.checker.verdicts.order.guards import Guard, fence_between, guards_of
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload
 
+_ANYONE = 900
+"""The number of a thread of which a conflict knows nothing."""
+
 
 def claims(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
@@ -93,7 +96,9 @@ def _is_lock(kernel: Kernel, pair: ThreadPair, taken: Access) -> bool:
             continue
         if not _gives_back(write):
             return False
-        if not any(_taken(kernel, pair, each) for each in guards_of(kernel, write, 0, 1)):
+        if not any(
+            _taken(kernel, pair, each) for each in guards_of(kernel, write, _ANYONE, _ANYONE + 1)
+        ):
             return False
     return True
 

@@ -45,6 +45,8 @@ from fencewright.lowering.code.value import Opaque, Result, Value
 from fencewright.lowering.vocabulary import Ordering, Scope
 
 _RULE = "mbarrier"
+_ANYONE = 900
+"""The number of a thread of which a conflict knows nothing."""
 
 
 def claims(
@@ -133,7 +135,8 @@ def _phase(kernel: Kernel, pair: ThreadPair, guard: Guard, wait: MbarrierStep) -
     for begins in (0, 1):
         shifted = e.apply("add", (iteration, e.constant(begins, parity.bits)), parity.bits)
         expected = e.apply("and", (shifted, one), parity.bits)
-        differs = Not(Compare("eq", parity, guard.thread, expected, guard.thread))
+        # Of every iteration of any thread, not of those of the conflict alone.
+        differs = Not(Compare("eq", parity, _ANYONE, expected, _ANYONE))
         if pair.satisfiable(differs) is Answer.UNSATISFIABLE:
             return loop, -begins
     return "the parity does not alternate"
