@@ -166,6 +166,10 @@ def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding]
     if problem or hang:
         return [], f"the guessed launch does not fit this kernel ({problem or hang}): give --launch"
     kept = [each for each in findings if not each.needs_launch]
+    hidden = sum(each.is_error for each in findings) - sum(each.is_error for each in kept)
+    if hidden and not any(each.is_error for each in kept):
+        number = "a race" if hidden == 1 else f"{hidden} races"
+        return [], f"{number} of the guessed launch may not be one of another: give --launch"
     return [replace(each, text=f"{each.text} (guessed launch)") for each in kept], ""
 
 

@@ -1,19 +1,22 @@
 """fence-check --prove: a verdict of each PTX function, for all launches or for one."""
 
 import json
+import os
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Conflict, Verdict, VerdictKind
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
+from fencewright.lowering.code.source_location import SourceLocation, places_of
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
-from fencewright.tools.diagnostics import ToolError, output_file, printable
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
+from fencewright.tools.reports.author_text import line_of, path_of
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
 
 _OTHERS = (
@@ -26,12 +29,16 @@ _DIMENSIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict of a function at a line of a file."""
+    """The verdict of a function at a line of a file.
+
+    ``places``: those of the source that the instructions of a line were compiled from.
+    """
 
     file: str
     function: str
     line: int
     verdict: Verdict
+    places: Mapping[int, tuple[SourceLocation, ...]]
 
 
 def prove_files(arguments: Namespace, tool: str) -> int:
@@ -65,7 +72,8 @@ def _judged(path: str, launch: Launch) -> Iterator[Judged]:
     ptx = ptx_check.read_input(diagnostics.read_bytes(None if path == "-" else path), file)
     for function in ptx.functions.values():
         verdict = judge(kernel_of(ptx, function), launch)
-        yield Judged(file, function.name, function.line, verdict)
+        places = {each.line: places_of(each.source, ptx.files) for each in function.instructions}
+        yield Judged(file, function.name, function.line, verdict, places)
 
 
 def _sizes(text: str | None, option: str, tool: str) -> tuple[int, int, int] | None:
@@ -93,13 +101,33 @@ def _text(judged: Sequence[Judged]) -> Iterator[str]:
     for each in judged:
         verdict = each.verdict
         yield f"{each.file}:{each.line}: {each.function}: {_headline(verdict)}"
-        level = "error" if verdict.kind is VerdictKind.RACE else "warning"
+        level = Severity.ERROR if verdict.kind is VerdictKind.RACE else Severity.WARNING
         for conflict in verdict.conflicts:
-            yield f"{each.file}:{conflict.second.line}:1: {level}: {_said_of(conflict)}"
+            yield from map(str, _diagnostics(each, conflict, level))
         for note in verdict.notes:
             yield f"{each.file}:{each.line}: {each.function}: note: {note}"
     counts = _counts(judged)
     yield f"{counts['proved']} proved, {counts['found']} found, {counts['notJudged']} not judged"
+
+
+def _diagnostics(judged: Judged, conflict: Conflict, level: Severity) -> Iterator[Diagnostic]:
+    """A conflict at the author's line of its second access, where the code says that."""
+    for access, message, severity in (
+        (conflict.second, _said_of(conflict), level),
+        (conflict.first, f"'{conflict.first.text}'", Severity.NOTE),
+    ):
+        code = judged.file, access.line
+        source, *calls = judged.places.get(access.line) or (None,)
+        if source is None:
+            if severity is level:
+                yield Diagnostic(message, *code, 1, severity)
+            continue
+        path = path_of(source.file, os.path.dirname(judged.file))
+        shown = line_of(path, source.line)
+        yield Diagnostic(message, path, source.line, source.column or 1, severity, shown)
+        for call in calls:
+            assert call is not None
+            yield Diagnostic("inlined here", call.file, call.line, call.column or 1, Severity.NOTE)
 
 
 def _headline(verdict: Verdict) -> str:
