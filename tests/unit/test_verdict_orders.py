@@ -509,3 +509,39 @@ def test_a_grid_barrier_that_waits_for_less_is_not_proved(wrong: dict[str, int])
 def test_a_grid_barrier_whose_second_half_does_not_wait_is_not_proved() -> None:
     body = grid_barrier().replace("@%p3 bra SECOND;", "")
     assert verdict(body).kind is not FREE
+
+
+def rounds(skip: str) -> str:
+    """Thread 0 stores and arrives in each round; the others wait for it in those that are not skipped."""
+    return f"""
+@%p1 bra INIT;
+mbarrier.init.shared::cta.b64 [%r5], 1;
+INIT:
+bar.sync 0;
+mov.u32 %r6, 0;
+ROUND:
+shl.b32 %r7, %r6, 2;
+add.u32 %r8, %r4, %r7;
+@%p1 bra ASK;
+st.shared.u32 [%r8], 42;
+{ARRIVE}
+ASK:
+and.b32 %r9, %r6, 1;
+setp.lt.u32 %p4, %r6, {skip};
+@%p4 bra NEXT;
+WAIT:
+{WAIT} %p2, [%r5], %r9;
+@!%p2 bra WAIT;
+ld.shared.u32 %r10, [%r8];
+NEXT:
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p3, %r6, 16;
+@%p3 bra ROUND;
+ret;"""
+
+
+def test_the_parities_of_waits_that_rounds_skip_are_not_those_of_their_phases() -> None:
+    body = rounds("1")
+    assert verdict(body).kind is not FREE
+    every = body.replace("@%p4 bra NEXT;", "")
+    assert verdict(every).kind is FREE

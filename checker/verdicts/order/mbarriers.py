@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import prod
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
-from fencewright.checker.verdicts.intervals import full_barriers
+from fencewright.checker.verdicts.intervals import full_barriers, is_steady
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -130,6 +130,8 @@ def _phase(kernel: Kernel, pair: ThreadPair, guard: Guard, wait: MbarrierStep) -
     if any(isinstance(leaf, Opaque | Result) for leaf in leaves((parity,))):
         return "the parity is not known"
     (loop,) = guard.around
+    if not all(_is_of_every_iteration(kernel, loop, number, own) for number in own):
+        return "a wait that not every iteration executes"
     iteration = e.resized(loop.iteration, parity.bits)
     one = e.constant(1, parity.bits)
     for begins in (0, 1):
@@ -140,6 +142,36 @@ def _phase(kernel: Kernel, pair: ThreadPair, guard: Guard, wait: MbarrierStep) -
         if pair.satisfiable(differs) is Answer.UNSATISFIABLE:
             return loop, -begins
     return "the parity does not alternate"
+
+
+def _is_of_every_iteration(kernel: Kernel, loop: Loop, number: int, own: set[int]) -> bool:
+    """True where a thread that executes a wait at all executes one of ``own`` in each iteration."""
+    outside = kernel.block_conditions[loop.head]
+    conditions = [
+        each
+        for each in kernel.conditions(number)
+        if each not in outside
+        and not any(isinstance(v, Result) and v.instruction in own for v in leaves((each.value,)))
+    ]
+    if not all(is_steady(each.value) for each in conditions):
+        return False
+    waits = {kernel.block_of[each] for each in own}
+    excluded = {(each.value, not each.polarity) for each in conditions}
+    work, seen = [loop.head], {loop.head}
+    while work:
+        current = work.pop()
+        if current in waits:
+            continue
+        for target in kernel.graph.successors[current]:
+            literals = kernel.edge_literals.get((current, target), ())
+            if any((each.value, each.polarity) in excluded for each in literals):
+                continue
+            if target == loop.head:
+                return False
+            if target in loop.blocks and target not in seen:
+                seen.add(target)
+                work.append(target)
+    return True
 
 
 def _at_phase(
