@@ -36,6 +36,8 @@ def are_apart(
     a, b = first.place.offset, second.place.offset
     if a is None or b is None or first.size is None or second.size is None:
         return False
+    if first.place.root != second.place.root:
+        return False
     if first.place.rank is not second.place.rank:
         return False
     is_one_cta = relation in (Relation.WARP, Relation.CTA)

@@ -23,6 +23,7 @@ from fencewright.checker.verdicts.model import (
     LinearForm,
     Not,
     Overlap,
+    Region,
     Relation,
     Together,
 )
@@ -304,7 +305,9 @@ class BitVectors:
     def _overlap(self, left: Access, left_thread: int, right: Access, right_thread: int) -> Any:
         z3 = z3_module()
         if left.place.root != right.place.root:
-            return z3.BoolVal(False, self.budget.context)
+            # An object that is not known may be any; places in two are not compared.
+            unknown = Region.UNKNOWN in (left.place.root.region, right.place.root.region)
+            return z3.BoolVal(unknown, self.budget.context)
         if left.place.offset is None or right.place.offset is None:
             return z3.BoolVal(True, self.budget.context)
         a = self.offset(left.place.offset, left_thread)

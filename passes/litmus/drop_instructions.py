@@ -13,7 +13,7 @@ from fencewright.lowering.cdna.counters.waits import counters_of
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import Phase
 from fencewright.mlir_dialects.cdna import AsyncWaitOp, WaitOp
-from fencewright.mlir_dialects.ptx import PHASES
+from fencewright.mlir_dialects.ptx import PHASES, LinesAttr
 from fencewright.passes.analysis.caches import modifiers_of
 
 
@@ -82,7 +82,7 @@ class DropInstructionsPass(ModulePass):
             op.properties["modifiers"] = ArrayAttr([StringAttr(each) for each in kept])
         elif self.replace is not None and "lines" in op.properties:
             lines = (line.replace(self.mnemonic, self.replace) for line in _lines(op))
-            op.properties["lines"] = ArrayAttr([StringAttr(line) for line in lines])
+            op.properties["lines"] = LinesAttr.read(lines)
         elif self.replace is not None:
             name = self.replace + name_of(op)[len(self.mnemonic) :]
             op.properties["opcode"] = StringAttr(name)
@@ -107,8 +107,8 @@ def names_of(op: Operation) -> tuple[str, ...]:
 
 def _lines(op: Operation) -> tuple[str, ...]:
     """The lines of PTX of a sequence."""
-    lines = cast("ArrayAttr[StringAttr]", op.properties["lines"])
-    return tuple(line.data for line in lines)
+    lines = cast(LinesAttr, op.properties["lines"])
+    return tuple(line.text for line in lines.data)
 
 
 def _name_in(lines: tuple[str, ...]) -> str:

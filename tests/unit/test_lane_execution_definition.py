@@ -305,8 +305,8 @@ def without_barriers(monkeypatch: pytest.MonkeyPatch) -> None:
 def without_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     run = vars(executor)["_Run"]
 
-    def store(self: Any, register: int, value: Values, lanes: Any) -> None:
-        kept(self, register, value, np.ones_like(lanes))
+    def store(self: Any, register: int, value: Values, lanes: Any, source: int) -> None:
+        kept(self, register, value, np.ones_like(lanes), source)
 
     kept = run.store
     monkeypatch.setattr(run, "store", store)

@@ -147,8 +147,8 @@ def test_counts_are_those_of_the_definition(data: st.DataObject) -> None:
     width = data.draw(st.sampled_from(sorted(TYPES)))
     near = data.draw(lanes(32, width, data.draw(st.sampled_from([512, 4096, 49152]))))
     far = data.draw(lanes(32, width, data.draw(st.sampled_from([512, 1 << 16, 1 << 26]))))
-    for operation, is_load in ((LOAD, True), (STORE, False)):
-        shared = access(f"{operation}.shared.{TYPES[width]}", near, "sm_90")
+    for operation, name, is_load in ((LOAD, "ld", True), (STORE, "st", False)):
+        shared = access(f"{name}.shared.{TYPES[width]}", near, "sm_90")
         expected = definition.shared_wavefronts(near, width, is_load)
         found = shared[ptx.WAVEFRONTS[operation]], shared[ptx.CONFLICTS[operation]]
         assert found == expected
@@ -253,8 +253,8 @@ def test_a_count_says_how_well_it_is_known() -> None:
     assert tags("lane*4", "sm_80") is Evidence.INFERRED
     assert tags("lane << 26", "sm_90") is Evidence.INFERRED
     mmio = {
-        each: access(f"{each}.mmio.relaxed.sys.global.b32", "lane*4", "sm_90")
-        for each in (LOAD, STORE)
+        each: access(f"{name}.mmio.relaxed.sys.global.b32", "lane*4", "sm_90")
+        for each, name in ((LOAD, "ld"), (STORE, "st"))
     }
     assert mmio[LOAD].evidence[ptx.SECTORS[LOAD]] is Evidence.MEASURED
     assert mmio[LOAD].evidence[ptx.TAG_WAVEFRONTS] is Evidence.INFERRED

@@ -1,6 +1,5 @@
 """Inputs that are no code of a GPU: the way to that is said, or the compiler is run."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,9 @@ import pytest
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.tools import fence_check
 from fencewright.tools.inputs.code_kind import OTHER_INPUTS, other_input
+from fencewright.tools.llvm_tools import find_llvm_tool
 
+CLANG = find_llvm_tool("clang")
 PTX = """.version 8.0
 .target sm_90
 .address_size 64
@@ -121,12 +122,12 @@ def test_a_compiler_that_fails_is_quoted(
     assert capsys.readouterr().err == "q.cu: error: nvcc: q.cu(1): error: no such type\n"
 
 
-@pytest.mark.skipif(shutil.which("clang-22") is None, reason="there is no clang-22")
+@pytest.mark.skipif(CLANG is None, reason="there is no clang of LLVM 22")
 def test_opencl_is_compiled_and_its_findings_are_at_its_lines(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("q.cl").write_text(OPENCL)
-    command = "clang-22 -target amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -O2"
+    command = f"{CLANG} -target amdgcn-amd-amdhsa -mcpu=gfx942 -nogpulib -O2"
     assert fence_check.main(["q.cl", "--compile", command]) == 0
     out = capsys.readouterr().out
     assert "q.cl:2:10: warning: nothing makes" in out

@@ -191,7 +191,7 @@ def loaded_with(module: str) -> frozenset[str]:
 
 
 def test_the_two_readings_share_no_code() -> None:
-    by_sequences, by_text = loaded_with(ASSEMBLE), loaded_with(f"{READS_TEXT[0]}.amd")
+    by_sequences, by_text = loaded_with(ASSEMBLE), loaded_with(f"{READS_TEXT[0]}.amd.thread")
     assert ASSEMBLE in by_sequences
     assert not [name for name in by_sequences if name.startswith(READS_TEXT)]
     assert READS_TEXT[1] in by_text

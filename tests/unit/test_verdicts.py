@@ -269,3 +269,29 @@ def test_a_matrix_has_more_bytes_than_its_elements():
     verdict = verdict_of(f".reg .f32 %f<8>; {body} ld.shared.u32 %r8, [%r5];")
     assert verdict.kind is NOT_JUDGED
     assert "unknown size" in verdict.obstacles[0].reason
+
+
+_MATRIX = """
+    .shared .align 8 .b64 full; .reg .f32 %f<4>;
+    mov.u32 %r5, full; setp.ne.u32 %p1, %r2, 0; @%p1 bra INITED;
+    mbarrier.init.shared::cta.b64 [%r5], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 4096;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 4096, [%r5];
+INITED: bar.sync 0;
+    {0}
+    shr.u32 %r7, %r3, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd5, %rd4, 0x4000004000010000;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %rd5, %rd5, 1, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+"""
+_WAIT = "W: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r5], 0; @!%p3 bra W;"
+
+
+def test_an_object_that_is_not_known_may_be_any():
+    """A matrix descriptor names a place of shared memory that is not followed."""
+    assert verdict_of(_MATRIX.format(_WAIT)).kind is FREE
+    unwaited = verdict_of(_MATRIX.format(""))
+    assert unwaited.kind is NOT_JUDGED
+    assert "a matrix descriptor" in unwaited.obstacles[0].reason

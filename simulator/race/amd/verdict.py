@@ -51,8 +51,11 @@ def judge_kernel(
         sites = sites_of(function, program, configuration)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
+    block = launch.block or (function.threads, 1, 1)
+    if block[0] is None:
+        raise LaunchError(f"{launch.kernel} does not say its size: give the block, as <<<4, 128>>>")
     asked = execution.Launch(
-        launch.grid, launch.block, tuple(_arguments(launch)), shared=launch.shared
+        launch.grid, (block[0], block[1], block[2]), tuple(_arguments(launch)), shared=launch.shared
     )
     try:
         memory = execution.allocate(program, asked)

@@ -15,8 +15,8 @@
 ; RIGHT: race-amd-message.s: right: no race in this launch (2 blocks x 64 threads, 2 schedules, 5 of 5 accesses executed)
 ; RIGHT-NOT: {{error|warning}}
 ; JSON: "by": "execution",
-; JSON-NEXT: "verdict": "race in this launch
-; JSON: "kind": "write-read",
+; JSON: "rule": "race-write-read",
+; JSON-NEXT: "level": "error",
 ; ABSENT: fence-check: error: --launch: there is no kernel 'absent': there is wrong, stale, right
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
