@@ -80,10 +80,15 @@ def test_compat_is_llvms_code(share: Share) -> None:
     assert not different, "\n".join([f"{len(different)} of {len(asked)}", *different[:20]])
 
 
-def test_gfx1251_is_lowered_as_gfx1250() -> None:
-    """Here; and by LLVM at every fiftieth point."""
+@pytest.mark.parametrize("share", shares(4))
+def test_gfx1251_is_lowered_as_gfx1250(share: Share) -> None:
     for compat in (None, Compat.LLVM):
-        assert all(_ours(each, compat, "gfx1251") == _ours(each, compat) for each in POINTS[::4])
+        points = share.of(POINTS)
+        assert all(_ours(each, compat, "gfx1251") == _ours(each, compat) for each in points)
+
+
+def test_gfx1251_is_lowered_as_gfx1250_by_llvm() -> None:
+    """At every fiftieth point."""
     points, llvms = zip(*_llvm(SOME)[::12], strict=True)
     assert sequences(points, "gfx1251") == [*llvms]
 
