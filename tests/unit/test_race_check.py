@@ -94,3 +94,19 @@ def test_warnings_fail_where_they_are_asked_to(
     assert fence_check.main([str(same), *launch]) == HOLDS
     assert "of the same value" not in capsys.readouterr().err
     assert fence_check.main([str(same), *launch, "--fail-on", "warning"]) == DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize("format", ["github", "gitlab", "junit"])
+def test_reports_for_ci_have_races(capsys: pytest.CaptureFixture[str], format: str) -> None:
+    status, text = printed(capsys, "--format", format, "--launch", WRONG)
+    assert status == 1
+    assert "race-write-read" in text
+
+
+def test_races_of_code_with_lines_are_at_the_source(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT / "examples/races")
+    launch = "last_block<<<4, 64>>>(i32[256]=iota, i32[4], i32[1], i32[1])"
+    assert fence_check.main(["last_block.ptx", "--launch", launch, "--format", "github"]) == 1
+    assert "::error file=last_block.cu,line=28,col=" in capsys.readouterr().out

@@ -1,7 +1,6 @@
 """fence-check --prove: a verdict of each PTX function, for all launches or for one."""
 
 import json
-import os
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -12,11 +11,11 @@ from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Conflict, Verdict, VerdictKind
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
-from fencewright.lowering.code.source_location import SourceLocation, places_of
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
-from fencewright.tools.reports.author_text import line_of, path_of
+from fencewright.tools.reports.author_text import author_lines, line_of
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
 
 _OTHERS = (
@@ -47,8 +46,8 @@ def prove_files(arguments: Namespace, tool: str) -> int:
         if getattr(arguments, option):
             name = option.replace("_", "-")
             raise _usage(f"--prove judges kernels; --{name} has no effect", tool)
-    if arguments.format == "sarif":
-        raise _usage("--prove is not for SARIF", tool)
+    if arguments.format not in ("text", "json"):
+        raise _usage(f"--prove prints text or json, not {arguments.format}", tool)
     if arguments.in_folder:
         raise _usage("--prove is for files, not for a folder", tool)
     launch = Launch(_sizes(arguments.block, "block", tool), _sizes(arguments.grid, "grid", tool))
@@ -72,7 +71,7 @@ def _judged(path: str, launch: Launch) -> Iterator[Judged]:
     ptx = ptx_check.read_input(diagnostics.read_bytes(None if path == "-" else path), file)
     for function in ptx.functions.values():
         verdict = judge(kernel_of(ptx, function), launch)
-        places = {each.line: places_of(each.source, ptx.files) for each in function.instructions}
+        places = author_lines(function.instructions, ptx.files, file)
         yield Judged(file, function.name, function.line, verdict, places)
 
 
@@ -122,9 +121,8 @@ def _diagnostics(judged: Judged, conflict: Conflict, level: Severity) -> Iterato
             if severity is level:
                 yield Diagnostic(message, *code, 1, severity)
             continue
-        path = path_of(source.file, os.path.dirname(judged.file))
-        shown = line_of(path, source.line)
-        yield Diagnostic(message, path, source.line, source.column or 1, severity, shown)
+        shown = line_of(source.file, source.line)
+        yield Diagnostic(message, source.file, source.line, source.column or 1, severity, shown)
         for call in calls:
             assert call is not None
             yield Diagnostic("inlined here", call.file, call.line, call.column or 1, Severity.NOTE)

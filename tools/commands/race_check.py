@@ -2,11 +2,13 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import Level
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.launches.guess import asked_launches
 from fencewright.simulator.launches.sources import SourceLaunch, source_launches
@@ -18,6 +20,7 @@ from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
 from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.reports.author_text import Compiled, author_lines
 from fencewright.tools.reports.baseline import Baseline, read_baseline, write_baseline
 from fencewright.tools.reports.file_report import (
     CodeLine,
@@ -26,9 +29,14 @@ from fencewright.tools.reports.file_report import (
     JudgedLaunch,
     ReportedFinding,
 )
+from fencewright.tools.reports.gate_reports import github_of, gitlab_of, junit_of
 from fencewright.tools.reports.json_report import json_of
 from fencewright.tools.reports.sarif import RuleText, sarif_of
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
+
+if TYPE_CHECKING:
+    from fencewright.lowering.cdna.code.text import Function
+    from fencewright.lowering.ptx.code.text import PtxFunction
 
 _OTHERS = (
     "lift", "surplus", "annotate", "to", "source", "run", "compile", "code", "counterexamples",
@@ -62,7 +70,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
     verdicts = list(_verdicts(judged, asked, tool))
-    report = _report(path, file, judged.chip, verdicts)
+    report = _report(path, file, judged, verdicts)
     stale = 0
     if baseline is not None:
         (report,), stale = baseline.mark([report])
@@ -118,10 +126,14 @@ def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The chip of a file, and what judges the launches that a text asks for."""
+    """The chip of a file, and what judges the launches that a text asks for.
+
+    ``places``: those of the source that its lines were compiled from.
+    """
 
     chip: str
     judge: Callable[[str], Iterator[Verdict]]
+    places: Mapping[int, tuple[SourceLocation, ...]]
 
 
 def _judged_file(
@@ -139,6 +151,7 @@ def _judged_file(
         return _File(
             ptx.target,
             lambda text: (judge(module, each) for each in asked_launches(module, text, sources)),
+            author_lines(_instructions(ptx.functions), ptx.files, file),
         )
     # Numpy is loaded with it.
     from fencewright.simulator.race.amd.verdict import judge_kernel
@@ -147,8 +160,15 @@ def _judged_file(
     assembly, _ = read_input(content, file)
     many = L2PerAgent(arguments.l2_per_agent) if arguments.l2_per_agent else None
     return _File(
-        assembly.chip, lambda text: iter((judge_kernel(assembly, parse_launch(text), many),))
+        assembly.chip,
+        lambda text: iter((judge_kernel(assembly, parse_launch(text), many),)),
+        author_lines(_instructions(assembly.functions), assembly.files, file),
     )
+
+
+def _instructions(functions: "Mapping[str, PtxFunction | Function]") -> Iterator[Compiled]:
+    for function in functions.values():
+        yield from function.instructions
 
 
 def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdict]:
@@ -166,14 +186,18 @@ def _status(verdict: Verdict) -> int:
     return INCOMPLETE if verdict.judgement is Judgement.NOT_JUDGED else HOLDS
 
 
-def _report(path: str, file: str, chip: str, verdicts: Sequence[Verdict]) -> FileReport:
+def _report(path: str, file: str, judged: _File, verdicts: Sequence[Verdict]) -> FileReport:
     """The verdicts as a report; the function of each has its launch."""
     return FileReport(
         path,
         file,
-        chip,
+        judged.chip,
         tuple(FunctionName(each.launch.kernel, True, _judged(each)) for each in verdicts),
-        tuple(_reported(file, each, finding) for each in verdicts for finding in each.findings),
+        tuple(
+            _reported(file, judged.places, each, finding)
+            for each in verdicts
+            for finding in each.findings
+        ),
     )
 
 
@@ -190,15 +214,23 @@ def _judged(verdict: Verdict) -> JudgedLaunch:
     )
 
 
-def _reported(file: str, verdict: Verdict, finding: Finding) -> ReportedFinding:
-    others = (("the other access", CodeLine(file, finding.other)),) if finding.other else ()
+def _reported(
+    file: str,
+    places: Mapping[int, tuple[SourceLocation, ...]],
+    verdict: Verdict,
+    finding: Finding,
+) -> ReportedFinding:
+    def at(line: int) -> CodeLine:
+        return CodeLine(file, line, places.get(line, ()))
+
+    others = (("the other access", at(finding.other)),) if finding.other else ()
     return ReportedFinding(
         finding.kind.rule,
         Level.ERROR if finding.is_error else Level.WARNING,
         finding.text,
         verdict.launch.kernel,
         finding.instruction,
-        CodeLine(file, finding.line),
+        at(finding.line),
         others,
     )
 
@@ -218,6 +250,12 @@ def _written(
         yield json_of([report], 0, status)
     elif arguments.format == "sarif":
         yield sarif_of([report], status, bool(arguments.baseline), _RULES)
+    elif arguments.format == "github":
+        yield from github_of([report])
+    elif arguments.format == "gitlab":
+        yield gitlab_of([report])
+    elif arguments.format == "junit":
+        yield junit_of([report], arguments.fail_on)
     else:
         yield from _text(report, verdicts, has_missed=arguments.coverage)
 

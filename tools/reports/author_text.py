@@ -7,11 +7,13 @@ language's mark of a comment.
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from fencewright.checker.findings.finding import Rule
+from fencewright.lowering.code.source_location import SourceLine, SourceLocation, places_of
 from fencewright.tools.diagnostics import Diagnostic, ToolError
 from fencewright.tools.statuses import USAGE
 
@@ -80,6 +82,36 @@ def path_of(file: str, folder: str) -> str:
         if os.path.isfile(path) and os.access(path, os.R_OK):
             return path
     return file
+
+
+class Compiled(Protocol):
+    """An instruction at a line of a text, with the source that it was compiled from."""
+
+    @property
+    def line(self) -> int:
+        """The line of the text."""
+        ...
+
+    @property
+    def source(self) -> SourceLine | None:
+        """The place of the source, as the text numbers its files."""
+        ...
+
+
+def author_lines(
+    instructions: Iterable[Compiled], files: Mapping[int, str], file: str
+) -> Mapping[int, tuple[SourceLocation, ...]]:
+    """The places that the lines of ``file`` were compiled from, the innermost first.
+
+    ``files``: names of sources by their numbers.
+    """
+    folder = os.path.dirname(file)
+    paths = {number: path_of(name, folder) for number, name in files.items()}
+    return {
+        each.line: places_of(each.source, paths)
+        for each in instructions
+        if each.source is not None
+    }
 
 
 def source_ignores(path: str) -> Mapping[int, Ignore]:
