@@ -20,8 +20,8 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.instructions.amd import Copy, FirstLane, Logic, SaveExec
 from fencewright.simulator.programs.amd.rows import row_of
+from fencewright.simulator.semantics.amd import Copy, FirstLane, Logic, SaveExec
 
 _NONE, _ALL = 0, 1
 """The functions of no lane, and of every lane."""

@@ -21,7 +21,7 @@ import pytest
 
 from fencewright.simulator.execution.cdna import rows as table
 from fencewright.simulator.execution.cdna.rows import ROWS, Row
-from fencewright.simulator.instructions.amd import MASK
+from fencewright.simulator.semantics.amd import MASK
 
 Formula = Callable[..., Any]
 FORMATS = {16: ("<e", "<H"), 32: ("<f", "<I"), 64: ("<d", "<Q")}

@@ -9,7 +9,7 @@ from fencewright.checker.amd.comparison.paths import walks
 from fencewright.checker.amd.lanes import Diagrams, inactive_masks
 from fencewright.lowering.cdna.code.flow import Flow, flow_of
 from fencewright.lowering.cdna.code.text import read_assembly
-from fencewright.simulator.instructions.amd import LOGIC, MEANINGS, SaveExec
+from fencewright.simulator.semantics.amd import LOGIC, MEANINGS, SaveExec
 
 FIRST, LAST = "v_mov_b32_e32 v1, 1", "v_mov_b32_e32 v2, 2"
 

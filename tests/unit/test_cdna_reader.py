@@ -37,7 +37,6 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Move, Placement, Program, Thread
-from fencewright.simulator.instructions.amd import MEANINGS, Sum
 from fencewright.simulator.programs.amd.rows import MnemonicRow, row_of
 from fencewright.simulator.programs.amd.thread import (
     HazardError,
@@ -45,6 +44,7 @@ from fencewright.simulator.programs.amd.thread import (
     UnreadableError,
     read_thread,
 )
+from fencewright.simulator.semantics.amd import MEANINGS, Sum
 
 _ADD, _MAX = RmwKind.ADD, RmwKind.MAX
 

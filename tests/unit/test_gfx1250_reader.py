@@ -28,9 +28,9 @@ from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.condition import Memory
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Branch, Label, Location, Placement, Program, Thread
-from fencewright.simulator.instructions.amd import MEANINGS
 from fencewright.simulator.programs.amd.rows import row_of
 from fencewright.simulator.programs.amd.thread import HazardError, ThreadLaunch, read_thread
+from fencewright.simulator.semantics.amd import MEANINGS
 from fencewright.tools.llvm_tools import find_llvm_tool
 
 LLVM_MC = find_llvm_tool("llvm-mc")

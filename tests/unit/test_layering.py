@@ -17,7 +17,7 @@ TARGET_INDEPENDENT = tuple(f"lowering.{m}" for m in ("vocabulary", "sequence", "
 
 # Of the simulator, what is plain data: conditions, places, words.
 CORE = ("simulator.core",)
-MEANINGS = ("simulator.instructions", *CORE)
+MEANINGS = ("simulator.semantics", *CORE)
 JUDGES = ("checker.findings", "checker.source", "lowering", *CORE)
 DIALECTS = ("lowering", "mlir_dialects")
 FINDS_OUT = (*DIALECTS, "passes.analysis")
@@ -59,12 +59,10 @@ MAY_IMPORT = {
     "simulator/certify": ("lowering", "simulator"),
     "simulator/core": ("lowering", *CORE),
     "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
-    "simulator/execution": ("lowering", "simulator.execution", "simulator.semantics", *MEANINGS),
-    "simulator/instructions": ("lowering", *MEANINGS),
+    "simulator/execution": ("lowering", "simulator.execution", *MEANINGS),
     "simulator/kernels": (
         "lowering",
         "simulator.kernels",
-        "simulator.semantics",
         *MEANINGS,
         *PERFORMANCE,
     ),
@@ -90,7 +88,7 @@ MAY_IMPORT = {
         *PERFORMANCE,
         *CORE,
     ),
-    "simulator/semantics": ("lowering", "simulator.semantics"),
+    "simulator/semantics": ("lowering", *MEANINGS),
     "simulator/threads": ("lowering", "simulator.semantics", "simulator.threads"),
     "simulator/source": ("lowering", "simulator.source", *CORE),
     "tools": (

@@ -108,9 +108,7 @@ def author_lines(
     folder = os.path.dirname(file)
     paths = {number: path_of(name, folder) for number, name in files.items()}
     return {
-        each.line: places_of(each.source, paths)
-        for each in instructions
-        if each.source is not None
+        each.line: places_of(each.source, paths) for each in instructions if each.source is not None
     }
 
 

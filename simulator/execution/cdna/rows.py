@@ -24,8 +24,8 @@ from fencewright.simulator.execution.cdna import integers as ints
 from fencewright.simulator.execution.cdna.integers import Arithmetic, Binary, Ternary, Unary
 from fencewright.simulator.execution.program import Values
 from fencewright.simulator.execution.values import flags, float_bits, floats, low, mask, signed
-from fencewright.simulator.instructions import amd
-from fencewright.simulator.instructions.amd import MASK, MEANINGS, MeaningRow
+from fencewright.simulator.semantics import amd
+from fencewright.simulator.semantics.amd import MASK, MEANINGS, MeaningRow
 
 
 @dataclass(frozen=True, slots=True)

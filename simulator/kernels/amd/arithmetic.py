@@ -20,14 +20,6 @@ from fencewright.simulator.execution.cdna.floats import clamped, converted, mult
 from fencewright.simulator.execution.cdna.rows import PACKED, ROWS, Row, logic_of, nonzero
 from fencewright.simulator.execution.program import LaneValue, Merge, Register
 from fencewright.simulator.execution.values import low
-from fencewright.simulator.instructions.amd import (
-    MASK,
-    MEANINGS,
-    Copy,
-    FirstLane,
-    SaveExec,
-    Sum,
-)
 from fencewright.simulator.kernels.amd import lanes
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
@@ -48,6 +40,14 @@ from fencewright.simulator.kernels.amd.operands import (
 )
 from fencewright.simulator.kernels.amd.registers import EXEC, VCC, Names, Part
 from fencewright.simulator.kernels.amd.registers import Registers as State
+from fencewright.simulator.semantics.amd import (
+    MASK,
+    MEANINGS,
+    Copy,
+    FirstLane,
+    SaveExec,
+    Sum,
+)
 
 
 class Arithmetic(Operands):

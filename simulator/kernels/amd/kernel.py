@@ -43,7 +43,6 @@ from fencewright.simulator.execution.program import (
 )
 from fencewright.simulator.execution.segments import reads_of, written_by
 from fencewright.simulator.execution.values import flags
-from fencewright.simulator.instructions.amd import BRANCHES
 from fencewright.simulator.kernels.amd.instructions import Translator
 from fencewright.simulator.kernels.amd.modifiers import NotExecutedError
 from fencewright.simulator.kernels.amd.operands import SCC, Context
@@ -54,6 +53,7 @@ from fencewright.simulator.kernels.amd.registers import (
     groups_of,
     is_vector,
 )
+from fencewright.simulator.semantics.amd import BRANCHES
 
 Places = Callable[[AssemblyInstruction], SourceLocation | None]
 

@@ -18,7 +18,6 @@ from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.cdna.floats import magnitude, negated
 from fencewright.simulator.execution.program import Register
-from fencewright.simulator.instructions.amd import MASK
 from fencewright.simulator.kernels.amd.modifiers import (
     Modifiers,
     NotExecutedError,
@@ -28,6 +27,7 @@ from fencewright.simulator.kernels.amd.modifiers import (
 )
 from fencewright.simulator.kernels.amd.registers import Names
 from fencewright.simulator.kernels.amd.registers import Registers as State
+from fencewright.simulator.semantics.amd import MASK
 
 SCC = ("scc",)
 NO_MODIFIERS = Modifiers()

@@ -18,7 +18,7 @@ from fencewright.lowering.cdna.instructions import Kind as RowKind
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, Operation, RmwKind
 from fencewright.simulator.core.program import ArithmeticKind
-from fencewright.simulator.instructions.amd import (
+from fencewright.simulator.semantics.amd import (
     BRANCHES,
     LOGIC,
     MASK,

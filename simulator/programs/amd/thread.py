@@ -34,9 +34,9 @@ from fencewright.simulator.cdna.instructions import CdnaInstruction
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core import program as common
 from fencewright.simulator.core.program import ARITHMETIC, WORD_BITS, WORD_MASK, ArithmeticKind
-from fencewright.simulator.instructions import amd as meanings
 from fencewright.simulator.programs.amd import rows
 from fencewright.simulator.programs.amd.rows import row_of
+from fencewright.simulator.semantics import amd as meanings
 
 _SIGN = 1 << (WORD_BITS - 1)
 _END = "end"

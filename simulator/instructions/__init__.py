@@ -1,1 +1,0 @@
-"""Meanings of instructions as data, which every executor of assembly reads."""
