@@ -350,3 +350,28 @@ def test_the_hook_for_pre_commit_names_a_program_and_its_files() -> None:
 
     matched = [n for n in ("a.ptx", "b.s", "c.amdgcn", "d.cu") if re.search(hook["files"], n)]
     assert matched == ["a.ptx", "b.s", "c.amdgcn"]
+
+
+def test_a_race_that_is_proved_is_at_its_source(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = """\
+ .shared .align 4 .b8 tile[256];
+ .reg .b32 %t<6>;
+ mov.u32 %t1, %tid.x; mov.u32 %t2, tile; shl.b32 %t3, %t1, 2; add.u32 %t4, %t2, %t3;
+ .loc 1 2 3
+ st.shared.u32 [%t4], %t1;
+ .loc 1 3 12
+ ld.shared.u32 %t5, [tile];
+"""
+    Path("k.ptx").write_text(PTX.replace(" .loc 1 2 3\n", body, 1))
+    status, out, _ = check(capsys, "--prove")
+    assert status == 1
+    assert "q.cu:3:12: error: ld.shared.u32 %t5, [tile] by thread" in out
+    assert f"    {SOURCE.splitlines()[2]}\n    {' ' * 11}^\n" in out
+    assert "q.cu:2:3: note: 'st.shared.u32 [%t4], %t1'" in out
+    assert check(capsys, "--prove", "--format", "junit") == (
+        2,
+        "",
+        "fence-check: error: --prove prints text or json, not junit\n",
+    )
