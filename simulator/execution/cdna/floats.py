@@ -342,7 +342,7 @@ def division_scale(bits: int) -> Arithmetic:
         case = _case(denominator, numerator, of)
         is_denominator, is_numerator = a == denominator, a == numerator
         up = (case == 1) & is_denominator | np.isin(case, (2, 6)) | (case == 5) & is_numerator
-        # Inferred, as of the step: the denominator of case 3 goes down, or it would be out of range.
+        # Inferred, as of the step: the denominator of case 3 goes down; up it is out of range.
         down = (case == 3) & is_denominator | (case == 4)
         power = np.where(up, of.scale, np.where(down, -of.scale, 0))
         quiet = np.uint64(infinity(bits) | 1 << MANTISSA[bits] - 1)
@@ -366,8 +366,8 @@ def division_step(bits: int) -> Arithmetic:
     small.
 
     Inferred: the side to which it scales back, by which the quotients of
-    ``tests/unit/test_amd_row_formulas.py`` are the rounded ones; intermediate values of a chip may
-    be others.
+    ``tests/unit/test_amd_random_functions.py`` are the rounded ones; intermediate values may
+    differ from a chip's.
     """
     step, scale = fused(bits), _DIVISIONS[bits].scale
 
