@@ -358,7 +358,9 @@ def _step(bits: str) -> Formula:
         power = (
             scale if c >> FRACTION[size] & ones(size - 1 - FRACTION[size]) > BIAS[size] else -scale
         )
-        return encoded(Fraction(value) * Fraction(2) ** power, size, math.copysign(1, value) < 0)
+        x, y, z = (Fraction(number(each, size)) for each in (a, b, c))
+        once = (x * y + z) * Fraction(2) ** power
+        return encoded(once, size, (once or math.copysign(1, value)) < 0)
 
     return formula
 

@@ -34,7 +34,8 @@ def test_no_failure_of_the_machine_is_missed(share: Share) -> None:
         if found and not fails:
             alarms.append(f"{seed}:\n{one}")
     assert not missed, "\n".join(missed)
-    assert len(alarms) <= 1 + 0.03 * judged, "\n".join(alarms)
+    # Below 1 % of all; of the few of one share two may be too many.
+    assert len(alarms) <= 1.5 + 0.03 * judged, "\n".join(alarms)
     assert judged
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fencewright.simulator.execution.cdna.integers import Arithmetic, Binary
 from fencewright.simulator.execution.program import Values
 from fencewright.simulator.execution.values import float_bits, floats, low, mask, signed, unsigned
+from fencewright.simulator.semantics.floats import round_exact, to_float
 
 _OfBits: TypeAlias = Callable[[Values, Values, int], Values]
 _Condition: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.bool_]]
@@ -374,9 +375,25 @@ def division_step(bits: int) -> Arithmetic:
     def computed(a: Values, b: Values, c: Values, flag: Values) -> Values:
         found = step(a, b, c)
         back = np.where(exponent(c, bits) > _BIAS[bits], scale, -scale)
-        return np.where(flag != 0, scaled(found, back, bits), found)
+        result = np.asarray(np.where(flag != 0, scaled(found, back, bits), found))
+        # The quotient is rounded once: what becomes subnormal by the scaling loses bits in it.
+        is_small = (exponent(result, bits) == 0) | (exponent(found, bits) == 0)
+        again = np.broadcast_to((flag != 0) & is_small & is_number(found, bits), result.shape)
+        for at in zip(*np.nonzero(again), strict=True):
+            parts = (np.broadcast_to(each, result.shape)[at] for each in (a, b, c))
+            x, y, z = (Fraction(to_float(int(each), f"f{bits}")) for each in parts)
+            power = int(np.broadcast_to(back, result.shape)[at])
+            exact = (x * y + z) * Fraction(2) ** power
+            if exact:
+                result[at] = round_exact(exact, f"f{bits}")
+        return result
 
     return computed
+
+
+def is_number(a: Values, bits: int) -> NDArray[np.bool_]:
+    """True of what is finite."""
+    return np.isfinite(floats(a, bits))
 
 
 def division_fixup(bits: int) -> Arithmetic:
