@@ -1,4 +1,5 @@
-"""How long each part of ``.ci/run everything`` takes; run on an idle machine, where it is named."""
+"""The time that each part of ``.ci/run everything`` takes; run on an idle machine, where it is
+named."""
 
 from pathlib import Path
 

@@ -154,7 +154,7 @@ def are_write_backs_cumulative(facts: frozenset[Fact], target: str) -> bool:
 
 
 def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:
-    """Whether ``facts`` promise that elements of one operation have no order that ``target``
+    """True where ``facts`` promise that elements of one operation have no order that ``target``
     keeps."""
     architecture = backend_of(target).architecture
     return any(row.fact in facts and row.architecture == architecture for row in ELEMENT_ROWS)

@@ -389,7 +389,7 @@ _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg")
 
 
 def is_picture(output: str) -> bool:
-    """Whether a file is to be a picture, by its name. Raises ``ToolError`` for one of another
+    """True where a file is to be a picture, by its name. Raises ``ToolError`` for one of another
     kind."""
     if output.lower().endswith(_OTHER_PICTURES):
         raise error(f"a picture is written as .svg, not as '{output}'", "fence-sim")

@@ -85,7 +85,7 @@ class Mode:
 
     @property
     def peers_await_invalidates(self) -> bool:
-        """Whether what a wave invalidates holds for others of its work-group only once that is
+        """True where what a wave invalidates holds for others of its work-group only once that is
         done.
 
         Those on its CU come after it in the same queues. Where requests are not ordered, it holds
@@ -193,52 +193,52 @@ class Operation:
 
     @property
     def reads(self) -> bool:
-        """Whether it reads memory or LDS."""
+        """True where it reads memory or LDS."""
         return self.kind in _READS
 
     @property
     def writes(self) -> bool:
-        """Whether it writes memory or LDS."""
+        """True where it writes memory or LDS."""
         return self.kind in _WRITES
 
     @property
     def is_access(self) -> bool:
-        """Whether it reads or writes memory or LDS."""
+        """True where it reads or writes memory or LDS."""
         return self.reads or self.writes
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it goes by way of the scalar cache, or empties that."""
+        """True where it goes by way of the scalar cache, or empties that."""
         return self.space is AddressSpace.CONSTANT
 
     @property
     def is_vector_load(self) -> bool:
-        """Whether it is a load, and no scalar one."""
+        """True where it is a load, and no scalar one."""
         return self.kind is Kind.LOAD and not self.is_scalar
 
     @property
     def is_vector_store(self) -> bool:
-        """Whether it is a store, and no scalar one."""
+        """True where it is a store, and no scalar one."""
         return self.kind is Kind.STORE and not self.is_scalar
 
     @property
     def is_scalar_load(self) -> bool:
-        """Whether it is a load by way of the scalar cache."""
+        """True where it is a load by way of the scalar cache."""
         return self.kind is Kind.LOAD and self.is_scalar
 
     @property
     def is_scalar_store(self) -> bool:
-        """Whether it writes by way of the scalar cache."""
+        """True where it writes by way of the scalar cache."""
         return self.kind is Kind.STORE and self.is_scalar
 
     @property
     def is_write_back(self) -> bool:
-        """Whether it writes caches back."""
+        """True where it writes caches back."""
         return self.kind is Kind.CACHE and self.effect.writes_back is not None
 
     @property
     def is_invalidate(self) -> bool:
-        """Whether it invalidates caches, and writes none back."""
+        """True where it invalidates caches, and writes none back."""
         return self.kind is Kind.CACHE and self.effect.writes_back is None
 
     @property

@@ -414,8 +414,8 @@ class WaitAnalysis:
         return mask & ~sum(others)
 
     def _is_another(self, bit: int, mbarrier: Place) -> bool:
-        """Whether an operation signals another mbarrier, of another variable or at another place in
-        one."""
+        """True where an operation signals another mbarrier, of another variable or at another place
+        in one."""
         signals, known = self.operations[bit].signals, self.places.variables
         if signals is None or mbarrier.root not in known or signals.root not in known:
             return False
@@ -454,7 +454,7 @@ class WaitAnalysis:
         return "tensor memory", self._of_tensor_memory(later, before)
 
     def _at_end(self, before: _Operation) -> Overlap:
-        """Whether a kernel may not end before an operation is done, which uses its shared
+        """True where a kernel may not end before an operation is done, which uses its shared
         memory."""
         is_needed = before.completion.ends and self.function.is_entry
         return Overlap.SURE if is_needed else Overlap.NO

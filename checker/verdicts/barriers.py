@@ -120,7 +120,7 @@ def meanwhile(
 
 
 def _answer(pair: ThreadPair, together: tuple[Constraint, ...]) -> Answer:
-    """Whether a conflict may happen in one of some intervals."""
+    """SATISFIABLE where a conflict may happen in one of some intervals."""
     if not together:
         return Answer.UNSATISFIABLE
     if any(isinstance(each, AllOf) and not each.constraints for each in together):

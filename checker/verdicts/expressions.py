@@ -285,7 +285,7 @@ class Expressions:
     def _extended(
         self, value: Apply, inner: tuple[int, Mapping[Value, int]]
     ) -> tuple[int, Mapping[Value, int]]:
-        """The form of an extension: that of what is extended, if that is more than one value."""
+        """The form of an extension: that of the extended value, if that is a sum."""
         part = value.arguments[0]
         if inner == (0, {self._wide(part): 1}):
             # Its own width decides by which bits it is extended.

@@ -47,8 +47,8 @@ Roles = frozenset[tuple[Value, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often a walk went back to a loop's head: since a barrier in the loop, or since it was
-    entered.
+    """The number of times that a walk went back to a loop's head: since a barrier in the loop, or
+    since it was entered.
 
     None of it is known where ``times`` is None. ``times`` is negative for an access that a barrier
     finds pending: so many iterations ago.
@@ -431,8 +431,8 @@ class Walks:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Where a thread may be while a copy of its own is pending: at barriers, and at accesses
-    (``met``)."""
+    """The places where a thread may be while a copy of its own is pending: at barriers, and at
+    accesses (``met``)."""
 
     positions: frozenset[tuple[int | None, State]]
     met: frozenset[tuple[int, State]]

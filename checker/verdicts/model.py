@@ -308,8 +308,8 @@ Constraint = Holds | Compare | Overlap | Together | Not | AnyOf | AllOf
 
 
 class Answer(FastStrEnum):
-    """Whether constraints have a solution; unknown where a solver is missing or came to its
-    limit."""
+    """An answer to the question if constraints have a solution; unknown where a solver is missing
+    or came to its limit."""
 
     SATISFIABLE = "satisfiable"
     UNSATISFIABLE = "unsatisfiable"
@@ -320,7 +320,8 @@ class Solver(Protocol):
     """Decides constraints over the threads of one launch, with what is known of the launch."""
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
-        """Whether some launch, some threads and some values of memory satisfy all constraints."""
+        """SATISFIABLE where some launch, some threads and some values of memory satisfy all
+        constraints."""
         ...
 
 
@@ -328,7 +329,7 @@ class Solver(Protocol):
 
 
 class Relation(FastStrEnum):
-    """How the two threads of a conflict stand to each other; each excludes those before it."""
+    """The relation of the two threads of a conflict; each excludes those before it."""
 
     THREAD = "the same thread"
     WARP = "another lane of its warp"
@@ -366,12 +367,12 @@ class ThreadPair:
     later: int = 1
 
     def satisfiable(self, *more: Constraint) -> Answer:
-        """Whether the conflict may happen while ``more`` constraints hold too."""
+        """SATISFIABLE where the conflict may happen while ``more`` constraints hold too."""
         return self.solver.satisfiable((*self.constraints, *more))
 
 
 class Strength(FastStrEnum):
-    """What a rule says of an order."""
+    """The answer of a rule about an order."""
 
     PROVED = "proved"
     BROKEN = "broken"

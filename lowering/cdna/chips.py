@@ -216,7 +216,7 @@ class ChipRow:
 
     @property
     def splits_counters(self) -> bool:
-        """Whether loads, stores and LDS have counters of their own, each with its wait
+        """True where loads, stores and LDS have counters of their own, each with its wait
         instruction."""
         return Counter.LOADCNT in self.counters
 

@@ -54,12 +54,12 @@ class InstructionRow:
 
     @property
     def is_memory(self) -> bool:
-        """Whether it reads or writes memory."""
+        """True where it reads or writes memory."""
         return self.kind in TO_MEMORY
 
     @property
     def is_scalar_load(self) -> bool:
-        """Whether it loads by way of the scalar cache."""
+        """True where it loads by way of the scalar cache."""
         return self.kind is Kind.LOAD and self.space is AddressSpace.CONSTANT
 
     @property

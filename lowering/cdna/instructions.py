@@ -584,7 +584,7 @@ def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
 
 
 def has_instruction(chip: str, row: InstructionRow) -> bool:
-    """Whether a chip has the instruction of ``row``; of one that is only read, as far as is
+    """True where a chip has the instruction of ``row``; of one that is only read, as far as is
     known."""
     return chip in row.chips or (row.mnemonic, row.returns) in _read_on(chip)
 

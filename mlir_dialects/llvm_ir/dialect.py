@@ -273,7 +273,7 @@ class _TemplateOperation(QuickOperation):
 
     @property
     def may_access_memory(self) -> bool:
-        """Whether the instruction can touch memory: not arithmetic, phis, branches, debug
+        """True where the instruction can touch memory: not arithmetic, phis, branches, debug
         records."""
         if NO_ACCESS in self.attributes:
             return False

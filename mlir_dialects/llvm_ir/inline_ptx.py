@@ -334,7 +334,7 @@ def _ordered(read: _Reader) -> dict[str, Attribute | None]:
 
 
 def _fits(read: _Reader, type_: Attribute | None) -> bool:
-    """Whether a value of a type is what the name says; an access of I/O memory is none of
+    """True where a value of a type is what the name says; an access of I/O memory is none of
     ``scoped``."""
     opcode = read.statement.opcode
     return (

@@ -34,7 +34,7 @@ def is_mlir_function(op: Operation | None) -> "TypeGuard[func.FuncOp | gpu.FuncO
 
 
 def is_named(op: Operation | None, name: str) -> TypeGuard[Operation]:
-    """Whether there is an operation of this name: how those of MLIR's own dialects are told
+    """True where there is an operation of this name: how those of MLIR's own dialects are told
     apart."""
     return op is not None and op.name == name
 

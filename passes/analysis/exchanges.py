@@ -16,7 +16,7 @@ _IN_LLVM_IR = "br i1 {0}, label {^0}, label {^1}"
 
 
 def is_conditional(branch: Operation) -> bool:
-    """Whether a branch goes to its first successor if its first operand is true, else to its
+    """True where a branch goes to its first successor if its first operand is true, else to its
     second."""
     return branch.name == _CONDITIONAL or _text(branch).startswith(_IN_LLVM_IR)
 

@@ -49,7 +49,7 @@ def divergent_values(
 
 
 def _follow_in_x(block_size: Sequence[int], wave: int) -> bool:
-    """Whether the lanes of a wave have ids in x that follow one another from a multiple of its
+    """True where the lanes of a wave have ids in x that follow one another from a multiple of its
     size."""
     return block_size[0] % wave == 0 or tuple(block_size[1:]) == (1, 1)
 

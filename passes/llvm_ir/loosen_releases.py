@@ -62,7 +62,7 @@ class LoosenReleasesPass(ModulePass):
 
 
 _State: TypeAlias = int
-"""Whether a wave may have learnt of what its mates have in flight, and be reading a flag; as
+"""True where a wave may have learnt of what its mates have in flight, and be reading a flag; as
 bits."""
 
 _LEARNT, _READING = 1, 2

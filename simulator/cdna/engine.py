@@ -624,7 +624,7 @@ class CdnaEngine(WaveMachine[SetState]):
     def is_early_request(
         self, line: int, wave: int, kept: SetState, entries: Queued, future: list[int]
     ) -> bool:
-        """Whether the L1 can handle the first request of ``wave`` to ``line`` now, as issuing
+        """True where the L1 can handle the first request of ``wave`` to ``line`` now, as issuing
         early.
 
         Nothing of the wave may pass it or is passed by it, and its mates leave the line alone.

@@ -258,7 +258,7 @@ class PartialRunner(Runner[RunT, PathT]):
         return self.guesses.get(event - shift if event >= 0 else event + shift)
 
     def only_reads(self, run: RunT) -> bool | None:
-        """Whether the atomic that comes next is in a last round, so that it puts back what it
+        """True where the atomic that comes next is in a last round, so that it puts back what it
         reads.
 
         None: that is to be guessed.

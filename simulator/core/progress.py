@@ -66,8 +66,8 @@ _MOST_HANGS = 4
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Whether the executions of a test end; ``why`` says what was left open, if anything was: of a
-    test that may hang, whether any execution ends.
+    """The endings of the executions of a test; ``why`` says what was left open, if anything was: of
+    a test that may hang, whether any execution ends.
 
     ``hangs`` are the executions that do not, each once. ``are_outcomes``: executions that wait for
     ever at a barrier are among the outcomes, so that a condition speaks of them too.

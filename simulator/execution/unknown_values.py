@@ -1,4 +1,4 @@
-"""Where unknown values come from, wave by wave: of registers, and of the bytes of memory."""
+"""The origins of unknown values, wave by wave: of registers, and of the bytes of memory."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from fencewright.simulator.execution.program import Register
 
 @dataclass(slots=True)
 class Origins:
-    """What unknown values come from, by numbers; 0: the value is known.
+    """The origins of unknown values, by numbers; 0: the value is known.
 
     ``texts``: what each number stands for. Memory without an unknown value costs nothing.
     """
@@ -23,7 +23,7 @@ class Origins:
     _memories: list[tuple[Bytes, Numbers]] = field(default_factory=list[tuple[Bytes, Numbers]])
 
     def number(self, text: str) -> int:
-        """The number of what unknown values come from."""
+        """The number of an origin of unknown values."""
         known = self._numbers.get(text)
         if known is None:
             known = self._numbers[text] = len(self.texts)
@@ -55,7 +55,7 @@ class Origins:
         return next((origins for known, origins in self._memories if known is bytes), None)
 
     def loaded(self, bytes: Bytes, at: Numbers, active: LaneFlags, width: int) -> Numbers:
-        """The origins of what waves load."""
+        """The origins of the values that waves load."""
         known = self._memory(bytes)
         if known is None:
             return np.zeros(len(at), dtype=np.int64)

@@ -66,7 +66,7 @@ class _Names:
         self.dims = {found[1]: found[2] for found in _DIM3.finditer(text)}
 
     def value(self, text: str, depth: int = 0) -> int | None:
-        """The value of a constant; None of what is none."""
+        """The value of a constant; None of any other text."""
         text = re.sub(r"\bsizeof\s*\(\s*(?:unsigned\s+)?(\w+)\s*\)", self._size, text.strip())
         text = re.sub(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
         try:

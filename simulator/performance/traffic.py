@@ -460,7 +460,7 @@ class TrafficObserver:
         return totals.get(cdna.ATOMIC_REQUESTS, 0) + totals.get(cdna.RETURNING_REQUESTS, 0)
 
     def _waits_for_room(self, ways: Patterns) -> bool:
-        """Whether all waves of an SM that load at once may have as many lines on the way as L1
+        """True where all waves of an SM that load at once may have as many lines on the way as L1
         holds.
 
         On an H200 some passes of the tag stage are then repeated.

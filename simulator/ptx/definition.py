@@ -115,7 +115,7 @@ class Operations:
         return home is not None and here is not None and includes(scope, here, home)
 
     def may_signal(self, fence: int, operation: int) -> bool:
-        """Whether a fence may synchronise through an operation; with ``.sync_restrict`` not
+        """True where a fence may synchronise through an operation; with ``.sync_restrict`` not
         always."""
         if self.events[fence].restriction is None or self.reading is SyncRestrict.STRONGER:
             return True

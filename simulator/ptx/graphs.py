@@ -524,7 +524,7 @@ _NOT_IN_ORDER = AsyncCopy | AsyncRelease | CopyArrive | TensorCommit
 
 
 def can_be_built(program: PtxProgram) -> bool:
-    """Whether no barrier is named or counted by a register, for nobody knows then who comes to
+    """True where no barrier is named or counted by a register, for nobody knows then who comes to
     it."""
     return not any(
         isinstance(operand, str)

@@ -341,7 +341,7 @@ class _Objects:
         return self.include(instruction, Scope.CLUSTER)
 
     def may_order(self, fence: PtxFence, code: Iterable[PtxInstruction]) -> bool:
-        """Whether ``fence`` may order anything in ``code``, which is all that is on one side of
+        """True where ``fence`` may order anything in ``code``, which is all that is on one side of
         it."""
         restriction = fence.restriction
         return restriction is None or any(

@@ -127,7 +127,7 @@ class PtxEvent:
 
     @property
     def is_access(self) -> bool:
-        """Whether it reads or writes memory."""
+        """True where it reads or writes memory."""
         return self.kind in (PtxEventKind.READ, PtxEventKind.WRITE)
 
     def __str__(self) -> str:

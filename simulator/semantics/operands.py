@@ -31,7 +31,7 @@ def literal(text: str, type: str) -> int | None:
 
 
 def elements(text: str) -> tuple[str, ...]:
-    """The elements of ``{a, b}``, or of ``a|b``; one of what is neither."""
+    """The elements of ``{a, b}``, or of ``a|b``; one of any other operand."""
     text = text.strip()
     if text.startswith("{"):
         return tuple(each.strip() for each in text[1:-1].split(","))

@@ -267,7 +267,7 @@ class _Maker:
 
 
 def races(one: AmdChain, detector: type[Detector] = Detector) -> list[object]:
-    """What the detector finds in two schedules. ValueError where flags never come."""
+    """The findings of the detector in two schedules. ValueError where flags never come."""
     found: dict[object, object] = {}
     waves = range(len(one.program.threads))
     for order in (tuple(waves), tuple(reversed(waves))):

@@ -13,7 +13,7 @@ from fencewright.simulator.threads.launch import parse_launch, read_module
 
 
 class Change(Enum):
-    """What is done to an instruction."""
+    """The change of an instruction."""
 
     BARRIER = "barrier deleted"
     FENCE = "fence deleted"
@@ -24,7 +24,7 @@ class Change(Enum):
 
 
 class Noticed(Enum):
-    """How a mutant is noticed."""
+    """The way in which a mutant is noticed."""
 
     ORDERS = "in both orders"
     DELAY = "by a delay"
@@ -33,7 +33,7 @@ class Noticed(Enum):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A kernel with one change; ``instruction``: the text of what was changed."""
+    """A kernel with one change; ``instruction``: the text of the changed one."""
 
     kernel: str
     change: Change
@@ -92,7 +92,7 @@ def mutants(kernel: str, text: str) -> Iterator[Mutant]:
 
 
 def noticed(mutant: Mutant, launch: str) -> Noticed:
-    """How a mutant is noticed; what ends its execution is noticed too."""
+    """The way in which a mutant is noticed; an execution that ends early is one."""
     module = read_module(read_ptx(mutant.text, "k.ptx"), mutant.text)
     verdict = judge(module, parse_launch(launch))
     if verdict.judgement is Judgement.NO_RACE:

@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fake_compiler(folder: Path, name: str, text: str) -> None:
-    """A program of that name that copies its last input's place to the output that it is told."""
+    """A program of that name that copies a text to the output that it is given."""
     program = folder / name
     code = folder / f"{name}.out"
     code.write_text(text)

@@ -1,4 +1,4 @@
-"""Tests in forks: each runs once, and what one prints, says or dies of is told of that one."""
+"""Tests in forks: each runs once, and its output, report or end is reported as its own."""
 
 import os
 import subprocess
@@ -132,7 +132,7 @@ def test_each_test_is_taken_once(tests: int, workers: int) -> None:
 
 
 def test_neighbours_stay_together() -> None:
-    """Two workers begin a half each; who has ended takes the later half of what is left."""
+    """Two workers begin a half each; who has ended takes the later half of the rest."""
     work = Work(12, 2)
     assert [work.take(0), work.take(1)] == [0, 6]
     assert [work.take(1) for _ in range(5)] == [7, 8, 9, 10, 11]

@@ -41,7 +41,7 @@ def verdict(body: str) -> Verdict:
 
 
 def missing(body: str) -> str:
-    """What the first race of a kernel lacks; "" if it has none."""
+    """The order that the first race of a kernel lacks; "" if it has none."""
     found = verdict(body)
     return found.conflicts[0].missing if found.conflicts else ""
 

@@ -81,7 +81,7 @@ class Work:
 
 
 Event = tuple[str, dict[str, Any]]
-"""What a worker's pytest said, "report" or "warning", as pickle can hold it."""
+"""A message of a worker's pytest, "report" or "warning", as pickle can hold it."""
 
 
 class _Sender:
@@ -197,7 +197,7 @@ def _run_all(session: pytest.Session, count: int) -> None:
 
 
 def _events(workers: Mapping[Connection, ForkProcess]) -> Iterator[Event]:
-    """What the workers send, until all have ended."""
+    """The messages of the workers, until all have ended."""
     left = dict(workers)
     while left:
         for receiver in wait(list(left)):
@@ -214,5 +214,5 @@ def _warn(
     """Show a warning of a worker."""
     kind = type(category, (Warning,), {})
     message = warnings.WarningMessage(kind(text), kind, *place)
-    told = {"warning_message": message, "when": when, "nodeid": nodeid, "location": None}
-    config.hook.pytest_warning_recorded.call_historic(kwargs=told)
+    recorded = {"warning_message": message, "when": when, "nodeid": nodeid, "location": None}
+    config.hook.pytest_warning_recorded.call_historic(kwargs=recorded)

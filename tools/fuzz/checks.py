@@ -348,7 +348,7 @@ def lowered(module: ModuleOp, passes: Iterable[ModulePass]) -> ModuleOp:
 def check(
     program: SmallProgram, setting: Setting, meant: Run, passes: Iterable[ModulePass] | None = None
 ) -> Checked:
-    """Whether code optimised by ``passes`` does only what is ``meant``, with no more
+    """The verdict on code optimised by ``passes``: it does only what is ``meant``, with no more
     synchronisation.
 
     ``meant`` must have no races.
@@ -448,8 +448,8 @@ def configuration_of(setting: Setting) -> CdnaConfiguration:
 def _judged(
     meant: Run, does: Run, test: CdnaTest | None = None, plain: Callable[[], CdnaTest] | None = None
 ) -> Checked:
-    """Whether code ``does`` only what is ``meant``; with ``test``, ends where ``plain`` code
-    does."""
+    """The verdict on code: it ``does`` only what is ``meant``; with ``test``, ends where ``plain``
+    code does."""
     if does.errors:
         return Checked(CheckVerdict.WRONG, does.errors[0])
     extra = forbidden(meant, does)

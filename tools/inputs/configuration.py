@@ -63,7 +63,8 @@ def configuration(path: str | None, *, isolated: bool) -> Configuration:
 
 
 def _has_table(path: Path) -> bool:
-    """Whether a project configures fence-check; others may have files that only they can read."""
+    """True where a project configures fence-check; others may have files that only they can
+    read."""
     return TABLE in (text := read_text(str(path))) and TABLE in _tools(text, path)
 
 

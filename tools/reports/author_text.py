@@ -133,7 +133,7 @@ _NO_SOURCE = _Source((), {})
 
 
 def _source_of(path: str) -> _Source:
-    """What a source says now; nothing where it is not there to be read."""
+    """The lines and comments of a source as it is now; none where it cannot be read."""
     if not os.path.isfile(path) or not os.access(path, os.R_OK):
         return _NO_SOURCE
     status = os.stat(path)

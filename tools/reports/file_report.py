@@ -60,11 +60,11 @@ class ReportedFinding:
 
     @property
     def is_new(self) -> bool:
-        """Whether neither the baseline nor a comment has it."""
+        """True where neither the baseline nor a comment has it."""
         return not self.is_known and not self.ignored
 
     def fails(self, fail_on: Level) -> bool:
-        """Whether it makes a check fail that fails on findings of that level."""
+        """True where it makes a check fail that fails on findings of that level."""
         is_bad = LEVELS.index(self.level) <= LEVELS.index(fail_on)
         return is_bad and self.is_new and not self.was_not_judged
 

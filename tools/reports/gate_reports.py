@@ -1,4 +1,4 @@
-"""What fence-check found, in the forms that continuous integration shows beside the code.
+"""The findings of fence-check, in the forms that continuous integration shows beside the code.
 
 Sources: GitHub Docs, "Workflow commands", error, warning and notice; GitLab Docs, "Code Quality",
 report format; the JUnit XML of Jenkins' xUnit plugin (junit-10.xsd), which GitLab and others read.

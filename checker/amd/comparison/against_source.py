@@ -220,7 +220,7 @@ class AmdComparer(Comparer[Operation]):
         return Lack(text) if self._may_read(scope) else Lack(text, Level.WARNING, _IF_READ)
 
     def _may_read(self, scope: Scope) -> bool:
-        """Whether a wave may read what is old at ``scope``, having acquired from its work-group
+        """True where a wave may read what is old at ``scope``, having acquired from its work-group
         alone."""
         if not self.lifted.code.flow.function.descriptor:
             return True  # Its caller may.

@@ -42,7 +42,7 @@ _NEVER = AnyOf(())
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Who is at an access knows that a thread has executed one of ``members`` before, with its
+    """Knowledge at an access: a thread has executed one of ``members`` before, with its
     condition.
 
     ``around``: the loops in each iteration of which it does so once. ``thread``: its number in
@@ -306,7 +306,7 @@ def _loops_around(kernel: Kernel, block: int) -> tuple[Loop, ...]:
 
 
 def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
-    """The guards that another thread hands on by a variable: a condition on what it wrote there."""
+    """The guards that another thread passes by a variable: a condition on what it wrote there."""
     e = Expressions(kernel.table)
     for literal in access.conditions:
         results = {each for each in leaves((literal.value,)) if isinstance(each, Result)}

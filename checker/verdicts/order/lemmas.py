@@ -36,7 +36,7 @@ from fencewright.simulator.ptx.outcomes import outcomes
 SCOPES = (Scope.SYSTEM, Scope.AGENT, Scope.CLUSTER, Scope.WORKGROUP)
 """Scopes of fences, the widest first."""
 _EARLIER, _LATER = 1, 2
-"""What the earlier and the later access write; 0 is there before."""
+"""The values that the earlier and the later access write; 0 is there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Payload:
 
     @classmethod
     def of(cls, access: Access) -> "Payload":
-        """What a lemma keeps of an access: it is taken for a weak one."""
+        """The part of an access that a lemma keeps: it is taken for a weak one."""
         return cls(access.writes, access.agent)
 
 
@@ -114,7 +114,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """What is missing, and the counterexample."""
+        """The missing piece, and the counterexample."""
         return f"{self.missing}: the PTX model allows {self.values} of [{self.program}]"
 
 
@@ -132,7 +132,8 @@ def by_execution(lemma: Lemma) -> bool:
 
 @cache
 def counterexample(lemma: Lemma) -> Outcome:
-    """Why a lemma fails: the least that mends it, by the model, and an outcome that it allows.
+    """The reason why a lemma fails: the least that mends it, by the model, and an outcome that it
+    allows.
 
     Raises ``ValueError`` for a lemma that holds.
     """
@@ -148,7 +149,7 @@ def counterexample(lemma: Lemma) -> Outcome:
 
 
 def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
-    """What may be missing, each with the lemma that has it."""
+    """The pieces that may be missing, each with the lemma that has it."""
     widest = Scope.SYSTEM
     released = replace(lemma, release=_mended(lemma.release, Ordering.RELEASE))
     acquired = replace(lemma, acquire=_mended(lemma.acquire, Ordering.ACQUIRE))

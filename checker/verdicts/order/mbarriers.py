@@ -328,7 +328,7 @@ def _lemma(
 
 
 def _doubt_of_count(kernel: Kernel, pair: ThreadPair, arrival: MbarrierStep, thread: int) -> str:
-    """Why the n-th arrival may be in another phase than n; "" if it is not."""
+    """The reason why the n-th arrival may be in another phase than n; "" if it is not."""
     inits = [each for each in _steps(kernel, arrival.place) if each.step is Step.INIT]
     if len(inits) != 1 or inits[0].count is None:
         return "the count of an mbarrier is not known"

@@ -284,7 +284,7 @@ class _Filler:
     def _place(
         self, each: PtxInstruction, address: str, space: AddressSpace | None
     ) -> Place | None:
-        """Where an access is; None for what no other thread reaches."""
+        """The place of an access; None for memory that no other thread reaches."""
         value = self.registers.address(each, address)
         rank = None
         remote = _mapa_in(value)

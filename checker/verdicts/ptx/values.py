@@ -34,7 +34,7 @@ from fencewright.lowering.ptx.code.text import PtxInstruction
 _DEPTH = 1 << 20
 """The depth beyond which an expression is opaque: they are shared, so that none has to be."""
 _PASSES = 5
-"""How often loops of loops are looked at again, outer ones first."""
+"""The number of times that loops of loops are looked at again, outer ones first."""
 _CTA_WIDE = (
     "%ntid. %ctaid. %nctaid. %clusterid. %nclusterid. %cluster_ctaid. %cluster_nctaid. "
     "%cluster_ctarank %cluster_nctarank %gridid %dynamic_smem_size %total_smem_size"

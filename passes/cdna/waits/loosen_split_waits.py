@@ -201,7 +201,7 @@ def _loosened(op: WaitOp, ages: SplitAges, wait: OrderingWait | None) -> WaitCou
 
 
 def _is_only_in_lds(name: str, age: CounterAge, wait: OrderingWait) -> bool:
-    """Whether a release need not wait for LDS: LDS alone can tell, which a wave accesses in
+    """True where a release need not wait for LDS: LDS alone can tell, which a wave accesses in
     order."""
     return name == Counter.DSCNT and wait.releases and not (age.unordered or wait.lds_matters)
 

@@ -331,7 +331,7 @@ def _carry_out(wait: WaitOp, counts: WaitCounts) -> None:
 
 
 def signals_lds(op: Operation) -> bool:
-    """Whether ``op`` may signal to others, not through LDS, that earlier LDS operations are
+    """True where ``op`` may signal to others, not through LDS, that earlier LDS operations are
     done."""
     if type(op) is BarrierOp:
         return True

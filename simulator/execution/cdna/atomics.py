@@ -1,5 +1,5 @@
-"""What atomics leave in memory, from the old value and their operands. Atomics keep denormal
-numbers.
+"""The values that atomics leave in memory, from the old value and their operands. Atomics keep
+denormal numbers.
 
 Source: MI300 ISA 12.15 (LDS), 12.17 (flat, global); LLVM LangRef, atomicrmw.
 """

@@ -32,7 +32,7 @@ def infinity(bits: int) -> int:
 
 
 def is_nan(value: Values, bits: int) -> NDArray[np.bool_]:
-    """True of what is no number."""
+    """True of a NaN."""
     return value & mask(bits - 1) > np.uint64(infinity(bits))
 
 
@@ -392,7 +392,7 @@ def division_step(bits: int) -> Arithmetic:
 
 
 def is_number(a: Values, bits: int) -> NDArray[np.bool_]:
-    """True of what is finite."""
+    """True of a finite number."""
     return np.isfinite(floats(a, bits))
 
 

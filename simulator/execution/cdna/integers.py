@@ -160,7 +160,7 @@ def turned(bits: int) -> Unary:
 
 
 def count_ones(value: Values) -> Values:
-    """How many bits are 1."""
+    """The number of bits that are 1."""
     pairs, fours, eights = (np.uint64((1 << 64) // ((1 << n) + 1)) for n in (1, 2, 4))
     found = value - (value >> _ONE & pairs)
     found = (found & fours) + (found >> np.uint64(2) & fours)

@@ -96,7 +96,7 @@ def same(value: Values) -> Values:
 
 
 def nonzero(value: Values) -> Values:
-    """1 of what is not 0."""
+    """1 for every number but 0."""
     return flags(value != 0)
 
 
@@ -182,7 +182,7 @@ def _below(first: int) -> Ternary:
 
 
 def _of_meaning(name: str, of: MeaningRow) -> Row | None:
-    """The row of what lanes compute by themselves."""
+    """The row of a computation that each lane does by itself."""
     is_scalar, result = name.startswith("s_"), (of.results or (MASK,))[0]
     match of.meaning:
         case amd.Copy():
@@ -671,4 +671,4 @@ def _all() -> Iterator[_Entry]:
 
 
 ROWS = _unique(_all())
-"""What each instruction computes, by its mnemonic without encoding."""
+"""The computation of each instruction, by its mnemonic without encoding."""

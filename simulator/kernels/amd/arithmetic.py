@@ -480,7 +480,7 @@ _WITH_HIDDEN_STATE = (
     "s_cbranch",
     "v_interp",
 )
-"""What registers are chosen by, or what is left out, besides what is printed."""
+"""Operands that choose registers, or that are left out, besides the printed ones."""
 
 _Handler = Callable[[Arithmetic, CodeStep, str], None]
 _OF_MEANINGS: Mapping[type, _Handler] = MappingProxyType(

@@ -84,7 +84,8 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where lanes access: address, scalar base, and which of them are inside of a buffer."""
+    """The places that lanes access: address, scalar base, and which of them are inside of a
+    buffer."""
 
     address: Register
     base: Register | None = None

@@ -1,4 +1,4 @@
-"""What the words after the operands of vector instructions change: DPP, SDWA, halves, clamp.
+"""The effects of the words after the operands of vector instructions: DPP, SDWA, halves, clamp.
 
 Source: MI300 ISA 6.6 (SDWA), 6.7 (DPP), 6.2 (VOP3: op_sel, clamp, omod); LLVM AMDGPUModifierSyntax.
 """

@@ -44,7 +44,7 @@ class Side:
 
 
 class Fault(FastStrEnum):
-    """What is wrong with a pair of accesses."""
+    """The fault of a pair of accesses."""
 
     UNORDERED = "unordered"
     NOT_PERFORMED = "not performed"
@@ -196,7 +196,8 @@ class Detector:
         return Operation(self._number, wave.home, wave.clock, rule, site, facts, is_same=is_same)
 
     def _facts(self, wave: _Wave, rule: Access) -> Facts:
-        """What an access follows: in LDS also what was read there and not waited for."""
+        """The operations that an access follows: in LDS also reads there that were not waited
+        for."""
         if rule.path is Path.LDS and wave.in_lds is not NO_FACTS:
             return self.judge.join(wave.facts, wave.in_lds)
         return wave.facts
@@ -214,7 +215,7 @@ class Detector:
                 self._after_read(new, read, shadow, unit)
         kept = new
         if rule.reads and write is not None:
-            # A chain of atomics hands on what its earlier parts have.
+            # A chain of atomics keeps the facts of its earlier parts.
             kept = Operation(
                 new.number,
                 new.home,
@@ -355,7 +356,7 @@ class Detector:
     # What memory keeps of the order
 
     def stale(self, write: Operation, new: Operation, facts: Facts) -> Fault | None:
-        """Why a load may be served something older than a write that comes before it."""
+        """The fault by which a load may be served an older value than an earlier write's."""
         match new.access.path:
             case Path.LDS | Path.COPY:
                 return self._performed(write, new, facts)
@@ -385,7 +386,7 @@ class Detector:
         return Fault.NOT_PERFORMED
 
     def overtaken(self, write: Operation, new: Operation, facts: Facts) -> Fault | None:
-        """Why memory may end with an earlier write."""
+        """The fault by which memory may end with an earlier write."""
         if new.access.path is not Path.VECTOR:
             return self._performed(write, new, facts)
         if write.access.path is Path.VECTOR and write.home.cu == new.home.cu:

@@ -49,7 +49,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Base:
-    """What was issued and done, and what was done or issued at each write-back of an L2.
+    """The operations that were issued and done, also at each write-back of an L2.
 
     ``drained``: by CU, what it had issued before a write-back that is done. ``performed``: single
     operations that are done, by their numbers.
@@ -75,7 +75,7 @@ class Mark(FastStrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """What a wave knows. ``fresh``: by cache and its number, what had been done below it."""
+    """The knowledge of a wave. ``fresh``: by cache and its number, what had been done below it."""
 
     base: Base
     fresh: Mapping[tuple[Mark, int], Base]
@@ -98,7 +98,7 @@ class Judge:
     # Joins
 
     def join_bases(self, a: Base, b: Base) -> Base:
-        """What either says."""
+        """The facts of both together."""
         return _remembered(self._bases, a, b, self._join_bases)
 
     def _join_bases(self, a: Base, b: Base) -> Base:
@@ -117,7 +117,7 @@ class Judge:
         return Base(known, back, drained, performed)
 
     def join(self, a: Facts, b: Facts) -> Facts:
-        """What either says."""
+        """The facts of both together."""
         return _remembered(self._facts, a, b, self._join)
 
     def _join(self, a: Facts, b: Facts) -> Facts:
@@ -139,7 +139,7 @@ class Judge:
         return Facts(facts.base, {**facts.fresh, (mark, place): new})
 
     def past(self, operation: Operation) -> Facts:
-        """What is true when an operation has been issued, with its wave's past."""
+        """The facts at the issue of an operation, with its wave's past."""
         facts = operation.facts
         if operation.carried is not None:
             facts = self.join(facts, operation.carried)
@@ -152,7 +152,7 @@ class Judge:
         return self._reaches(known, operation.home.number, Column.ISSUED, operation.clock)
 
     def issued_of(self, home: Home, known: Knowledge) -> int:
-        """How far a wave is known to have issued."""
+        """The last operation that a wave is known to have issued."""
         return self.clocks.clock_of(known, home.number * _COLUMNS + Column.ISSUED)
 
     def is_done(self, operation: Operation, base: Base) -> bool:
@@ -182,7 +182,8 @@ class Judge:
         return any(self.is_at_memory(operation, each) for each in fresh)
 
     def fresh_l2(self, facts: Facts, home: Home) -> tuple[Base, ...]:
-        """What was at memory when the L2 was emptied; for what its CU queued itself, as well."""
+        """The writes at memory when the L2 was emptied, those that its CU queued itself among
+        them."""
         keys = ((Mark.L2, home.l2), (Mark.QUEUED_L2, home.cu))
         return tuple(facts.fresh[each] for each in keys if each in facts.fresh)
 

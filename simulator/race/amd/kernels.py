@@ -75,7 +75,7 @@ class Site:
 def sites_of(
     function: Function, program: LaneProgram, configuration: CdnaConfiguration
 ) -> tuple[Site, ...]:
-    """What the counted instructions of a kernel are. Raises ``ProgramError``, ``ValueError``.
+    """The rules of the counted instructions of a kernel. Raises ``ProgramError``, ``ValueError``.
 
     ``program`` is ``function`` with the lines of its text as places.
     """
@@ -197,7 +197,7 @@ class KernelObserver:
         self.polls: dict[int, dict[int, int]] = {}
 
     def __call__(self, executed: Executed) -> None:
-        """What some waves have executed."""
+        """Take note of an instruction that some waves have executed."""
         site, rule = self.sites[executed.instruction], self.sites[executed.instruction].rule
         detector = self.detector
         self.executed.add(site.number)

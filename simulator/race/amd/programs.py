@@ -1,6 +1,7 @@
 """Litmus programs as the race detector sees them: one interleaving, with every value at once.
 
-A load may be told what it has to read: its wave waits until memory holds that, as if it polled.
+A load may be given the value that it has to read: its wave waits until memory holds that, as if it
+polled.
 """
 
 from collections.abc import Mapping, Sequence

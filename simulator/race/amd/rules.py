@@ -32,7 +32,7 @@ class OrderedBy(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathRow:
-    """What a way keeps in order by itself, with its source."""
+    """The order that a way to memory keeps by itself, with its source."""
 
     ordered_by: OrderedBy
     source: str
@@ -51,7 +51,7 @@ PATHS: Mapping[Path, PathRow] = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an instruction does to memory.
+    """The effect of an instruction on memory.
 
     ``l1``: it may hit the L1 or leaves its line there; ``past_l2``: it is performed at memory.
     ``is_scoped``: its bits name a scope. ``counted``: its counters.
@@ -81,7 +81,7 @@ class Access:
 
 
 class Column(IntEnum):
-    """A clock of a wave: of what it has issued, or of what is over of operations in one order."""
+    """A clock of a wave: of what it has issued, or of those that are over in one order."""
 
     ISSUED = 0
     VECTOR = 1

@@ -310,7 +310,7 @@ def lines_run(file: str, run: Callable[[], object]) -> frozenset[int]:
 
 
 def makes_tables(mutant: PassMutant) -> bool:
-    """Whether what a mutant makes is also called where its module is read, once for all that
+    """True where what a mutant makes is also called where its module is read, once for all that
     follows."""
     return bool(_tables(mutant))
 

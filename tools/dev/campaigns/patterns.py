@@ -111,7 +111,7 @@ def patterns_of(path: Path, opt_level: OptLevel = 2) -> Iterator[Pattern]:
 
 
 def judged(pattern: Pattern, test: PtxTest) -> Result:
-    """Whether a test holds; that it is lowered shows nothing of executions that were not
+    """The result of a test; that it is lowered shows nothing of executions that were not
     followed."""
     found = run(test, LIMITS)
     assert found.outcomes is not None
