@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 import traceback
-from argparse import Action, ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Generator
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -23,6 +23,7 @@ from fencewright.simulator.core.processes.memory_limit import (
     memory_limit,
     parse_size,
 )
+from fencewright.tools.statuses import USAGE
 from fencewright.tools.streams import (
     CLOSED_PIPE,
     check_stdout,
@@ -103,6 +104,18 @@ class ToolError(Exception):
 def error(message: str, file: str) -> ToolError:
     """A :class:`ToolError` of one message about ``file`` (or about the tool of that name)."""
     return ToolError((Diagnostic(message, file),))
+
+
+def usage(message: str, tool: str) -> ToolError:
+    """A :class:`ToolError` about the command line of ``tool``, with the status of wrong usage."""
+    return ToolError((Diagnostic(message, tool),), status=USAGE)
+
+
+def refuse_options(arguments: Namespace, options: Iterable[str], reason: str, tool: str) -> None:
+    """Raise ``ToolError`` for the first of these options that was given: it has no effect."""
+    for option in options:
+        if getattr(arguments, option):
+            raise usage(f"{reason}; --{option.replace('_', '-')} has no effect", tool)
 
 
 def add_version(parser: ArgumentParser) -> None:

@@ -30,7 +30,14 @@ from fencewright.tools.commands.compare_source import (
     add_options,
     check_options,
 )
-from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    ToolError,
+    output_file,
+    printable,
+    refuse_options,
+    usage,
+)
 from fencewright.tools.inputs.configuration import add_configuration_options
 from fencewright.tools.outputs import check_outputs
 from fencewright.tools.reports.color import add_color_option, painter
@@ -67,10 +74,7 @@ def _check(arguments: Namespace) -> int:
     if arguments.baseline:
         from fencewright.tools.reports.baseline import read_baseline
 
-        try:
-            baseline = read_baseline(arguments.baseline)
-        except ToolError as problem:
-            raise ToolError(problem.diagnostics, status=USAGE) from problem
+        baseline = read_baseline(arguments.baseline)
     reports: list[FileReport] = []
     stale = 0
     is_whole = arguments.format != "text" or arguments.output or arguments.in_folder or baseline
@@ -114,26 +118,10 @@ def _written(
     reports: Sequence[FileReport], arguments: Namespace, stale: int, status: int
 ) -> Iterator[str]:
     """All reports in the format that was asked for."""
-    if arguments.format == "json":
-        from fencewright.tools.reports.json_report import json_of
+    if arguments.format != "text":
+        from fencewright.tools.reports.gate_reports import document_of
 
-        yield json_of(reports, arguments.skipped, status)
-    elif arguments.format == "sarif":
-        from fencewright.tools.reports.sarif import sarif_of
-
-        yield sarif_of(reports, status, bool(arguments.baseline))
-    elif arguments.format == "github":
-        from fencewright.tools.reports.gate_reports import github_of
-
-        yield from github_of(reports)
-    elif arguments.format == "gitlab":
-        from fencewright.tools.reports.gate_reports import gitlab_of
-
-        yield gitlab_of(reports)
-    elif arguments.format == "junit":
-        from fencewright.tools.reports.gate_reports import junit_of
-
-        yield junit_of(reports, arguments.fail_on)
+        yield from document_of(reports, arguments, status)
     else:
         from fencewright.tools.reports.text_report import findings_of, folder_lines, lines_of
 
@@ -163,9 +151,7 @@ def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
         message = f"not written: {files} could not be read"
         print(Diagnostic(message, arguments.write_baseline), file=sys.stderr)
         return worst([each.problem_status for each in unread])
-    number = write_baseline(arguments.write_baseline, reports, arguments.fail_on)
-    said = "1 known finding" if number == 1 else f"{number} known findings"
-    print(f"{arguments.write_baseline}: {said}", file=sys.stderr)
+    print(write_baseline(arguments.write_baseline, reports, arguments.fail_on), file=sys.stderr)
     return (
         INCOMPLETE
         if any(each.was_not_judged for one in reports for each in one.findings)
@@ -422,8 +408,12 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     return arguments
 
 
-_OF_FILES = ("source", "run", "code", "counterexamples", "to", "annotate")
+_OF_FILES = ("source", "run", "compile", "code", "counterexamples", "to", "annotate")
 """Options that say something of one file, or write one for each."""
+
+
+_NOT_ANNOTATED = ("to", "source", "run", "compile", "lift", "baseline", "write_baseline")
+"""Options without an effect on annotated assembly."""
 
 
 def _prepare(arguments: Namespace) -> None:
@@ -435,25 +425,26 @@ def _prepare(arguments: Namespace) -> None:
     arguments.finds_surplus = arguments.surplus or arguments.in_folder
     arguments.skipped = arguments.beside = arguments.left = 0
     if arguments.cluster and not arguments.in_folder:
-        raise _usage("--cluster is for folders")
+        raise usage("--cluster is for folders", NAME)
     for option in ("grid", "block", "strict"):
         if getattr(arguments, option) and not arguments.prove:
-            raise _usage(f"--{option} is for --prove")
+            raise usage(f"--{option} is for --prove", NAME)
     for option in _OF_FILES:
         if arguments.in_folder and getattr(arguments, option):
-            raise _usage(f"--{option} is for files, not for a folder")
+            raise usage(f"--{option} is for files, not for a folder", NAME)
     for option in ("format", "output", "baseline", "write_baseline"):
         if arguments.to and getattr(arguments, option) not in (None, "text"):
-            raise _usage(f"--to prints MLIR and nothing else; --{option} has no effect")
-    for option in ("to", "source", "run", "lift", "baseline", "write_baseline"):
-        if arguments.annotate and getattr(arguments, option):
-            raise _usage(f"--annotate writes assembly; --{option} has no effect")
+            raise usage(f"--to prints MLIR and nothing else; --{option} has no effect", NAME)
+    if arguments.to:
+        refuse_options(arguments, ("compile",), "--to prints MLIR and nothing else", NAME)
+    if arguments.annotate:
+        refuse_options(arguments, _NOT_ANNOTATED, "--annotate writes assembly", NAME)
     if arguments.annotate and arguments.format != "text":
-        raise _usage("--annotate writes assembly; --format has no effect")
+        raise usage("--annotate writes assembly; --format has no effect", NAME)
     if arguments.annotate and (len(arguments.inputs) > 1 or arguments.inputs == ["-"]):
-        raise _usage("--annotate is for one file")
+        raise usage("--annotate is for one file", NAME)
     if arguments.lift and arguments.format == "sarif":
-        raise _usage("--lift is not for SARIF, which has findings alone")
+        raise usage("--lift is not for SARIF, which has findings alone", NAME)
     _check_outputs(arguments, [*arguments.inputs, arguments.source])
 
 
@@ -471,10 +462,6 @@ def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
         raise ToolError(problem.diagnostics, status=USAGE) from problem
 
 
-def _usage(message: str) -> ToolError:
-    return ToolError(diagnostics.error(message, NAME).diagnostics, status=USAGE)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run fence-check on ``argv`` (None: the command line) and return the exit status."""
 
@@ -490,7 +477,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return check_launches(arguments, NAME)
         if arguments.coverage:
-            raise _usage("--coverage is for --launch and --launches")
+            raise usage("--coverage is for --launch and --launches", NAME)
         if arguments.to:
             return worst([_print_scoped(path, arguments) for path in arguments.inputs])
         if arguments.annotate:

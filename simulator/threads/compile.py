@@ -136,23 +136,23 @@ class _Layout:
             self.places[name] = f"(T.rank << 24 | {at})"
 
 
-def _file_of(declared: Declarations, source: SourceLine) -> str:
-    return declared.files.get(source.file, "").rpartition("/")[2]
+def _file_of(files: Mapping[int, str], source: SourceLine) -> str:
+    return files.get(source.file, "").rpartition("/")[2]
 
 
 def site_of(
-    instruction: PtxInstruction, number: int, function: PtxFunction, declared: Declarations
+    instruction: PtxInstruction, number: int, function: PtxFunction, files: Mapping[int, str]
 ) -> Site:
     """An instruction as observers see it."""
     statement, source = instruction.statement, instruction.source
     opcode = statement.opcode
     strong = statement.is_strong and statement.scope is not None
     level = _LEVELS[statement.scope] if strong and statement.scope is not None else -1
-    if source is not None and source.file in declared.files:
+    if source is not None and source.file in files:
         written = source.in_kernel
-        place = f"{_file_of(declared, written)}:{written.line}"
+        place = f"{_file_of(files, written)}:{written.line}"
         if written != source:
-            place += f", in {_file_of(declared, source)}:{source.line}"
+            place += f", in {_file_of(files, source)}:{source.line}"
         key = written.file, written.line, opcode.name
     else:
         file = function.file.rpartition("/")[2]
@@ -178,7 +178,9 @@ def compile_kernel(
     of_line: dict[int, int] = {}
     updates: dict[str, Callable[..., int]] = {}
     for function in functions:
-        _Function(function, kernel, layout.places, declared, sites, lines, of_line, updates).write()
+        _Function(
+            function, kernel, layout.places, declared, sites, lines, of_line, updates, module.files
+        ).write()
     source = "\n".join(lines) + "\n"
     return Program(
         kernel, tuple(sites), source, compile(source, GENERATED, "exec"), of_line, layout.shared,
@@ -192,10 +194,11 @@ class _Function:
     def __init__(
         self, function: PtxFunction, kernel: PtxFunction, places: Mapping[str, str],
         declared: Declarations, sites: list[Site], lines: list[str], of_line: dict[int, int],
-        updates: dict[str, Callable[..., int]],
+        updates: dict[str, Callable[..., int]], files: Mapping[int, str],
     ):  # fmt: skip
         self.function, self.is_kernel = function, function is kernel
         self.declared, self.sites, self.lines, self.of_line = declared, sites, lines, of_line
+        self.files = files
         own = dict(places)
         at = 0
         for number, each in enumerate(function.parameters):
@@ -251,7 +254,7 @@ class _Function:
 
     def _instruction(self, instruction: PtxInstruction, block: PtxBlock, depth: int) -> None:
         site = len(self.sites)
-        self.sites.append(site_of(instruction, site, self.function, self.declared))
+        self.sites.append(site_of(instruction, site, self.function, self.files))
         pad = " " * depth
         statement = instruction.statement
         start = len(self.lines)

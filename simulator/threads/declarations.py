@@ -1,4 +1,4 @@
-"""Declarations of a PTX file: files, cluster shapes, initial values, tables of jumps.
+"""Declarations of a PTX file: cluster shapes, initial values, tables of jumps.
 
 Source: PTX ISA, "Variables"; "Performance-Tuning Directives"; "Cluster Dimension Directives".
 """
@@ -26,7 +26,6 @@ class Variable:
 class Declarations:
     """All that is declared; sizes by kernel."""
 
-    files: Mapping[int, str]
     initial: Mapping[str, Variable]
     alignments: Mapping[str, int]
     clusters: Mapping[str, Size]
@@ -36,7 +35,6 @@ class Declarations:
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 _VARIABLE = re.compile(
     r"\.(?:global|const|shared|local)(?:::\w+)?\s+((?:\.align\s+\d+|\.attribute\([^)]*\)|\s)*)"
     r"\.(\w+)\s+([\w$%]+)\s*((?:\[\s*\d*\s*\])*)\s*(=\s*(?:\{[^;]*\}|[^;,{]+))?",
@@ -52,7 +50,6 @@ _TABLE = re.compile(r"([\w$%]+)\s*:\s*\.branchtargets([^;]*);")
 
 def read_declarations(text: str) -> Declarations:
     """The declarations of a file that ``read_ptx`` takes."""
-    files = {int(found[1]): found[2] for found in _FILE.finditer(text)}
     text = _COMMENT.sub(" ", text)
     initial: dict[str, Variable] = {}
     alignments: dict[str, int] = {}
@@ -79,7 +76,7 @@ def read_declarations(text: str) -> Declarations:
         found[1]: tuple(each.strip() for each in found[2].split(","))
         for found in _TABLE.finditer(text)
     }
-    return Declarations(files, initial, alignments, clusters, most, tables, elements)
+    return Declarations(initial, alignments, clusters, most, tables, elements)
 
 
 def constant(text: str) -> int | float | None:

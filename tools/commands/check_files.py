@@ -1,6 +1,5 @@
 """What fence-check does with one file: reads it, runs the analyses, and reports what they found."""
 
-import os
 import re
 import traceback
 from argparse import Namespace
@@ -23,7 +22,7 @@ from fencewright.tools.commands.compare_source import (
 )
 from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError
 from fencewright.tools.inputs.code_kind import is_ptx_file, other_input
-from fencewright.tools.reports.author_text import Ignore, ignores_in, path_of, source_ignores
+from fencewright.tools.reports.author_text import Ignore, ignores_in, paths_of, source_ignores
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
@@ -132,7 +131,9 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
         for function in assembly.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, assembly.files, beside.ignores, arguments)
+    reporter = _Reporter(
+        path, file, code, paths_of(assembly.files, file), beside.ignores, arguments
+    )
     provided = (each for one in functions for each in one.provided()) if arguments.lift else ()
     reported = tuple(reporter.reported(each, executed.get(each, "")) for each in found)
     source = beside.source
@@ -162,7 +163,8 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
         for function in module.functions.values()
         for each in function.instructions
     }
-    reporter = _Reporter(path, file, code, module.files, beside.ignores, arguments)
+    paths = paths_of(module.files, file)
+    reporter = _Reporter(path, file, code, paths, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
     found = [*sorted(ptx_check.findings_of(module)), *sorted(with_source)]
     reported = tuple(map(reporter.reported, found))
@@ -192,14 +194,14 @@ class _CodeOfLine:
 class _Reporter:
     """Makes findings of one file those of reports.
 
-    ``code``: the instruction of each line. ``files``: names of source files by their numbers.
+    ``code``: the instruction of each line. ``paths``: of source files by their numbers.
     ``ignores``: the comments of the code that ignore findings, by line.
     """
 
     path: str
     file: str
     code: Mapping[int, _CodeOfLine]
-    files: Mapping[int, str]
+    paths: Mapping[int, str]
     ignores: Mapping[int, Ignore]
     arguments: Namespace
 
@@ -267,10 +269,7 @@ class _Reporter:
         """
         if finding.function or self.arguments.run:
             return CodeLine(self.file, line)
-        folder = os.path.dirname(self.file)
-        places = places_of(self._code(line).source, self.files)
-        named = (replace(each, file=path_of(each.file, folder)) for each in places)
-        return CodeLine(self.file, line, tuple(named))
+        return CodeLine(self.file, line, places_of(self._code(line).source, self.paths))
 
     def _reason_to_ignore(self, finding: Finding) -> str:
         """The reason to ignore it: of a comment at its line or its source's, or for its rule."""

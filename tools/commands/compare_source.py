@@ -13,16 +13,15 @@ from fencewright.lowering.code.source_location import files_in
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 from fencewright.lowering.vocabulary import FACT_TEXT, Fact, L2PerAgent
 from fencewright.tools.diagnostics import (
-    ToolError,
     as_text,
     error,
     is_bitcode,
     output_file,
     read_bytes,
+    usage,
 )
 from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.author_text import Ignore
-from fencewright.tools.statuses import USAGE
 
 if TYPE_CHECKING:
     from fencewright.checker.amd.comparison.against_source import AmdComparer
@@ -112,24 +111,20 @@ def check_options(arguments: Namespace, name: str) -> None:
         value = getattr(arguments, option)
         if value is not None and not value.strip():
             flag = "-o" if option == "output" else f"--{option.replace('_', '-')}"
-            raise _usage(f"{flag} is empty", name)
+            raise usage(f"{flag} is empty", name)
     one_only = "--source" if arguments.source else "--code" if arguments.code else ""
     if one_only and len(arguments.inputs) > 1:
-        raise _usage(f"{one_only} is for one input", name)
+        raise usage(f"{one_only} is for one input", name)
     if arguments.source and arguments.run:
-        raise _usage("--run takes its inputs for the source; --source has no effect", name)
+        raise usage("--run takes its inputs for the source; --source has no effect", name)
     in_folder = any(map(os.path.isdir, arguments.inputs))
     if arguments.facts and not (arguments.source or arguments.run or in_folder):
-        raise _usage("--assume is about the source: it needs --source or --run", name)
+        raise usage("--assume is about the source: it needs --source or --run", name)
     if arguments.code and not (arguments.run or arguments.compile):
-        raise _usage("--code needs --run or --compile", name)
+        raise usage("--code needs --run or --compile", name)
     for option in ("source", "run"):
         if arguments.compile and getattr(arguments, option):
-            raise _usage(f"--compile is for a source without LLVM IR, --{option} has it", name)
-
-
-def _usage(message: str, name: str) -> ToolError:
-    return ToolError(error(message, name).diagnostics, status=USAGE)
+            raise usage(f"--compile is for a source without LLVM IR, --{option} has it", name)
 
 
 _Many = L2PerAgent | None

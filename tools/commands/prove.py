@@ -14,13 +14,20 @@ from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
-from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    Severity,
+    output_file,
+    printable,
+    refuse_options,
+    usage,
+)
 from fencewright.tools.reports.author_text import author_lines, line_of
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
 
 _OTHERS = (
-    "lift", "surplus", "annotate", "to", "source", "run", "code", "counterexamples", "baseline",
-    "write_baseline", "launch", "launches",
+    "lift", "surplus", "annotate", "to", "source", "run", "compile", "code", "counterexamples",
+    "baseline", "write_baseline", "launch", "launches",
 )  # fmt: skip
 """Options that say something else of the code."""
 _DIMENSIONS = 3
@@ -42,14 +49,11 @@ class Judged:
 
 def prove_files(arguments: Namespace, tool: str) -> int:
     """Judge the functions of all inputs, print the verdicts, and return the status."""
-    for option in _OTHERS:
-        if getattr(arguments, option):
-            name = option.replace("_", "-")
-            raise _usage(f"--prove judges kernels; --{name} has no effect", tool)
+    refuse_options(arguments, _OTHERS, "--prove judges kernels", tool)
     if arguments.format not in ("text", "json"):
-        raise _usage(f"--prove prints text or json, not {arguments.format}", tool)
+        raise usage(f"--prove prints text or json, not {arguments.format}", tool)
     if arguments.in_folder:
-        raise _usage("--prove is for files, not for a folder", tool)
+        raise usage("--prove is for files, not for a folder", tool)
     launch = Launch(_sizes(arguments.block, "block", tool), _sizes(arguments.grid, "grid", tool))
     judged: list[Judged] = []
     statuses = [HOLDS]
@@ -81,10 +85,10 @@ def _sizes(text: str | None, option: str, tool: str) -> tuple[int, int, int] | N
         return None
     parts = text.split(",")
     if len(parts) > _DIMENSIONS or not all(part.strip().isdigit() for part in parts):
-        raise _usage(f"--{option} {text} is no size: one to three numbers, as 32,4", tool)
+        raise usage(f"--{option} {text} is no size: one to three numbers, as 32,4", tool)
     sizes = [int(part) for part in parts]
     if not all(sizes):
-        raise _usage(f"--{option} {text}: a size is at least 1", tool)
+        raise usage(f"--{option} {text}: a size is at least 1", tool)
     x, y, z = (*sizes, 1, 1)[:_DIMENSIONS]
     return x, y, z
 
@@ -190,7 +194,3 @@ def _object(judged: Judged) -> dict[str, object]:
         ],
         "notes": list(verdict.notes),
     }
-
-
-def _usage(message: str, tool: str) -> ToolError:
-    return ToolError(diagnostics.error(message, tool).diagnostics, status=USAGE)

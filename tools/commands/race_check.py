@@ -18,10 +18,16 @@ from fencewright.simulator.race.verdict import Judgement, Verdict, judge
 from fencewright.simulator.threads.launch import LaunchError, parse_launch, read_module
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
-from fencewright.tools.diagnostics import Diagnostic, ToolError, output_file, printable
+from fencewright.tools.diagnostics import (
+    Diagnostic,
+    output_file,
+    printable,
+    refuse_options,
+    usage,
+)
 from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.author_text import Compiled, author_lines
-from fencewright.tools.reports.baseline import Baseline, read_baseline, write_baseline
+from fencewright.tools.reports.baseline import read_baseline, write_baseline
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
@@ -29,9 +35,8 @@ from fencewright.tools.reports.file_report import (
     JudgedLaunch,
     ReportedFinding,
 )
-from fencewright.tools.reports.gate_reports import github_of, gitlab_of, junit_of
-from fencewright.tools.reports.json_report import json_of
-from fencewright.tools.reports.sarif import RuleText, sarif_of
+from fencewright.tools.reports.gate_reports import document_of
+from fencewright.tools.reports.sarif import RuleText
 from fencewright.tools.statuses import HOLDS, INCOMPLETE, USAGE, worst
 
 if TYPE_CHECKING:
@@ -46,12 +51,9 @@ _OTHERS = (
 
 def check_launches(arguments: Namespace, tool: str) -> int:
     """Execute the launches of ``arguments`` and print what was found; the status."""
-    for option in _OTHERS:
-        if getattr(arguments, option):
-            name = option.replace("_", "-")
-            raise _usage(f"--launch executes a kernel; --{name} has no effect", tool)
+    refuse_options(arguments, _OTHERS, "--launch executes a kernel", tool)
     if len(arguments.inputs) > 1 or arguments.in_folder:
-        raise _usage("--launch is for one file", tool)
+        raise usage("--launch is for one file", tool)
     path = arguments.inputs[0]
     asked, sources = [*arguments.launch], list[SourceLaunch]()
     if arguments.launches is not None:
@@ -60,8 +62,8 @@ def check_launches(arguments: Namespace, tool: str) -> int:
     if not sources and path != "-":
         sources = _beside(path)
     if not asked:
-        raise _usage(f"there is no launch in {arguments.launches}", tool)
-    baseline = _baseline(arguments.baseline)
+        raise usage(f"there is no launch in {arguments.launches}", tool)
+    baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     file = STDIN if path == "-" else path
     try:
         content = diagnostics.read_bytes(None if path == "-" else path)
@@ -76,9 +78,8 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         (report,), stale = baseline.mark([report])
     status = worst([report.status(arguments.fail_on), *map(_status, verdicts)])
     if arguments.write_baseline:
-        number = write_baseline(arguments.write_baseline, [report], arguments.fail_on)
-        said = "1 known finding" if number == 1 else f"{number} known findings"
-        print(f"{arguments.write_baseline}: {said}", file=sys.stderr)
+        said = write_baseline(arguments.write_baseline, [report], arguments.fail_on)
+        print(said, file=sys.stderr)
         status = worst([*map(_status, verdicts), HOLDS])
     with output_file(arguments.output) as stream:
         lines = _written(report, verdicts, arguments, status)
@@ -86,15 +87,6 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         if stale and arguments.format == "text":
             stream.write(f"{arguments.baseline}: {stale} of its findings found no more\n")
     return status
-
-
-def _baseline(path: str | None) -> Baseline | None:
-    if not path:
-        return None
-    try:
-        return read_baseline(path)
-    except ToolError as problem:
-        raise ToolError(problem.diagnostics, status=USAGE) from problem
 
 
 # Launches
@@ -176,7 +168,7 @@ def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdic
         try:
             yield from judged.judge(text)
         except LaunchError as problem:
-            raise _usage(f"--launch: {problem}", tool) from problem
+            raise usage(f"--launch: {problem}", tool) from problem
 
 
 # What is written
@@ -246,16 +238,8 @@ _RULES = {
 def _written(
     report: FileReport, verdicts: Sequence[Verdict], arguments: Namespace, status: int
 ) -> Iterator[str]:
-    if arguments.format == "json":
-        yield json_of([report], 0, status)
-    elif arguments.format == "sarif":
-        yield sarif_of([report], status, bool(arguments.baseline), _RULES)
-    elif arguments.format == "github":
-        yield from github_of([report])
-    elif arguments.format == "gitlab":
-        yield gitlab_of([report])
-    elif arguments.format == "junit":
-        yield junit_of([report], arguments.fail_on)
+    if arguments.format != "text":
+        yield from document_of([report], arguments, status, _RULES)
     else:
         yield from _text(report, verdicts, has_missed=arguments.coverage)
 
@@ -273,7 +257,3 @@ def _text(report: FileReport, verdicts: Sequence[Verdict], *, has_missed: bool) 
             yield f"{file}:{missed.line}:1: note: not executed: {missed.name}, at {missed.place}"
         if each.errors and each.problem:
             yield f"{file}: {each.launch.kernel}: not executed to its end: {each.problem}"
-
-
-def _usage(message: str, tool: str) -> ToolError:
-    return ToolError(diagnostics.error(message, tool).diagnostics, status=USAGE)

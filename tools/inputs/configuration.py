@@ -4,7 +4,6 @@ The file of the nearest folder counts, from the current one upwards, as with ruf
 command line come before it.
 """
 
-import tomllib
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,27 +62,24 @@ def configuration(path: str | None, *, isolated: bool) -> Configuration:
 
 
 def _has_table(path: Path) -> bool:
-    """True where a project configures fence-check; others may have files that only they can
+    """True of a project that configures fence-check; others may have files that only they can
     read."""
-    return TABLE in (text := read_text(str(path))) and TABLE in _tools(text, path)
+    return TABLE in (text := read_text(str(path))) and TABLE in _parsed(text, path).get("tool", {})
 
 
-def _tools(text: str, path: Path) -> Mapping[str, Any]:
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    # Most folders have no configuration.
+    import tomllib
+
     try:
-        return tomllib.loads(text).get("tool", {})
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise _error(f"not TOML: {problem}", path) from problem
 
 
 def _read(path: Path) -> Configuration:
-    text = read_text(str(path))
-    if path.name == PYPROJECT:
-        table = _tools(text, path).get(TABLE, {})
-    else:
-        try:
-            table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            raise _error(f"not TOML: {problem}", path) from problem
+    document = _parsed(read_text(str(path)), path)
+    table = document.get("tool", {}).get(TABLE, {}) if path.name == PYPROJECT else document
     if not isinstance(table, dict):
         raise _error(f"'{TABLE}' is no table", path)
     options = dict(cast("dict[str, Any]", table))

@@ -73,7 +73,7 @@ def _error(problem: str, file: str, line: int) -> ToolError:
     return ToolError((Diagnostic(problem, file, line, 1),), status=USAGE)
 
 
-def path_of(file: str, folder: str) -> str:
+def _path_of(file: str, folder: str) -> str:
     """The path of a source that code names: as it stands, or from the ``folder`` of the code.
 
     The name itself where neither can be read, as on another machine than the compiler's.
@@ -82,6 +82,12 @@ def path_of(file: str, folder: str) -> str:
         if os.path.isfile(path) and os.access(path, os.R_OK):
             return path
     return file
+
+
+def paths_of(files: Mapping[int, str], code: str) -> Mapping[int, str]:
+    """The paths of the sources that the ``code`` of a file names, by their numbers."""
+    folder = os.path.dirname(code)
+    return {number: _path_of(name, folder) for number, name in files.items()}
 
 
 class Compiled(Protocol):
@@ -105,8 +111,7 @@ def author_lines(
 
     ``files``: names of sources by their numbers.
     """
-    folder = os.path.dirname(file)
-    paths = {number: path_of(name, folder) for number, name in files.items()}
+    paths = paths_of(files, file)
     return {
         each.line: places_of(each.source, paths) for each in instructions if each.source is not None
     }

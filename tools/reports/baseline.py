@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fencewright.checker.findings.finding import Level
-from fencewright.tools.diagnostics import error, output_file, read_text
+from fencewright.tools.diagnostics import output_file, read_text, usage
 from fencewright.tools.reports.file_report import LEVELS, FileReport, ReportedFinding
 
 FORMAT = "fence-check-baseline"
@@ -58,28 +58,28 @@ def key_of(baseline: str, report: FileReport, finding: ReportedFinding) -> Key:
 
 
 def read_baseline(path: str) -> Baseline:
-    """The baseline in a file. Raises ``OSError``, and ``ToolError`` for what is none."""
+    """The baseline in a file. Raises ``OSError``, and ``ToolError`` for any other file."""
     try:
         content: Any = json.loads(read_text(path))
     except ValueError as problem:
-        raise error(f"not a baseline: {problem}", path) from problem
+        raise usage(f"not a baseline: {problem}", path) from problem
     if not isinstance(content, dict):
-        raise error("not a baseline: no object", path)
+        raise usage("not a baseline: no object", path)
     fields = cast("dict[str, Any]", content)
     if fields.get("format") != FORMAT:
-        raise error(f"not a baseline: its format is not '{FORMAT}'", path)
+        raise usage(f"not a baseline: its format is not '{FORMAT}'", path)
     if fields.get("version") != VERSION:
-        raise error(f"a baseline of another version than {VERSION}", path)
+        raise usage(f"a baseline of another version than {VERSION}", path)
     entries = fields.get("findings")
     if not isinstance(entries, list):
-        raise error("not a baseline: it has no list of findings", path)
+        raise usage("not a baseline: it has no list of findings", path)
     known: Counter[Key] = Counter()
     for entry in cast("list[Any]", entries):
         try:
             file, function, rule, instruction = (str(entry[each]) for each in _FIELDS)
             known[file, function, rule, instruction] += _count(entry["count"])
         except (KeyError, TypeError, ValueError) as problem:
-            raise error(f"not a finding of a baseline: {json.dumps(entry)}", path) from problem
+            raise usage(f"not a finding of a baseline: {json.dumps(entry)}", path) from problem
     return Baseline(path, known)
 
 
@@ -90,8 +90,8 @@ def _count(value: Any) -> int:
     return value
 
 
-def write_baseline(path: str, reports: Sequence[FileReport], fail_on: Level) -> int:
-    """Write down what is a warning or worse, or would fail the check; returns how many."""
+def write_baseline(path: str, reports: Sequence[FileReport], fail_on: Level) -> str:
+    """Write down the warnings and errors, and notes that would fail the check; the line on that."""
     least = max(LEVELS.index(fail_on), LEVELS.index(Level.WARNING))
     known = Counter(
         key_of(path, report, each)
@@ -106,4 +106,5 @@ def write_baseline(path: str, reports: Sequence[FileReport], fail_on: Level) -> 
     with output_file(path) as stream:
         json.dump({"format": FORMAT, "version": VERSION, "findings": findings}, stream, indent=2)
         stream.write("\n")
-    return known.total()
+    number = known.total()
+    return f"{path}: 1 known finding" if number == 1 else f"{path}: {number} known findings"

@@ -5,8 +5,9 @@ report format; the JUnit XML of Jenkins' xUnit plugin (junit-10.xsd), which GitL
 """
 
 import hashlib
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from fencewright.checker.findings.finding import Level
@@ -18,7 +19,32 @@ from fencewright.tools.reports.file_report import (
     dumped,
     relative_path,
 )
-from fencewright.tools.reports.sarif import fingerprint_of
+from fencewright.tools.reports.json_report import json_of
+from fencewright.tools.reports.sarif import RuleText, fingerprint_of, sarif_of
+
+
+def document_of(
+    reports: Sequence[FileReport],
+    arguments: Namespace,
+    status: int,
+    rules: Mapping[str, RuleText] | None = None,
+) -> Iterator[str]:
+    """The reports in the format of ``arguments``, which is not text.
+
+    ``rules``: those of SARIF, if they are not those of code.
+    """
+    match arguments.format:
+        case "json":
+            yield json_of(reports, arguments.skipped, status)
+        case "sarif":
+            yield sarif_of(reports, status, bool(arguments.baseline), rules)
+        case "github":
+            yield from github_of(reports)
+        case "gitlab":
+            yield gitlab_of(reports)
+        case _:
+            yield junit_of(reports, arguments.fail_on)
+
 
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 _SEVERITIES = {Level.ERROR: "critical", Level.WARNING: "minor", Level.NOTE: "info"}
