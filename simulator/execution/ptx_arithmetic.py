@@ -94,9 +94,7 @@ def vectorised(result: Term, operands: Iterable[int]) -> Function:
             found = f"v{len(lines) - 1}"
         text[term] = found
     value = f"flags({text[result]})" if result.sort is Sort.FLAG else text[result]
-    body = "".join(f" {line}\n" for line in [*lines, f"return {value}"])
-    exec(f"def function({', '.join(names)}):\n{body}", space)
-    return space["function"]
+    return python.compiled(names, lines, value, space)
 
 
 def _taken(term: Term, operand_: Term) -> Term:

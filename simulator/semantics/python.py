@@ -113,7 +113,17 @@ def function(result: Term, count: int) -> Callable[..., int]:
     names = [f"o{at}" for at in range(count)]
     lines, (text,) = written([result], names)
     value = f"int({text})" if result.sort is Sort.FLAG else text
+    return compiled(names, lines, value, NAMES)
+
+
+def compiled(
+    names: Sequence[str], lines: Sequence[str], value: str, known: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """The function of operands of these names that executes lines and returns a value.
+
+    ``known``: the names that the lines use. All text is of rows.
+    """
     body = "".join(f" {line}\n" for line in [*lines, f"return {value}"])
-    space: dict[str, Any] = dict(NAMES)
+    space = dict(known)
     exec(f"def function({', '.join(names)}):\n{body}", space)
     return space["function"]

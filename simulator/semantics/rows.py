@@ -32,7 +32,6 @@ from fencewright.simulator.semantics.term import (
 )
 
 _INT = "PTX ISA, Integer Arithmetic Instructions"
-_CARRY = "PTX ISA, Extended-Precision Integer Arithmetic Instructions"
 _FLOAT = "PTX ISA, Floating Point Instructions"
 _LOGIC = "PTX ISA, Logic and Shift Instructions"
 _SELECT = "PTX ISA, Comparison and Selection Instructions"

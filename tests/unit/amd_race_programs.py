@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from amd_race_execution import LitmusExecution
+
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind
 from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import (
@@ -30,7 +32,6 @@ from fencewright.simulator.core.condition import Memory, Observable, Register
 from fencewright.simulator.core.exploration import explore
 from fencewright.simulator.core.program import Location, Placement, Program, Thread
 from fencewright.simulator.race.amd.detector import Detector
-from fencewright.simulator.race.amd.programs import LitmusExecution
 
 CONFIGURATIONS = (
     CdnaConfiguration("gfx942"),

@@ -19,7 +19,6 @@ REACHES_OUT = {
     "compile": {"simulator/threads/compile.py"},
     "ctypes": {"fencewright/gpu.py", "simulator/core/processes/children.py"},
     "exec": {
-        "simulator/execution/ptx_arithmetic.py",
         "simulator/semantics/python.py",
         "simulator/threads/compile.py",
     },

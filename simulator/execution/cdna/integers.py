@@ -20,16 +20,6 @@ _HALF = np.uint64(32)
 _ONE = np.uint64(1)
 
 
-def unary(function: Unary) -> Unary:
-    """A function of one operand."""
-    return function
-
-
-def binary(function: Binary) -> Binary:
-    """A function of two operands."""
-    return function
-
-
 def ternary(function: Ternary) -> Ternary:
     """A function of three operands."""
     return function
