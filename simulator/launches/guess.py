@@ -8,6 +8,7 @@ under it that are right as they are launched: what a guess finds is filtered by 
 import re
 from collections.abc import Iterator, Sequence
 
+from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.statements import element_of
 from fencewright.lowering.ptx.code.text import PtxFunction, PtxParameter
 from fencewright.simulator.launches.sources import SourceLaunch
@@ -30,43 +31,22 @@ _THREADS = 128
 _BYTES = 1 << 16
 _SHARED = 1 << 14
 _WHOLE, _FRACTION = 64, 1.0
-_CARRIES = ("mov", "cvta", "add", "sub", "mad", "cvt", "selp", "ld")
-"""The opcodes whose result may be the address that an operand is."""
+_NOTHING = frozenset[str]()
 
 
 def pointers(kernel: PtxFunction) -> frozenset[str]:
     """The parameters that are used as addresses, directly or with something added to them."""
-    of: dict[str, set[str]] = {each.name: {each.name} for each in kernel.parameters}
-    found: set[str] = set()
-    changes = True
-    while changes:
-        changes = False
-        for each in kernel.instructions:
-            statement = each.statement
-            sources = set[str]()
-            for operand in statement.operands[1:]:
-                sources |= of.get(_register(operand), set())
-            if not sources:
-                continue
-            head = statement.opcode.head
-            if head == "cvta":
-                found |= sources
-            known = of.setdefault(statement.operands[0], set())
-            carries = head in _CARRIES and (head != "ld" or statement.opcode.of_parameters)
-            if carries and not sources <= known:
-                known |= sources
-                changes = True
+    origins = Pointers(kernel, ())
+    found = _NOTHING
     for each in kernel.instructions:
-        if not each.statement.opcode.of_parameters:
-            for operand in each.statement.operands:
+        statement = each.statement
+        if statement.opcode.head == "cvta":
+            found |= origins.of(statement.operands[1])
+        elif not statement.opcode.of_parameters:
+            for operand in statement.operands:
                 if operand.startswith("["):
-                    found |= of.get(_register(operand), set())
-    return frozenset(found)
-
-
-def _register(operand: str) -> str:
-    """The register or the name of an operand, which may be an address with an offset."""
-    return operand.strip("[] ").partition("+")[0].strip()
+                    found |= origins.of(operand)
+    return found
 
 
 def _argument(

@@ -11,6 +11,7 @@ import pytest
 from lane_kernels import executions, run
 from numpy.typing import NDArray
 
+from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.text import PtxError, read_ptx
 from fencewright.simulator.execution.launch import LaunchError
 from fencewright.simulator.execution.program import (
@@ -21,7 +22,6 @@ from fencewright.simulator.execution.program import (
     MemorySpace,
 )
 from fencewright.simulator.kernels.ptx.kernel import program_of
-from fencewright.simulator.kernels.ptx.pointers import Pointers
 
 HEAD = """.version 8.0
 .target sm_90

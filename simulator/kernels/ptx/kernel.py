@@ -16,6 +16,7 @@ from typing import NoReturn, TypeAlias
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import postorder
 from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.statements import (
     ARRIVALS,
     MBARRIER_WAITS,
@@ -94,7 +95,6 @@ from fencewright.simulator.kernels.ptx.instructions import (
     ordering_of,
     wait_for_copies,
 )
-from fencewright.simulator.kernels.ptx.pointers import Pointers
 from fencewright.simulator.kernels.ptx.unknowns import MATRICES, Unknowns
 from fencewright.simulator.semantics.formulas import CARRY, formula_of
 from fencewright.simulator.semantics.operands import LANE_MASKS, elements, literal, terms_of

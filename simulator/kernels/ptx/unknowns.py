@@ -7,10 +7,10 @@ barrier depends on one; of memory all is unknown that may be where one is stored
 from collections.abc import Iterator
 
 from fencewright.lowering.code.effects import Access, Kind
+from fencewright.lowering.ptx.code.pointers import Pointers
 from fencewright.lowering.ptx.code.statements import OperandRole, Statement, names_in
 from fencewright.lowering.ptx.code.text import PtxFunction
 from fencewright.lowering.vocabulary import AddressSpace
-from fencewright.simulator.kernels.ptx.pointers import Pointers
 
 MATRICES = frozenset(
     {"mma", "wmma mma", "wgmma mma_async", "wgmma mma_async sp", "ldmatrix", "movmatrix"}
