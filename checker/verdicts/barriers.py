@@ -6,6 +6,7 @@ Source: PTX ISA, bar; barrier; bar.warp.sync; cp.async.wait_group; "Memory Consi
 
 from collections.abc import Iterator
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.expressions import Expressions
 from fencewright.checker.verdicts.intervals import (
     Roles,
@@ -96,6 +97,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
         "the copy is not waited for",
         later.line,
         unless=AnyOf(tuple(together)),
+        finding=Rule.ASYNC_UNWAITED,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
@@ -488,7 +489,10 @@ class _Judge:
             reason = _between("the solver came to its limit", first, second, order)
             self.obstacles.append(Obstacle(reason, second.line))
             return False
-        conflict = Conflict(first, second, relation, witness.threads, witness.launch, missing)
+        finding = order.finding or _finding_of(first, second, relation)
+        conflict = Conflict(
+            first, second, relation, witness.threads, witness.launch, missing, finding
+        )
         condition = self._condition(first, second, relation, size, witness)
         if condition:
             self.launches.append((conflict, condition))
@@ -661,6 +665,17 @@ def _asked(kernel: Kernel) -> set[int]:
         if access.place.offset is not None:
             values += [value for value, _ in access.place.offset.terms]
     return {leaf.instruction for leaf in leaves(values) if isinstance(leaf, Result)}
+
+
+def _finding_of(first: Access, second: Access, relation: Relation) -> Rule:
+    """The rule of the registry about a conflict that nothing orders."""
+    if min(first.number, second.number) < 0:  # Of _as_access: one initialises.
+        return Rule.MBARRIER_INIT
+    if not {first.agent, second.agent} <= {Agent.THREAD}:
+        return Rule.ASYNC_UNWAITED
+    if relation is Relation.CLUSTER:
+        return Rule.CLUSTER_BARRIER
+    return Rule.UNORDERED_SIGNAL if relation is Relation.GRID else Rule.MISSING_BARRIER
 
 
 def _missing(relation: Relation) -> str:

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.value import Value, ValueTable
@@ -405,7 +406,8 @@ class Order:
     ``line``: of the instruction that the reason is about. ``is_note``: proved by execution alone
     (a read before a write), which a verdict says as a note. ``is_limit``: not known because the
     solver came to its limit, or is missing. ``unless``: where an order is absent or broken, the
-    constraint under which it is.
+    constraint under which it is. ``finding``: the rule of the registry that a broken order is a
+    finding of; None for that of a conflict without an order.
     """
 
     strength: Strength
@@ -416,6 +418,7 @@ class Order:
     is_note: bool = False
     is_limit: bool = False
     unless: Constraint | None = None
+    finding: Rule | None = None
 
 
 NO_ORDER = Order(Strength.ABSENT)
@@ -436,7 +439,7 @@ class Conflict:
     """Two accesses that meet, with the threads that do it as a launch names them,
     ``tid 0, ctaid 1``.
 
-    ``missing``: the order that is broken, as a phrase.
+    ``missing``: the order that is broken, as a phrase. ``finding``: the rule of the registry.
     """
 
     first: Access
@@ -445,6 +448,7 @@ class Conflict:
     threads: tuple[str, str]
     launch: str
     missing: str
+    finding: Rule
 
 
 @dataclass(frozen=True, slots=True)

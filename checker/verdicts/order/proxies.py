@@ -8,6 +8,7 @@ fence orders a read by ``ld.global.nc``. Source: PTX ISA, "Proxies"; cp.async.bu
 
 from collections.abc import Iterator
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.barriers import meanwhile
 from fencewright.checker.verdicts.intervals import full_barriers, shared
 from fencewright.checker.verdicts.model import (
@@ -37,7 +38,9 @@ def incoherent(first: Access, second: Access) -> Order | None:
     for access in (first, second):
         if not access.is_coherent:
             reason = "ld.global.nc is not ordered with writes of the same kernel"
-            return Order(Strength.BROKEN, "non-coherent read", reason, access.line)
+            return Order(
+                Strength.BROKEN, "non-coherent read", reason, access.line, finding=Rule.READ_ONLY
+            )
     return None
 
 
