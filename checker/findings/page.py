@@ -1,8 +1,9 @@
-"""Pages of rules: a paragraph, an example that is wrong and one that is right, and the source."""
+"""Pages of rules: a paragraph, the repair, examples wrong and right, and the source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fencewright.checker.findings.advice import ADVICE, Pair
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.llvm.architecture import CDNA, PTX, Architecture
 
@@ -50,7 +51,12 @@ class RulePage:
     def lines(self, heading: str = "#") -> Iterator[str]:
         """The page as Markdown, below a ``heading`` of that depth."""
         yield f"{heading} {self.rule}"
+        advice = ADVICE[self.rule]
         yield from ("", f"*{self.kind()}*", "", f"{self.summary}.", "", self.text)
+        yield from ("", f"Repair: {advice.fix}")
+        yield from ("", f"When to ignore it: {advice.suppress[0].lower()}{advice.suppress[1:]}")
+        yield from _bodies("CUDA", advice.cuda)
+        yield from _bodies("HIP", advice.hip)
         for each in self.examples:
             options = f", with `{' '.join(each.options)}`" if each.options else ""
             if each.source:
@@ -58,6 +64,14 @@ class RulePage:
             yield from ("", f"Wrong on {each.chip}{options}:", "", *_block(each.bad))
             yield from ("", "Right:", "", *_block(each.good))
         yield from ("", f"Source: {self.source}.")
+
+
+def _bodies(language: str, pair: Pair | None) -> Iterator[str]:
+    """A wrong and a right kernel in a language, one below the other."""
+    if pair is None:
+        return
+    yield from ("", f"Wrong in {language}:", "", *_block(pair.bad))
+    yield from ("", "Right:", "", *_block(pair.good))
 
 
 def _block(code: str) -> Iterator[str]:
