@@ -86,7 +86,8 @@ _MBARRIER = (
 _BULK_LOAD = (
     "if (threadIdx.x == 0) {{\n"
     "  ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, tile, data, sizeof tile, &bar);\n"
-    "  ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, {});\n"
+    "  ptx::mbarrier_arrive_expect_tx(\n"
+    "      ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, {});\n"
     "}}\n"
 )
 _PHASE_WAIT = "while (!ptx::mbarrier_try_wait_parity(&bar, 0)) {}\n"
@@ -138,8 +139,8 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
             hip=Pair(_hip_message("RELAXED", "ACQUIRE"), _HIP_RIGHT),
         ),
         Rule.ACQUIRE: Advice(
-            "Put the acquire back: on AMD an invalidate after the wait for the flag, in PTX a fence "
-            "of the scope or `.acquire` on the load.",
+            "Put the acquire back: on AMD an invalidate after the wait for the flag, in PTX a "
+            "fence of the scope or `.acquire` on the load.",
             "Where the comparison's note says that the documents leave the question open.",
             cuda=Pair(_cuda_message("release", "relaxed"), _CUDA_RIGHT),
             hip=Pair(_hip_message("RELEASE", "RELAXED"), _HIP_RIGHT),
@@ -167,10 +168,11 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
             ),
         ),
         Rule.COHERENCE: Advice(
-            "Give the access the cache bits, or in PTX the `.relaxed` and the scope, of the source.",
+            "Give the access the cache bits of the source's scope; in PTX `.relaxed` and a scope.",
             _NEVER,
             cuda=Pair(
-                "cuda::atomic_ref<int, cuda::thread_scope_block> ready(*flag);  // other blocks read it\n"
+                "// Other blocks read it.\n"
+                "cuda::atomic_ref<int, cuda::thread_scope_block> ready(*flag);\n"
                 "ready.store(1, cuda::memory_order_relaxed);\n",
                 f"{_ATOMIC}ready.store(1, cuda::memory_order_relaxed);\n",
             ),
@@ -252,7 +254,8 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
             "`cuda::ptx::fence_proxy_async(cuda::ptx::space_shared)`.",
             "Where the copy is known to be of other bytes.",
             cuda=Pair(
-                f"{_PTX}{_ALIGNED_TILE}tile[threadIdx.x] = data[threadIdx.x];\n{_SYNC}{_BULK_STORE}",
+                f"{_PTX}{_ALIGNED_TILE}tile[threadIdx.x] = data[threadIdx.x];\n"
+                f"{_SYNC}{_BULK_STORE}",
                 f"{_PTX}{_ALIGNED_TILE}tile[threadIdx.x] = data[threadIdx.x];\n"
                 f"{_PROXY_FENCE}{_SYNC}{_BULK_STORE}",
             ),
@@ -319,8 +322,8 @@ ADVICE: Mapping[Rule, Advice] = MappingProxyType(
             ),
         ),
         Rule.MBARRIER_SCOPE: Advice(
-            "Arrive at another block's mbarrier with `.release.cluster`, and wait for such arrivals "
-            "with `.acquire.cluster`.",
+            "Arrive at another block's mbarrier with `.release.cluster`, and wait for such "
+            "arrivals with `.acquire.cluster`.",
             "Where the arrival publishes nothing but itself.",
         ),
         Rule.MBARRIER_INIT: Advice(
