@@ -39,6 +39,7 @@ from fencewright.checker.verdicts.model import (
     ThreadPair,
     Verdict,
     VerdictKind,
+    Witness,
 )
 from fencewright.checker.verdicts.order.proxies import incoherent
 from fencewright.checker.verdicts.rules import RULES
@@ -47,7 +48,6 @@ from fencewright.checker.verdicts.solver import (
     BitVectors,
     Budget,
     Launch,
-    Witness,
     z3_module,
 )
 from fencewright.lowering.code.value import Iteration, Param, Result, Value
@@ -490,9 +490,7 @@ class _Judge:
             self.obstacles.append(Obstacle(reason, second.line))
             return False
         finding = order.finding or _finding_of(first, second, relation)
-        conflict = Conflict(
-            first, second, relation, witness.threads, witness.launch, missing, finding
-        )
+        conflict = Conflict(first, second, relation, witness, missing, finding)
         condition = self._condition(first, second, relation, size, witness)
         if condition:
             self.launches.append((conflict, condition))
@@ -534,11 +532,11 @@ class _Judge:
         if self.launch.block is not None and self.launch.grid is not None:
             return ""
         if size not in _SMALL[:2]:
-            return f"as {witness.launch}"
+            return f"as {witness}"
         if self._is_place_of_all(first, second, relation):
             return _OF_ALL
         if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
-            return f"as {witness.launch}: the block's shape is not in the text"
+            return f"as {witness}: the block's shape is not in the text"
         parameters = _parameters_of(first) | _parameters_of(second)
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"

@@ -434,10 +434,39 @@ class VerdictKind(FastStrEnum):
     NOT_JUDGED = "not judged"
 
 
+Numbers = tuple[int, ...]
+"""Sizes or indices by dimension, x first, as far as a kernel tells its threads apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A launch, and two threads of it: their indices in their CTAs, and those of their CTAs.
+
+    ``parameters``: the values of those that decide it, by name, ``name+8`` for a part of one.
+    """
+
+    block: Numbers
+    grid: Numbers
+    threads: tuple[Numbers, Numbers]
+    ctas: tuple[Numbers, Numbers]
+    parameters: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def thread(self, number: int) -> str:
+        """One of the two threads as a message names it."""
+        thread, cta = self.threads[number], self.ctas[number]
+        return f"thread {_written(thread)} of CTA {_written(cta)}"
+
+    def __str__(self) -> str:
+        return f"--grid {_written(self.grid)} --block {_written(self.block)}"
+
+
+def _written(numbers: Numbers) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two accesses that meet, with the threads that do it as a launch names them,
-    ``tid 0, ctaid 1``.
+    """Two accesses that meet, with two threads of a launch that do it.
 
     ``missing``: the order that is broken, as a phrase. ``finding``: the rule of the registry.
     """
@@ -445,8 +474,7 @@ class Conflict:
     first: Access
     second: Access
     relation: Relation
-    threads: tuple[str, str]
-    launch: str
+    witness: Witness
     missing: str
     finding: Rule
 

@@ -22,10 +22,12 @@ from fencewright.checker.verdicts.model import (
     Kernel,
     LinearForm,
     Not,
+    Numbers,
     Overlap,
     Region,
     Relation,
     Together,
+    Witness,
 )
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
 from fencewright.lowering.vocabulary import Scope
@@ -40,6 +42,8 @@ _MOST_ITERATIONS = 1 << 28
 _LANES = 32
 _SMALL_BLOCK = 64
 _RANK = "%cluster_ctarank"
+_PARAMETER = "param "
+"""The beginning of the names of z3's variables that are parameters."""
 _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
 
 
@@ -50,14 +54,6 @@ class Launch:
 
     block: tuple[int, int, int] | None = None
     grid: tuple[int, int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """Two threads of a launch, as it names them."""
-
-    threads: tuple[str, str]
-    launch: str
 
 
 @cache
@@ -131,19 +127,22 @@ class BitVectors:
             return None
         model = solver.model()
 
-        def number(name: str, thread: int) -> int:
-            value = model.eval(self._named(name, thread), model_completion=True)
-            return int(value.as_long())
+        def numbers(kind: str, thread: int) -> Numbers:
+            most = "xyz".index(self.dimensions(kind)[-1]) + 1
+            named = (self._named(f"%{kind}.{d}", thread) for d in "xyz"[:most])
+            return tuple(model.eval(each, model_completion=True).as_long() for each in named)
 
-        def one(kind: str, thread: int) -> str:
-            numbers = [number(f"%{kind}.{d}", thread) for d in self.dimensions(kind)]
-            return str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
-
-        threads = (
-            f"thread {one('tid', 0)} of CTA {one('ctaid', 0)}",
-            f"thread {one('tid', 1)} of CTA {one('ctaid', 1)}",
+        return Witness(
+            block=numbers("ntid", 0),
+            grid=numbers("nctaid", 0),
+            threads=(numbers("tid", 0), numbers("tid", 1)),
+            ctas=(numbers("ctaid", 0), numbers("ctaid", 1)),
+            parameters={
+                each.name().split()[1]: model[each].as_long()
+                for each in model.decls()
+                if each.name().startswith(_PARAMETER)
+            },
         )
-        return Witness(threads, f"--grid {one('nctaid', 0)} --block {one('ntid', 0)}")
 
     def dimensions(self, kind: str) -> str:
         """The dimensions of thread or CTA indices that a kernel tells apart: x, and those it
@@ -369,7 +368,7 @@ class BitVectors:
         if isinstance(value, Param):
             if is_variable(value):
                 return self._constant(0, bits)
-            return self._variable(f"param {value.name} {bits}", bits)
+            return self._variable(f"{_PARAMETER}{value.name} {bits}", bits)
         if isinstance(value, Iteration):
             times = self._variable(f"iteration {value.head}@{thread}", bits)
             self._iterations.append(z3.ULT(times, _MOST_ITERATIONS))

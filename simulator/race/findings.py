@@ -35,7 +35,7 @@ def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
     """The findings of an execution: races, hangs, and warps that come to a barrier in part."""
     detector.finish()
     for race in detector.races.values():
-        yield _race(detector, race)
+        yield finding_of(detector, race)
     yield from _hangs(detector, outcome)
     yield from _partial(detector, outcome)
 
@@ -47,7 +47,8 @@ def _who(detector: Detector, access: Access) -> str:
     return f"{detector.agents[access.thread]} of {owner}"
 
 
-def _race(detector: Detector, race: Race) -> Finding:
+def finding_of(detector: Detector, race: Race) -> Finding:
+    """The finding that a race is."""
     first, second = race.first, race.second
     kind = _kind(detector, race)
     sites, row = detector.sites, KINDS[kind]

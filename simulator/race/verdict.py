@@ -1,6 +1,6 @@
 """The verdict on a launch: what its schedules find, and how much of the kernel they have seen."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -9,7 +9,14 @@ from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.findings import Finding, findings_of
 from fencewright.simulator.race.rules import Fault
 from fencewright.simulator.race.schedules import ORDERS, delays
-from fencewright.simulator.threads.launch import Launch, Module, Run, execute, settled
+from fencewright.simulator.threads.launch import (
+    MOST_TURNS,
+    Launch,
+    Module,
+    Run,
+    execute,
+    settled,
+)
 from fencewright.simulator.threads.observer import Site
 from fencewright.simulator.threads.schedule import Schedule
 
@@ -92,21 +99,54 @@ _JUDGEMENTS = {Fault.HANG: Judgement.HANG, Fault.DIVERGENCE: Judgement.DIVERGENC
 """The words of findings that are no races."""
 
 
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One run of a launch, and what watched it."""
+
+    run: Run
+    detector: Detector
+
+
+def executions(
+    module: Module,
+    launch: Launch,
+    given: Mapping[int, bytes] | None = None,
+    limit: int = MOST_TURNS,
+) -> Iterator[Execution]:
+    """The runs of a launch: in both orders, then with a delay each, as many as the budget allows.
+
+    ``given``: the bytes that arrays begin with, by argument. ``limit``: turns of threads of a run.
+    Raises ``LaunchError``.
+    """
+
+    def execution(schedule: Schedule) -> Execution:
+        detector = Detector()
+        run = execute(module, launch, detector, schedule=schedule, limit=limit, given=given)
+        return Execution(run, detector)
+
+    first, *others = ORDERS
+    in_order = execution(first)
+    yield in_order
+    for each in others:
+        yield execution(each)
+    work = in_order.run.outcome.steps + in_order.detector.accesses
+    for each in delays(in_order.run.stops, work):
+        yield execution(each)
+
+
 class _Trial:
     """The runs of a launch, and what they have found together."""
 
-    def __init__(self, module: Module, launch: Launch, given: Mapping[int, bytes] | None):
-        self.module, self.launch, self.given = module, launch, given
+    def __init__(self) -> None:
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.executed: set[int] = set()
         self.sites: tuple[Site, ...] = ()
         self.problem = ""
         self.checked = self.runs = 0
 
-    def run(self, schedule: Schedule) -> Run:
-        """Execute the launch once more."""
-        detector = Detector()
-        run = execute(self.module, self.launch, detector, schedule=schedule, given=self.given)
+    def add(self, execution: Execution) -> None:
+        """Add what one run has found."""
+        run, detector = execution.run, execution.detector
         self.sites = run.program.sites
         self.runs += 1
         self.checked += detector.accesses
@@ -114,7 +154,6 @@ class _Trial:
             self.findings.setdefault(each.key, each)
         self.executed |= {at for at, seen in enumerate(run.machine.executed) if seen}
         self.problem = self.problem or problem_of(run)
-        return run
 
     @property
     def goes_on(self) -> bool:
@@ -131,16 +170,11 @@ def judge(module: Module, launch: Launch, given: Mapping[int, bytes] | None = No
     none where it does not fit the kernel. Raises ``LaunchError``.
     """
     _, launch = settled(module, launch)
-    trial = _Trial(module, launch, given)
-    first, *others = ORDERS
-    run = trial.run(first)
-    work = run.outcome.steps + trial.checked
-    for each in others:
-        trial.run(each)
-    for each in delays(run.stops, work):
-        if not trial.goes_on:
+    trial = _Trial()
+    for each in executions(module, launch, given):
+        trial.add(each)
+        if trial.runs >= len(ORDERS) and not trial.goes_on:
             break
-        trial.run(each)
     accesses = [site for site in trial.sites if is_access(site)]
     findings, problem = list(trial.findings.values()), trial.problem
     if launch.guessed:

@@ -43,6 +43,8 @@ MOST_CLUSTER = 16
 """Blocks of a cluster, where more than 8 need an attribute. Source: the same."""
 MOST_AT_ONCE = 1 << 20
 """Threads of a launch that are executed here."""
+MOST_TURNS = 20_000_000
+"""Turns of its threads that a launch may take."""
 
 
 class LaunchError(ValueError):
@@ -455,7 +457,7 @@ def execute(
     observer: Observer | None = None,
     *,
     schedule: Schedule = IN_ORDER,
-    limit: int = 20_000_000,
+    limit: int = MOST_TURNS,
     given: Mapping[int, bytes] | None = None,
 ) -> Run:
     """Execute a launch in the order of a schedule.

@@ -199,8 +199,8 @@ def test_a_race_names_two_threads_of_a_launch():
     verdict = verdict_of(BARRIER.format(""))
     (conflict, *_) = verdict.conflicts
     assert conflict.missing == "no barrier between"
-    assert conflict.threads[0] != conflict.threads[1]
-    assert conflict.launch.startswith("--grid ")
+    assert conflict.witness.threads[0] != conflict.witness.threads[1]
+    assert str(conflict.witness).startswith("--grid ")
 
 
 def test_pointers_of_one_place_are_of_one_object():

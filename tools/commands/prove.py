@@ -148,10 +148,11 @@ def _headline(verdict: Verdict) -> str:
 
 def _said_of(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
-    one, other = conflict.threads
+    witness = conflict.witness
+    one, other = witness.thread(0), witness.thread(1)
     return (
         f"{second.text} by {other} and line {first.line}, {first.text}, by {one} are of the "
-        f"same bytes: {conflict.missing} (as in {conflict.launch})"
+        f"same bytes: {conflict.missing} (as in {witness})"
     )
 
 
@@ -186,8 +187,8 @@ def _object(judged: Judged) -> dict[str, object]:
         "conflicts": [
             {
                 "lines": [conflict.first.line, conflict.second.line],
-                "threads": list(conflict.threads),
-                "launch": conflict.launch,
+                "threads": [conflict.witness.thread(number) for number in (0, 1)],
+                "launch": str(conflict.witness),
                 "missing": conflict.missing,
             }
             for conflict in verdict.conflicts

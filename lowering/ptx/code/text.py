@@ -137,7 +137,7 @@ class PtxFunction:
 class PtxFile:
     """A module: PTX version, chip, bits of an address, functions with a body, variables.
 
-    ``files``: names of source files by the numbers that ``.loc`` has.
+    ``files``: names of source files by the numbers that ``.loc`` has. ``text``: all of it.
     """
 
     version: tuple[int, int]
@@ -147,6 +147,7 @@ class PtxFile:
     variables: Mapping[str, PtxVariable]
     file: str
     files: Mapping[int, str] = field(default_factory=dict[int, str])
+    text: str = field(default="", repr=False)
 
 
 _NUMBERED = re.compile(r"(%?[\w$]*[A-Za-z_$])\d+")
@@ -187,7 +188,7 @@ def read_ptx(text: str, file: str = "<string>") -> PtxFile:
         line = text.count("\n", 0, at) + 1
         raise PtxError(file, line, "there is a NUL character in it: this is no text")
     module = _Reader(_SKIPPED.sub(_blank, text), file, _inline_texts(text)).read()
-    return replace(module, files=files_in(text))
+    return replace(module, files=files_in(text), text=text)
 
 
 _INLINE = re.compile(r"// begin inline asm\b|// end inline asm\b")

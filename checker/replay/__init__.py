@@ -1,0 +1,1 @@
+"""Races of verdicts, replayed by execution."""

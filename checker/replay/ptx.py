@@ -1,0 +1,192 @@
+"""Races of PTX kernels replayed: a launch is made of the witness, and the detector watches it.
+
+A race of a verdict is one of two symbolic threads; what it depends on, parameters and contents of
+memory, is guessed here. It is confirmed where an execution has a race of the same two instructions,
+or of copies of them that come of the same places of the source; it is not disproved where none has.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import prod
+
+from fencewright.checker.verdicts.model import Conflict, Numbers, Witness
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxParameter
+from fencewright.simulator.launches.guess import guess
+from fencewright.simulator.race.detector import Race
+from fencewright.simulator.race.findings import Finding, finding_of
+from fencewright.simulator.race.schedules import ORDERS
+from fencewright.simulator.race.verdict import Execution, executions, problem_of
+from fencewright.simulator.threads.compile import site_of
+from fencewright.simulator.threads.launch import (
+    Argument,
+    Array,
+    Launch,
+    LaunchError,
+    Size,
+    read_module,
+)
+
+_MOST_THREADS = 4096
+"""Threads of a launch that are executed."""
+_MOST_TURNS = 20_000
+"""Turns of its threads that one run may take."""
+_MOST_RUNS = 24
+"""Runs of the first launch; others are executed in both orders alone."""
+_MOST_VALUE = 1 << 16
+"""The largest value of a parameter that is taken from a witness: others are sizes without bound."""
+_WHOLE = (8, 0, 64, 1024)
+"""Whole numbers that are tried for parameters that the witness says nothing of."""
+_BYTES = (1 << 16, 1 << 22)
+"""Sizes of arrays, the larger where an access is out of bounds of the smaller."""
+_OF_CLUSTERS = ("mapa", "barrier cluster")
+"""The operations of kernels that are launched in clusters, where none are declared."""
+_CLUSTER = 8
+"""CTAs of a cluster without an attribute. Source: CUDA Programming Guide, "Compute
+Capabilities"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The execution of a conflict: whether a launch has a race of its two instructions.
+
+    ``reason``: why it is not shown, or "". ``launch`` and ``finding``: of the race that is.
+    """
+
+    is_confirmed: bool
+    reason: str = ""
+    launch: Launch | None = None
+    finding: Finding | None = None
+
+
+def replay(module: PtxFile, function: PtxFunction, conflict: Conflict) -> Replay:
+    """Execute launches like the witness of a conflict until one has its race."""
+    return Replayer(module, function).replay(conflict)
+
+
+_Pair = frozenset[tuple[object, ...]]
+"""The places of two instructions."""
+
+
+class Replayer:
+    """Replays the conflicts of one function, each with what was executed for those before it."""
+
+    def __init__(self, module: PtxFile, function: PtxFunction):
+        self.module, self.function = read_module(module, module.text), function
+        self.places = {
+            each.number: site_of(each, 0, function, module.files).key
+            for each in function.instructions
+        }
+        self.has_clusters = any(
+            each.statement.operation.startswith(_OF_CLUSTERS) for each in function.instructions
+        )
+        self.races: dict[_Pair, Replay] = {}
+
+    def replay(self, conflict: Conflict) -> Replay:
+        """As the function of that name."""
+        if not self.function.is_entry:
+            return Replay(False, "only kernels are launched")
+        witness = conflict.witness
+        if prod(witness.grid) * prod(witness.block) > _MOST_THREADS:
+            return Replay(False, f"it takes more than {_MOST_THREADS} threads")
+        sides = conflict.first.instruction, conflict.second.instruction
+        pair = frozenset(self.places[each] for each in sides)
+        if (known := self.races.get(pair)) is not None and known.is_confirmed:
+            return known
+        reason = ""
+        most = _MOST_RUNS
+        for launch in dict.fromkeys(self._launches(conflict)):
+            for size in _BYTES:
+                try:
+                    problem, is_outside = self._execute(_sized(launch, size), pair, most)
+                except LaunchError as refused:
+                    return Replay(False, str(refused))
+                if (found := self.races.get(pair)) is not None and found.is_confirmed:
+                    return found
+                reason = reason or problem
+                if not is_outside:
+                    break
+            most = len(ORDERS)
+        found = self.races.get(pair)
+        return found or Replay(False, reason or "no execution has this race")
+
+    def _execute(self, launch: Launch, pair: _Pair, most: int) -> tuple[str, bool]:
+        """Execute a launch until it has a race of a pair; what ends it, if that is out of
+        bounds."""
+        for each in islice(executions(self.module, launch, limit=_MOST_TURNS), most):
+            outcome = each.run.outcome
+            if outcome.is_outside:
+                # Arrays that are too small: nothing that was executed counts.
+                return problem_of(each.run), True
+            for race in each.detector.races.values():
+                self._note(each, race, launch)
+            known = self.races.get(pair)
+            if outcome.problem or (known is not None and known.is_confirmed):
+                return problem_of(each.run), False
+        return "", False
+
+    def _note(self, execution: Execution, race: Race, launch: Launch) -> None:
+        """Keep a race by its two instructions; of one value that both write, until there is
+        another."""
+        sites = execution.detector.sites
+        pair = frozenset(sites[each.site].key for each in (race.first, race.second))
+        if race.same_value:
+            self.races.setdefault(pair, Replay(False, "both write one value in every execution"))
+        elif pair not in self.races or not self.races[pair].is_confirmed:
+            finding = finding_of(execution.detector, race)
+            self.races[pair] = Replay(True, launch=launch, finding=finding)
+
+    # Launches
+
+    def _launches(self, conflict: Conflict) -> Iterator[Launch]:
+        """Launches like that of the witness: first with zeros in memory, then with numbers."""
+        guessed = guess(self.module, self.function)
+        witness = conflict.witness
+        block, cluster, grid = _size(witness.block), None, _size(witness.grid)
+        declared = self.module.declared.clusters.get(self.function.name)
+        if declared is not None:
+            x, y, z = (-(-size // of) * of for size, of in zip(grid, declared, strict=True))
+            grid = x, y, z
+        elif self.has_clusters and prod(grid) <= _CLUSTER:
+            cluster = grid
+        for content in ("", "iota"):
+            for whole in _WHOLE:
+                arguments = tuple(
+                    _argument(parameter, given, witness, whole, content)
+                    for parameter, given in zip(
+                        self.function.parameters, guessed.arguments, strict=True
+                    )
+                )
+                yield replace(
+                    guessed,
+                    grid=grid,
+                    block=block,
+                    cluster=cluster,
+                    arguments=arguments,
+                    guessed=("arguments",) if arguments else (),
+                )
+
+
+def _size(numbers: Numbers) -> Size:
+    x, y, z = (*numbers, 1, 1)[:3]
+    return x, y, z
+
+
+def _argument(
+    parameter: PtxParameter, guessed: Argument, witness: Witness, whole: int, content: str
+) -> Argument:
+    if isinstance(guessed, Array) and parameter.size is None:
+        return Array("u32", 1, content)
+    if isinstance(guessed, int):
+        value = witness.parameters.get(parameter.name)
+        return whole if value is None or value > _MOST_VALUE else value
+    return guessed
+
+
+def _sized(launch: Launch, size: int) -> Launch:
+    """A launch whose arrays of numbers have so many bytes."""
+    arguments = tuple(
+        replace(each, count=size // 4) if isinstance(each, Array) and each.type == "u32" else each
+        for each in launch.arguments
+    )
+    return replace(launch, arguments=arguments)

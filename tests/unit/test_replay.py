@@ -1,0 +1,155 @@
+"""Races of verdicts replayed: those of wrong kernels are shown, and no false one is."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_race_pairs import PAIRS, Pair, filled, kernel
+
+from fencewright.checker.replay.ptx import Replay, Replayer, replay
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Conflict, VerdictKind, Witness
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import z3_module
+from fencewright.lowering.ptx.code.text import read_ptx
+
+ROOT = Path(__file__).parents[2]
+MUSEUM = ROOT / "tests" / "museum"
+FALSE = (
+    *("tests/lit/tools/fence-check/ptx-waits.ptx", "examples/races/last_block_triton.ptx"),
+)  # fmt: skip
+"""Right in what a verdict of two symbolic threads calls racy."""
+SCOPE, NC, BARRIER = (next(p for p in PAIRS if p.name == name)
+                      for name in ("scope", "read-only path", "barrier"))  # fmt: skip
+
+pytestmark = pytest.mark.skipif(z3_module() is None, reason="witnesses take z3-solver")
+
+
+def replayed(text: str, name: str = "k.ptx") -> Iterator[tuple[Conflict, Replay]]:
+    """The conflicts of the kernels of a file that are called races, with their replays."""
+    file = read_ptx(text, name)
+    for function in file.functions.values():
+        replayer = Replayer(file, function)
+        for conflict in judge(kernel_of(file, function)).conflicts:
+            yield conflict, replayer.replay(conflict)
+
+
+def conflict_of(pair: Pair) -> tuple[str, Conflict]:
+    """A wrong kernel and its race."""
+    text = kernel(filled(pair, pair.wrong))
+    file = read_ptx(text, "k.ptx")
+    verdict = judge(kernel_of(file, file.functions["k"]))
+    assert verdict.kind is VerdictKind.RACE
+    return text, verdict.conflicts[0]
+
+
+def again(text: str, conflict: Conflict) -> Replay:
+    """The replay of a conflict in a file."""
+    file = read_ptx(text, "k.ptx")
+    return replay(file, file.functions["k"], conflict)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda each: each.name)
+def test_every_race_of_a_wrong_kernel_is_shown_and_none_of_a_right_one(pair: Pair) -> None:
+    for form in (pair.right, pair.wrong):
+        for conflict, shown in replayed(kernel(filled(pair, form))):
+            # The block of the last ticket writes alone, which takes the values of tickets to see.
+            is_right = form == pair.right or pair.name == "last block"
+            assert shown.is_confirmed is not is_right, (shown, conflict.first.text)
+            assert bool(shown.reason) is not shown.is_confirmed
+
+
+@pytest.mark.parametrize(
+    "path", sorted(MUSEUM.glob("*/wrong.ptx")), ids=lambda each: each.parent.name
+)
+def test_races_of_exhibits_are_shown(path: Path) -> None:
+    for _, shown in replayed(path.read_text(encoding="utf-8"), str(path)):
+        if path.parent.name == "waits-back-to-back-ptx":
+            # Its copies of 16 bytes are not at multiples of 16.
+            assert "no multiple of 16" in shown.reason
+        else:
+            assert shown.is_confirmed, shown.reason
+
+
+@pytest.mark.parametrize("path", FALSE)
+def test_a_false_race_is_not_shown(path: str) -> None:
+    found = list(replayed((ROOT / path).read_text(encoding="utf-8"), path))
+    assert found
+    assert not any(shown.is_confirmed for _, shown in found)
+
+
+def test_the_finding_is_of_the_two_instructions_in_a_launch_like_the_witness() -> None:
+    text, conflict = conflict_of(BARRIER)
+    shown = again(text, conflict)
+    assert shown.is_confirmed
+    assert shown.finding is not None
+    assert shown.launch is not None
+    assert {shown.finding.line, shown.finding.other} == {conflict.first.line, conflict.second.line}
+    assert shown.launch.grid[0] == conflict.witness.grid[0]
+    assert shown.launch.block is not None
+    assert shown.launch.block[0] == conflict.witness.block[0]
+
+
+def test_a_conflict_of_two_other_instructions_is_not_confirmed_by_a_race_elsewhere() -> None:
+    text, conflict = conflict_of(BARRIER)
+    elsewhere = replace(conflict, second=replace(conflict.second, instruction=0))
+    assert not again(text, elsewhere).is_confirmed
+
+
+def test_what_is_not_executed_is_not_confirmed() -> None:
+    text, conflict = conflict_of(BARRIER)
+    unknown = text.replace("mov.u32 %r1, %tid.x;", "fancy.new.u32 %r1, %tid.x;")
+    shown = again(unknown, conflict)
+    assert not shown.is_confirmed
+    assert "fancy.new" in shown.reason
+
+
+def test_an_address_outside_of_every_array_is_not_confirmed() -> None:
+    text, conflict = conflict_of(NC)
+    shown = again(text.replace("ld.param.u64 %rd1, [data];", "mov.u64 %rd1, 16;"), conflict)
+    assert not shown.is_confirmed
+    assert "out of bounds" in shown.reason
+
+
+def test_an_array_is_as_large_as_the_addresses_need() -> None:
+    text = kernel(filled(NC, NC.wrong))
+    far = text.replace("[data]; ld", "[data]; add.s64 %rd1, %rd1, 1000000; ld")
+    assert far != text
+    assert [shown.is_confirmed for _, shown in replayed(far)] == [True]
+
+
+def test_equal_values_are_not_confirmed() -> None:
+    _, conflict = conflict_of(SCOPE)
+    same = kernel("st.global.u32 [%rd1], 7; ret;")
+    file = read_ptx(same, "k.ptx")
+    (store,) = (each for each in file.functions["k"].instructions if "st" in each.text)
+    both = replace(conflict.first, instruction=store.number)
+    shown = again(same, replace(conflict, first=both, second=both))
+    assert not shown.is_confirmed
+    assert "one value" in shown.reason
+    other = same.replace("], 7", "], %r2")
+    assert again(other, replace(conflict, first=both, second=both)).is_confirmed
+
+
+def test_a_launch_of_too_many_threads_and_a_function_are_refused() -> None:
+    text, conflict = conflict_of(BARRIER)
+    wide = Witness((1024,), (64,), ((0,), (1,)), ((0,), (0,)))
+    assert "threads" in again(text, replace(conflict, witness=wide)).reason
+    function = text.replace(".visible .entry k", ".visible .func k")
+    assert "kernels" in again(function, conflict).reason
+
+
+def test_parameters_are_those_of_the_witness() -> None:
+    odd = kernel(filled(BARRIER, BARRIER.wrong))
+    odd = odd.replace(".param .u64 out", ".param .u64 out, .param .u32 n").replace(
+        "st.shared.u32 [%r22], %r1;",
+        "ld.param.u32 %r9, [n]; setp.ne.u32 %p5, %r9, 4711; @%p5 bra L; st.shared.u32 [%r22], %r1;",
+    )
+    odd = odd.replace("ret;\n}", "L: ret;\n}")
+    (found, *_) = replayed(odd)
+    assert found[1].is_confirmed
+    assert found[0].witness.parameters["n"] == 4711
+    file = read_ptx(odd, "k.ptx")
+    without = replace(found[0], witness=replace(found[0].witness, parameters={}))
+    assert not replay(file, file.functions["k"], without).is_confirmed
