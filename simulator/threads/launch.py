@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from struct import unpack_from
 
 from fencewright.lowering.ptx.code.statements import element_of
@@ -55,8 +56,8 @@ class LaunchError(ValueError):
 class Array:
     """An argument that is memory: elements of a type, and what is in them.
 
-    ``content``: a number, ``iota``, ``ones``, or the path of a file; ``count``: None for as many as
-    the file has.
+    ``content``: a number, ``iota``, ``ones``, ``random(SEED, BELOW)`` or the path of a file;
+    ``count``: None for as many as the file has.
     """
 
     type: str
@@ -112,7 +113,14 @@ def _count(size: Size, unit: str) -> str:
 _LAUNCH = re.compile(r"\s*([\w$%.]+)\s*<<<(.*)>>>\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _ARRAY = re.compile(r"([a-z]\w*)\s*\[([^\]]*)\]\s*(?:=\s*(.+))?", re.DOTALL)
 _FORM = "NAME<<<GRID, BLOCK, SHARED>>>(ARGUMENTS)"
-_CONTENTS = ("iota", "ones")
+_RANDOM = re.compile(r"random(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_CONTENTS = ("iota", "ones", "random", "random(SEED)", "random(SEED, BELOW)")
+
+
+def _is_file(content: str) -> bool:
+    """True of a content that names a file."""
+    is_word = content in _CONTENTS or _RANDOM.fullmatch(content) is not None
+    return bool(content) and not is_word and constant(content) is None
 
 
 def split(text: str) -> list[str]:
@@ -159,7 +167,7 @@ def _argument(text: str, number: int) -> Argument:
         if element is None or element[0] == "pred":
             raise LaunchError(f"argument {number} is '{text}': '{found[1]}' is no type")
         content = (found[3] or "").strip()
-        is_file = bool(content) and content not in _CONTENTS and constant(content) is None
+        is_file = _is_file(content)
         if is_file and not Path(content).is_file():
             raise LaunchError(
                 f"argument {number} is '{text}': '{content}' is neither a number nor one of "
@@ -303,10 +311,14 @@ def settled(module: Module, launch: Launch) -> tuple[PtxFunction, Launch]:
     return kernel, replace(launch, kernel=kernel.name, block=block, cluster=cluster)
 
 
-def _bytes_of(value: float, type: str) -> bytes:
+def _element(type: str) -> tuple[str, int, int]:
     element = element_of(type) or element_of(type.replace("i", "s", 1))
     assert element is not None
-    letter, bits, count = element
+    return element
+
+
+def _bytes_of(value: float, type: str) -> bytes:
+    letter, bits, count = _element(type)
     if letter in ("f", "bf") and count == 1:
         found = from_float(float(value), f"{letter}{bits}")
     else:
@@ -329,13 +341,27 @@ def _iota(type: str, count: int) -> bytes:
     return b"".join(_bytes_of(at, type) for at in range(count))
 
 
+def _random(type: str, count: int, seed: int, below: int) -> bytes:
+    """Elements of a type drawn with a seed: below a number, else all integers, and floats below 1.
+
+    The same on every machine: Python keeps the values of ``random`` and ``getrandbits``.
+    """
+    draw, (letter, bits, pack) = Random(seed), _element(type)
+    if letter in ("f", "bf") and pack == 1:
+        values = ((below or 1) * draw.random() for _ in range(count))
+    else:
+        most = min(below or 1 << 64, 1 << bits * pack)
+        values = (draw.getrandbits(64) % most for _ in range(count))
+    return b"".join(_bytes_of(each, type) for each in values)
+
+
 def array_bytes(given: Array) -> bytes:
     """The bytes of an argument that is memory; zeros where none are given.
 
     Raises ``LaunchError`` for a file that has not as many as the argument says.
     """
     size = _element_size(given.type)
-    if given.content and given.content not in _CONTENTS and constant(given.content) is None:
+    if _is_file(given.content):
         content = _read(given.content)
         if given.count is not None and len(content) != given.count * size:
             raise LaunchError(
@@ -348,6 +374,8 @@ def array_bytes(given: Array) -> bytes:
         return bytes(size * count)
     if given.content == "iota":
         return _iota(given.type, count)
+    if (drawn := _RANDOM.fullmatch(given.content)) is not None:
+        return _random(given.type, count, int(drawn[1] or 0), int(drawn[2] or 0))
     value = 1 if given.content == "ones" else constant(given.content)
     assert value is not None
     return _bytes_of(value, given.type) * count
@@ -400,7 +428,7 @@ def _arguments(
         zip(kernel.parameters, launch.arguments, strict=True)
     ):
         if isinstance(given, int | float):
-            allocation, value = None, _number(parameter, given, number)
+            allocation, value = None, number_bytes(parameter, given, number)
         else:
             # Compilers name a parameter after the kernel, and the argument says more.
             given_by_compiler = parameter.name == f"{kernel.name}_param_{number}"
@@ -425,7 +453,8 @@ def _arguments(
         yield allocation, value
 
 
-def _number(parameter: PtxParameter, given: float, number: int) -> bytes:
+def number_bytes(parameter: PtxParameter, given: float, number: int) -> bytes:
+    """The bytes of a parameter that is given as a number. Raises ``LaunchError``."""
     if parameter.size is not None:
         raise LaunchError(
             f"argument {number} is a number, but {parameter.name} has {parameter.size} bytes: "

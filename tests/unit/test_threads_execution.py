@@ -400,6 +400,21 @@ def test_contents_of_arrays() -> None:
     assert found.machine.params.get(32, 4) == 0x40000000
 
 
+def test_random_contents_have_a_seed_and_a_bound() -> None:
+    def of(text: str, type: str) -> list[float]:
+        found = run(kernel("ret;"), f"k<<<1, 32>>>({text})").arguments[0]
+        assert found is not None
+        return values(found, type)
+
+    bytes_ = of("u8[256]=random(3, 10)", "u8")
+    assert set(bytes_) == set(range(10))
+    assert bytes_ == of("u8[256]=random( 3 , 10 )", "u8") != of("u8[256]=random(4, 10)", "u8")
+    assert max(of("u32[64]=random", "u32")) > 1 << 31
+    floats = of("f32[64]=random(1, 8)", "f32")
+    assert 0 <= min(floats) < 1 < 7 < max(floats) < 8
+    assert max(of("f64[64]=random", "f64")) < 1
+
+
 def test_an_atomic_of_a_vector_is_one_of_each_element() -> None:
     body = """
     mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; mov.b32 %r5, 0x40003C00;
