@@ -478,7 +478,26 @@ def cross_lane_function_of(name: str, *, second: bool = False) -> Function:
     if found is None:
         known = ", ".join(sorted(rows))
         raise UnsupportedError(f"'{name}'", f"it is not executed; executed are {known}")
-    return found(opcode.type)
+    return _by_mask(found(opcode.type)) if opcode.head in _MASKED else found(opcode.type)
+
+
+_MASKED = ("vote", "match", "redux", "elect")
+
+
+def _by_mask(function: Function) -> Function:
+    """The function where lanes may give different member masks: each lane's of its own members."""
+
+    def of(active: LaneFlags, *operands: Values) -> Values:
+        *values, members = operands
+        if members.shape[-1] == 1 or (members == members[..., :1]).all():
+            return function(active, *operands)
+        found: list[Values] = []
+        for lane in range(members.shape[-1]):
+            row = function(active, *values, members[..., [lane]])
+            found.append(row[..., [min(lane, row.shape[-1] - 1)]])
+        return np.concatenate(found, axis=-1)
+
+    return of
 
 
 def _sources(mode: str, a: Values, b: Values, c: Values) -> tuple[Numbers, LaneFlags]:

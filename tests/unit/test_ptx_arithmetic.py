@@ -874,6 +874,28 @@ def test_votes_and_reductions() -> None:
     assert len(CROSS_LANE) == 18
 
 
+def test_lanes_with_other_member_masks_are_apart() -> None:
+    active = np.array([[n != 9 for n in range(32)]])
+    values = np.array([[n * 7 % 5 for n in range(32)]], dtype=np.uint64)
+    mask = np.array([[0xFF << (n & 24) for n in range(32)]], dtype=np.uint64)
+
+    def of(name: str) -> list[int]:
+        found = cross_lane_function_of(name)(active, values, mask)
+        return [int(each) for each in np.broadcast_to(found, (1, 32))[0]]
+
+    groups = [[n for n in range(begin, begin + 8) if n != 9] for begin in (0, 8, 16, 24)]
+    word = values[0].tolist()
+    ballots, sums = of("vote.sync.ballot.b32"), of("redux.sync.add.u32")
+    same = of("match.any.sync.b32")
+    for group in groups:
+        for n in group:
+            assert ballots[n] == sum(1 << other for other in group if word[other])
+            assert sums[n] == sum(word[other] for other in group)
+            assert same[n] == sum(1 << other for other in group if word[other] == word[n])
+    leaders = cross_lane_function_of("elect.sync", second=True)(active, mask)
+    assert [n for n in range(32) if leaders[0, n]] == [group[0] for group in groups]
+
+
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
 def test_a_shuffle_says_which_lanes_had_a_source(mode: str) -> None:
     active = np.ones((1, 32), dtype=np.bool_)
