@@ -1,6 +1,6 @@
 """The verdict on a launch: what its schedules find, and how much of the kernel they have seen."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -153,7 +153,7 @@ class _Trial:
         for each in findings_of(detector, run.outcome):
             self.findings.setdefault(each.key, each)
         self.executed |= {at for at, seen in enumerate(run.machine.executed) if seen}
-        self.problem = self.problem or problem_of(run)
+        self.problem = self.problem or problem_of(run) or _unknown(run, run.machine.unobserved)
 
     @property
     def goes_on(self) -> bool:
@@ -217,7 +217,7 @@ def problem_of(run: Run) -> str:
     """Why a run did not come to its end, or may have done more than was executed; "" of others."""
     outcome = run.outcome
     if not outcome.problem:
-        return _skipped(run)
+        return _unknown(run, run.machine.skipped)
     text = outcome.problem
     if outcome.is_outside:
         text = f"out of bounds: {text}"
@@ -228,9 +228,9 @@ def problem_of(run: Run) -> str:
     return text if outcome.thread is None else f"{text}, {outcome.thread}"
 
 
-def _skipped(run: Run) -> str:
-    """The first instruction of which nothing is known that it may do to memory."""
-    if not run.machine.skipped:
+def _unknown(run: Run, sites: Collection[int]) -> str:
+    """The first of the instructions of which observers do not know what they do to memory."""
+    if not sites:
         return ""
-    site = run.program.sites[min(run.machine.skipped)]
+    site = run.program.sites[min(sites)]
     return f"what {site.name} does to memory is not checked, at {site.place}"

@@ -52,6 +52,7 @@ class Machine:
         self.ticks = 0
         self.executed = [False] * len(sites)
         self.skipped = set[int]()
+        self.unobserved = set[int]()
         self.blocks = list(self._blocks())
         self.threads = [thread for each in self.blocks for thread in each.threads]
         self.local_size = 0
@@ -424,7 +425,7 @@ class Machine:
             self.observer.bulk(thread, source, begin, target, at, size, signalled, site)
         else:
             # Observers have no event for an update through the async proxy.
-            self.skip(site)
+            self.unobserved.add(site)
 
         def move() -> None:
             if update is None:
@@ -457,7 +458,7 @@ class Machine:
         if update is None:
             self.observer.bulk(thread, None, 0, target, at, whole, signalled, site)
         else:
-            self.skip(site)
+            self.unobserved.add(site)
 
         def put() -> None:
             for number, value in enumerate(values):

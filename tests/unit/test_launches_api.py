@@ -84,3 +84,21 @@ def test_values_that_nobody_knows_are_not_given() -> None:
 def test_bad_launches(kernel: str, options: dict[str, object], problem: str) -> None:
     with pytest.raises(LaunchError, match=problem):
         fencewright.execute(SCALE, kernel, **options)  # pyright: ignore[reportArgumentType]
+
+
+def test_what_observers_do_not_know_is_executed_and_not_judged() -> None:
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry add(.param .u64 out) {
+.reg .b64 %rd1; .reg .b32 %r1;
+.shared .align 16 .b8 tile[16];
+ld.param.u64 %rd1, [out]; mov.u32 %r1, 3; st.shared.u32 [tile], %r1; fence.proxy.async.shared::cta;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [tile], 16;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;
+}"""
+    (found,) = fencewright.execute(text, block=1, args=(np.ones(4, np.uint32),))
+    assert found.tolist() == [4, 1, 1, 1]
+    verdict = fencewright.check(text, block=1, args=(np.ones(4, np.uint32),))
+    assert "not judged" in str(verdict)
+    assert "cp.reduce.async.bulk" in verdict.problem
