@@ -7,61 +7,22 @@ from random import Random
 
 import pytest
 
-from fencewright.lowering.ptx.code.statements import element_of, read_opcode
+from fencewright.lowering.ptx.code.statements import read_opcode
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.simulator.semantics import floats
 from fencewright.simulator.semantics.formulas import update_of
 from fencewright.simulator.semantics.python import function
 from fencewright.simulator.semantics.term import operand
 from fencewright.simulator.threads.launch import execute, parse_launch, read_module, values
+from fencewright.tools.dev.campaigns.executed_kernels import kernel_of, registers
 
 COMPUTED = Path(__file__).parents[1] / "data" / "memory" / "h200-arithmetic.txt"
-_OTHERS = {"shl": 1, "shr": 1, "bfe": 1, "bfi": 2}
-"""Operations whose operands from there on have 32 bits."""
-
-
-def registers(name: str, count: int) -> tuple[list[str], str]:
-    """The registers of the operands of an instruction, and that of its result."""
-    opcode = read_opcode(name)
-    bits = [element_of(each) for each in opcode.types]
-    widths = [max(each[1] * each[2], 16) for each in bits if each is not None]
-    result, operand = f"b{widths[0]}", f"b{widths[-1]}"
-    operands = [operand] * count
-    if opcode.head in _OTHERS:
-        operands[_OTHERS[opcode.head] :] = ["b32"] * (count - _OTHERS[opcode.head])
-    if opcode.head == "selp":
-        operands[2] = "pred"
-    if "wide" in opcode.modifiers:
-        result = f"b{2 * widths[0]}"
-        operands[2:] = [result] * (count - 2)
-    return operands, "pred" if opcode.head == "setp" else result
 
 
 def computed(name: str, cases: list[list[int]], operands: list[str], result: str) -> list[int]:
     """The results of an instruction, each by a lane that reads its operands from memory."""
-    count = len(operands)
-    lines = [
-        ".version 8.6", ".target sm_90", ".address_size 64",
-        ".visible .entry k(.param .u64 in, .param .u64 out)", "{",
-        ".reg .b32 %t; .reg .b64 %a<4>; .reg .b64 %w; .reg .pred %q;",
-        *(f".reg .{type} %o{at};" for at, type in enumerate(operands)), f".reg .{result} %d;",
-        "ld.param.u64 %a1, [in]; ld.param.u64 %a2, [out]; mov.u32 %t, %tid.x;",
-        f"mul.wide.u32 %a3, %t, {8 * count}; add.s64 %a1, %a1, %a3;",
-        "mul.wide.u32 %a3, %t, 8; add.s64 %a2, %a2, %a3;",
-    ]  # fmt: skip
-    for at, type in enumerate(operands):
-        lines.append(f"ld.global.u64 %w, [%a1+{8 * at}];")
-        if type == "pred":
-            lines.append(f"setp.ne.u64 %o{at}, %w, 0;")
-        else:
-            lines.append(f"cvt.u{type[1:]}.u64 %o{at}, %w;")
-    lines.append(f"{name} %d, {', '.join(f'%o{at}' for at in range(count))};")
-    if result == "pred":
-        lines.append("selp.u64 %w, 1, 0, %d;")
-    else:
-        lines.append(f"cvt.u64.u{result[1:]} %w, %d;")
-    text = "\n".join([*lines, "st.global.u64 [%a2], %w; ret;", "}"])
-    module = read_module(read_ptx(text), text)
+    count, text = len(operands), kernel_of(name, operands, result)
+    module = read_module(read_ptx(text, "k.ptx"), text)
     launch = parse_launch(f"k<<<1, {len(cases)}>>>(u64[{count * len(cases)}], u64[{len(cases)}])")
     given = b"".join(word.to_bytes(8, "little") for case in cases for word in case)
     run = execute(module, launch, given={0: given})
