@@ -13,6 +13,7 @@ from ir_functions import THREADS, WORDS, module_of
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import Launch, allocate
+from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
@@ -57,9 +58,14 @@ def inputs_of(seed: str) -> np.ndarray:
     return given
 
 
-def compared(seed: str, chip: str, folder: Path, count: int = FUNCTIONS) -> list[str]:
-    """The functions of a module that differ."""
+def compared(
+    seed: str, chip: str, folder: Path, count: int = FUNCTIONS, *, calls: bool = False
+) -> list[str]:
+    """The functions of a module that differ; ``calls``: kernels call them."""
     kernels, functions = module_of(seed, count)
+    if calls:
+        assert "alwaysinline" in kernels
+        kernels = kernels.replace("alwaysinline", "noinline")
     library = host_library(functions, folder)
     options = (
         "-mtriple=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-fp-contract=off",
@@ -75,7 +81,9 @@ def compared(seed: str, chip: str, folder: Path, count: int = FUNCTIONS) -> list
             chance.getrandbits(64),
             chance.choice((0.5, -7.0, 1e9)),
         )
-        program = program_of(found[f"f{n}"])
+        kernel = with_calls(found[f"f{n}"], found)
+        assert ("s_swappc_b64" in {each.mnemonic for each in found[f"f{n}"].instructions}) == calls
+        program = program_of(kernel)
         launch = Launch((1, 1, 1), (THREADS, 1, 1), (given, np.zeros_like(given), a, b, c))
         memory = execute(program, launch, allocate(program, launch), lambda _: None)
         results = memory.contents("out", np.uint64)
@@ -108,3 +116,9 @@ def test_random_functions_compute_what_the_cpu_does(
     chip: str, share: Share, tmp_path: Path
 ) -> None:
     assert compared(f"{chip} {share.number}", chip, tmp_path) == []
+
+
+@needs_llvm
+@pytest.mark.parametrize("chip", CHIPS)
+def test_called_functions_compute_what_the_cpu_does(chip: str, tmp_path: Path) -> None:
+    assert compared(f"{chip} calls", chip, tmp_path, 4, calls=True) == []

@@ -1,6 +1,6 @@
 """Kernels of AMD GPUs as their lanes run them: of a module on ``cdna``, and of assembly files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from fencewright.lowering.cdna.code.text import (
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.program import LaneProgram
+from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import Places, program_of
 from fencewright.simulator.kernels.lane_kernel import LaneKernel
 
@@ -36,12 +37,17 @@ def kernels_of_assembly(
 
     for each in assembly.functions.values():
         if each.descriptor:
-            yield _kernel(each, l2_per_agent, place_of)
+            yield _kernel(each, assembly.functions, l2_per_agent, place_of)
 
 
-def _kernel(function: Function, l2_per_agent: L2PerAgent | None, place_of: Places) -> LaneKernel:
+def _kernel(
+    function: Function, functions: Mapping[str, Function], l2_per_agent: L2PerAgent | None,
+    place_of: Places,
+) -> LaneKernel:  # fmt: skip
     return LaneKernel(
-        function.name, function.chip, lambda: program_of(function, l2_per_agent, place_of)
+        function.name,
+        function.chip,
+        lambda: program_of(with_calls(function, functions), l2_per_agent, place_of),
     )
 
 

@@ -93,6 +93,8 @@ _HIDDEN: Mapping[str, LaneValue] = {
     for name, value in (("block_count", "GRID"), ("group_size", "BLOCK"))
     for axis in "xyz"
 }
+_DYNAMIC_STACK = 16 << 10
+"""What a lane gets besides of a kernel that uses a dynamic stack. The runtime decides: inferred."""
 _DENORMALS = 3
 """``float_denorm_mode_32`` that keeps denormal numbers. Source: LLVM AMDGPUUsage."""
 
@@ -216,8 +218,12 @@ class _Reader:
             accumulation_registers=accumulation,
             scalar_registers=metadata.get("sgpr_count", descriptor.get("next_free_sgpr", 0)),
             shared_bytes=self._bytes("group_segment_fixed_size"),
-            private_bytes=self._bytes("private_segment_fixed_size"),
+            private_bytes=self._bytes("private_segment_fixed_size") + self._dynamic_stack(),
         )
+
+    def _dynamic_stack(self) -> int:
+        """Bytes of private memory for what the compiler could not count."""
+        return _DYNAMIC_STACK if self.descriptor.get("uses_dynamic_stack") else 0
 
     def _bytes(self, name: str) -> int:
         return self.function.metadata.get(name, self.descriptor.get(name, 0))

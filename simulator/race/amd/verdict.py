@@ -16,6 +16,7 @@ from fencewright.simulator.core.program import ProgramError
 from fencewright.simulator.execution import launch as execution
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.program import MemoryInstruction, MemorySpace
+from fencewright.simulator.kernels.amd.calls import with_calls
 from fencewright.simulator.kernels.amd.kernel import program_of
 from fencewright.simulator.race.amd.findings import findings_of, hang_finding
 from fencewright.simulator.race.amd.kernels import Hang, KernelObserver, sites_of
@@ -46,6 +47,7 @@ def judge_kernel(
     """
     function = _kernel(assembly, launch.kernel)
     try:
+        function = with_calls(function, assembly.functions)
         configuration = _configuration(function, l2_per_agent)
         program = program_of(function, configuration.l2_per_agent)
         sites = sites_of(function, program, configuration)
