@@ -5,6 +5,7 @@ Source: PTX ISA, bar; barrier; bar.warp.sync; cp.async.wait_group; "Memory Consi
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.expressions import Expressions
@@ -17,9 +18,10 @@ from fencewright.checker.verdicts.intervals import (
     walks_of,
 )
 from fencewright.checker.verdicts.model import (
+    ASYNCHRONOUS,
+    GROUPED,
     NO_ORDER,
     Access,
-    Agent,
     AllOf,
     Answer,
     AnyOf,
@@ -35,13 +37,11 @@ from fencewright.checker.verdicts.model import (
 from fencewright.lowering.vocabulary import Scope
 
 _LIMIT = "the solver came to its limit"
-_OWN = (Agent.THREAD, Agent.COPY)
-"""Those whose accesses a barrier orders without a fence between proxies."""
 
 
 def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
     """The order of two accesses of one CTA that a barrier always separates."""
-    if earlier.agent not in _OWN or later.agent not in _OWN:
+    if {earlier.agent, later.agent} & ASYNCHRONOUS:
         return NO_ORDER
     return separated(kernel, earlier, later, pair)
 
@@ -60,7 +60,7 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
         together = shared(kernel, earlier, later, full, roles, threads)
         answer = _answer(pair, together)
         if answer is Answer.UNSATISFIABLE:
-            return Order(Strength.PROVED, name, assumptions=_assumptions(kernel, full))
+            return Order(Strength.PROVED, name, assumptions=named(kernel, full))
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
     # A barrier that only some threads reach, or that some only arrive at, may still order them.
@@ -79,24 +79,31 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
 def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
     """The order of a thread's copy and its own other access: by a wait for the copy between them.
 
-    What comes before the copy in program order is done when it is issued.
+    What comes before the copy in program order is done when it is issued. Of copies by another
+    proxy this says only what is not ordered: it takes a fence, too.
     """
-    if earlier.agent is not Agent.COPY:
+    if earlier.agent not in GROUPED or (later.agent in ASYNCHRONOUS - GROUPED):
         return NO_ORDER
-    together = [*meanwhile(kernel, earlier, later, (pair.earlier, pair.later))]
-    if later.agent is Agent.COPY:
-        together += meanwhile(kernel, later, earlier, (pair.later, pair.earlier))
-    answer = _answer(pair, tuple(together))
+    rounds = [*_rounds(kernel, earlier, later, (pair.earlier, pair.later))]
+    if later.agent in GROUPED:
+        rounds += _rounds(kernel, later, earlier, (pair.later, pair.earlier))
+    answer = _answer(pair, tuple(each for each, _ in rounds))
     if answer is Answer.UNSATISFIABLE:
+        if {earlier.agent, later.agent} & ASYNCHRONOUS:
+            return NO_ORDER
         return Order(Strength.PROVED, "completion of copies")
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, "completion of copies", _LIMIT, is_limit=True)
+    together = tuple(each for each, is_exact in rounds if is_exact)
+    if _answer(pair, together) is not Answer.SATISFIABLE:
+        reason = "the copies of more than two rounds may be pending"
+        return Order(Strength.UNKNOWN, "completion of copies", reason, later.line)
     return Order(
         Strength.BROKEN,
         "completion of copies",
         "the copy is not waited for",
         later.line,
-        unless=AnyOf(tuple(together)),
+        unless=AnyOf(together),
         finding=Rule.ASYNC_UNWAITED,
     )
 
@@ -105,20 +112,53 @@ def meanwhile(
     kernel: Kernel, copy: Access, other: Access, threads: tuple[int, int]
 ) -> Iterator[Constraint]:
     """The relation of iterations in which a thread comes to an access while its copy is pending."""
+    return (each for each, _ in _rounds(kernel, copy, other, threads))
+
+
+def _rounds(
+    kernel: Kernel, copy: Access, other: Access, threads: tuple[int, int]
+) -> Iterator[tuple[Constraint, bool]]:
+    """As ``meanwhile``, each with whether it says all that is to be known of the iterations."""
     heads = {loop.head for loop in kernel.loops_of(copy.instruction)}
+    e = Expressions(kernel.table)
     for number, state in walks_of(kernel, frozenset(), Roles()).pending(copy).met:
         if number != other.instruction:
             continue
         same: list[Constraint] = []
+        is_exact = True
         for head, count in state:
-            if count.is_fresh or count.times is None or head not in heads:
-                continue
             iteration = kernel.loops[head].iteration
-            e = Expressions(kernel.table)
-            times = e.constant(count.times, iteration.bits)
-            after = e.apply("add", (iteration, times), iteration.bits)
-            same.append(Compare("eq", after, threads[0], iteration, threads[1]))
-        yield AllOf(tuple(same))
+            if count.is_fresh:
+                # Of a loop that was entered since: its first iteration, or a later one.
+                zero = e.constant(0, iteration.bits)
+                operation = "ne" if count.times else "eq"
+                same.append(Compare(operation, iteration, threads[1], zero, threads[1]))
+            elif count.times is None or head not in heads:
+                is_exact = False
+            else:
+                times = e.constant(count.times, iteration.bits)
+                after = e.apply("add", (iteration, times), iteration.bits)
+                same.append(Compare("eq", after, threads[0], iteration, threads[1]))
+        yield AllOf(tuple(same)), is_exact
+
+
+def completed(kernel: Kernel, access: Access) -> Access | None:
+    """An access at the instruction where its issuer knows that it is done: its own, or one wait.
+
+    None where paths lead to several waits, to one of a later iteration, or to an end without.
+    """
+    if access.agent not in GROUPED:
+        return access
+    ends = walks_of(kernel, frozenset(), Roles()).pending(access).ends
+    if len(ends) != 1:
+        return None
+    ((wait, state),) = ends
+    is_of_iteration = all(not count.is_fresh and count.times == 0 for _, count in state)
+    if wait not in kernel.group_at or not is_of_iteration:
+        return None
+    if kernel.loops_of(wait) != kernel.loops_of(access.instruction):
+        return None
+    return replace(access, instruction=wait, is_done=True)
 
 
 def _answer(pair: ThreadPair, together: tuple[Constraint, ...]) -> Answer:
@@ -130,7 +170,8 @@ def _answer(pair: ThreadPair, together: tuple[Constraint, ...]) -> Answer:
     return pair.satisfiable(AnyOf(together))
 
 
-def _assumptions(kernel: Kernel, full: frozenset[int]) -> frozenset[Assumption]:
+def named(kernel: Kernel, full: frozenset[int]) -> frozenset[Assumption]:
+    """The assumption about barriers that have names or counts, if some are among full ones."""
     counted = any(
         each.instruction in full and (each.count is not None or each.name is not None)
         for each in kernel.barriers

@@ -21,6 +21,10 @@ from fencewright.lowering.code.value import (
 )
 
 WIDE = 64
+_START = 0x3FFF
+"""The bits of a matrix descriptor that are its address."""
+_SPACE = 0x3FFFF
+"""The bits of an address in shared memory."""
 _MOST_TERMS = 24
 """The most terms that a linear form is given; a sum of more is one value."""
 _VARIABLE = "&"
@@ -158,6 +162,59 @@ class Expressions:
             ((each, times) for each, times in terms.items() if times), key=lambda t: t[0].number
         )
         return LinearForm(constant, tuple(ordered))
+
+    def start_of_matrix(self, descriptor: Value) -> tuple[Value, int | None] | None:
+        """The address that a matrix descriptor of 64 bits begins with, and all that is constant in
+        it; None where it is not computed from an address.
+
+        None of the fields is known where another part of it is no constant. Source: PTX ISA,
+        "Matrix Descriptor Format": bits 0 to 13 are the address without its last 4 bits.
+        """
+        starts: list[Value] = []
+        fields: int | None = 0
+        work = [descriptor]
+        while work:
+            part = work.pop()
+            if (number := number_of(part)) is not None:
+                fields = None if fields is None else fields + (number & ~_START)
+                starts.append(self.constant((number & _START) << 4, WIDE))
+            elif isinstance(part, Apply) and part.operation in ("or", "add"):
+                work += part.arguments
+            elif (start := self._start_in(part)) is not None:
+                starts.append(start)
+            elif trailing_zeros(part) >= _START.bit_length():
+                fields = None
+            else:
+                return None
+        address = starts[0]
+        for each in starts[1:]:
+            address = self.apply("add", (address, each), WIDE)
+        return (address, fields) if any(map(is_variable, leaves((address,)))) else None
+
+    def _start_in(self, value: Value) -> Value | None:
+        """The bytes that a value of at most 14 bits is 1/16 of, if it says nothing else."""
+        number = None
+        while isinstance(value, Apply) and value.operation in ("zext", "and"):
+            if value.operation == "and":
+                number = number_of(value.arguments[1])
+                if number is None or number & _START != _START or number & ~_START:
+                    return None
+            value = value.arguments[0]
+        if not isinstance(value, Apply) or value.operation != "lshr":
+            return None
+        inner, by = value.arguments
+        if number_of(by) != 4:
+            return None
+        mask = None
+        if isinstance(inner, Apply) and inner.operation == "and":
+            mask = number_of(inner.arguments[1])
+            inner = inner.arguments[0]
+        # Some mask has to keep the fields above clear of the address.
+        if number is None and (mask is None or mask & ~_SPACE):
+            return None
+        if mask is not None and mask & _SPACE & ~15 != _SPACE & ~15:
+            return None
+        return self.resized(inner, WIDE)
 
     def _remade(self, value: Apply, parts: list[Value]) -> Value:
         if value.operation == "ite":

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import (
+    GROUPED,
     Access,
     Agent,
     AllOf,
@@ -213,6 +214,7 @@ class Walks:
             )
             for block in kernel.instructions
         }
+        self._kept = (kernel.accesses_at, kernel.mbarrier_at, kernel.group_at)
         self._members: dict[int, set[tuple[int | None, State]]] = {}
         self._graphs: dict[int | None, dict[_Node, tuple[_Node, ...]]] = {}
         self._ends: dict[int | None, dict[_Node, _Ending]] = {}
@@ -228,7 +230,7 @@ class Walks:
     def positions(self, access: Access) -> Iterable[tuple[int | None, State]]:
         """The barriers after which an access may be, with its state: also while it is pending."""
         own = self._members.get(access.instruction, set())
-        if access.agent not in (Agent.COPY, Agent.GROUP):
+        if access.is_done or access.agent not in GROUPED:
             return own
         return own | self.pending(access).positions
 
@@ -325,7 +327,7 @@ class Walks:
                 ends[node] = (number, state)
                 graph[node] = ()
                 return
-            if number in self.kernel.accesses_at or number in self.kernel.mbarrier_at:
+            if any(number in known for known in self._kept):
                 self._members.setdefault(number, set()).add((start, state))
         graph[node] = tuple(
             (target, self._along(target, state)) for target in self._targets(block, self.roles)
@@ -383,6 +385,7 @@ class Walks:
         }
         positions: set[tuple[int | None, State]] = set()
         met: set[tuple[int, State]] = set()
+        ends: set[tuple[int, State]] = set()
         block = kernel.block_of[access.instruction]
         state = tuple((head, Count(is_fresh=False, times=0)) for head in self._around[block])
         seen: set[tuple[int, State, int, bool]] = set()
@@ -400,17 +403,20 @@ class Walks:
                 if group is not None and group.pending is None and not group.everything:
                     commits = min(commits + 1, _MOST_COMMITS)
                 elif group is not None and _completes(group, access, commits):
+                    ends.add((number, state))
                     break
                 if number in self.barriers:
                     positions.add((number, self._before(number, state)))
                 if number in kernel.accesses_at:
                     met.add((number, state))
+                if number in kernel.exits:
+                    ends.add((number, state))
             else:
                 work += (
                     (target, self._along(target, state), commits, False)
                     for target in self._targets(block, roles)
                 )
-        return Pending(frozenset(positions), frozenset(met))
+        return Pending(frozenset(positions), frozenset(met), frozenset(ends))
 
     def _before(self, barrier: int, state: State) -> State:
         """The counts of an access that is pending at a barrier, from the barrier's iterations."""
@@ -432,10 +438,11 @@ class Walks:
 @dataclass(frozen=True, slots=True)
 class Pending:
     """The places where a thread may be while a copy of its own is pending: at barriers, and at
-    accesses (``met``)."""
+    accesses (``met``). ``ends``: the waits after which it is done, and exits it is pending at."""
 
     positions: frozenset[tuple[int | None, State]]
     met: frozenset[tuple[int, State]]
+    ends: frozenset[tuple[int, State]]
 
 
 def _completes(wait: Group, access: Access, commits: int) -> bool:

@@ -16,6 +16,7 @@ from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
+    UNGROUPED,
     Access,
     Agent,
     Answer,
@@ -203,7 +204,8 @@ class _Judge:
         )
 
     def _relations(self, first: Access, second: Access) -> Iterator[Relation]:
-        if Agent.THREAD is not first.agent or Agent.THREAD is not second.agent:
+        is_coherent = first.is_coherent and second.is_coherent
+        if not is_coherent or {first.agent, second.agent} != {Agent.THREAD}:
             if first.instruction != second.instruction or first.number == second.number:
                 yield Relation.THREAD
         is_remote = first.place.rank is not None or second.place.rank is not None
@@ -319,6 +321,11 @@ class _Judge:
             return True
         known = _obstacle_of(first, second)
         if known is not None:
+            races, certain = len(self.races), (_certain(first), _certain(second))
+            if certain != (first, second):
+                self._judge_relation(*certain, relation)
+            if len(self.races) > races:
+                return False
             reason = _between(known.reason, first, second, order)
             self.obstacles.append(Obstacle(reason, known.line))
             return False
@@ -396,6 +403,8 @@ class _Judge:
         self._assume_dimensions()
         if first.place.root.size is not None:
             self.assumptions.add(Assumption.IN_BOUNDS)
+        if any(each.least is not None and each.agent in UNGROUPED for each in (first, second)):
+            self.assumptions.add(Assumption.TENSOR_BYTES)
 
     def _order(self, first: Access, second: Access, pair: ThreadPair) -> Order:
         if (broken := incoherent(first, second)) is not None:
@@ -441,13 +450,23 @@ class _Judge:
                     _between("a condition depends on data", first, second, order),
                     self._line_of(leaf, access),
                 )
-        if not {first.agent, second.agent} <= {Agent.THREAD, Agent.COPY}:
-            reason = "no rule orders asynchronous accesses"
+        if self._may_wait(first, second):
+            reason = "an mbarrier may order asynchronous accesses"
             return Obstacle(_between(reason, first, second, order), second.line)
         handshake = self._handshake(first, second)
         if handshake is not None:
             return Obstacle(_between("a flag may order them", first, second, order), handshake.line)
         return None
+
+    def _may_wait(self, first: Access, second: Access) -> bool:
+        """True where one access is done when an mbarrier says so, and the other is on a path from a
+        wait for one."""
+        waits = [each for each in self.kernel.mbarriers if each.step is Step.WAIT]
+        return any(
+            earlier.agent in UNGROUPED
+            and any(self.kernel.may_reach(each.instruction, later.instruction) for each in waits)
+            for earlier, later in ((first, second), (second, first))
+        )
 
     def _handshake(self, first: Access, second: Access) -> Access | None:
         """A strong read on a path to one access, of what a path from the other writes strongly."""
@@ -592,6 +611,8 @@ def _are_morally_strong(first: Access, second: Access, relation: Relation) -> bo
     """
     if not (first.is_strong and second.is_strong) or first.size != second.size:
         return False
+    if first.proxy is not second.proxy:
+        return False
     if first.scope is None or second.scope is None:
         return False
     scope = relation.scope
@@ -618,6 +639,13 @@ def _obstacle_of(first: Access, second: Access) -> Obstacle | None:
     if first.place.root != second.place.root:
         return Obstacle("an address that is not known", first.line)
     return None
+
+
+def _certain(access: Access) -> Access:
+    """An access with the bytes alone that it accesses in any case."""
+    if access.least is None:
+        return access
+    return replace(access, size=access.least, obstacle="", least=None)
 
 
 def _data_in(values: Iterable[Value]) -> Value | None:

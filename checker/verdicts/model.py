@@ -100,7 +100,16 @@ class Agent(FastStrEnum):
     COPY = "cp.async"
     TRANSACTION = "bulk copy on an mbarrier"
     GROUP = "bulk copy in a group"
+    PRODUCT = "wgmma in a group"
     TENSOR = "tensor operation"
+
+
+GROUPED = frozenset({Agent.COPY, Agent.GROUP, Agent.PRODUCT})
+"""Those whose accesses are done where their issuer has waited for a group."""
+UNGROUPED = frozenset({Agent.TRANSACTION, Agent.TENSOR})
+"""Those whose accesses are done where an mbarrier says so."""
+ASYNCHRONOUS = frozenset({Agent.TRANSACTION, Agent.GROUP, Agent.PRODUCT, Agent.TENSOR})
+"""Those that threads are ordered with by a fence between the proxies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,9 @@ class Access:
     writes; ``result``: what it reads, as conditions name it. ``mbarrier``: the one that its
     completion is counted at. ``is_coherent``: not ``ld.global.nc`` and the like. ``update``: the
     word of an atomic read-modify-write, ``add`` or ``cas``, with ``compared`` of a ``cas``.
-    ``conditions``: under which it is executed. ``obstacle``: why it is not known what it accesses.
+    ``conditions``: under which it is executed. ``obstacle``: why it is not known what it accesses;
+    ``least``: bytes from its place on that it accesses in any case. ``is_done``: the instruction is
+    the wait after which a copy is done, instead of its issue.
     """
 
     number: int
@@ -136,6 +147,8 @@ class Access:
     compared: Value | None = None
     is_coherent: bool = True
     obstacle: str = ""
+    least: int | None = None
+    is_done: bool = False
 
     @property
     def is_atomic(self) -> bool:
@@ -146,13 +159,22 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Fence:
     """A fence. ``proxies``: those that it orders with the generic one; without any it orders
-    memory."""
+    memory.
+
+    ``regions``: the memory that a fence between proxies is about; empty: all. ``is_one_sided``: it
+    is one for reads, or writes, of others of a cluster alone. ``place``: the map that a fence of
+    the tensor-map proxy is about. ``of_mbarriers``: it releases initialisations of mbarriers alone.
+    """
 
     instruction: int
     scope: Scope
     acquires: bool
     releases: bool
     proxies: frozenset[Proxy] = frozenset()
+    regions: frozenset[Region] = frozenset()
+    is_one_sided: bool = False
+    place: Place | None = None
+    of_mbarriers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +418,7 @@ class Assumption(FastStrEnum):
     ONE_CTA = "the grid is one CTA, as the kernel reads no block index"
     EQUAL_VALUES = "threads that write equal values to one place leave that value"
     ONE_THREAD = "a CTA is one thread, as the kernel reads no thread index"
+    TENSOR_BYTES = "tensor copies have the bytes that their mbarriers expect"
     GRID_SIZE = "a grid has at most 1048576 CTAs in x"
 
 
@@ -572,6 +595,11 @@ class Kernel:
     def mbarrier_at(self) -> Mapping[int, MbarrierStep]:
         """The operation on an mbarrier that an instruction is."""
         return {each.instruction: each for each in self.mbarriers}
+
+    @cached_property
+    def group_at(self) -> Mapping[int, Group]:
+        """The commitment of copies, or wait for them, that an instruction is."""
+        return {each.instruction: each for each in self.groups}
 
     @cached_property
     def accesses_at(self) -> Mapping[int, tuple[Access, ...]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
+    AllOf,
     Answer,
     Assumption,
     Constraint,
@@ -74,7 +75,9 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
             return _broken(claim)
     if rest and pair.satisfiable(*(each.unless for each in sure)) is Answer.UNSATISFIABLE:
         return _broken(rest[0])
-    return NO_ORDER if all(each.is_exact for each in every) else _unknown(kernel, every)
+    if all(each.is_exact for each in every):
+        return Order(Strength.ABSENT, unless=AllOf(tuple(each.unless for each in proved)))
+    return _unknown(kernel, every)
 
 
 def _covered(pair: ThreadPair, claims: Sequence[Claim]) -> Order | None:

@@ -7,10 +7,10 @@ does without fences. Source: PTX ISA, barrier.cluster.
 
 from collections.abc import Iterator
 
-from fencewright.checker.verdicts.intervals import Walks, shared
+from fencewright.checker.verdicts.intervals import Walks, is_steady, shared
 from fencewright.checker.verdicts.model import (
+    UNGROUPED,
     Access,
-    Agent,
     AnyOf,
     Barrier,
     Kernel,
@@ -36,7 +36,7 @@ _RULE = "cluster barrier"
 def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Iterator[Claim]:
     """The orders of two accesses of one cluster by the barriers of it that separate them."""
     waits = [each for each in kernel.barriers if each.level is Scope.CLUSTER and each.waits]
-    if not waits or earlier.agent is not Agent.THREAD or pair.relation is Relation.GRID:
+    if not waits or earlier.agent in UNGROUPED or pair.relation is Relation.GRID:
         return
     joined = {each.instruction: _arrival_of(kernel, each) for each in waits}
     line = kernel.line_of(waits[0].instruction)
@@ -106,13 +106,15 @@ def _lemma(
     released = Ordering.RELEASE if arrival.releases else Ordering.RELAXED
     acquired = Ordering.ACQUIRE if wait.acquires else Ordering.RELAXED
     before, after = arrival.instruction, wait.instruction
+    own = (*arrival.conditions, *(each for each in earlier.conditions if is_steady(each.value)))
     fences = (
-        fence_between(kernel, earlier.instruction, before, arrival.conditions, acquires=False),
+        fence_between(kernel, earlier.instruction, before, own, acquires=False),
         fence_between(kernel, after, later.instruction, wait.conditions, acquires=True),
     )
+    places = (earlier.place, later.place)
     proxies = (
-        passes_proxy_fence(kernel, earlier.instruction, before),
-        passes_proxy_fence(kernel, after, later.instruction),
+        passes_proxy_fence(kernel, earlier.instruction, before, places, earlier.conditions),
+        passes_proxy_fence(kernel, after, later.instruction, places, later.conditions),
     )
     halves = (
         Half(Signal(released, Scope.CLUSTER, is_cluster=True), fences[0], proxy=proxies[0]),

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
+    UNGROUPED,
     Access,
-    Agent,
     AllOf,
     AnyOf,
     Assumption,
@@ -43,7 +43,7 @@ def claims(
 ) -> Iterator[Claim]:
     """The orders by a guard of the later access; ``writer`` is a number for the thread that
     signals."""
-    if earlier.agent is not Agent.THREAD:
+    if earlier.agent in UNGROUPED:
         return
     reads = [_read(kernel, number) for number, _ in guard.members]
     if any(read is None for read in reads):
@@ -134,9 +134,15 @@ def lemma_of(
             signal_of(write),
             release_fence(kernel, earlier, write.instruction, met),
             met,
-            passes_proxy_fence(kernel, earlier.instruction, write.instruction),
+            passes_proxy_fence(
+                kernel,
+                earlier.instruction,
+                write.instruction,
+                (earlier.place, later.place),
+                () if met else earlier.conditions,
+            ),
         ),
-        acquire_half(kernel, read, guard, later),
+        acquire_half(kernel, read, guard, earlier, later),
         Payload.of(later),
     )
 
@@ -149,11 +155,16 @@ def release_fence(kernel: Kernel, earlier: Access, signal: int, met: bool) -> Sc
     return fence_between(kernel, earlier.instruction, signal, conditions, acquires=False)
 
 
-def acquire_half(kernel: Kernel, read: Access, guard: Guard, later: Access) -> Half:
+def acquire_half(
+    kernel: Kernel, read: Access, guard: Guard, earlier: Access, later: Access
+) -> Half:
     """The half of a lemma that sees the signal by a read."""
     conditions = kernel.conditions(guard.end)
     fence = fence_between(kernel, read.instruction, guard.end, conditions, acquires=True)
-    proxy = passes_proxy_fence(kernel, read.instruction, later.instruction)
+    own = () if guard.is_met else later.conditions
+    proxy = passes_proxy_fence(
+        kernel, read.instruction, later.instruction, (earlier.place, later.place), own
+    )
     return Half(signal_of(read), fence, guard.is_met, proxy)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
-from fencewright.checker.verdicts.intervals import full_barriers, shared
+from fencewright.checker.verdicts.intervals import full_barriers, is_steady, shared
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
     Access,
@@ -24,6 +24,7 @@ from fencewright.checker.verdicts.model import (
     Loop,
     MbarrierStep,
     Not,
+    Place,
     Step,
     Together,
 )
@@ -433,18 +434,30 @@ def fence_between(
     ``conditions``: of the thread, under which guarded fences are executed.
     """
     known = {(each.value, each.polarity) for each in conditions}
+    step = kernel.mbarrier_at.get(start)
+    initialises = step is not None and step.step is Step.INIT
     for scope in SCOPES:
-        if kernel.all_paths_pass(start, end, _is_fence(kernel, scope, known, acquires)):
+        is_fence = _is_fence(kernel, scope, known, acquires, of_mbarrier=initialises)
+        if kernel.all_paths_pass(start, end, is_fence):
             return scope
     return None
 
 
 def _is_fence(
-    kernel: Kernel, scope: Scope, known: set[tuple[Value, bool]], acquires: bool
+    kernel: Kernel,
+    scope: Scope,
+    known: set[tuple[Value, bool]],
+    acquires: bool,
+    *,
+    of_mbarrier: bool = False,
 ) -> Callable[[int], bool]:
     def predicate(number: int) -> bool:
         fence = kernel.fence_at.get(number)
-        if fence is None or not (fence.acquires if acquires else fence.releases):
+        if fence is None or fence.proxies:
+            return False
+        if not (fence.acquires if acquires else fence.releases):
+            return False
+        if fence.of_mbarriers and not of_mbarrier:
             return False
         guards = kernel.guards.get(number, ())
         is_executed = all((each.value, each.polarity) in known for each in guards)
@@ -473,11 +486,40 @@ def fence_after_barriers(
     return None
 
 
-def passes_proxy_fence(kernel: Kernel, start: int, end: int) -> bool:
-    """True where every path between two instructions passes a fence of the async proxy."""
+def passes_proxy_fence(
+    kernel: Kernel,
+    start: int,
+    end: int,
+    objects: Iterable[Place],
+    conditions: Iterable[Literal] = (),
+) -> bool:
+    """True where every path between two instructions passes a fence of the async proxy that is
+    about some memory.
 
-    def is_fence(number: int) -> bool:
+    ``conditions``: of the threads that execute both, under which guarded fences are executed.
+    """
+    return kernel.all_paths_pass(start, end, is_proxy_fence(kernel, objects, conditions))
+
+
+def is_proxy_fence(
+    kernel: Kernel, objects: Iterable[Place], conditions: Iterable[Literal]
+) -> Callable[[int], bool]:
+    """True of a fence of the async proxy, about memory that places are in, that is executed under
+    some conditions.
+
+    Places that overlap are in one memory, which the one may name where the other does not.
+    """
+    # In a loop a condition on the iteration says nothing of another one.
+    known = {(each.value, each.polarity) for each in conditions if is_steady(each.value)}
+    regions = {each.root.region for each in objects}
+
+    def predicate(number: int) -> bool:
         fence = kernel.fence_at.get(number)
-        return fence is not None and Proxy.ASYNC in fence.proxies and number not in kernel.guards
+        if fence is None or Proxy.ASYNC not in fence.proxies or fence.is_one_sided:
+            return False
+        if fence.regions and regions.isdisjoint(fence.regions):
+            return False
+        guards = kernel.guards.get(number, ())
+        return all((each.value, each.polarity) in known for each in guards)
 
-    return kernel.all_paths_pass(start, end, is_fence)
+    return predicate

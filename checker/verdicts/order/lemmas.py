@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fencewright.checker.verdicts.model import Access, Agent, Relation
+from fencewright.checker.verdicts.model import ASYNCHRONOUS, Access, Agent, Relation
+from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Memory, Register
 from fencewright.simulator.core.program import Location, Placement, Thread
@@ -30,7 +31,14 @@ from fencewright.simulator.ptx.events import (
     St,
 )
 from fencewright.simulator.ptx.formats.columns import instruction_text
-from fencewright.simulator.ptx.instructions import AsyncCopy, ClusterBarrier, CommitGroup, WaitGroup
+from fencewright.simulator.ptx.instructions import (
+    AsyncCopy,
+    ClusterBarrier,
+    CommitGroup,
+    CrossingFence,
+    Unit,
+    WaitGroup,
+)
 from fencewright.simulator.ptx.outcomes import outcomes
 
 SCOPES = (Scope.SYSTEM, Scope.AGENT, Scope.CLUSTER, Scope.WORKGROUP)
@@ -41,15 +49,20 @@ _EARLIER, _LATER = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """One of the two accesses: a read or a write, by a thread or by a unit that copies for it."""
+    """One of the two accesses: a read or a write, by a thread or by a unit that copies for it.
+
+    ``proxy``: a unit may work through that of threads, too.
+    """
 
     writes: bool
     agent: Agent = Agent.THREAD
+    proxy: Proxy = Proxy.GENERIC
 
     @classmethod
     def of(cls, access: Access) -> "Payload":
         """The part of an access that a lemma keeps: it is taken for a weak one."""
-        return cls(access.writes, access.agent)
+        is_copied = access.agent in ASYNCHRONOUS
+        return cls(access.writes, access.agent, access.proxy if is_copied else Proxy.GENERIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +182,9 @@ def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
     )
     counted = replace(lemma, release=replace(lemma.release, counts=True))
     yield "no arrival expects the bytes of the copy", counted
-    yield "no fence between the proxies", replace(lemma, release=replace(lemma.release, proxy=True))
+    fenced = replace(lemma.release, proxy=True), replace(lemma.acquire, proxy=True)
+    for release, acquire in ((fenced[0], lemma.acquire), (lemma.release, fenced[1]), fenced):
+        yield "no fence between the proxies", replace(lemma, release=release, acquire=acquire)
 
 
 def _mended(half: Half, ordering: Ordering) -> Half:
@@ -233,8 +248,8 @@ def program_of(lemma: Lemma) -> tuple[PtxProgram, Register | None]:
     release, acquire = lemma.release, lemma.acquire
     is_one = lemma.relation is Relation.THREAD
     before = _earlier(lemma)
-    signalling = [*_fence(Ordering.RELEASE, release), *_signalled(release.signal)]
-    seeing = [*_seen(acquire.signal), *_fence(Ordering.ACQUIRE, acquire)]
+    signalling = [*_fence(Ordering.RELEASE, release, lemma), *_signalled(release.signal)]
+    seeing = [*_seen(acquire.signal), *_fence(Ordering.ACQUIRE, acquire, lemma)]
     after = _later(lemma)
     if lemma.earlier.agent is Agent.TRANSACTION:
         # The completion of the copy signals; the arrival comes before it.
@@ -280,32 +295,52 @@ def _earlier(lemma: Lemma) -> list[PtxInstruction]:
     code: list[PtxInstruction]
     match payload.agent:
         case Agent.TRANSACTION if payload.writes:
-            return [AsyncCopy("x", "one", mbarrier="b")]
-        case Agent.GROUP | Agent.TRANSACTION | Agent.TENSOR:
-            pair = ("x", "one") if payload.writes else ("out_before", "x")
-            return [AsyncCopy(*pair), CommitGroup(), WaitGroup(reads_only=not payload.writes)]
-        case _:
+            is_copy = payload.proxy is Proxy.ASYNC
+            return [AsyncCopy("x", "one" if is_copy else None, _EARLIER, mbarrier="b")]
+        case Agent.THREAD:
             code = [St("x", _EARLIER) if payload.writes else Ld("x_before", "x")]
+        case _:
+            # Of a product what counts is that it reads by the async proxy until it is waited for.
+            unit = Unit.CORE if payload.agent is Agent.COPY else Unit.BULK
+            pair = ("x", "one") if payload.writes else ("out_before", "x")
+            wait = WaitGroup(unit is Unit.BULK and not payload.writes, unit=unit)
+            code = [AsyncCopy(*pair, unit=unit), CommitGroup(unit), wait]
     if lemma.release.proxy and lemma.release.barrier:
-        code.append(ProxyFence(PtxProxy.ASYNC))
+        code.append(_proxy_fence(lemma, Ordering.RELEASE))
     return code
 
 
 def _later(lemma: Lemma) -> list[PtxInstruction]:
     payload = lemma.later
-    code: list[PtxInstruction] = [ProxyFence(PtxProxy.ASYNC)] if lemma.acquire.proxy else []
+    code: list[PtxInstruction] = []
+    if lemma.acquire.proxy:
+        code.append(_proxy_fence(lemma, Ordering.ACQUIRE))
+    if payload.proxy is Proxy.TENSORMAP:
+        return [*code, Ld("x_after", "x", proxy=PtxProxy.TENSORMAP)]
     match payload.agent:
-        case Agent.TRANSACTION | Agent.GROUP | Agent.TENSOR:
-            pair = ("x", "two") if payload.writes else ("out_after", "x")
-            return [*code, AsyncCopy(*pair), CommitGroup(), WaitGroup(reads_only=False)]
-        case _:
+        case Agent.THREAD:
             return [*code, St("x", _LATER) if payload.writes else Ld("x_after", "x")]
+        case Agent.TRANSACTION if payload.writes and payload.proxy is Proxy.GENERIC:
+            return [*code, AsyncCopy("x", None, _LATER, mbarrier="later")]
+        case _:
+            unit = Unit.CORE if payload.agent is Agent.COPY else Unit.BULK
+            pair = ("x", "two") if payload.writes else ("out_after", "x")
+            copy = AsyncCopy(*pair, unit=unit)
+            return [*code, copy, CommitGroup(unit), WaitGroup(reads_only=False, unit=unit)]
 
 
-def _fence(ordering: Ordering, half: Half) -> list[PtxInstruction]:
+def _proxy_fence(lemma: Lemma, ordering: Ordering) -> PtxInstruction:
+    """A fence between the generic proxy and that of the copies of a lemma."""
+    if lemma.later.proxy is not Proxy.TENSORMAP:
+        return ProxyFence(PtxProxy.ASYNC)
+    map_ = "x" if ordering is Ordering.ACQUIRE else None
+    return CrossingFence(ordering, Scope.AGENT, PtxProxy.TENSORMAP, map_)
+
+
+def _fence(ordering: Ordering, half: Half, lemma: Lemma) -> list[PtxInstruction]:
     code: list[PtxInstruction] = []
     if half.proxy and ordering is Ordering.RELEASE and not half.barrier:
-        code.append(ProxyFence(PtxProxy.ASYNC))
+        code.append(_proxy_fence(lemma, ordering))
     if half.fence is not None:
         code.append(PtxFence(ordering, half.fence))
     return code

@@ -137,6 +137,6 @@ def _lemma(
         pair.relation,
         Payload.of(access),
         Half(signal_of(unlock), fence),
-        acquire_half(kernel, lock, guard, other),
+        acquire_half(kernel, lock, guard, access, other),
         Payload.of(other),
     )

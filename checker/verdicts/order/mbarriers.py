@@ -14,6 +14,7 @@ from math import prod
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.intervals import full_barriers, is_steady
 from fencewright.checker.verdicts.model import (
+    UNGROUPED,
     Access,
     Agent,
     AllOf,
@@ -27,6 +28,7 @@ from fencewright.checker.verdicts.model import (
     MbarrierStep,
     Not,
     Place,
+    Relation,
     Step,
     ThreadPair,
     Together,
@@ -71,9 +73,12 @@ def claims(
         yield doubtful("a ring of mbarriers")
         return
     is_copy = earlier.agent is Agent.TRANSACTION and earlier.writes
+    if is_copy and pair.relation is Relation.CLUSTER:
+        yield doubtful("a copy into other CTAs")
+        return
     if is_copy and earlier.mbarrier != place:
         return
-    if not is_copy and earlier.agent is not Agent.THREAD:
+    if not is_copy and earlier.agent in UNGROUPED:
         return
     phase = _phase(kernel, pair, guard, wait)
     if isinstance(phase, str):
@@ -97,7 +102,13 @@ def claims(
                 Signal(_ordering(arrival), arrival.scope, is_phase=True),
                 release_fence(kernel, earlier, arrival.instruction, met),
                 met,
-                passes_proxy_fence(kernel, earlier.instruction, arrival.instruction),
+                passes_proxy_fence(
+                    kernel,
+                    earlier.instruction,
+                    arrival.instruction,
+                    (earlier.place, later.place),
+                    () if met else earlier.conditions,
+                ),
             )
             lemma = _lemma(kernel, pair, earlier, later, half, guard, wait)
             doubt = _doubt_of_count(kernel, pair, arrival, writer)
@@ -266,11 +277,14 @@ def _of_copy(
         return
     given = sum(number_of(each.bytes) or 0 for each in own if each.bytes is not None)
     is_unknown = any(each.bytes is not None and number_of(each.bytes) is None for each in own)
-    copied = [
-        each.size
+    copies = [
+        each
         for each in kernel.accesses
         if each.agent is Agent.TRANSACTION and each.writes and each.mbarrier == wait.place
     ]
+    # Of tensor copies the text does not say the bytes: those that are expected are assumed.
+    of_boxes = any(each.least is not None for each in copies)
+    copied = [given] if of_boxes else [each.size for each in copies]
     if is_unknown or None in copied:
         doubt = doubt or "the bytes of a copy are not known"
     elif given != sum(size for size in copied if size is not None):
@@ -319,7 +333,13 @@ def _lemma(
         Signal(ordering, wait.scope, is_phase=True),
         fence_between(kernel, wait.instruction, guard.end, conditions, acquires=True),
         guard.is_met,
-        passes_proxy_fence(kernel, wait.instruction, later.instruction),
+        passes_proxy_fence(
+            kernel,
+            wait.instruction,
+            later.instruction,
+            (earlier.place, later.place),
+            () if guard.is_met else later.conditions,
+        ),
     )
     return Lemma(pair.relation, Payload.of(earlier), release, acquire, Payload.of(later))
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from fencewright.checker.verdicts.barriers import completed
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
     Access,
+    AnyOf,
     Kernel,
     Order,
     ThreadPair,
@@ -37,8 +39,14 @@ def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> 
     threads = count(2)
     turned = ThreadPair(pair.relation, pair.constraints, pair.solver, earlier=1, later=0)
     for earlier, later, own in ((first, second, pair), (second, first, turned)):
-        yield from clusters.claims(kernel, earlier, later, own)
         yield from proxies.claims(kernel, earlier, later, own)
+        done = completed(kernel, earlier)
+        if done is None:
+            if kernel.sync_groups or kernel.mbarriers:
+                reason = "a copy that not one wait is for"
+                yield Claim("completion of copies", AnyOf(()), (), earlier.line, doubt=reason)
+            continue
+        yield from clusters.claims(kernel, done, later, own)
         for guard in guards_of(kernel, later, own.later, next(threads)):
             for rule in _BY_GUARDS:
-                yield from rule(kernel, earlier, later, own, guard, next(threads))
+                yield from rule(kernel, done, later, own, guard, next(threads))

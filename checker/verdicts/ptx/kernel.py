@@ -5,7 +5,9 @@ Instructions"; "Asynchronous copy".
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 
 from fencewright.checker.verdicts.expressions import factors_of, is_variable, number_of
@@ -30,7 +32,7 @@ from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.dominance import dominates
 from fencewright.lowering.code.effects import Kind, Proxy
-from fencewright.lowering.code.value import Apply, Param, Result, Value
+from fencewright.lowering.code.value import Apply, Opaque, Param, Result, Value
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
@@ -49,9 +51,26 @@ _SILENT_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
-_ELSEWHERE = frozenset("tex tld4 suld sust sured tensormap".split())
+_ELSEWHERE = frozenset("tex tld4 suld sust sured".split())
 _SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
 _DYNAMIC = "dynamic shared memory"
+_GRID_WAIT = "griddepcontrol wait"
+_MAP_BYTES = 128
+_WORD_BYTES = 4
+_SHAPE = re.compile(r"\.m64n(\d+)k")
+_SWIZZLED_BYTES = 1024
+"""The bytes of the largest pattern that is repeated in a matrix."""
+_LEAST_BYTES = 16
+"""The bytes that a tensor copy or a matrix has at least, from its address on: of its first row.
+
+Source: PTX ISA, cp.async.bulk.tensor (the size of a row); "Matrix Descriptor Format".
+"""
+_COLLECTIVES = frozenset({"tensormap cp_fenceproxy", "tcgen05 alloc"})
+"""What a warp does once, not each of its lanes."""
+_OBJECTS: Mapping[AddressSpace, frozenset[Region]] = {
+    AddressSpace.GLOBAL: frozenset({Region.GLOBAL, Region.PARAMETER, Region.POINTER}),
+    **dict.fromkeys(_SHARED, frozenset({Region.SHARED})),
+}
 _STEPS: Mapping[str, Step] = {
     "mbarrier init": Step.INIT,
     "mbarrier inval": Step.INVALIDATE,
@@ -67,6 +86,8 @@ _GROUPS: Mapping[str, Agent] = {
     "cp async wait_all": Agent.COPY,
     "cp async bulk commit_group": Agent.GROUP,
     "cp async bulk wait_group": Agent.GROUP,
+    "wgmma commit_group": Agent.PRODUCT,
+    "wgmma wait_group": Agent.PRODUCT,
 }
 _BARRIERS = frozenset(
     {"bar sync", "bar red", "bar arrive", "barrier sync", "barrier red", "barrier arrive"}
@@ -84,6 +105,14 @@ def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     return _Filler(file, function).kernel()
 
 
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """A matrix in shared memory: its bytes, at most, from a place on; None: not known."""
+
+    place: Place
+    size: int | None
+
+
 class _Filler:
     def __init__(self, file: PtxFile, function: PtxFunction):
         self.function = function
@@ -98,7 +127,9 @@ class _Filler:
         registers, function = self.registers, self.function
         reached = [block for block in function.blocks if block.number in registers.dominators]
         instructions = [each for block in reached for each in block.instructions]
-        accesses = tuple(access for each in instructions for access in self._accesses(each))
+        mbarriers = tuple(step for each in instructions for step in self._mbarriers(each))
+        own = (access for each in instructions for access in self._accesses(each))
+        accesses = tuple(_bounded(each, mbarriers) for each in own)
         return Kernel(
             name=function.name,
             table=registers.table,
@@ -111,9 +142,9 @@ class _Filler:
             },
             lines={each.number: each.line for each in instructions},
             accesses=accesses,
-            fences=tuple(fence for each in instructions for fence in _fences(each)),
+            fences=tuple(fence for each in instructions for fence in self._fences(each)),
             barriers=tuple(barrier for each in instructions for barrier in self._barriers(each)),
-            mbarriers=tuple(step for each in instructions for step in self._mbarriers(each)),
+            mbarriers=mbarriers,
             groups=tuple(group for each in instructions for group in self._groups(each)),
             exits=frozenset(
                 each.number for each in instructions if each.statement.kind is Kind.END
@@ -133,7 +164,9 @@ class _Filler:
                 for text in each.statement.operands
                 for name in _SPECIAL.findall(text)
             ),
-            obstacles=tuple(sorted(self._obstacles(instructions), key=lambda each: each.line)),
+            obstacles=tuple(
+                sorted(self._obstacles(instructions, accesses), key=lambda each: each.line)
+            ),
         )
 
     # Conditions
@@ -166,8 +199,13 @@ class _Filler:
             return ()
         return tuple(self.expressions.literals(*guard, -1))
 
-    def _conditions(self, each: PtxInstruction) -> tuple[Literal, ...]:
-        return (*self.conditions[self.registers.block_of[each.number]], *self._guards(each))
+    def _conditions(
+        self, each: PtxInstruction, of_one_lane: Container[str] = ()
+    ) -> tuple[Literal, ...]:
+        own = (*self.conditions[self.registers.block_of[each.number]], *self._guards(each))
+        if each.statement.operation not in of_one_lane:
+            return own
+        return (*own, Literal(self.registers.table.thread("%elect", 1), True))
 
     # Accesses
 
@@ -175,11 +213,14 @@ class _Filler:
         statement = each.statement
         if statement.opcode.of_parameters or statement.operation in _STEPS:
             return
-        if statement.kind is Kind.FENCE:
+        if statement.kind is Kind.FENCE and statement.operation not in _COLLECTIVES:
             return
         if statement.kind is Kind.TENSOR and OperandRole.TENSOR_MEMORY in dict(statement.roles):
             yield self._of_tensor_memory(each)
-        for access in statement.accesses:
+        yield from self._of_map(each)
+        is_generic = statement.operation in _COLLECTIVES  # A copy that fences by another proxy.
+        for given in statement.accesses:
+            access = replace(given, proxy=Proxy.GENERIC) if is_generic else given
             if access.space in _OWN or access.proxy in (Proxy.TENSORMAP, Proxy.CONSTANT):
                 continue
             made = self._access(each, access)
@@ -203,21 +244,49 @@ class _Filler:
             obstacle="places in tensor memory are not followed",
         )
 
+    def _of_map(self, each: PtxInstruction) -> Iterator[Access]:
+        """The tensor map that a copy goes by, if a thread may change it."""
+        statement = each.statement
+        operand = statement.operand(OperandRole.TENSORMAP)
+        if not operand or statement.kind is not Kind.TENSOR:
+            return
+        address = operand.partition(",")[0].strip()
+        if any(_is_parameter(value) for value, _ in self._form_of_map(each, address).terms):
+            return  # Nobody writes parameters.
+        read = effects.Access(
+            address, True, False, Proxy.TENSORMAP, AddressSpace.GLOBAL, _MAP_BYTES
+        )
+        place = self._place(each, address, AddressSpace.GLOBAL)
+        if place is None or (place.root.region is Region.UNKNOWN and not self._changes_maps):
+            return
+        made = self._access(each, read)
+        if made is not None:
+            yield made
+
+    @cached_property
+    def _changes_maps(self) -> bool:
+        return any(each.statement.opcode.head == "tensormap" for each in self.function.instructions)
+
     def _access(self, each: PtxInstruction, access: effects.Access) -> Access | None:
         statement = each.statement
         opcode = statement.opcode
-        obstacle = ""
+        obstacle, least = "", None
         size = self._size(each, access)
         if not access.address:
-            place, obstacle = Place(Root(Region.UNKNOWN, "global"), None), "a tensor copy"
-        elif statement.kind is Kind.TENSOR and statement.opcode.head in ("wgmma", "tcgen05"):
-            place, obstacle = Place(Root(Region.UNKNOWN, "shared"), None), "a matrix descriptor"
+            place, obstacle = self._of_tensor(each), "the place of a tensor copy"
+        elif statement.kind is Kind.TENSOR and statement.operand(OperandRole.DESCRIPTOR):
+            matrix = self._matrix(each, access.address)
+            place, size, obstacle = matrix.place, matrix.size, "the bytes of a matrix descriptor"
+            if place.root.region is not Region.UNKNOWN:
+                least = _LEAST_BYTES
         else:
             known = self._place(each, access.address, access.space)
             if known is None:
                 return None
             place = known
-            if size is None:
+            if size is None and statement.kind is Kind.TENSOR:
+                obstacle, least = "the bytes of a tensor copy", _LEAST_BYTES
+            elif size is None:
                 obstacle = "an access of unknown size"
             elif place.offset is None:
                 obstacle = "an address that is not known"
@@ -248,26 +317,37 @@ class _Filler:
             size=size,
             reads=access.reads,
             writes=access.writes,
-            conditions=self._conditions(each),
-            is_strong=statement.is_strong,
+            conditions=self._conditions(each, _COLLECTIVES),
+            is_strong=statement.is_strong and statement.operation not in _COLLECTIVES,
             acquires=acquires,
             releases=releases,
             scope=statement.scope if statement.is_strong else None,
             agent=agent,
             proxy=access.proxy,
-            mbarrier=self._place(each, signal, AddressSpace.LOCAL) if signal else None,
+            mbarrier=self._signalled(each, signal) if signal else None,
             value=value,
             result=result,
             update=(opcode.update or "update") if is_update else "",
             compared=compared,
             is_coherent=statement.operation != "ld nc",
             obstacle=obstacle,
+            least=least,
         )
+
+    def _signalled(self, each: PtxInstruction, signal: str) -> Place | None:
+        """The mbarrier at which a copy is done: of one to several CTAs, that of each."""
+        return self._place_of(self.registers.address(each, signal), AddressSpace.LOCAL, None)
 
     def _size(self, each: PtxInstruction, access: effects.Access) -> int | None:
         """The bytes of an access: of its name, or a constant operand of a bulk copy or store."""
         statement = each.statement
         is_bulk = statement.kind is Kind.COPY or statement.operation == "st bulk"
+        if statement.opcode.head == "tensormap":
+            return _MAP_BYTES
+        if statement.operation == "tcgen05 alloc":
+            return _WORD_BYTES
+        if access.proxy is Proxy.TENSORMAP:
+            return access.size
         if statement.opcode.head in ("wmma", "multimem"):
             return None  # Rows of a matrix, or copies of several devices.
         if access.size is not None or not is_bulk:
@@ -286,7 +366,20 @@ class _Filler:
     ) -> Place | None:
         """The place of an access; None for memory that no other thread reaches."""
         value = self.registers.address(each, address)
-        rank = None
+        return self._place_of(value, space, self._ranks(each, space))
+
+    def _ranks(self, each: PtxInstruction, space: AddressSpace | None) -> Value | None:
+        """The CTAs of a cluster that an instruction accesses at once; None if it names one."""
+        is_of_several = any(
+            word.startswith(("multicast", "cta_group::2")) for word in each.statement.opcode.words
+        )
+        if not is_of_several or space not in _SHARED:
+            return None
+        return self.registers.table.opaque(f"ranks of {each.number}", 32, varies=True)
+
+    def _place_of(
+        self, value: Value, space: AddressSpace | None, rank: Value | None
+    ) -> Place | None:
         remote = _mapa_in(value)
         if remote is not None:
             rank = self.expressions.resized(remote.arguments[1], 32)
@@ -300,6 +393,39 @@ class _Filler:
             return None
         rest = tuple((part, times) for part, times in form.terms if part is not pointer)
         return Place(root, LinearForm(form.constant, rest), rank)
+
+    def _of_tensor(self, each: PtxInstruction) -> Place:
+        """The tensor in global memory that a copy's map describes: an object of its own."""
+        operand = each.statement.operand(OperandRole.TENSORMAP)
+        form = self._form_of_map(each, operand.partition(",")[0].strip())
+        pointer = form.terms[0][0] if len(form.terms) == 1 else None
+        if pointer is None or not (isinstance(pointer, Param) or _is_parameter(pointer)):
+            return Place(Root(Region.UNKNOWN, "global"), None)
+        name = pointer.name if isinstance(pointer, Param | Opaque) else ""
+        return Place(Root(Region.PARAMETER, f"tensor of {name}+{form.constant}"), None)
+
+    def _form_of_map(self, each: PtxInstruction, address: str) -> LinearForm:
+        return self.expressions.linear(self.registers.address(each, address))
+
+    def _matrix(self, each: PtxInstruction, operand: str) -> _Matrix:
+        """The shared memory that a matrix descriptor describes. Source: PTX ISA, "Matrix Descriptor
+        Format"."""
+        ranks = self._ranks(each, AddressSpace.LOCAL)
+        unknown = _Matrix(Place(Root(Region.UNKNOWN, "shared"), None, ranks), None)
+        start = self.expressions.start_of_matrix(self.registers.operand(each, operand, 64))
+        if start is None:
+            return unknown
+        address, fields = start
+        place = self._place_of(address, AddressSpace.LOCAL, ranks)
+        if place is None or place.root.region is Region.UNKNOWN:
+            return unknown
+        shape = _SHAPE.search(each.statement.opcode.name)
+        if fields is None or shape is None or "sp" in each.statement.opcode.words:
+            return _Matrix(place, None)
+        # Rows in groups of 8, from one group to the next by either stride.
+        strides = sum((fields >> bit & 0x3FFF) << 4 for bit in (16, 32))
+        rows = max(64, int(shape[1]))
+        return _Matrix(place, rows // 8 * strides + _SWIZZLED_BYTES)
 
     def _pointer(self, form: LinearForm, space: AddressSpace | None) -> Value | None:
         """The one value of an address that it begins with."""
@@ -474,9 +600,38 @@ class _Filler:
                 groups.append(SyncGroup(block, tuple(members)))
         return tuple(groups)
 
+    def _fences(self, each: PtxInstruction) -> Iterator[Fence]:
+        statement = each.statement
+        is_map_copy = statement.operation == "tensormap cp_fenceproxy"
+        if statement.kind is not Kind.FENCE or not (
+            is_map_copy or statement.opcode.head in ("fence", "membar")
+        ):
+            return
+        ordering = statement.ordering
+        row = statement.opcode.row
+        is_proxy = statement.operation in PROXY_FENCES
+        is_crossing = is_map_copy or statement.operation.endswith("::generic")
+        place = None
+        if is_crossing and not is_map_copy and statement.operands:
+            place = self._place(each, statement.operands[0].strip("[] "), AddressSpace.GLOBAL)
+        spaces = () if is_map_copy else statement.opcode.spaces
+        yield Fence(
+            instruction=each.number,
+            scope=statement.scope or (Scope.SYSTEM if is_proxy else Scope.AGENT),
+            acquires=ordering is not None and ordering.acquires,
+            releases=ordering is not None and ordering.releases,
+            proxies=frozenset({row.proxy} if is_proxy and row else ()),
+            regions=frozenset(region for space in spaces for region in _OBJECTS.get(space, ())),
+            is_one_sided=is_crossing,
+            place=place,
+            of_mbarriers=statement.operation == "fence mbarrier_init",
+        )
+
     # What is in the way
 
-    def _obstacles(self, instructions: list[PtxInstruction]) -> Iterator[Obstacle]:
+    def _obstacles(
+        self, instructions: list[PtxInstruction], accesses: Sequence[Access]
+    ) -> Iterator[Obstacle]:
         if not self.function.is_entry:
             yield Obstacle("a function that kernels call is judged in them", self.function.line)
         if self.registers.is_irreducible:
@@ -492,10 +647,45 @@ class _Filler:
                     yield Obstacle(f"a call of '{callee}'", each.line)
             elif statement.opcode.head in _ELSEWHERE:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
-            elif statement.opcode.head == "griddepcontrol":
+            elif any(word.startswith("sync_restrict") for word in statement.opcode.words):
+                yield Obstacle("a fence that is about shared memory alone", each.line)
+            elif statement.operation == "griddepcontrol launch_dependents":
                 yield Obstacle("another grid may run beside this one", each.line)
+            elif statement.operation in ("st async release", "red async release"):
+                yield Obstacle(f"nothing is known to wait for {statement.opcode.name}", each.line)
             elif statement.operation == "brx":
                 yield Obstacle("a branch by a table", each.line)
+        yield from self._early(instructions, accesses)
+
+    def _early(
+        self, instructions: list[PtxInstruction], accesses: Sequence[Access]
+    ) -> Iterator[Obstacle]:
+        """The first access that the grid before may race with, where the kernel waits for it.
+
+        Source: PTX ISA, griddepcontrol.
+        """
+        block_of = self.registers.block_of
+        every = [each for each in instructions if each.statement.operation == _GRID_WAIT]
+        waits = [each.number for each in every if not each.statement.guard]
+        for access in accesses if every else ():
+            if access.place.root.region in (Region.SHARED, Region.TENSOR):
+                continue
+            is_late = any(
+                number < access.instruction
+                if block_of[number] == block_of[access.instruction]
+                else dominates(
+                    self.registers.dominators, block_of[number], block_of[access.instruction]
+                )
+                for number in waits
+            )
+            if not is_late:
+                yield Obstacle("the grid before may run beside this access", access.line)
+                return
+
+
+def _is_parameter(value: Value) -> bool:
+    """True of the address of a parameter of the kernel. Source: ``Registers.operand``."""
+    return isinstance(value, Opaque) and value.name.startswith("parameter ")
 
 
 def _callee(statement: Statement) -> str:
@@ -513,6 +703,10 @@ def _agent_of(statement: Statement) -> Agent:
     words = statement.opcode.words
     if statement.operation == "cp async":
         return Agent.COPY
+    if statement.operation in _COLLECTIVES or statement.opcode.head == "tensormap":
+        return Agent.THREAD
+    if statement.opcode.head == "wgmma":
+        return Agent.PRODUCT
     if "bulk_group" in words:
         return Agent.GROUP
     if statement.kind is Kind.COPY or ("bulk" in words and statement.opcode.head == "cp"):
@@ -541,19 +735,14 @@ def _parts(value: Value) -> set[Value]:
     return seen
 
 
-def _fences(each: PtxInstruction) -> Iterator[Fence]:
-    statement = each.statement
-    if statement.kind is not Kind.FENCE or statement.opcode.head not in ("fence", "membar"):
-        return
-    if statement.operation == "fence mbarrier_init":
-        return
-    ordering = statement.ordering
-    is_proxy = statement.operation in PROXY_FENCES
-    proxies = frozenset({statement.opcode.row.proxy} if is_proxy and statement.opcode.row else ())
-    yield Fence(
-        instruction=each.number,
-        scope=statement.scope or (Scope.SYSTEM if is_proxy else Scope.AGENT),
-        acquires=not is_proxy and ordering is not None and ordering.acquires,
-        releases=not is_proxy and ordering is not None and ordering.releases,
-        proxies=proxies,
-    )
+def _bounded(access: Access, steps: Sequence[MbarrierStep]) -> Access:
+    """A tensor copy with the bytes that its mbarrier expects, which it has at most."""
+    if access.least is None or access.size is not None or access.mbarrier is None:
+        return access
+    expected = {
+        number_of(each.bytes)
+        for each in steps
+        if each.bytes is not None and each.place.root == access.mbarrier.root
+    }
+    sizes = [size for size in expected if size is not None]
+    return replace(access, size=max(sizes)) if sizes and None not in expected else access
