@@ -251,6 +251,14 @@ class Expressions:
             return self.constant(0, bits)
         if operation == "and" and second == (1 << bits) - 1:
             return own[0]
+        if operation == "and" and second is not None and isinstance(own[0], Apply):
+            # (x << 3) & 24 is (x & 3) << 3.
+            inner = own[0]
+            if inner.operation == "shl" and (by := number_of(inner.arguments[1])) is not None:
+                kept = self.apply(
+                    "and", (inner.arguments[0], self.constant(second >> by, bits)), bits
+                )
+                return self.apply("shl", (kept, inner.arguments[1]), bits)
         if own[0] is own[1] and operation in ("eq", "sub", "xor", "ult", "slt"):
             return self.constant(1 if operation == "eq" else 0, bits)
         if operation == "xor" and bits == 1 and second == 1:
@@ -490,3 +498,18 @@ def is_data(value: Value) -> bool:
 
 def _as_signed(number: int, bits: int) -> int:
     return number - (1 << bits) if bits and number >> (bits - 1) & 1 else number
+
+
+def remainder(e: Expressions, value: Value, size: int) -> Value:
+    """A value modulo a size."""
+    if size & (size - 1):
+        return e.apply("urem", (value, e.constant(size, value.bits)), value.bits)
+    return e.apply("and", (value, e.constant(size - 1, value.bits)), value.bits)
+
+
+def quotient(e: Expressions, value: Value, size: int) -> Value:
+    """A value divided by a size."""
+    if size & (size - 1):
+        return e.apply("udiv", (value, e.constant(size, value.bits)), value.bits)
+    by = e.constant(size.bit_length() - 1, value.bits)
+    return e.apply("lshr", (value, by), value.bits)

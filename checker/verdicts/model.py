@@ -216,7 +216,8 @@ class MbarrierStep:
     a parity, or the state that an arrival returned (``is_parity`` tells); ``result``: whether the
     phase of a wait is complete, or the state that an arrival returns. ``copies``: the arrival is
     made by the thread's copies when they are done (``cp.async.mbarrier.arrive``). ``retries``: a
-    wait that is done again, within the instruction, until it succeeds.
+    wait that is done again, within the instruction, until it succeeds. ``drops``: the arrival is
+    the last one that is counted.
     """
 
     instruction: int
@@ -233,6 +234,7 @@ class MbarrierStep:
     result: Value | None = None
     copies: bool = False
     retries: bool = False
+    drops: bool = False
 
 
 @dataclass(frozen=True, slots=True)

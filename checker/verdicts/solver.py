@@ -101,6 +101,8 @@ class BitVectors:
         self._threads = {0, 1}
         self._has_product = False
         self._iterations: list[Any] = []
+        self._divided: dict[tuple[int, int], tuple[Any, ...]] = {}
+        self._products: list[Any] = []
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
         """As ``Solver.satisfiable``."""
@@ -112,7 +114,11 @@ class BitVectors:
             # With sizes that are constants products are easy, and one launch is enough to satisfy.
             if small.satisfiable(constraints) is Answer.SATISFIABLE:
                 return Answer.SATISFIABLE
-        answer = self._checked(formulas)[1]
+        answer = z3.unknown
+        if self._products:
+            answer = self._checked(formulas)[1]
+        if answer != z3.unsat:
+            answer = self._checked([*formulas, *self._products])[1]
         if answer == z3.unknown:
             return Answer.UNKNOWN
         return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
@@ -122,7 +128,8 @@ class BitVectors:
         z3 = z3_module()
         if z3 is None:
             return None
-        solver, answer = self._checked([self._constraint(each) for each in constraints])
+        formulas = [self._constraint(each) for each in constraints]
+        solver, answer = self._checked([*formulas, *self._products])
         if answer != z3.sat:
             return None
         model = solver.model()
@@ -392,6 +399,8 @@ class BitVectors:
         if operation in _COMPARISONS and len(parts) == 2:
             truth = _COMPARISONS[operation](z3, parts[0], parts[1])
             return z3.If(truth, self._constant(1, 1), self._constant(0, 1))
+        if operation in ("udiv", "urem") and z3.is_bv_value(parts[1]) and parts[1].as_long():
+            return self._quotient_and_rest(*parts)[operation == "urem"]
         if operation in ("mul", "udiv", "urem", "sdiv", "srem"):
             self._has_product |= sum(not z3.is_bv_value(part) for part in parts) > 1
         made = _OPERATIONS.get(operation)
@@ -407,6 +416,37 @@ class BitVectors:
         return z3.Function(f"{operation} {bits}", *sorts, z3.BitVecSort(bits, self.budget.context))(
             *parts
         )
+
+    def _quotient_and_rest(self, value: Any, size: Any) -> tuple[Any, Any]:
+        """The quotient and the remainder of a division by a constant.
+
+        They are what they are defined by. That the multiple is a product is asked for only where
+        the order of multiples does not decide.
+        """
+        z3 = z3_module()
+        number, bits = size.as_long(), size.size()
+        key = (value.get_id(), number)
+        if key not in self._divided:
+            name = f"{value.get_id()} by {number}"
+            quotient, rest, multiple = (
+                self._variable(f"{part} {name}", bits) for part in ("of", "rest", "multiple")
+            )
+            most = ((1 << bits) - 1) // number
+            self._iterations += [
+                value == multiple + rest,
+                z3.ULT(rest, size),
+                z3.ULE(quotient, most),
+                z3.ULE(multiple, value),
+            ]
+            self._products.append(multiple == quotient * size)
+            for (_, other), (known, _, below, _) in self._divided.items():
+                if other == number:
+                    self._iterations += [
+                        (quotient == known) == (multiple == below),
+                        z3.ULT(known, quotient) == z3.ULT(below, multiple),
+                    ]
+            self._divided[key] = quotient, rest, multiple, value
+        return self._divided[key][:2]
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {

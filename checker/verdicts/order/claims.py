@@ -7,8 +7,9 @@ together: the conflict is ordered if no instance of it is left.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
     AllOf,
@@ -28,10 +29,12 @@ class Claim:
     """An order by ``rule``, of all instances of a conflict but those that satisfy ``unless``.
 
     ``lemmas``: those that it rests on. ``line``: of the instruction that signals or sees.
-    ``doubt``: why it is not known whether the claim holds; "" if it is. ``is_exact``: its pattern
+    ``doubt``: why it is not known whether the claim holds; "" if it is: no more than that is
+    ordered. ``is_exact``: its pattern
     orders nothing else, so that instances that satisfy ``unless`` have no order by it.
     ``possible``: that somebody signals what is waited for; else all that is proved is that nobody
-    goes on.
+    goes on. ``wrong``: the reason why instances that satisfy ``unless`` are unordered, a finding of
+    rule ``finding``.
     """
 
     rule: str
@@ -42,6 +45,8 @@ class Claim:
     doubt: str = ""
     is_exact: bool = False
     possible: Constraint | None = None
+    wrong: str = ""
+    finding: Rule | None = None
 
     @property
     def broken(self) -> Lemma | None:
@@ -75,6 +80,11 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
             return _broken(claim)
     if rest and pair.satisfiable(*(each.unless for each in sure)) is Answer.UNSATISFIABLE:
         return _broken(rest[0])
+    wrong = next((each for each in sure if each.wrong), None)
+    left = tuple(each.unless for each in every)
+    if wrong is not None and pair.satisfiable(*left) is Answer.SATISFIABLE:
+        order = Order(Strength.BROKEN, wrong.rule, wrong.wrong, wrong.line, unless=AllOf(left))
+        return replace(order, finding=wrong.finding)
     if all(each.is_exact for each in every):
         return Order(Strength.ABSENT, unless=AllOf(tuple(each.unless for each in proved)))
     return _unknown(kernel, every)

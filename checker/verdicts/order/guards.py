@@ -404,22 +404,29 @@ def _never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) -
 
 
 def follows(
-    kernel: Kernel, access: Access, thread: int, number: int, other: int, *, met: bool
+    kernel: Kernel,
+    access: Access,
+    thread: int,
+    number: int,
+    other: int,
+    *,
+    met: bool,
+    level: Scope = Scope.WORKGROUP,
 ) -> Constraint:
     """An instruction of ``other`` comes after an access of ``thread``: of the same thread, or after
     a barrier.
 
-    ``met``: the two are threads of one CTA, and a barrier stands between.
+    ``met``: the two are threads of one CTA, or one warp (``level``), and a barrier stands between.
     """
     order = after(kernel, access.instruction, thread, number, other)
     if not met:
         return AllOf((Together(other, thread, None), order))
-    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    barriers = full_barriers(kernel, level)
     if not barriers:
         return AnyOf(())
     signal = replace(access, instruction=number, agent=Agent.THREAD)
     together = shared(kernel, access, signal, barriers, frozenset(), (thread, other))
-    return AllOf((Together(other, thread, Scope.WORKGROUP), order, Not(AnyOf(together))))
+    return AllOf((Together(other, thread, level), order, Not(AnyOf(together))))
 
 
 # Fences

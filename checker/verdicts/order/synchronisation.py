@@ -25,6 +25,8 @@ _BY_GUARDS: tuple[_Rule, ...] = (
     locks.claims,
 )
 """The rules that a guard of the later access may satisfy."""
+_MET = 2
+"""The number of a thread that a guard has met."""
 
 
 def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
@@ -32,7 +34,12 @@ def synchronised(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPai
     enough."""
     if pair.earlier != 0:
         return NO_ORDER  # Both directions are looked at with the first.
-    return decided(kernel, _claims(kernel, earlier, later, pair), pair)
+    claims = [*_claims(kernel, earlier, later, pair)]
+    if any(each.wrong for each in claims):
+        for access, thread in ((later, pair.later), (earlier, pair.earlier)):
+            guards = [*guards_of(kernel, access, thread, _MET)]
+            claims += mbarriers.passed_by(kernel, access, guards)
+    return decided(kernel, claims, pair)
 
 
 def _claims(kernel: Kernel, first: Access, second: Access, pair: ThreadPair) -> Iterator[Claim]:

@@ -548,6 +548,7 @@ class _Filler:
             result=result,
             copies=statement.operation in ("cp async mbarrier arrive", "tcgen05 commit"),
             retries=statement.loops,
+            drops="arrive_drop" in statement.operation_words,
         )
 
     def _groups(self, each: PtxInstruction) -> Iterator[Group]:

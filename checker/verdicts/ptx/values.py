@@ -16,6 +16,7 @@ from fencewright.checker.verdicts.expressions import (
 )
 from fencewright.checker.verdicts.model import Loop
 from fencewright.checker.verdicts.ptx.operations import compared, value_of
+from fencewright.checker.verdicts.ptx.sequences import sequence_of
 from fencewright.lowering.code.dominance import dominates, immediate_dominators
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of, postorder
@@ -237,6 +238,8 @@ class Registers:
         e = self.expressions
         if operation == "same":
             return start
+        if operation == "sequence":
+            return step
         times = e.resized(loop.iteration, start.bits)
         grown = e.apply("mul", (times, e.resized(step, start.bits)), start.bits)
         return e.apply(operation, (start, grown), start.bits)
@@ -405,6 +408,8 @@ class Registers:
                 if phi is None:
                     continue
                 step = self._step_of(self.loops[block], register, phi)
+                if step is None and (value := self._sequence(block, phi)) is not None:
+                    step = "sequence", value
                 if step is None or leaves((step[1],)) & solving:
                     continue
                 fresh[block, register] = step
@@ -426,6 +431,26 @@ class Registers:
         if step is None or not self._is_invariant(step, loop):
             return None
         return "add", step
+
+    def _sequence(self, block: int, phi: Opaque) -> Value | None:
+        """The value of a register that comes back to where a loop began, with others of it."""
+        loop = self.loops[block]
+        starts: dict[Value, Value] = {}
+        following: dict[Value, Value] = {}
+        for register in self._phis[block]:
+            own = self._open.get((block, register))
+            coming = {self._lookup(latch, register) for latch in loop.latches}
+            entering = {
+                self._lookup(before, register)
+                for before in self.graph.predecessors[block]
+                if before in self._own and before not in loop.latches
+            }
+            if own is None or len(coming) != 1 or len(entering) != 1:
+                continue
+            after, start = coming.pop(), entering.pop()
+            if after is not None and start is not None and after.bits == own.bits:
+                starts[own], following[own] = start, after
+        return sequence_of(self.expressions, loop.iteration, phi, starts, following)
 
     def _addend(self, value: Value, phi: Value) -> Value | None:
         """The sum of all that is added to a phi once; None for any other form."""

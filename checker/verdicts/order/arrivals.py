@@ -1,0 +1,289 @@
+"""Arrivals at mbarriers: which threads arrive in each phase, and whether that is each phase once.
+
+An mbarrier that counts as many arrivals as threads may make in a phase, one each, completes the
+n-th phase when all of them have arrived for the n-th time. That a thread arrives once in a phase
+follows from what it waits for between two arrivals: that phase, a barrier of all, or a phase of
+another mbarrier at which who arrives has waited for it. Source: PTX ISA, mbarrier, "Phase of the
+mbarrier object"; "Arrive-on operation on mbarrier object".
+"""
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
+from fencewright.checker.verdicts.intervals import full_barriers, is_steady
+from fencewright.checker.verdicts.model import (
+    Kernel,
+    Literal,
+    Loop,
+    MbarrierStep,
+    Solver,
+    Step,
+)
+from fencewright.checker.verdicts.order.rings import (
+    Ring,
+    Waited,
+    is_of_every_iteration,
+    ring_of,
+    waited_by,
+)
+from fencewright.lowering.code.value import Thread, Value
+from fencewright.lowering.vocabulary import Scope
+
+_MOST_THREADS = 1024
+_LANES = 32
+_ELECTED = "%elect"
+
+
+def arrivals_at(kernel: Kernel, ring: Ring) -> list[MbarrierStep]:
+    """The arrivals at the mbarriers of a ring, or at others that may be of it."""
+    return [*_steps(kernel, ring, Step.ARRIVE)]
+
+
+def _steps(kernel: Kernel, ring: Ring, step: Step) -> Iterator[MbarrierStep]:
+    for each in kernel.mbarriers:
+        if each.step is step and each.place.root == ring.root:
+            own = ring_of(kernel, each.place, kernel.loops_of(each.instruction))
+            if own is None or own.meets(ring):
+                yield each
+
+
+def arrivers(arrival: MbarrierStep) -> tuple[Literal, ...]:
+    """The conditions on the threads that ever arrive, the same at all times."""
+    return tuple(each for each in arrival.conditions if is_steady(each.value))
+
+
+def loop_of(kernel: Kernel, instruction: int) -> Loop | None:
+    """The loop around an instruction that is in one at most."""
+    around = kernel.loops_of(instruction)
+    return around[0] if around else None
+
+
+def doubt_of_arrivals(
+    kernel: Kernel, solver: Solver, ring: Ring, assumed: frozenset[Ring] = frozenset()
+) -> str:
+    """The reason why a phase may complete without one of its arrivals; "" if none does.
+
+    ``assumed``: rings of which nothing is doubted. Where two rings each rest on the other, the
+    first arrival that comes too early would need one before it.
+    """
+    arrivals = arrivals_at(kernel, ring)
+    for each in arrivals:
+        around = kernel.loops_of(each.instruction)
+        if len(around) > 1:
+            return "an arrival in loops of loops"
+        if ring_of(kernel, each.place, around) != ring:
+            return "arrivals at mbarriers that are not of one ring"
+        if each.copies:
+            return "arrivals that copies make"
+        if each.drops:
+            return "an arrival that takes part no more"
+        if each.place.rank is not None:
+            return "arrivals of other CTAs of the cluster"
+    count = _count_of(kernel, ring)
+    if count is None:
+        return "the count of an mbarrier is not known"
+    if not _is_count_of_all(kernel, count, arrivals):
+        return "more threads may arrive than an mbarrier counts"
+    if any(_waits_for_itself(kernel, solver, ring, each) for each in arrivals):
+        return "a phase that those who arrive in it wait for never completes"
+    most = sum(_most_of(kernel, each) for each in arrivals)
+    if most == 1 or ring in assumed:
+        return ""
+    if all(_is_paced(kernel, solver, ring, each, assumed | {ring}) for each in arrivals):
+        return ""
+    return "a thread may arrive twice in a phase"
+
+
+# Counts
+
+
+def _count_of(kernel: Kernel, ring: Ring) -> Value | None:
+    """The arrivals that every mbarrier of a ring counts; None where that is not known, or is not
+    set."""
+    counts = set[Value]()
+    covered = set[int]()
+    for init in kernel.mbarriers:
+        if init.step is not Step.INIT or init.place.root != ring.root or init.count is None:
+            continue
+        own = ring_of(kernel, init.place, kernel.loops_of(init.instruction))
+        if own is None:
+            covered |= {*ring.offsets}  # In a loop over a variable: it may be all.
+        elif not own.meets(ring):
+            continue
+        else:
+            covered |= {*own.offsets}
+        counts.add(init.count)
+    return counts.pop() if len(counts) == 1 and covered >= {*ring.offsets} else None
+
+
+def _is_count_of_all(kernel: Kernel, count: Value, arrivals: Iterable[MbarrierStep]) -> bool:
+    """True where all threads that may arrive in a phase are not more than an mbarrier counts."""
+    every = [*arrivals]
+    number = number_of(count)
+    if number is not None:
+        return sum(_most_of(kernel, each) for each in every) <= number
+    e = Expressions(kernel.table)
+    size = kernel.table.constant("%ntid.x", 32)
+    is_all = count is e.resized(size, count.bits) and not _has_rows(kernel)
+    return is_all and len(every) == 1 and _weight(every[0]) == 1
+
+
+def _weight(arrival: MbarrierStep) -> int:
+    """The arrivals that one counts for; a number that is not known is too many."""
+    if arrival.count is None:
+        return 1
+    return number_of(arrival.count) or _MOST_THREADS
+
+
+def _most_of(kernel: Kernel, arrival: MbarrierStep) -> int:
+    """The most arrivals that the threads of a CTA make by executing an arrival once each."""
+    key = ("arrivers", arrival.instruction)
+    return _weight(arrival) * kernel.remembered(key, lambda: _threads_of(kernel, arrival))
+
+
+def _threads_of(kernel: Kernel, arrival: MbarrierStep) -> int:
+    """The number of threads of a CTA that satisfy the conditions on their index alone."""
+    e = Expressions(kernel.table)
+    conditions = arrivers(arrival)
+    threads = prod(kernel.required) if kernel.required is not None else _MOST_THREADS
+    if _has_rows(kernel):
+        return 1 if _is_of_first(e, conditions) else threads
+    elected = [each for each in conditions if _is_election(each)]
+    index = kernel.table.thread("%tid.x", 32)
+    asked = [
+        each
+        for each in conditions
+        if all(leaf is index or number_of(leaf) is not None for leaf in leaves((each.value,)))
+    ]
+
+    def arrives(thread: int) -> bool:
+        own = {index: e.constant(thread, 32)}
+        values = ((number_of(e.substituted(each.value, own)), each) for each in asked)
+        return all(value is None or bool(value) == each.polarity for value, each in values)
+
+    if elected:
+        return sum(
+            any(arrives(lane) for lane in range(first, min(first + _LANES, threads)))
+            for first in range(0, threads, _LANES)
+        )
+    return sum(map(arrives, range(threads)))
+
+
+def _has_rows(kernel: Kernel) -> bool:
+    """True of a kernel that tells threads apart by more than their x."""
+    return any(f"%{kind}.{d}" in kernel.specials for kind in ("tid", "ntid") for d in "yz")
+
+
+def _is_of_first(e: Expressions, conditions: Iterable[Literal]) -> bool:
+    """True where the index of a thread in each dimension is compared with a constant."""
+    fixed = {
+        leaf.name
+        for each in conditions
+        if each.polarity
+        for name in ("%tid.x", "%tid.y", "%tid.z")
+        for leaf in [e.table.thread(name, 32)]
+        if isinstance(leaf, Thread) and _is_equal_to_number(each.value, leaf)
+    }
+    return len(fixed) == len("xyz")
+
+
+def _is_equal_to_number(value: Value, leaf: Value) -> bool:
+    arguments = getattr(value, "arguments", ())
+    return (
+        getattr(value, "operation", "") == "eq"
+        and leaf in arguments
+        and any(number_of(each) is not None for each in arguments)
+    )
+
+
+def _is_election(literal: Literal) -> bool:
+    return literal.polarity and isinstance(literal.value, Thread) and literal.value.name == _ELECTED
+
+
+# Paces
+
+
+def _is_paced(
+    kernel: Kernel, solver: Solver, ring: Ring, arrival: MbarrierStep, assumed: frozenset[Ring]
+) -> bool:
+    """True where a thread that arrives has, since its last arrival at the mbarrier, learned that
+    the phase of that one is complete."""
+    loop = loop_of(kernel, arrival.instruction)
+    if loop is None:
+        return True
+    barriers = full_barriers(kernel, Scope.WORKGROUP)
+    own = arrival.instruction
+    if is_of_every_iteration(kernel, loop, ((own, None),)):
+        if kernel.all_paths_pass(own, own, lambda number: number in barriers):
+            return True
+    for waited, mark in _waits_in(kernel, solver, loop):
+        is_above = _is_above(kernel, mark, own)
+        if waited.ring == ring:
+            passes = kernel.all_paths_pass(own, own, lambda number, mark=mark: number == mark)
+            if is_above or (waited.before == 0 and passes):
+                return True
+        elif is_above and waited.ring.size == ring.size:
+            if _is_paced_by(kernel, solver, ring, waited, assumed):
+                return True
+    return False
+
+
+def _is_paced_by(
+    kernel: Kernel, solver: Solver, ring: Ring, waited: Waited, assumed: frozenset[Ring]
+) -> bool:
+    """True where all who arrive in the phase that is waited for have waited for this ring's phase
+    before."""
+    for arrival in arrivals_at(kernel, waited.ring):
+        if not any(
+            other.ring == ring and other.before + waited.before <= ring.size
+            for other in _waits_above(kernel, solver, arrival)
+        ):
+            return False
+    return not doubt_of_arrivals(kernel, solver, waited.ring, assumed)
+
+
+def _waits_for_itself(kernel: Kernel, solver: Solver, ring: Ring, arrival: MbarrierStep) -> bool:
+    """True of an arrival whose thread has waited for the phase that it arrives in, or for one of
+    another ring of which an arrival has."""
+    for waited in _waits_above(kernel, solver, arrival):
+        if waited.before:
+            continue
+        if waited.ring == ring:
+            return True
+        for other in arrivals_at(kernel, waited.ring):
+            own = _waits_above(kernel, solver, other)
+            if any(each.ring == ring and not each.before for each in own):
+                return True
+    return False
+
+
+def _waits_above(kernel: Kernel, solver: Solver, arrival: MbarrierStep) -> Iterator[Waited]:
+    """The waits of every iteration that a thread passes before an arrival in it."""
+    loop = loop_of(kernel, arrival.instruction)
+    if loop is not None:
+        for waited, mark in _waits_in(kernel, solver, loop):
+            if _is_above(kernel, mark, arrival.instruction):
+                yield waited
+
+
+def _is_above(kernel: Kernel, mark: int, instruction: int) -> bool:
+    return mark == instruction or kernel.dominates(mark, instruction)
+
+
+def _waits_in(kernel: Kernel, solver: Solver, loop: Loop) -> Iterator[tuple[Waited, int]]:
+    """The waits of every iteration of a loop, with an instruction to which only who has passed
+    comes."""
+    for group in kernel.sync_groups:
+        around = tuple(each for each in kernel.loops.values() if group.block in each.blocks)
+        if around != (loop,) or not kernel.instructions[group.block]:
+            continue
+        waited = waited_by(kernel, solver, group.members, around)
+        if isinstance(waited, Waited):
+            yield waited, kernel.instructions[group.block][0]
+    for step in kernel.mbarriers:
+        if step.step is Step.WAIT and step.retries:
+            around = kernel.loops_of(step.instruction)
+            waited = waited_by(kernel, solver, ((step.instruction, None),), around)
+            if around == (loop,) and isinstance(waited, Waited):
+                yield waited, step.instruction

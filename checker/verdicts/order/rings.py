@@ -1,0 +1,266 @@
+"""Rings: mbarriers of one variable that the iterations of a loop use one after the other.
+
+Iteration k of a loop uses the mbarrier at ``offsets[k mod N]``, for the (k div N)-th time. Two
+instructions are of one ring if they use the same mbarrier in the same iteration, each of its own
+loop: then an mbarrier and a number of times are a number of iterations, and the other way round.
+One mbarrier is a ring of size 1.
+"""
+
+from dataclasses import dataclass
+
+from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of, quotient
+from fencewright.checker.verdicts.intervals import is_steady
+from fencewright.checker.verdicts.model import (
+    Answer,
+    Compare,
+    Kernel,
+    LinearForm,
+    Loop,
+    MbarrierStep,
+    Not,
+    Place,
+    Root,
+    Solver,
+    Step,
+)
+from fencewright.checker.verdicts.order.guards import Members
+from fencewright.lowering.code.value import Apply, Iteration, Result, Value
+
+_MOST_SLOTS = 64
+_ANYONE = 900
+"""The number of a thread of which a conflict knows nothing."""
+BYTES = 8
+"""The bytes of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Mbarriers in the order in which iterations use them, ``offsets`` in bytes from ``root``."""
+
+    root: Root
+    offsets: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of iterations after which a loop comes to the same mbarrier."""
+        return len(self.offsets)
+
+    def meets(self, other: "Ring") -> bool:
+        """True of rings with an mbarrier in common."""
+        return self.root == other.root and not set(self.offsets).isdisjoint(other.offsets)
+
+
+def ring_of(kernel: Kernel, place: Place, around: tuple[Loop, ...]) -> Ring | None:
+    """The ring of a place that an instruction in some loops uses; None where it is not known."""
+    return kernel.remembered(
+        ("ring", place, tuple(loop.head for loop in around)),
+        lambda: _ring_of(kernel, place, around),
+    )
+
+
+def _ring_of(kernel: Kernel, place: Place, around: tuple[Loop, ...]) -> Ring | None:
+    form = place.offset
+    if form is None:
+        return None
+    if not form.terms:
+        return Ring(place.root, (form.constant,))
+    used = leaves(value for value, _ in form.terms)
+    iterations = {leaf for leaf in used if number_of(leaf) is None}
+    if len(around) != 1 or iterations != {around[0].iteration}:
+        return None
+    e = Expressions(kernel.table)
+    iteration = around[0].iteration
+    offsets: list[int] = []
+    for step in range(_MOST_SLOTS):
+        here = {iteration: e.constant(step, iteration.bits)}
+        offset = _number(e, form, here)
+        if offset is None or offset in offsets[1:]:
+            return None
+        if offsets and offset == offsets[0]:
+            is_ring = all(_is_periodic(value, len(offsets)) for value, _ in form.terms)
+            return Ring(place.root, tuple(offsets)) if is_ring else None
+        offsets.append(offset)
+    return None
+
+
+def _number(e: Expressions, form: LinearForm, known: dict[Value, Value]) -> int | None:
+    total = form.constant
+    for value, times in form.terms:
+        number = number_of(e.substituted(value, known))
+        if number is None:
+            return None
+        total += times * number
+    return total
+
+
+def _is_periodic(value: Value, size: int) -> bool:
+    """True of a value that is the same ``size`` iterations later: it has remainders of iterations
+    alone."""
+    work, seen = [value], set[Value]()
+    while work:
+        part = work.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        if isinstance(part, Iteration):
+            return False
+        if isinstance(part, Apply) and not _is_remainder(part, size):
+            work += part.arguments
+    return True
+
+
+def _is_remainder(value: Apply, size: int) -> bool:
+    """True of ``it + c`` modulo a number that divides ``size``."""
+    if value.operation not in ("urem", "and"):
+        return False
+    inner, divisor = value.arguments[0], number_of(value.arguments[1])
+    if divisor is None:
+        return False
+    if value.operation == "and":
+        divisor += 1
+        if divisor & (divisor - 1):
+            return False
+    if isinstance(inner, Apply) and inner.operation == "add":
+        inner = inner.arguments[0] if number_of(inner.arguments[1]) is not None else inner
+    return isinstance(inner, Iteration) and divisor > 0 and size % divisor == 0
+
+
+# Waits
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """The knowledge of a thread that has passed ``wait``: of which iteration the phase is complete.
+
+    In iteration k of ``loop`` it is that of k - ``before``, of which there is none where this is
+    negative: 0 or the ring's size. Without a loop, the first phase, or with ``before`` 1 none.
+    """
+
+    wait: MbarrierStep
+    ring: Ring
+    loop: Loop | None
+    before: int
+
+
+def waited_by(
+    kernel: Kernel, solver: Solver, members: Members, around: tuple[Loop, ...]
+) -> Waited | str | None:
+    """The knowledge by one of several waits, each iteration of ``around``; or why it is none.
+
+    None where members are no waits. A wait for a parity returns when a phase of that parity was the
+    last to complete. The k-th wait of a thread, for the parity of k, so returns after the k-th
+    phase: the one before it had completed when the last wait returned. No other wait changes that.
+    Source: PTX ISA, mbarrier.test_wait, "phaseParity".
+    """
+    key = ("waited", members, tuple(loop.head for loop in around))
+    return kernel.remembered(key, lambda: _waited_by(kernel, solver, members, around))
+
+
+def _waited_by(
+    kernel: Kernel, solver: Solver, members: Members, around: tuple[Loop, ...]
+) -> Waited | str | None:
+    waits = [step_at(kernel, number, Step.WAIT) for number, _ in members]
+    wait = waits[0]
+    if wait is None or any(
+        each is None or (each.place, each.phase) != (wait.place, wait.phase) for each in waits
+    ):
+        return None
+    if wait.place.offset is None or wait.place.rank is not None:
+        return "an mbarrier whose place is not known"
+    if len(around) > 1:
+        return "a wait in loops of loops"
+    ring = ring_of(kernel, wait.place, around)
+    if ring is None:
+        return "an mbarrier whose place is not one of a ring"
+    loop = around[0] if around else None
+    if loop is not None and not is_of_every_iteration(kernel, loop, members):
+        return "a wait that not every iteration executes"
+    if not wait.is_parity:
+        return _by_state(kernel, wait, ring, loop)
+    return _by_parity(kernel, solver, wait, ring, loop)
+
+
+def _by_state(kernel: Kernel, wait: MbarrierStep, ring: Ring, loop: Loop | None) -> Waited | str:
+    """A wait for the phase that an arrival of its own thread, before it in its iteration, was
+    in."""
+    state = wait.phase
+    arrival = None
+    if isinstance(state, Result):
+        arrival = step_at(kernel, state.instruction, Step.ARRIVE)
+    if arrival is None or not kernel.dominates(arrival.instruction, wait.instruction):
+        return "a wait for a state that is not that of one arrival"
+    around = kernel.loops_of(arrival.instruction)
+    if (
+        around != (() if loop is None else (loop,))
+        or ring_of(kernel, arrival.place, around) != ring
+    ):
+        return "a wait for a state that is not that of one arrival"
+    return Waited(wait, ring, loop, 0)
+
+
+def _by_parity(
+    kernel: Kernel, solver: Solver, wait: MbarrierStep, ring: Ring, loop: Loop | None
+) -> Waited | str:
+    if wait.phase is None:
+        return "the parity is not known"
+    e = Expressions(kernel.table)
+    bits = wait.phase.bits
+    one = e.constant(1, bits)
+    parity = e.apply("and", (wait.phase, one), bits)
+    if loop is None:
+        number = number_of(parity)
+        return "the parity is not known" if number is None else Waited(wait, ring, None, number)
+    if any(leaf is not loop.iteration and number_of(leaf) is None for leaf in leaves((parity,))):
+        return "the parity is not known"
+    times = e.resized(quotient(e, loop.iteration, ring.size), bits)
+    for begins in (0, 1):
+        expected = e.apply(
+            "and", (e.apply("add", (times, e.constant(begins, bits)), bits), one), bits
+        )
+        # Of every iteration of any thread, not of those of a conflict alone.
+        differs = Not(Compare("eq", parity, _ANYONE, expected, _ANYONE))
+        if parity is expected or solver.satisfiable((differs,)) is Answer.UNSATISFIABLE:
+            return Waited(wait, ring, loop, begins * ring.size)
+    return "the parity does not alternate"
+
+
+def is_of_every_iteration(kernel: Kernel, loop: Loop, members: Members) -> bool:
+    """True where a thread that ever comes to one of ``members`` passes one in each iteration, with
+    its condition.
+
+    By the paths of an iteration: those on which no thread goes that comes there are left out.
+    """
+    conditions: list[set[tuple[Value, bool]]] = [
+        {(each.value, each.polarity) for each in kernel.conditions(number) if is_steady(each.value)}
+        for number, _ in members
+    ]
+    common = conditions[0].intersection(*conditions)
+    excluded = {(value, not polarity) for value, polarity in common}
+    passed = {(each.value, each.polarity) for _, each in members if each is not None}
+    there = {
+        kernel.block_of[number]
+        for number, literal in members
+        if literal is None and all(is_steady(each.value) for each in kernel.guards.get(number, ()))
+    }
+    work, seen = [loop.head], {loop.head}
+    while work:
+        current = work.pop()
+        if current in there:
+            continue
+        for target in kernel.graph.successors[current]:
+            literals = kernel.edge_literals.get((current, target), ())
+            own = {(each.value, each.polarity) for each in literals}
+            if not own.isdisjoint(passed) or not own.isdisjoint(excluded):
+                continue
+            if target == loop.head:
+                return False
+            if target in loop.blocks and target not in seen:
+                seen.add(target)
+                work.append(target)
+    return True
+
+
+def step_at(kernel: Kernel, instruction: int, step: Step) -> MbarrierStep | None:
+    """The operation of a kind on an mbarrier that an instruction is."""
+    own = kernel.mbarrier_at.get(instruction)
+    return own if own is not None and own.step is step else None

@@ -1,0 +1,210 @@
+"""Rings of mbarriers: pipelines of bulk copies proved, and every deletion from them seen."""
+
+import pytest
+
+from fencewright.checker.findings.finding import Rule
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Verdict, VerdictKind
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.lowering.ptx.code.text import read_ptx
+
+pytest.importorskip("z3")
+
+RACE, FREE, UNJUDGED = VerdictKind.RACE, VerdictKind.RACE_FREE, VerdictKind.NOT_JUDGED
+
+HEAD = """.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n)
+.reqntid {threads}, 1, 1
+{{
+.reg .pred %p<9>; .reg .b32 %r<32>; .reg .b64 %rd<9>;
+.shared .align 128 .b8 tile[1024];
+.shared .align 8 .b64 full[8];
+.shared .align 8 .b64 empty[8];
+ld.param.u64 %rd1, [in];
+ld.param.u64 %rd2, [out];
+ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x;
+mov.u32 %r3, tile;
+mov.u32 %r4, full;
+mov.u32 %r5, empty;
+setp.ne.u32 %p1, %r2, 0;
+"""
+INITS = """
+@%p1 bra READY;
+{inits}
+READY:
+bar.sync 0;
+"""
+PRODUCER = """
+setp.ne.u32 %p2, %r2, 32;
+@%p2 bra CONSUMER;
+mov.u32 %r6, 0;
+{start}
+PRODUCE:
+{slot}
+shl.b32 %r10, %r8, 3;
+add.u32 %r11, %r5, %r10;
+add.u32 %r12, %r4, %r10;
+shl.b32 %r13, %r8, 7;
+add.u32 %r13, %r3, %r13;
+FREE:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r11], %r9;
+@!%p3 bra FREE;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r12], 128;
+mul.wide.u32 %rd3, %r6, 128;
+add.u64 %rd3, %rd1, %rd3;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r13], [%rd3], 128, [%r12];
+{step}
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p4, %r6, %r1;
+@%p4 bra PRODUCE;
+ret;
+"""
+CONSUMER = """
+CONSUMER:
+setp.gt.u32 %p2, %r2, 31;
+@%p2 bra DONE;
+mov.u32 %r6, 0;
+{start}
+CONSUME:
+{slot}
+shl.b32 %r10, %r8, 3;
+add.u32 %r11, %r4, %r10;
+add.u32 %r12, %r5, %r10;
+shl.b32 %r13, %r8, 7;
+add.u32 %r13, %r3, %r13;
+shl.b32 %r14, %r2, 2;
+add.u32 %r13, %r13, %r14;
+FULL:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r11], %r9;
+@!%p3 bra FULL;
+ld.shared.u32 %r15, [%r13];
+{arrive}
+{step}
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p4, %r6, %r1;
+@%p4 bra CONSUME;
+DONE:
+ret;
+"""
+ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [%r12];"
+ELECTED = f"""bar.warp.sync -1;
+setp.ne.u32 %p5, %r2, 0;
+@%p5 bra NEXT;
+{ARRIVE}
+NEXT:"""
+
+
+def inits(size: int, count: int) -> str:
+    return "".join(
+        f"mbarrier.init.shared::cta.b64 [%r4+{8 * slot}], 1;\n"
+        f"mbarrier.init.shared::cta.b64 [%r5+{8 * slot}], {count};\n"
+        for slot in range(size)
+    )
+
+
+def by_registers(size: int, phase: int) -> dict[str, str]:
+    """An index and a phase bit in registers: ``i = i+1 == size ? 0 : i+1; phase ^= i == 0``."""
+    return {
+        "start": f"mov.u32 %r8, 0; mov.u32 %r9, {phase};",
+        "slot": "",
+        "step": f"""add.u32 %r16, %r8, 1; setp.eq.u32 %p6, %r16, {size};
+selp.u32 %r17, 1, 0, %p6; xor.b32 %r9, %r9, %r17; selp.b32 %r8, 0, %r16, %p6;""",
+    }
+
+
+def by_division(size: int, phase: int) -> dict[str, str]:
+    """An index and a phase of the iteration: ``k % size`` and ``k / size & 1``."""
+    return {
+        "start": "",
+        "slot": f"""rem.u32 %r8, %r6, {size}; div.u32 %r9, %r6, {size};
+add.u32 %r9, %r9, {phase}; and.b32 %r9, %r9, 1;""",
+        "step": "",
+    }
+
+
+def by_masks(size: int, phase: int) -> dict[str, str]:
+    """The same by shifts and masks, of a size that is a power of two."""
+    parity = "not.b32 %r9, %r9;" if phase else ""
+    return {
+        "start": "",
+        "slot": f"""and.b32 %r8, %r6, {size - 1}; shr.u32 %r9, %r6, {size.bit_length() - 1};
+{parity} and.b32 %r9, %r9, 1;""",
+        "step": "",
+    }
+
+
+def pipeline(size: int = 4, arrive: str = ARRIVE, count: int = 32, form=by_registers) -> str:
+    """One thread copies tiles into a ring, and a warp reads them."""
+    head = HEAD.format(threads=64) + INITS.format(inits=inits(size, count))
+    produce = PRODUCER.format(**form(size, 1))
+    return head + produce + CONSUMER.format(arrive=arrive, **form(size, 0)) + "}\n"
+
+
+def verdict(text: str) -> Verdict:
+    file = read_ptx(text)
+    return judge(kernel_of(file, file.functions["k"]))
+
+
+@pytest.mark.parametrize(
+    ("size", "form"),
+    [(1, by_masks), (4, by_masks), (4, by_registers), (3, by_registers), (3, by_division)],
+)
+def test_a_pipeline_is_proved_whatever_counts_its_slots(size: int, form) -> None:
+    found = verdict(pipeline(size, form=form))
+    assert found.kind is FREE, found.obstacles
+    assert "mbarrier" in " ".join(found.by)
+
+
+def test_a_lane_arrives_for_its_warp_after_a_barrier_of_it() -> None:
+    good = pipeline(arrive=ELECTED, count=1)
+    assert verdict(good).kind is FREE
+    assert verdict(good.replace("bar.warp.sync -1;", "")).kind is RACE
+
+
+EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r12], 128;"
+_WAITS = {
+    "empty": "FREE:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r11], %r9;\n@!%p3 bra FREE;\n",
+    "full": "FULL:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [%r11], %r9;\n@!%p3 bra FULL;\n",
+}
+EARLIER = "for an earlier phase"
+BROKEN = {
+    "no wait for empty": (_WAITS["empty"], "", EARLIER),
+    "no wait for full": (_WAITS["full"], "", ""),
+    "no bytes": (EXPECT, "mbarrier.arrive.shared::cta.b64 _, [%r12];", "expects the bytes"),
+    "too few bytes": (EXPECT, EXPECT.replace("128", "64"), "expects the bytes"),
+    "producer's parity": ("mov.u32 %r9, 1;", "mov.u32 %r9, 0;", ""),
+    "consumer's parity": ("mov.u32 %r8, 0; mov.u32 %r9, 0;", "mov.u32 %r8, 0; mov.u32 %r9, 1;",
+                          EARLIER),
+    "parity that stays": ("xor.b32 %r9, %r9, %r17;", "", ""),
+    "relaxed wait": (_WAITS["full"], _WAITS["full"].replace("parity", "parity.relaxed.cta"),
+                     "nothing acquires"),
+    "early arrival": (f"ld.shared.u32 %r15, [%r13];\n{ARRIVE}",
+                      f"{ARRIVE}\nld.shared.u32 %r15, [%r13];", EARLIER),
+    "other slot": ("add.u32 %r12, %r5, %r10;", "mov.u32 %r12, %r5;", ""),
+    "fewer counted": ("[%r5+8], 32", "[%r5+8], 31", ""),
+    "fewer counted everywhere": ("], 32;", "], 31;", ""),
+    "no init": ("mbarrier.init.shared::cta.b64 [%r5+8], 32;\n", "", ""),
+    "no barrier after init": ("READY:\nbar.sync 0;", "READY:", "no barrier"),
+    "arrival for good": (ARRIVE, ARRIVE.replace("arrive", "arrive_drop"), ""),
+}  # fmt: skip
+"""What is put in the place of what, and what a race lacks; "": not proved, for what reason ever."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_piece_of_a_pipeline_is_needed(name: str) -> None:
+    right, wrong, missing = BROKEN[name]
+    text = pipeline()
+    assert right in text
+    found = verdict(text.replace(right, wrong))
+    assert found.kind is not FREE
+    if missing:
+        assert found.kind is RACE, found.obstacles
+        assert any(missing in each.missing for each in found.conflicts)
+    if missing == EARLIER:
+        # Without a wait a copy also meets the next one to its slot.
+        others = {Rule.ASYNC_UNWAITED} if name.startswith("no wait") else set()
+        findings = {each.finding for each in found.conflicts}
+        assert findings - others == {Rule.MBARRIER_PHASE}
