@@ -1,27 +1,13 @@
-"""Values of the registers of a PTX function at each instruction: SSA over its control-flow graph.
+"""Values of the registers of a PTX function at each instruction."""
 
-A register that is written once, or always alike, has one value; where paths meet, a choice of two
-by the branch between them, or a value that is not known. A register of a loop that grows by what
-does not change in it is its value at entry and so many steps as iterations. Source: Cytron and
-others, "Efficiently Computing Static Single Assignment Form".
-"""
+from collections.abc import Iterator, Sequence
 
-from collections.abc import Iterator, Mapping, Sequence
-
-from fencewright.checker.verdicts.expressions import (
-    Expressions,
-    leaves,
-    number_of,
-    variable_named,
-)
-from fencewright.checker.verdicts.model import Loop
+from fencewright.checker.verdicts.expressions import variable_named
 from fencewright.checker.verdicts.ptx.operations import compared, value_of
-from fencewright.checker.verdicts.ptx.sequences import sequence_of
-from fencewright.lowering.code.dominance import dominates, immediate_dominators
+from fencewright.checker.verdicts.register_values import RegisterValues
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.graph import Graph, graph_of, postorder
-from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
-from fencewright.lowering.code.value import Apply, Iteration, Opaque, Result, Value, ValueTable
+from fencewright.lowering.code.graph import graph_of
+from fencewright.lowering.code.value import Value
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.statements import (
     OperandRole,
@@ -32,10 +18,6 @@ from fencewright.lowering.ptx.code.statements import (
 )
 from fencewright.lowering.ptx.code.text import PtxInstruction
 
-_DEPTH = 1 << 20
-"""The depth beyond which an expression is opaque: they are shared, so that none has to be."""
-_PASSES = 5
-"""The number of times that loops of loops are looked at again, outer ones first."""
 _CTA_WIDE = (
     "%ntid. %ctaid. %nctaid. %clusterid. %nclusterid. %cluster_ctaid. %cluster_nctaid. "
     "%cluster_ctarank %cluster_nctarank %gridid %dynamic_smem_size %total_smem_size"
@@ -43,39 +25,29 @@ _CTA_WIDE = (
 _WARP = 32
 
 
-class Registers:
+class Registers(RegisterValues):
     """The values that a function's instructions use and define."""
 
     def __init__(self, places: Places):
         self.function = places.function
         self.places = places
-        self.table = ValueTable(_DEPTH)
-        self.expressions = Expressions(self.table)
-        self.graph: Graph[int] = graph_of(self.function.blocks)
-        self.dominators = immediate_dominators(self.graph, 0)
-        self.order = list(reversed(postorder((0,), self.graph.successors.__getitem__)))
+        blocks = self.function.blocks
+        super().__init__(
+            graph_of(blocks),
+            {
+                block.number: [
+                    name for each in block.instructions for name in each.statement.defines
+                ]
+                for block in blocks
+            },
+            {each.number: block.number for block in blocks for each in block.instructions},
+        )
         texts = {operand for each in self._instructions() for operand in each.statement.operands}
         self.has_one_dimension = not any(
             name in text for text in texts for name in ("%tid.y", "%tid.z")
         )
-        self.is_irreducible = False
-        self.loops = self._loops()
-        self.edge_literals: dict[tuple[int, int], Value] = {}
-        self._phis = self._phi_places()
-        self.block_of = {
-            each.number: block.number
-            for block in self.function.blocks
-            for each in block.instructions
-        }
-        self._solved: dict[tuple[int, str], tuple[str, Value]] = {}
-        self._open: dict[tuple[int, str], Opaque] = {}
-        self.block_of_phi: dict[Value, int] = {}
         self._used: dict[tuple[int, str], Value] = {}
-        self._own: dict[int, dict[str, Value]] = {}
-        for _ in range(_PASSES):
-            self._walk()
-            if not self._solve():
-                break
+        self._solved_walks()
 
     def operand(self, instruction: PtxInstruction, text: str, bits: int = 0) -> Value:
         """The value of an operand as an instruction finds it; ``bits`` of a constant."""
@@ -107,142 +79,15 @@ class Registers:
     def _instructions(self) -> Iterator[PtxInstruction]:
         yield from self.function.instructions
 
-    def _loops(self) -> dict[int, Loop]:
-        loops: dict[int, Loop] = {}
-        for head, latches in by_head(back_edges(self.graph, (0,))).items():
-            if not all(dominates(self.dominators, head, latch) for latch in latches):
-                self.is_irreducible = True
-                continue
-            blocks = natural_loop(self.graph, head, latches)
-            assert blocks is not None
-            loops[head] = Loop(head, blocks, tuple(latches), self.table.iteration(head, 32))
-        return loops
-
-    def _phi_places(self) -> dict[int, tuple[str, ...]]:
-        """The registers that have several definitions where paths from them meet, by block."""
-        written: dict[str, set[int]] = {}
-        times: dict[str, int] = {}
-        for block in self.function.blocks:
-            if block.number not in self.dominators:
-                continue
-            for each in block.instructions:
-                for register in each.statement.defines:
-                    written.setdefault(register, set()).add(block.number)
-                    times[register] = times.get(register, 0) + 1
-        frontiers = self._frontiers()
-        places: dict[int, list[str]] = {}
-        for register, blocks in written.items():
-            if times[register] < 2:
-                continue
-            work, at = [*blocks], set[int]()
-            while work:
-                for target in frontiers.get(work.pop(), ()):
-                    if target not in at:
-                        at.add(target)
-                        work.append(target)
-            for block in at:
-                places.setdefault(block, []).append(register)
-        return {block: tuple(own) for block, own in places.items()}
-
-    def _frontiers(self) -> Mapping[int, set[int]]:
-        frontiers: dict[int, set[int]] = {}
-        for block in self.dominators:
-            before = [p for p in self.graph.predecessors[block] if p in self.dominators]
-            if len(before) < 2 and not (block == 0 and before):
-                continue
-            for start in before:
-                runner = start
-                while runner != self.dominators[block] or (block == 0 and runner == 0):
-                    frontiers.setdefault(runner, set()).add(block)
-                    if runner == self.dominators[runner]:
-                        break
-                    runner = self.dominators[runner]
-        return frontiers
-
     # One pass
 
     def _walk(self) -> None:
-        self._own, self._used, self.edge_literals = {}, {}, {}
-        self._open, self.block_of_phi = {}, {}
-        for block in self.order:
-            own = self._own[block] = {}
-            for register in self._phis.get(block, ()):
-                own[register] = self._phi(block, register)
-            for each in self.function.blocks[block].instructions:
-                self._step(block, each)
-            self._branch(block)
+        self._used = {}
+        super()._walk()
 
-    def _lookup(self, block: int, register: str) -> Value | None:
-        while True:
-            known = self._own[block].get(register)
-            if known is not None:
-                return known
-            above = self.dominators[block]
-            if above == block:
-                return None
-            block = above
-
-    def _phi(self, block: int, register: str) -> Value:
-        loop = self.loops.get(block)
-        latches = loop.latches if loop is not None else ()
-        before = [p for p in self.graph.predecessors[block] if p in self._own and p not in latches]
-        coming = [self._lookup(p, register) for p in before]
-        start = self._joined(block, before, coming)
-        if loop is None:
-            return start if start is not None else self._unknown(block, register)
-        solved = self._solved.get((block, register))
-        if solved is not None and start is not None:
-            return self._after_iterations(loop, start, *solved)
-        unknown = self._unknown(block, register)
-        self._open[block, register] = unknown
-        return unknown
-
-    def _unknown(self, block: int, register: str) -> Opaque:
-        value = self.table.opaque(f"phi {block} {register}", self._bits(register), varies=True)
-        assert isinstance(value, Opaque)
-        self.block_of_phi[value] = block
-        return value
-
-    def _joined(
-        self, block: int, before: Sequence[int], coming: Sequence[Value | None]
-    ) -> Value | None:
-        """The value where paths meet: that of all, or the choice of a branch; None: not known."""
-        if not coming or any(value is None for value in coming):
-            known = {value for value in coming if value is not None}
-            # A register that is not written on one path is not read after it.
-            return known.pop() if len(known) == 1 and block not in self.loops else None
-        values = [value for value in coming if value is not None]
-        if all(value is values[0] for value in values):
-            return values[0]
-        if len(values) != 2:
-            return None
-        sides = [self._side(block, p) for p in before]
-        if sides[0] is None or sides[1] is None or sides[0] is sides[1]:
-            return None
-        return self.expressions.chosen(sides[0], *values)
-
-    def _side(self, block: int, before: int) -> Value | None:
-        """The condition under which a path from the dominator of a block comes to it by
-        ``before``."""
-        above = self.dominators[block]
-        if before == above:
-            return self.edge_literals.get((above, block))
-        node = before
-        while self.dominators[node] != above:
-            node = self.dominators[node]
-        if self.graph.predecessors[node] != (above,):
-            return None
-        return self.edge_literals.get((above, node))
-
-    def _after_iterations(self, loop: Loop, start: Value, operation: str, step: Value) -> Value:
-        e = self.expressions
-        if operation == "same":
-            return start
-        if operation == "sequence":
-            return step
-        times = e.resized(loop.iteration, start.bits)
-        grown = e.apply("mul", (times, e.resized(step, start.bits)), start.bits)
-        return e.apply(operation, (start, grown), start.bits)
+    def _steps(self, block: int) -> None:
+        for each in self.function.blocks[block].instructions:
+            self._step(block, each)
 
     def _branch(self, block: int) -> None:
         """The conditions of the edges that leave a block."""
@@ -394,88 +239,3 @@ class Registers:
     def _bits(self, register: str) -> int:
         element = element_of((self.function.type_of(register) or "b32").removeprefix("."))
         return element[1] * element[2] if element is not None else 32
-
-    # Loops
-
-    def _solve(self) -> bool:
-        """Find registers of loops that change by a step, outer loops first; true if some are
-        new."""
-        fresh: dict[tuple[int, str], tuple[str, Value]] = {}
-        solving = set[Value]()
-        for block in self.order:
-            for register in self._phis.get(block, ()):
-                phi = self._open.get((block, register))
-                if phi is None:
-                    continue
-                step = self._step_of(self.loops[block], register, phi)
-                if step is None and (value := self._sequence(block, phi)) is not None:
-                    step = "sequence", value
-                if step is None or leaves((step[1],)) & solving:
-                    continue
-                fresh[block, register] = step
-                solving.add(phi)
-        self._solved |= fresh
-        return bool(fresh)
-
-    def _step_of(self, loop: Loop, register: str, phi: Opaque) -> tuple[str, Value] | None:
-        coming = {self._lookup(latch, register) for latch in loop.latches}
-        if len(coming) != 1 or (value := coming.pop()) is None or value.bits != phi.bits:
-            return None
-        zero = self.expressions.constant(0, phi.bits)
-        if value is phi:
-            return "same", zero
-        if isinstance(value, Apply) and value.operation in ("lshr", "shl"):
-            shifted, by = value.arguments
-            return (value.operation, by) if shifted is phi and number_of(by) else None
-        step = self._addend(value, phi)
-        if step is None or not self._is_invariant(step, loop):
-            return None
-        return "add", step
-
-    def _sequence(self, block: int, phi: Opaque) -> Value | None:
-        """The value of a register that comes back to where a loop began, with others of it."""
-        loop = self.loops[block]
-        starts: dict[Value, Value] = {}
-        following: dict[Value, Value] = {}
-        for register in self._phis[block]:
-            own = self._open.get((block, register))
-            coming = {self._lookup(latch, register) for latch in loop.latches}
-            entering = {
-                self._lookup(before, register)
-                for before in self.graph.predecessors[block]
-                if before in self._own and before not in loop.latches
-            }
-            if own is None or len(coming) != 1 or len(entering) != 1:
-                continue
-            after, start = coming.pop(), entering.pop()
-            if after is not None and start is not None and after.bits == own.bits:
-                starts[own], following[own] = start, after
-        return sequence_of(self.expressions, loop.iteration, phi, starts, following)
-
-    def _addend(self, value: Value, phi: Value) -> Value | None:
-        """The sum of all that is added to a phi once; None for any other form."""
-        e, bits = self.expressions, phi.bits
-        total, count = e.constant(0, bits), 0
-        work = [(value, False)]
-        while work:
-            part, negative = work.pop()
-            if part is phi:
-                count += -1 if negative else 1
-            elif isinstance(part, Apply) and part.operation in ("add", "sub"):
-                left, right = part.arguments
-                work += [(left, negative), (right, negative ^ (part.operation == "sub"))]
-            elif phi in leaves((part,)):
-                return None
-            else:
-                total = e.apply("sub" if negative else "add", (total, part), bits)
-        return total if count == 1 else None
-
-    def _is_invariant(self, value: Value, loop: Loop) -> bool:
-        for leaf in leaves((value,)):
-            if isinstance(leaf, Iteration) and leaf.head in loop.blocks:
-                return False
-            if isinstance(leaf, Result) and self.block_of[leaf.instruction] in loop.blocks:
-                return False
-            if isinstance(leaf, Opaque) and self.block_of_phi.get(leaf, -1) in loop.blocks:
-                return False
-        return True
