@@ -34,6 +34,7 @@ from fencewright.checker.verdicts.model import (
     Strength,
     ThreadPair,
 )
+from fencewright.checker.verdicts.order.lemmas import VendorLemma
 from fencewright.lowering.vocabulary import Scope
 
 _LIMIT = "the solver came to its limit"
@@ -43,7 +44,14 @@ def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) ->
     """The order of two accesses of one CTA that a barrier always separates."""
     if {earlier.agent, later.agent} & ASYNCHRONOUS:
         return NO_ORDER
-    return separated(kernel, earlier, later, pair)
+    order = separated(kernel, earlier, later, pair)
+    if order.strength is Strength.PROVED and kernel.meeting is not None:
+        lemma: VendorLemma = kernel.meeting(kernel, earlier, later)
+        if not lemma.holds():
+            return replace(
+                order, strength=Strength.BROKEN, reason=lemma.reason(), finding=lemma.finding
+            )
+    return order
 
 
 def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
@@ -83,6 +91,8 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     proxy this says only what is not ordered: it takes a fence, too.
     """
     if earlier.agent not in GROUPED or (later.agent in ASYNCHRONOUS - GROUPED):
+        return NO_ORDER
+    if pair.relation is Relation.WARP and not kernel.is_lock_step:
         return NO_ORDER
     rounds = [*_rounds(kernel, earlier, later, (pair.earlier, pair.later))]
     if later.agent in GROUPED:

@@ -230,7 +230,7 @@ class Walks:
     def positions(self, access: Access) -> Iterable[tuple[int | None, State]]:
         """The barriers after which an access may be, with its state: also while it is pending."""
         own = self._members.get(access.instruction, set())
-        if access.is_done or access.agent not in GROUPED:
+        if access.is_done or (access.agent not in GROUPED and not access.queue):
             return own
         return own | self.pending(access).positions
 
@@ -377,7 +377,8 @@ class Walks:
         groups = {
             each.instruction: each
             for each in kernel.groups
-            if each.agent is access.agent
+            if each.queue == access.queue
+            and (access.queue or each.agent is access.agent)
             and all(
                 (guard.value, guard.polarity) in conditions
                 for guard in kernel.guards.get(each.instruction, ())
@@ -390,7 +391,8 @@ class Walks:
         state = tuple((head, Count(is_fresh=False, times=0)) for head in self._around[block])
         seen: set[tuple[int, State, int, bool]] = set()
         # A block, the counts since the issue, the commitments since, and whether it begins there.
-        work = [(block, state, 0, True)]
+        # What a queue counts is committed as it is issued.
+        work = [(block, state, int(access.queue != ""), True)]
         while work:
             block, state, commits, is_first = here = work.pop()
             if here in seen:

@@ -209,7 +209,8 @@ class _Judge:
             if first.instruction != second.instruction or first.number == second.number:
                 yield Relation.THREAD
         is_remote = first.place.rank is not None or second.place.rank is not None
-        if self.has_warp_barriers:
+        is_async = {first.agent, second.agent} != {Agent.THREAD}
+        if self.has_warp_barriers or (self.kernel.is_lock_step and is_async):
             yield Relation.WARP
         yield Relation.CTA
         spaces = {_space(first.place.root), _space(second.place.root)}
@@ -220,7 +221,8 @@ class _Judge:
 
     def _judge_pair(self, first: Access, second: Access) -> None:
         for relation in self._relations(first, second):
-            if _are_morally_strong(first, second, relation):
+            is_strong = _are_morally_strong(first, second, relation)
+            if is_strong and not self._may_be_payload(first, second):
                 continue
             if relation is Relation.GRID and self._is_one_cta():
                 self._assume_sizes(Assumption.ONE_CTA, self.launch.grid)
@@ -233,8 +235,17 @@ class _Judge:
             if _write_equal_values(first, second, relation):
                 self.assumptions.add(Assumption.EQUAL_VALUES)
                 continue
-            if not self._judge_relation(first, second, relation):
+            if not self._judge_relation(first, second, relation, is_strong=is_strong):
                 return
+
+    def _may_be_payload(self, first: Access, second: Access) -> bool:
+        """True of strong accesses that bits of a cache make so, and that decide nothing.
+
+        They do not race, but what a flag hands over has to be there.
+        """
+        if self.kernel.handing is None or first.is_atomic or second.is_atomic:
+            return False
+        return not {first.instruction, second.instruction} & self.asked
 
     def _is_one_cta(self) -> bool:
         if self.launch.grid is not None:
@@ -286,8 +297,13 @@ class _Judge:
         if not self.kernel.specials >= {"%tid.x", "%tid.y", "%tid.z"}:
             self._assume_sizes(Assumption.ONE_DIMENSION, self.launch.block or self.kernel.required)
 
-    def _judge_relation(self, first: Access, second: Access, relation: Relation) -> bool:
-        """Judge a pair in one relation; false where no other relation has to be looked at."""
+    def _judge_relation(
+        self, first: Access, second: Access, relation: Relation, *, is_strong: bool = False
+    ) -> bool:
+        """Judge a pair in one relation; false where no other relation has to be looked at.
+
+        ``is_strong``: it is no conflict but for an order that is broken.
+        """
         one, other = self._reduced(first, second, relation)
         constraints: tuple[Constraint, ...] = (
             *executed(self.kernel, first, 0),
@@ -318,6 +334,8 @@ class _Judge:
             self.assumptions |= order.assumptions
             if order.is_note:
                 self.notes.append(_note(first, second, order))
+            return True
+        if is_strong and order.strength is not Strength.BROKEN:
             return True
         known = _obstacle_of(first, second)
         if known is not None:
@@ -394,7 +412,7 @@ class _Judge:
             relation,
             launch or self.launch,
             self.budget,
-            splits_warps=self.has_warp_barriers,
+            splits_warps=self.has_warp_barriers or self.kernel.is_lock_step,
             most=most,
         )
 

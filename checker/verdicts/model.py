@@ -122,7 +122,8 @@ class Access:
     word of an atomic read-modify-write, ``add`` or ``cas``, with ``compared`` of a ``cas``.
     ``conditions``: under which it is executed. ``obstacle``: why it is not known what it accesses;
     ``least``: bytes from its place on that it accesses in any case. ``is_done``: the instruction is
-    the wait after which a copy is done, instead of its issue.
+    the wait after which a copy is done, instead of its issue. ``queue``: what counts it until
+    others of its CTA find it done; "" where a barrier is enough.
     """
 
     number: int
@@ -149,6 +150,7 @@ class Access:
     obstacle: str = ""
     least: int | None = None
     is_done: bool = False
+    queue: str = ""
 
     @property
     def is_atomic(self) -> bool:
@@ -243,7 +245,7 @@ class Group:
 
     ``pending``: how many groups may be left by a wait, None for a commitment. ``everything``: a
     wait for all copies, also for those not committed. ``reads_only``: what the copies read, not
-    what they write.
+    what they write. ``queue``: whose accesses it counts, in place of an agent's.
     """
 
     instruction: int
@@ -252,6 +254,7 @@ class Group:
     pending: int | None = None
     everything: bool = False
     reads_only: bool = False
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,7 +555,10 @@ class Kernel:
     unjudgeable before any conflict is looked for. ``block_conditions``: those of dominating
     branches; ``guards``: an instruction's own; ``edge_literals``: those of a branch's edge, all of
     which hold on it. ``specials``: the names of indices and sizes that the text reads, ``%tid.x``,
-    ``%nctaid.y``.
+    ``%nctaid.y``. ``lanes`` of a warp; with ``is_lock_step`` they execute one instruction after
+    another together, so that their own accesses are in its order. ``most_threads`` of a CTA.
+    ``handing`` and ``meeting`` make the lemmas of a vendor other than NVIDIA: of a flag's accesses,
+    and of a barrier between two accesses (``VendorLemma``).
     """
 
     name: str
@@ -576,6 +582,11 @@ class Kernel:
     required: tuple[int, int, int] | None = None
     specials: frozenset[str] = frozenset()
     obstacles: tuple[Obstacle, ...] = ()
+    lanes: int = 32
+    is_lock_step: bool = False
+    most_threads: int = 1024
+    handing: Callable[..., Any] | None = field(default=None, compare=False)
+    meeting: Callable[..., Any] | None = field(default=None, compare=False)
     _memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
     @cached_property

@@ -7,7 +7,7 @@ from fencewright.checker.verdicts.order.synchronisation import synchronised
 _OF_CTA = frozenset({Relation.WARP, Relation.CTA})
 
 RULES: tuple[OrderRule, ...] = (
-    OrderRule("completion of copies", frozenset({Relation.THREAD}), completion),
+    OrderRule("completion of copies", frozenset({Relation.THREAD, Relation.WARP}), completion),
     OrderRule("barrier", _OF_CTA, barrier),
     OrderRule("synchronisation", frozenset(Relation), synchronised),
 )

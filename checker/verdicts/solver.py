@@ -37,9 +37,7 @@ _STEPS = 2_000_000
 """z3's steps for one question."""
 _STEPS_OF_KERNEL = 60_000_000
 """z3's steps for all questions about one kernel."""
-_MOST_THREADS = 1024
 _MOST_ITERATIONS = 1 << 28
-_LANES = 32
 _SMALL_BLOCK = 64
 _RANK = "%cluster_ctarank"
 _PARAMETER = "param "
@@ -195,10 +193,11 @@ class BitVectors:
         product = None
         for d in self.dimensions("ntid"):
             size = self._named(f"%ntid.{d}", 0)
-            yield z3.And(size != 0, z3.ULE(size, _MOST_THREADS))
+            yield z3.And(size != 0, z3.ULE(size, self.kernel.most_threads))
             product = size if product is None else product * size
         if product is not None:
-            most = _MOST_THREADS if self.most is None else self.most[1]
+            most = self.kernel.most_threads
+            most = most if self.most is None else min(most, self.most[1])
             yield z3.ULE(product, most)
         product = None
         for d in self.dimensions("nctaid"):
@@ -246,11 +245,13 @@ class BitVectors:
         """Threads with the same row and the same upper bits of x, of rows of whole warps."""
         z3 = z3_module()
         a, b = self._named("%tid.x", left), self._named("%tid.x", right)
-        parts = [z3.LShR(a, 5) == z3.LShR(b, 5)]
+        lanes = self.kernel.lanes
+        by = lanes.bit_length() - 1
+        parts = [z3.LShR(a, by) == z3.LShR(b, by)]
         rows = self.dimensions("tid")[1:]
         parts += [self._named(f"%tid.{d}", left) == self._named(f"%tid.{d}", right) for d in rows]
         if rows:
-            parts.append(z3.URem(self._named("%ntid.x", 0), self._constant(_LANES, 32)) == 0)
+            parts.append(z3.URem(self._named("%ntid.x", 0), self._constant(lanes, 32)) == 0)
         return z3.And(*parts)
 
     def _named(self, name: str, thread: int) -> Any:

@@ -47,6 +47,13 @@ MAY_IMPORT = {
     ),
     "checker/source": JUDGES,
     "checker/verdicts": ("checker.verdicts", *JUDGES, "simulator.ptx"),
+    "checker/verdicts/amd": (
+        "checker.amd",
+        "checker.verdicts",
+        *JUDGES,
+        *MEANINGS,
+        "simulator.cdna",
+    ),
     "lowering": ("lowering",),
     "lowering/code": ("lowering.code", "lowering.vocabulary"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),

@@ -1,4 +1,4 @@
-"""fence-check --prove: a verdict of each PTX function, for all launches or for one."""
+"""fence-check --prove: a verdict of each function, for all launches or for one."""
 
 import json
 import sys
@@ -12,6 +12,7 @@ from fencewright.checker.verdicts.model import Conflict, Verdict, VerdictKind
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.source_location import SourceLocation
+from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics, ptx_check
 from fencewright.tools.commands.check_files import STDIN, unreadable
 from fencewright.tools.diagnostics import (
@@ -22,6 +23,7 @@ from fencewright.tools.diagnostics import (
     refuse_options,
     usage,
 )
+from fencewright.tools.inputs.code_kind import is_ptx_file
 from fencewright.tools.reports.author_text import author_lines, line_of
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE, USAGE, worst
 
@@ -57,9 +59,10 @@ def prove_files(arguments: Namespace, tool: str) -> int:
     launch = Launch(_sizes(arguments.block, "block", tool), _sizes(arguments.grid, "grid", tool))
     judged: list[Judged] = []
     statuses = [HOLDS]
+    many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
     for path in arguments.inputs:
         try:
-            judged += _judged(path, launch)
+            judged += _judged(path, launch, many)
         except Exception as problem:
             print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
             statuses.append(USAGE)
@@ -70,13 +73,33 @@ def prove_files(arguments: Namespace, tool: str) -> int:
     return worst(statuses)
 
 
-def _judged(path: str, launch: Launch) -> Iterator[Judged]:
+def _judged(path: str, launch: Launch, l2_per_agent: L2PerAgent | None) -> Iterator[Judged]:
     file = STDIN if path == "-" else path
-    ptx = ptx_check.read_input(diagnostics.read_bytes(None if path == "-" else path), file)
+    content = diagnostics.read_bytes(None if path == "-" else path)
+    if not is_ptx_file(path, content):
+        yield from _judged_assembly(content, file, launch, l2_per_agent)
+        return
+    ptx = ptx_check.read_input(content, file)
     for function in ptx.functions.values():
         verdict = judge(kernel_of(ptx, function), launch)
         places = author_lines(function.instructions, ptx.files, file)
         yield Judged(file, function.name, function.line, verdict, places)
+
+
+def _judged_assembly(
+    content: bytes, file: str, launch: Launch, l2_per_agent: L2PerAgent | None
+) -> Iterator[Judged]:
+    # Here, for NVIDIA's inputs need none of it.
+    from fencewright.checker.verdicts.amd.kernel import kernel_of as kernel_of_assembly
+    from fencewright.tools.commands.amd_check import read_input
+
+    assembly, _ = read_input(content, file)
+    for function in assembly.functions.values():
+        if not function.instructions:
+            continue
+        verdict = judge(kernel_of_assembly(assembly, function, l2_per_agent), launch)
+        places = author_lines(function.instructions, assembly.files, file)
+        yield Judged(file, function.name, function.instructions[0].line, verdict, places)
 
 
 def _sizes(text: str | None, option: str, tool: str) -> tuple[int, int, int] | None:

@@ -21,7 +21,13 @@ from fencewright.checker.verdicts.model import (
     Strength,
     ThreadPair,
 )
-from fencewright.checker.verdicts.order.lemmas import Lemma, by_execution, counterexample, holds
+from fencewright.checker.verdicts.order.lemmas import (
+    Lemma,
+    VendorLemma,
+    by_execution,
+    counterexample,
+    holds,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,7 @@ class Claim:
 
     rule: str
     unless: Constraint
-    lemmas: tuple[Lemma, ...]
+    lemmas: tuple[Lemma | VendorLemma, ...]
     line: int
     assumptions: frozenset[Assumption] = frozenset()
     doubt: str = ""
@@ -49,7 +55,7 @@ class Claim:
     finding: Rule | None = None
 
     @property
-    def broken(self) -> Lemma | None:
+    def broken(self) -> Lemma | VendorLemma | None:
         """The first lemma that fails."""
         return next((each for each in self.lemmas if not holds(each)), None)
 
@@ -119,6 +125,8 @@ def _order(claims: Sequence[Claim]) -> Order:
 
 def _broken(claim: Claim) -> Order:
     lemma = claim.broken
+    if isinstance(lemma, VendorLemma):
+        return Order(Strength.BROKEN, claim.rule, lemma.reason(), claim.line, finding=lemma.finding)
     reason = "" if lemma is None else counterexample(lemma).reason
     return Order(Strength.BROKEN, claim.rule, reason, claim.line)
 

@@ -31,7 +31,13 @@ from fencewright.checker.verdicts.order.guards import (
     follows,
     passes_proxy_fence,
 )
-from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
+from fencewright.checker.verdicts.order.lemmas import (
+    Half,
+    Lemma,
+    Payload,
+    Signal,
+    VendorLemma,
+)
 from fencewright.lowering.vocabulary import Ordering, Scope
 
 _KNOWN = ("", "exch", "cas")
@@ -51,7 +57,7 @@ def claims(
     for met in (False, True):
         cases: list[Constraint] = []
         possible: list[Constraint] = []
-        lemmas: dict[Lemma, None] = {}
+        lemmas: dict[Lemma | VendorLemma, None] = {}
         for read, (_, literal) in zip(reads, guard.members, strict=True):
             if read is None or read.result is None or literal is None:
                 return
@@ -124,8 +130,10 @@ def lemma_of(
     guard: Guard,
     *,
     met: bool,
-) -> Lemma:
+) -> Lemma | VendorLemma:
     """The litmus test of an access before a flag's write, and the flag's read before an access."""
+    if kernel.handing is not None:
+        return kernel.handing(kernel, released, acquired, pair, guard, met=met)
     (earlier, write), (read, later) = released, acquired
     return Lemma(
         pair.relation,

@@ -7,10 +7,12 @@ So no rule has an opinion of its own about scopes, or about the side of a barrie
 stands on. Source: PTX ISA, "Memory Consistency Model".
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.model import ASYNCHRONOUS, Access, Agent, Relation
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
@@ -131,13 +133,38 @@ class Outcome:
         return f"{self.missing}: the PTX model allows {self.values} of [{self.program}]"
 
 
-def holds(lemma: Lemma) -> bool:
+class VendorLemma(ABC):
+    """A lemma that another vendor's model decides, with its own instructions.
+
+    ``finding``: the rule of the registry that it is a finding of where it fails.
+    """
+
+    @abstractmethod
+    def holds(self) -> bool:
+        """True where the model allows no outcome in which the order fails."""
+
+    @abstractmethod
+    def by_execution(self) -> bool:
+        """True of a read before a write that execution alone orders."""
+
+    @abstractmethod
+    def reason(self) -> str:
+        """The missing piece, and the counterexample."""
+
+    @property
+    @abstractmethod
+    def finding(self) -> Rule: ...
+
+
+def holds(lemma: Lemma | VendorLemma) -> bool:
     """True where the model allows no outcome in which the order fails."""
-    return _violation(lemma) is None
+    return lemma.holds() if isinstance(lemma, VendorLemma) else _violation(lemma) is None
 
 
-def by_execution(lemma: Lemma) -> bool:
+def by_execution(lemma: Lemma | VendorLemma) -> bool:
     """True of a read before a write whose signal is morally strong: execution orders them."""
+    if isinstance(lemma, VendorLemma):
+        return lemma.by_execution()
     needed = lemma.relation.scope
     halves = (lemma.release, lemma.acquire)
     return not lemma.earlier.writes and all(half.signal.scope.includes(needed) for half in halves)

@@ -21,9 +21,8 @@ from fencewright.checker.verdicts.model import (
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.claims import Claim
-from fencewright.checker.verdicts.order.flags import acquire_half, signal_of, writes_of
-from fencewright.checker.verdicts.order.guards import Guard, fence_between, guards_of
-from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload
+from fencewright.checker.verdicts.order.flags import lemma_of, writes_of
+from fencewright.checker.verdicts.order.guards import Guard, guards_of
 
 _ANYONE = 900
 """The number of a thread of which a conflict knows nothing."""
@@ -48,8 +47,14 @@ def claims(
         if not one or not two:
             continue
         lemmas = [
-            *(_lemma(kernel, pair, (earlier, each), (taken, later), guard) for each in one),
-            *(_lemma(kernel, pair, (later, each), (held, earlier), other) for each in two),
+            *(
+                lemma_of(kernel, (earlier, each), (taken, later), pair, guard, met=False)
+                for each in one
+            ),
+            *(
+                lemma_of(kernel, (later, each), (held, earlier), pair, other, met=False)
+                for each in two
+            ),
         ]
         differs = Not(Overlap(held, pair.earlier, taken, pair.later))
         assumptions = frozenset({Assumption.FLAGS_ZERO})
@@ -119,24 +124,3 @@ def _given_back(kernel: Kernel, access: Access, taken: Access) -> list[Access]:
     )
     reached = [each for n, each in same.items() if kernel.may_reach(access.instruction, n)]
     return reached if again else []
-
-
-def _lemma(
-    kernel: Kernel,
-    pair: ThreadPair,
-    released: tuple[Access, Access],
-    acquired: tuple[Access, Access],
-    guard: Guard,
-) -> Lemma:
-    (access, unlock), (lock, other) = released, acquired
-    conditions = kernel.conditions(unlock.instruction)
-    fence = fence_between(
-        kernel, access.instruction, unlock.instruction, conditions, acquires=False
-    )
-    return Lemma(
-        pair.relation,
-        Payload.of(access),
-        Half(signal_of(unlock), fence),
-        acquire_half(kernel, lock, guard, access, other),
-        Payload.of(other),
-    )

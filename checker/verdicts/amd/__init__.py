@@ -1,0 +1,1 @@
+"""AMD assembly as kernels of verdicts."""

@@ -1,0 +1,543 @@
+"""An AMD function as a kernel of verdicts: its accesses, waits, barriers and conditions.
+
+A thread is a lane of a wave. Lanes of one wave execute an instruction together and the next one
+after it, so that their own accesses are in the order of the text; those of other waves are ordered
+by barriers once they are performed, which a counter says. Source: LLVM AMDGPUUsage, "Memory Model";
+MI300 ISA 4.4.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from fencewright.checker.amd.accesses import Mode, Operation, mode_of
+from fencewright.checker.amd.guarantees import LiftedFunction, guarantees_of
+from fencewright.checker.amd.state import code_of, solve, walk
+from fencewright.checker.verdicts.amd.lemmas import Handing
+from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
+from fencewright.checker.verdicts.expressions import leaves
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    Barrier,
+    Group,
+    Kernel,
+    LinearForm,
+    Literal,
+    Obstacle,
+    Place,
+    Region,
+    Root,
+    SyncGroup,
+)
+from fencewright.lowering.cdna.access_names import AccessName, access_name
+from fencewright.lowering.cdna.code.flow import Step, flow_of
+from fencewright.lowering.cdna.code.operands.operands import fault_of
+from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.value import Const, Param, Result, Thread, Value
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
+
+_LDS = "LDS"
+_POINTER_BITS = 64
+_PC = "the code's address"
+_SYMBOL = "symbol "
+_UPDATES: Mapping[RmwKind, str] = {RmwKind.ADD: "add", RmwKind.XCHG: "exch"}
+_OWN = (AddressSpace.PRIVATE,)
+_SPLIT_SIGNAL, _SPLIT_WAIT, _WHOLE = "s_barrier_signal", "s_barrier_wait", "s_barrier"
+_UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
+
+
+def kernel_of(
+    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
+) -> Kernel:
+    """The kernel that a function of assembly is. Raises ``AssemblyError``."""
+    return _Filler(function, mode_of(assembly, function, l2_per_agent)).kernel()
+
+
+class _Filler:
+    def __init__(self, function: Function, mode: Mode):
+        self.function = function
+        self.mode = mode
+        self.flow = flow_of(function)
+        self.code = code_of(self.flow, mode)
+        self.entries = solve(self.code)
+        self.lifted: LiftedFunction = guarantees_of(self.code, self.entries)
+        self.operations: Mapping[int, Operation] = {
+            id(each.step): each for each in self.code.operations if each.step is not None
+        }
+        self.registers = LaneRegisters(self.flow)
+        self.expressions = self.registers.expressions
+        self.accesses_made = count()
+        self.open: set[int] = set()
+        self.lds_size: int | None = function.descriptor.get("group_segment_fixed_size") or None
+
+    def kernel(self) -> Kernel:
+        registers = self.registers
+        reached = [block for block in registers.graph.nodes if block in registers.dominators]
+        numbers = [number for block in reached for number in registers.numbers[block]]
+        steps = {number: registers.steps[number] for number in numbers}
+        accesses = self._with_strength(
+            tuple(
+                access
+                for number in numbers
+                if number in registers.executed
+                for access in self._accesses(number, registers.executed[number])
+            )
+        )
+        operations = {
+            number: self.operations[id(step)]
+            for number, step in steps.items()
+            if id(step) in self.operations
+        }
+        handing = Handing(self.lifted, operations)
+        barriers = tuple(self._barriers(numbers))
+        return Kernel(
+            name=self.function.name,
+            table=registers.table,
+            graph=registers.graph.within(registers.dominators),
+            entry=0,
+            dominators=registers.dominators,
+            loops=registers.loops,
+            instructions={block: registers.numbers[block] for block in reached},
+            lines={number: step.instruction.line for number, step in steps.items()},
+            accesses=accesses,
+            fences=(),
+            barriers=barriers,
+            mbarriers=(),
+            groups=tuple(self._groups(steps)),
+            exits=frozenset(n for n, step in steps.items() if step.effects.kind is Kind.END),
+            block_conditions=registers.conditions,
+            guards=self._guards(),
+            sync_groups=self._sync_groups(accesses),
+            edge_literals={
+                edge: own
+                for edge, value in registers.edge_literals.items()
+                if (own := tuple(self.expressions.literals(value, True, edge[0])))
+            },
+            required=None,
+            specials=self._specials(accesses),
+            obstacles=tuple(sorted(self._obstacles(steps), key=lambda each: each.line)),
+            lanes=registers.lanes,
+            is_lock_step=True,
+            most_threads=registers.threads,
+            handing=handing,
+            meeting=handing.met_at_barrier,
+        )
+
+    # Conditions
+
+    def _guards(self) -> dict[int, tuple[Literal, ...]]:
+        """The conditions of accesses: that the thread's bit of EXEC is set."""
+        return {
+            number: own
+            for number, each in self.registers.executed.items()
+            if (own := self._active(each))
+        }
+
+    def _active(self, executed: Executed) -> tuple[Literal, ...]:
+        if executed.active is self.registers.booleans.true:
+            return ()
+        return tuple(self.expressions.literals(executed.active, True, -1))
+
+    def _conditions(self, number: int, executed: Executed) -> tuple[Literal, ...]:
+        block = self.registers.block_of[number]
+        return (*self.registers.conditions[block], *self._active(executed))
+
+    def _specials(self, accesses: Sequence[Access]) -> frozenset[str]:
+        """The indices and sizes that places, values and conditions depend on."""
+        values: list[Value] = [*self.registers.edge_literals.values()]
+        for each in accesses:
+            values += [literal.value for literal in each.conditions]
+            values += [] if each.value is None else [each.value]
+            if each.place.offset is not None:
+                values += [value for value, _ in each.place.offset.terms]
+        names = set[str]()
+        for leaf in leaves(values):
+            if isinstance(leaf, Thread):
+                names.add(leaf.name)
+            elif isinstance(leaf, Const) and isinstance(leaf.constant, str):
+                names.add(leaf.constant)
+        return frozenset(names)
+
+    # Accesses
+
+    def _accesses(self, number: int, executed: Executed) -> Iterator[Access]:
+        step = executed.step
+        effects = step.effects
+        if effects.space in _OWN:
+            return
+        is_scalar = effects.space is AddressSpace.CONSTANT
+        operation = self.operations.get(id(step))
+        if operation is None and not is_scalar:
+            return  # Private memory.
+        address = executed.address
+        if is_scalar and self._is_argument(address):
+            return
+        name = access_name(step.instruction.mnemonic.removesuffix("_lds"))
+        offsets = (0,) if name is None else _offsets(step, name)
+        for part, offset in enumerate(offsets):
+            access = self._access(number, executed, name, address, offset, part)
+            if access is not None:
+                yield access
+                if effects.kind is Kind.COPY:
+                    yield self._in_lds(access, executed)
+
+    def _is_argument(self, address: Value | None) -> bool:
+        if address is None:
+            return False
+        return any(
+            isinstance(value, Param) and value.name == KERNEL_ARGUMENTS
+            for value, _ in self.expressions.linear(address).terms
+        )
+
+    def _access(
+        self,
+        number: int,
+        executed: Executed,
+        name: AccessName | None,
+        address: Value | None,
+        offset: int,
+        part: int,
+    ) -> Access | None:
+        step = executed.step
+        effects = step.effects
+        operation = self.operations.get(id(step))
+        size = None if name is None else name.bits // 8
+        space = effects.space
+        place = self._place(address, space, offset)
+        if place is None:
+            return None
+        obstacle = ""
+        if size is None:
+            obstacle = "an access of unknown size"
+        elif place.offset is None:
+            obstacle = "an address that is not known"
+        is_update = effects.kind is Kind.RMW
+        value, compared = self._values(executed, name, part)
+        result = self._returned(step, executed, size, part)
+        scope = operation.scope if operation is not None else Scope.WAVEFRONT
+        in_lds = space is AddressSpace.LOCAL
+        is_strong = is_update or (operation is not None and not in_lds and operation.has_scope_bits)
+        update = ""
+        if is_update:
+            compares = name is not None and name.compares
+            rmw = None if name is None else name.rmw
+            update = "cas" if compares else _UPDATES.get(rmw, "update") if rmw else "update"
+        return Access(
+            number=next(self.accesses_made),
+            instruction=number,
+            line=step.instruction.line,
+            text=step.instruction.text,
+            place=place,
+            size=size,
+            reads=effects.accesses[0].reads,
+            writes=effects.accesses[0].writes,
+            conditions=self._conditions(number, executed),
+            is_strong=is_strong,
+            scope=scope if is_strong else None,
+            value=value,
+            result=result,
+            update=update,
+            compared=compared,
+            obstacle=obstacle,
+            queue=self._queue(step, in_lds=in_lds),
+        )
+
+    def _queue(self, step: Step, *, in_lds: bool) -> str:
+        """The counter of an access that is not done for others of its work-group when issued."""
+        if not in_lds and self.mode.keeps_order and step.effects.space is not AddressSpace.CONSTANT:
+            return ""
+        events = step.effects.events
+        return str(events[0].counter) if events else ""
+
+    def _in_lds(self, load: Access, executed: Executed) -> Access:
+        """The write of LDS that a load without registers makes, from m0 on, a lane after the
+        other."""
+        registers, e = self.registers, self.expressions
+        place = Place(self._lds(), None)
+        if executed.m0 is not None and load.size is not None:
+            lane = e.apply("mul", (registers.lane(), e.constant(load.size, 32)), 32)
+            first = registers.words.apply("and", executed.m0, e.constant(0xFFFF, 32))
+            constant = e.constant(_offset(executed.step, "offset"), 32)
+            total = e.apply("add", (e.apply("add", (first, lane), 32), constant), 32)
+            place = Place(self._lds(), e.linear(e.resized(total, 64)))
+        events = executed.step.effects.events
+        return replace(
+            load,
+            number=next(self.accesses_made),
+            place=place,
+            reads=False,
+            writes=True,
+            is_strong=False,
+            scope=None,
+            agent=Agent.COPY,
+            value=None,
+            result=None,
+            obstacle="" if place.offset is not None else "an address that is not known",
+            queue=str(events[0].counter) if events else "",
+        )
+
+    def _values(
+        self, executed: Executed, name: AccessName | None, part: int
+    ) -> tuple[Value | None, Value | None]:
+        """What an access writes, and what it compares with."""
+        step, words = executed.step, self.registers.words
+        if name is None or step.effects.kind not in (Kind.STORE, Kind.RMW):
+            return None, None
+        data = [n for n, _ in enumerate(step.instruction.operands) if self._is_data(step, n)]
+        if not data:
+            return None, None
+        values = [executed.operands[n] for n in data]
+        if name.compares:
+            both = values[0]
+            if len(values) == 2:
+                new, old = (1, 0) if name.compares_first else (0, 1)
+                return values[new], values[old]
+            if both is None or both.bits != 2 * name.bits or name.bits != 32:
+                return None, None
+            return words.low(both), words.high(both)
+        value = values[min(part, len(values) - 1)]
+        if value is None or value.bits < name.bits:
+            return None, None
+        return self.expressions.resized(value, name.bits), None
+
+    def _is_data(self, step: Step, place: int) -> bool:
+        """True of an operand that an access writes or compares with."""
+        operands = step.instruction.operands
+        first = int(bool(step.effects.defines) and step.effects.kind is Kind.RMW)
+        mnemonic = step.instruction.mnemonic
+        if mnemonic.startswith("buffer_"):
+            return place == 0
+        if mnemonic.startswith("ds_"):
+            return place > first
+        last = len(operands) - int(mnemonic.startswith("global_"))
+        return first < place < last
+
+    def _returned(
+        self, step: Step, executed: Executed, size: int | None, part: int
+    ) -> Value | None:
+        """The value that an access returns, of one or two whole words."""
+        names = [name for name in step.effects.defines if name in executed.loaded]
+        if size == 4 and len(names) > part:
+            return executed.loaded[names[part]]
+        if size == 8 and len(names) > 2 * part + 1:
+            low, high = names[2 * part : 2 * part + 2]
+            return self.registers.words.pair(executed.loaded[low], executed.loaded[high])
+        return None
+
+    def _place(
+        self, address: Value | None, space: AddressSpace | None, offset: int
+    ) -> Place | None:
+        if space is AddressSpace.LOCAL:
+            if address is None:
+                return Place(self._lds(), None)
+            form = self.expressions.linear(self.expressions.resized(address, 64))
+            return Place(self._lds(), replace(form, constant=form.constant + offset))
+        name = "" if space is AddressSpace.GENERIC else "global"
+        if address is None:
+            return Place(Root(Region.UNKNOWN, name), None)
+        form = self.expressions.linear(address)
+        found = self._pointer(form)
+        if found is None:
+            return Place(Root(Region.UNKNOWN, name), None)
+        pointer, root = found
+        rest = tuple(
+            (part, times)
+            for part, times in form.terms
+            if part is not pointer and not (isinstance(part, Param) and part.name == _PC)
+        )
+        return Place(root, LinearForm(form.constant + offset, rest))
+
+    def _lds(self) -> Root:
+        return Root(Region.SHARED, _LDS, self.lds_size)
+
+    def _pointer(self, form: LinearForm) -> tuple[Value, Root] | None:
+        """The one value of an address that it begins with, and the object that it points to."""
+        once = [
+            value
+            for value, times in form.terms
+            if times == 1 and isinstance(value, Param | Result) and value.bits == _POINTER_BITS
+        ]
+        symbols = [each for each in once if isinstance(each, Param) and _is_symbol(each)]
+        if symbols:
+            if len(symbols) > 1:
+                return None
+            return symbols[0], Root(Region.GLOBAL, str(symbols[0].name).removeprefix(_SYMBOL))
+        kinds = {each.name: each.kind for each in self.function.arguments}
+        pointers = [
+            each
+            for each in once
+            if not isinstance(each, Param) or kinds.get(each.name, "global_buffer") != "by_value"
+        ]
+        if len(pointers) != 1:
+            return None
+        (pointer,) = pointers
+        if isinstance(pointer, Param):
+            return pointer, Root(Region.PARAMETER, pointer.name)
+        assert isinstance(pointer, Result)
+        return pointer, self._loaded(pointer)
+
+    def _loaded(self, pointer: Result) -> Root:
+        """The object that a pointer from memory points to: of one place, one object."""
+        unknown = Root(Region.UNKNOWN, "global")
+        executed = self.registers.executed.get(pointer.instruction)
+        if executed is None or pointer.instruction in self.open:
+            return unknown
+        self.open.add(pointer.instruction)
+        address = executed.address
+        place = self._place(address, executed.step.effects.space, 0)
+        self.open.discard(pointer.instruction)
+        if place is None or place.offset is None or place.offset.terms:
+            return unknown
+        low = pointer.register.partition(":")[0]
+        names = executed.step.effects.defines
+        at = place.offset.constant + 4 * (names.index(low) if low in names else 0)
+        return Root(Region.POINTER, f"[{place.root.name}+{at}]")
+
+    def _with_strength(self, accesses: tuple[Access, ...]) -> tuple[Access, ...]:
+        """Accesses of which those are strong, too, that a poll or an atomic makes flags.
+
+        Stores of some chips carry no scope, and LDS has none: there a store or load is one to a
+        flag if it is of the very place of an access that is strong, or polls.
+        """
+        flags = {
+            (each.place, each.size)
+            for each in accesses
+            if each.is_strong and each.reads and each.place.offset is not None
+        }
+        found: list[Access] = []
+        for each in accesses:
+            in_lds = each.place.root.region is Region.SHARED
+            is_open = in_lds or (each.writes and not self.mode.chip.scope_bits)
+            if not each.is_strong and is_open and (each.place, each.size) in flags:
+                scope = Scope.WORKGROUP if in_lds else Scope.SYSTEM
+                each = replace(each, is_strong=True, scope=scope)
+            found.append(each)
+        return tuple(found)
+
+    # What orders
+
+    def _barriers(self, numbers: Sequence[int]) -> Iterator[Barrier]:
+        for number in numbers:
+            step = self.registers.steps[number]
+            mnemonic = step.instruction.mnemonic
+            if mnemonic == _WHOLE or (mnemonic == _SPLIT_WAIT and self._is_joined(number)):
+                block = self.registers.block_of[number]
+                yield Barrier(number, Scope.WORKGROUP, self.registers.conditions[block])
+
+    def _is_joined(self, wait: int) -> bool:
+        """True of the wait of a work-group's barrier right after its signal."""
+        own = self.registers.numbers[self.registers.block_of[wait]]
+        if tuple(map(str, self.registers.steps[wait].instruction.operands)) != ("-1",):
+            return False
+        for number in reversed(own[: own.index(wait)]):
+            step = self.registers.steps[number]
+            if step.instruction.mnemonic == _SPLIT_SIGNAL:
+                return tuple(map(str, step.instruction.operands)) == ("-1",)
+            if step.effects.accesses or step.effects.kind is Kind.BARRIER:
+                return False
+        return False
+
+    def _groups(self, steps: Mapping[int, Step]) -> Iterator[Group]:
+        """What counters count, and waits for them: of accesses that are in order."""
+        guards = self._guards()
+        for number, step in steps.items():
+            for event in step.effects.events:
+                if event.certain and not event.kind & _UNORDERED:
+                    queue = str(event.counter)
+                    yield Group(number, Agent.COPY, guards.get(number, ()), queue=queue)
+        for number, counts in self._waits(steps).items():
+            for queue, least in counts.items():
+                yield Group(number, Agent.COPY, (), pending=least, queue=queue)
+
+    def _waits(self, steps: Mapping[int, Step]) -> Mapping[int, Mapping[str, int]]:
+        """The counts that waits wait for; of counters that may be out of order, 0 alone."""
+        number_of = {id(step): number for number, step in steps.items()}
+        found: dict[int, Mapping[str, int]] = {}
+        for _, step, _, state in walk(self.code, self.entries):
+            if step.effects.kind is not Kind.WAIT:
+                continue
+            counts = self.code.waits[step.instruction.line]
+            own: dict[str, int] = {}
+            for counter, tokens in state.counters.items():
+                least = counts.get(str(counter))
+                if least is not None and not (least and tokens.bounds.kinds & _UNORDERED):
+                    own[str(counter)] = least
+            if id(step) in number_of:
+                found[number_of[id(step)]] = own
+        return found
+
+    def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
+        """The blocks into which every edge tests what a strong access has returned."""
+        registers = self.registers
+        strong = {access.instruction for access in accesses if access.reads and access.is_strong}
+        groups: list[SyncGroup] = []
+        for block in registers.order:
+            before = [p for p in registers.graph.predecessors[block] if p in registers.dominators]
+            members: list[tuple[int, Literal]] = []
+            for start in before:
+                value = registers.edge_literals.get((start, block))
+                literals = () if value is None else self.expressions.literals(value, True, start)
+                tested = [
+                    (part.instruction, literal)
+                    for literal in literals
+                    for part in sorted(leaves((literal.value,)), key=lambda leaf: leaf.number)
+                    if isinstance(part, Result) and part.instruction in strong
+                ]
+                if not tested:
+                    members = []
+                    break
+                members += tested[:1]
+            if members:
+                groups.append(SyncGroup(block, tuple(members)))
+        return tuple(groups)
+
+    # What is in the way
+
+    def _obstacles(self, steps: Mapping[int, Step]) -> Iterator[Obstacle]:
+        first = next((step.instruction.line for step in steps.values()), 1)
+        if self.flow.is_called:
+            yield Obstacle("a function that kernels call is judged in them", first)
+        elif not self.function.descriptor:
+            yield Obstacle("no kernel descriptor says what its registers begin with", first)
+        if self.registers.is_irreducible or self.registers.graph.predecessors[0]:
+            yield Obstacle("a loop with several entries", first)
+        for number, step in steps.items():
+            effects, instruction = step.effects, step.instruction
+            if effects.kind is Kind.OPAQUE:
+                problem = fault_of(instruction, self.flow.chip.generation)
+                yield Obstacle(problem or f"'{instruction.mnemonic}'", instruction.line)
+            elif effects.kind is Kind.CALL or effects.is_subroutine:
+                yield Obstacle("a call", instruction.line)
+            elif instruction.mnemonic.startswith(_WHOLE) and not self._is_followed(number, step):
+                yield Obstacle(f"'{instruction.text}' is not followed", instruction.line)
+            elif effects.kind is Kind.SIGNAL and instruction.mnemonic.startswith("ds_"):
+                yield Obstacle(f"'{instruction.mnemonic}' is not followed", instruction.line)
+            elif effects.kind is Kind.END and not instruction.mnemonic.startswith("s_endpgm"):
+                yield Obstacle(f"'{instruction.text}' is not followed", instruction.line)
+
+    def _is_followed(self, number: int, step: Step) -> bool:
+        if step.instruction.mnemonic in (_WHOLE, _SPLIT_SIGNAL):
+            return True
+        return step.instruction.mnemonic == _SPLIT_WAIT and self._is_joined(number)
+
+
+def _is_symbol(value: Param) -> bool:
+    return value.name.startswith(_SYMBOL)
+
+
+def _offset(step: Step, name: str) -> int:
+    for word in step.instruction.modifiers:
+        if word.startswith(f"{name}:"):
+            return int(word.partition(":")[2], 0)
+    return 0
+
+
+def _offsets(step: Step, name: AccessName) -> tuple[int, ...]:
+    """The offsets of the parts of an access besides its constant one: two of ``ds_read2``."""
+    if not name.stride:
+        return (0,)
+    unit = name.stride * name.bits // 8
+    return tuple(_offset(step, f"offset{n}") * unit for n in range(2))

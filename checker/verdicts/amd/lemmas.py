@@ -1,0 +1,483 @@
+"""Lemmas of AMD code: whether waits and cache operations hand an access over, by the CDNA machine.
+
+Between an access and the instruction that signals, and between the load that sees the signal and
+the other access, code waits, writes back and invalidates. What of that is done on every path is a
+fact of the dataflow over counters and caches (``checker.amd``). A lemma is the kernel's own
+instructions, the two accesses, the signal and the load that sees it, with these pieces between them
+as a litmus test of two to four waves on different CUs; every outcome that the machine allows is
+looked at. Source: docs/cdna-machine.md; LLVM AMDGPUUsage, "Memory Model".
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from fencewright.checker.amd.accesses import LEVELS, Operation
+from fencewright.checker.amd.guarantees import LiftedFunction
+from fencewright.checker.findings.finding import Rule
+from fencewright.checker.verdicts.intervals import full_barriers
+from fencewright.checker.verdicts.model import Access, Kernel, Region, Relation, ThreadPair
+from fencewright.checker.verdicts.order.guards import Guard
+from fencewright.checker.verdicts.order.lemmas import VendorLemma
+from fencewright.lowering.cdna.caches import Visibility
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
+from fencewright.simulator.cdna import instructions as machine
+from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
+from fencewright.simulator.cdna.rows import BITS, HINTS, CdnaConfiguration
+from fencewright.simulator.cdna.symmetry import SymmetricEngine
+from fencewright.simulator.core.condition import Observable, Register
+from fencewright.simulator.core.exploration import explore
+from fencewright.simulator.core.program import Location, Placement, Program, Thread
+
+_POLICY = frozenset({word for bits in BITS for word in bits.split()}) | HINTS
+_EARLIER, _LATER, _RAISED = 1, 2, 1
+_MOST_STATES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An access as the machine has it: ``kind``, its way to memory, its policy bits."""
+
+    kind: Kind
+    in_lds: bool = False
+    is_scalar: bool = False
+    compares: bool = False
+    bits: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        """True of stores and atomics."""
+        return self.kind is not Kind.LOAD
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The waits and cache operations on the way: ``waits`` for the access, ``caches`` after it.
+
+    ``is_met``: a barrier of the work-group stands between the access and a wave that signals for
+    it, or sees for it; ``caches`` are then those of that wave, ``own`` those of the access's.
+    """
+
+    waits: bool = True
+    caches: tuple[str, ...] = ()
+    is_met: bool = False
+    own: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CdnaLemma(VendorLemma):
+    """A pattern that is to order ``earlier`` before ``later``.
+
+    ``signal``, ``seen``: the accesses of the flag; None of both: a barrier of the work-group alone.
+    """
+
+    chip: str
+    tgsplit: bool
+    l2_per_agent: L2PerAgent | None
+    is_one_group: bool
+    earlier: Form
+    release: Pieces
+    signal: Form | None
+    seen: Form | None
+    acquire: Pieces
+    later: Form
+
+    @property
+    def configuration(self) -> CdnaConfiguration:
+        """The machine of the chip in its mode."""
+        return CdnaConfiguration(self.chip, self.tgsplit, self.l2_per_agent)
+
+    def holds(self) -> bool:
+        """True where the machine allows no outcome in which the order fails."""
+        return violation(self) is None
+
+    def by_execution(self) -> bool:
+        """False: the machine knows what execution orders."""
+        return False
+
+    def reason(self) -> str:
+        """The piece that is missing, and the machine's counterexample."""
+        found = violation(self)
+        assert found is not None
+        missing = next((text for text, _, other in _remedies(self) if other.holds()), "no order")
+        return f"{missing}: the CDNA machine allows {found[1]} of [{found[0]}]"
+
+    @property
+    def finding(self) -> Rule:
+        """The rule that the missing piece is a finding of."""
+        return next(
+            (rule for _, rule, other in _remedies(self) if other.holds()), Rule.UNORDERED_SIGNAL
+        )
+
+
+def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
+    """The pieces that may be missing, each with its rule and the lemma that has it."""
+    release, acquire = lemma.release, lemma.acquire
+    is_barrier = lemma.signal is None
+    signal = Rule.MISSING_BARRIER if is_barrier else Rule.UNORDERED_SIGNAL
+    place = "barrier" if is_barrier else "signal"
+    waited = replace(lemma, release=replace(release, waits=True))
+    yield f"the access is not waited for before the {place}", signal, waited
+    every = _cache_operations(lemma.configuration)
+    rule = Rule.CUMULATIVE if release.is_met else signal
+    flushed = replace(release, waits=True, caches=every[0])
+    yield f"nothing writes back before the {place}", rule, replace(lemma, release=flushed)
+    fresh = replace(acquire, waits=True, caches=every[1])
+    yield (
+        f"nothing invalidates after the {place} is seen",
+        Rule.UNORDERED_WAIT,
+        replace(lemma, acquire=fresh),
+    )
+    yield (
+        f"nothing waits or writes back before the {place}, and nothing invalidates after it",
+        signal,
+        replace(lemma, release=flushed, acquire=fresh),
+    )
+    wide = _widest(lemma.configuration)
+    if lemma.signal is not None and lemma.seen is not None:
+        own = replace(
+            lemma,
+            signal=replace(lemma.signal, bits=_with(lemma.signal, wide)),
+            seen=replace(lemma.seen, bits=_with(lemma.seen, wide)),
+        )
+        yield "the scope of the flag is too narrow", Rule.SPIN, own
+        yield (
+            "the scope of the flag is too narrow, and nothing writes back or invalidates",
+            Rule.SPIN,
+            replace(own, release=flushed, acquire=fresh),
+        )
+
+
+def _with(form: Form, bits: tuple[str, ...]) -> tuple[str, ...]:
+    return form.bits if form.in_lds else tuple(dict.fromkeys((*form.bits, *bits)))
+
+
+@cache
+def _cache_operations(configuration: CdnaConfiguration) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The widest write-back and invalidates of a chip, as assembly has them."""
+    row = configuration.row
+    if row.splits_counters:
+        return ("global_wb scope:SCOPE_SYS",), ("global_inv scope:SCOPE_SYS",)
+    if row.counts_stores:
+        return (), ("buffer_gl0_inv", "buffer_gl1_inv")
+    if row.scope_bits:
+        return ("buffer_wbl2 sc0 sc1",), ("buffer_inv sc0 sc1",)
+    if row.l2_maintenance:
+        return ("buffer_wbl2",), ("buffer_invl2", "buffer_wbinvl1_vol")
+    return (), ("buffer_wbinvl1_vol",)
+
+
+def _widest(configuration: CdnaConfiguration) -> tuple[str, ...]:
+    row = configuration.row
+    if row.splits_counters:
+        return ("scope:SCOPE_SYS",)
+    return ("sc0", "sc1") if row.scope_bits else ("glc",)
+
+
+# The litmus test
+
+
+@cache
+def violation(lemma: CdnaLemma) -> tuple[str, str] | None:
+    """A program of a lemma, and an outcome in which its order fails; None if there is none."""
+    program = program_of(lemma)
+    found = explore(SymmetricEngine(program, lemma.configuration), _MOST_STATES)
+    shown = " || ".join(
+        "; ".join(str(each) for each in thread.instructions) for thread in program.threads
+    )
+    if not found.outcomes.complete:
+        return shown, "outcomes that were not all looked at"
+    for state in found.outcomes.as_mappings():
+        own = _named(state)
+        if lemma.seen is not None and own.get("seen") != _RAISED:
+            continue
+        if _fails(lemma, own):
+            return shown, " ".join(f"{name}={value}" for name, value in state.items())
+    return None
+
+
+def _named(state: Mapping[Observable, int | None]) -> dict[str, int | None]:
+    """The values of registers and of ``x``, by their names."""
+    found: dict[str, int | None] = {}
+    for name, value in state.items():
+        found[name.name if isinstance(name, Register) else name.location] = value
+    return found
+
+
+def _fails(lemma: CdnaLemma, state: Mapping[str, int | None]) -> bool:
+    """True of a final state in which the later access comes before the earlier one."""
+    if not lemma.earlier.writes:
+        return state.get("before") == _LATER
+    if lemma.later.writes:
+        return state.get("x") == _EARLIER
+    return state.get("after") == 0
+
+
+def program_of(lemma: CdnaLemma) -> CdnaProgram:
+    """The litmus test of a lemma."""
+    configuration = lemma.configuration
+    first = _access(configuration, lemma.earlier, "x", _EARLIER, "before")
+    second = _access(configuration, lemma.later, "x", _LATER, "after")
+    wait = _wait(configuration)
+    release = _cached(configuration, lemma.release.caches, wait)
+    own = _cached(configuration, lemma.release.own, wait)
+    before = [first, *([wait] if lemma.release.waits else []), *own]
+    barrier = _barrier(configuration)
+    acquire = _cached(configuration, lemma.acquire.caches, wait)
+    last = [*_cached(configuration, lemma.acquire.own, wait), second]
+    waves: list[tuple[int, list[CdnaInstruction]]] = []
+    if lemma.signal is None or lemma.seen is None:
+        waves = [(0, [*before, *barrier]), (0, [*barrier, *acquire, *last])]
+    else:
+        raised = _access(configuration, lemma.signal, "f", _RAISED, "old")
+        seen = [_seen(configuration, lemma.seen), wait]
+        other = 0 if lemma.is_one_group else 1
+        if lemma.release.is_met:
+            waves += [(0, [*before, *barrier]), (0, [*barrier, *release, raised])]
+        else:
+            waves += [(0, [*before, *release, raised])]
+        if lemma.acquire.is_met:
+            waves += [(other, [*seen, *acquire, *barrier]), (other, [*barrier, *last])]
+        else:
+            waves += [(other, [*seen, *acquire, *last])]
+    return Program(
+        (_location("x", lemma.earlier), _location("f", lemma.signal)),
+        tuple(
+            Thread(_placement(configuration, group, number), tuple(code))
+            for number, (group, code) in enumerate(waves)
+        ),
+    )
+
+
+def _location(name: str, form: Form | None) -> Location:
+    in_lds = form is not None and form.in_lds
+    return Location(name, space=AddressSpace.LOCAL if in_lds else AddressSpace.GLOBAL)
+
+
+def _placement(configuration: CdnaConfiguration, group: int, number: int) -> Placement:
+    """Each work-group on a CU of its own, on another L2 if there are several; in split mode each
+    wave."""
+    has_many = configuration.l2_per_agent is L2PerAgent.MANY
+    cu = number if configuration.tgsplit else 0
+    if not has_many:
+        cu += 8 * group
+    return Placement(group, cu, group if has_many else 0, cluster=group)
+
+
+def _cached(
+    configuration: CdnaConfiguration, texts: Sequence[str], wait: CdnaInstruction
+) -> list[CdnaInstruction]:
+    """Cache operations, and the wait for them."""
+    found: list[CdnaInstruction] = []
+    for text in texts:
+        mnemonic, *bits = text.split()
+        found.append(machine.CacheInstruction(mnemonic, tuple(bits)))
+    return [*found, wait] if found else []
+
+
+def _wait(configuration: CdnaConfiguration) -> CdnaInstruction:
+    row = configuration.row
+    if row.splits_counters:
+        return machine.SplitWait(0, 0, 0, 0)
+    return machine.Wait(0, 0, 0 if row.counts_stores else None)
+
+
+def _barrier(configuration: CdnaConfiguration) -> list[CdnaInstruction]:
+    if not configuration.row.splits_counters:
+        return [machine.WorkgroupBarrier()]
+    unit = machine.BarrierUnit.WAVE
+    return [machine.BarrierSignal(unit), machine.BarrierWait(unit)]
+
+
+def _access(
+    configuration: CdnaConfiguration, form: Form, location: str, value: int, register: str
+) -> CdnaInstruction:
+    if form.is_scalar:
+        return machine.ScalarLoad(register, location)
+    if form.in_lds:
+        if form.kind is Kind.LOAD:
+            return machine.LdsLoad(register, location)
+        if form.kind is Kind.STORE:
+            return machine.LdsStore(location, value)
+        return machine.LdsAtomic(RmwKind.XCHG, location, value)
+    if form.kind is Kind.LOAD:
+        return machine.VectorLoad(register, location, form.bits)
+    if form.kind is Kind.STORE:
+        return machine.VectorStore(location, value, form.bits)
+    returns = configuration.access_effect(Kind.RMW, form.bits).returns
+    old = "old" if returns else None
+    return machine.Atomic(RmwKind.XCHG, location, value, old, form.bits)
+
+
+def _seen(configuration: CdnaConfiguration, form: Form) -> CdnaInstruction:
+    """The instruction that finds the flag raised."""
+    if form.kind is not Kind.RMW:
+        return _access(configuration, form, "f", 0, "seen")
+    if form.in_lds:
+        return machine.LdsAtomic(RmwKind.XCHG, "f", _LATER, "seen")
+    if form.compares:
+        return machine.CompareSwap("f", _RAISED, _LATER, "seen", form.bits)
+    return machine.Atomic(RmwKind.XCHG, "f", _LATER, "seen", form.bits)
+
+
+# The facts of a kernel
+
+
+class Handing:
+    """Makes the lemmas of one function. ``operations``: by the numbers of instructions."""
+
+    def __init__(self, lifted: LiftedFunction, operations: Mapping[int, Operation]):
+        self.lifted = lifted
+        self.operations = operations
+        self.mode = lifted.mode
+
+    def __call__(
+        self,
+        kernel: Kernel,
+        released: tuple[Access, Access],
+        acquired: tuple[Access, Access],
+        pair: ThreadPair,
+        guard: Guard,
+        *,
+        met: bool,
+    ) -> CdnaLemma:
+        """The lemma of an access before a flag's write, and the flag's read before an access."""
+        (earlier, write), (read, later) = released, acquired
+        return CdnaLemma(
+            self.mode.target,
+            self.mode.tgsplit,
+            self.mode.l2_per_agent,
+            pair.relation is Relation.CTA,
+            self.form(earlier),
+            self._release(kernel, earlier, write.instruction, met=met),
+            self.form(write),
+            self.form(read),
+            self._acquire(kernel, read, guard, later),
+            self.form(later),
+        )
+
+    def met_at_barrier(self, kernel: Kernel, earlier: Access, later: Access) -> CdnaLemma:
+        """The lemma of two accesses of a work-group between which a barrier stands."""
+        barriers = sorted(full_barriers(kernel, Scope.WORKGROUP))
+        before = [each for each in barriers if kernel.may_reach(earlier.instruction, each)]
+        after = [each for each in barriers if kernel.may_reach(each, later.instruction)]
+        return CdnaLemma(
+            self.mode.target,
+            self.mode.tgsplit,
+            self.mode.l2_per_agent,
+            True,
+            self.form(earlier),
+            Pieces(all(self._is_done(earlier, each) for each in before)),
+            None,
+            None,
+            Pieces(caches=self._invalidated(after, later.instruction)),
+            self.form(later),
+        )
+
+    def form(self, access: Access) -> Form:
+        """An access as the machine has it."""
+        operation = self.operations.get(access.instruction)
+        in_lds = access.place.root.region is Region.SHARED
+        words: tuple[str, ...] = ()
+        if operation is not None and operation.step is not None and not in_lds:
+            words = operation.step.instruction.modifiers
+        kind = Kind.LOAD if not access.writes else Kind.RMW if access.reads else Kind.STORE
+        return Form(
+            kind,
+            in_lds,
+            operation is None or operation.is_scalar,
+            access.update == "cas",
+            tuple(sorted(word for word in words if word in _POLICY and word not in HINTS)),
+        )
+
+    def _release(self, kernel: Kernel, earlier: Access, signal: int, *, met: bool) -> Pieces:
+        if not met:
+            waits = self._is_done(earlier, signal)
+            return Pieces(waits, self._written_back((earlier.instruction,), signal, others=False))
+        barriers = [
+            each
+            for each in sorted(full_barriers(kernel, Scope.WORKGROUP))
+            if kernel.may_reach(earlier.instruction, each) and kernel.may_reach(each, signal)
+        ]
+        own = {self._written_back((earlier.instruction,), each, others=False) for each in barriers}
+        return Pieces(
+            all(self._is_done(earlier, each) for each in barriers),
+            self._written_back(barriers, signal, others=True),
+            True,
+            own.pop() if len(own) == 1 else (),
+        )
+
+    def _acquire(self, kernel: Kernel, read: Access, guard: Guard, later: Access) -> Pieces:
+        caches = self._invalidated((read.instruction,), guard.end)
+        if not guard.is_met:
+            return Pieces(True, caches)
+        own = self._invalidated((guard.end,), later.instruction)
+        return Pieces(True, caches, True, own)
+
+    def _is_done(self, access: Access, at: int) -> bool:
+        """True where an access is done when an instruction issues, on every path."""
+        own, other = self.operations.get(access.instruction), self.operations.get(at)
+        place = None if other is None else self.lifted.places.get(other.number)
+        return own is not None and place is not None and not place.flight & own.bit
+
+    def _written_back(self, starts: Sequence[int], end: int, *, others: bool) -> tuple[str, ...]:
+        """The write-back that is done between instructions and another one, on every path.
+
+        ``others``: of what other waves have done before they came to the starts, which are
+        barriers.
+        """
+        place = self._place(end)
+        bits = self._bits(starts)
+        if place is None or bits is None:
+            return ()
+        bits = bits << self.lifted.code.others if others else bits
+        found: list[tuple[Visibility, str]] = []
+        for each in self.lifted.operations:
+            reach = each.effect.writes_back
+            if reach is None or not each.is_write_back:
+                continue
+            done = not any(place.undone[level] & bits for level in range(reach + 1))
+            if done and not place.flight & bits:
+                found.append((reach, each.text))
+        return (max(found)[1],) if found and self._lies_between(starts, end, found) else ()
+
+    def _lies_between(
+        self, starts: Sequence[int], end: int, found: Sequence[tuple[Visibility, str]]
+    ) -> bool:
+        texts = {text for _, text in found}
+        numbers = [n for n, each in self.operations.items() if each.text in texts]
+        return bool(numbers)
+
+    def _invalidated(self, starts: Sequence[int], end: int) -> tuple[str, ...]:
+        """The invalidates that are done between instructions and another one, on every path."""
+        place = self._place(end)
+        bits = self._bits(starts)
+        if place is None or bits is None or place.flight & bits:
+            return ()
+        found: dict[str, None] = {}
+        for each in self.lifted.operations:
+            if not each.is_invalidate:
+                continue
+            fresh = [
+                not stale & bits
+                for level, stale in zip(LEVELS, place.stale, strict=True)
+                if level & each.effect.invalidates or (each.is_scalar and level == LEVELS[-1])
+            ]
+            if fresh and all(fresh):
+                found.setdefault(each.text)
+        return tuple(found)
+
+    def _place(self, number: int):
+        operation = self.operations.get(number)
+        return None if operation is None else self.lifted.places.get(operation.number)
+
+    def _bits(self, numbers: Sequence[int]) -> int | None:
+        """The set of some instructions' operations; None where one is none."""
+        bits = 0
+        for number in numbers:
+            operation = self.operations.get(number)
+            if operation is None:
+                return None
+            bits |= operation.bit
+        return bits

@@ -1,0 +1,266 @@
+"""Values of AMD instructions that compute integers, by their meanings and by rows of their own.
+
+What both executors of the project know of an instruction is ``simulator.semantics.amd``; here are
+the sums, shifts and products of addresses besides. Source: MI300 ISA 12.1 to 12.4, 12.7 to 12.10.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from fencewright.checker.verdicts.amd.words import Words
+from fencewright.checker.verdicts.expressions import number_of
+from fencewright.lowering.code.value import Value
+from fencewright.simulator.core.program import ArithmeticKind
+from fencewright.simulator.semantics import amd
+
+_K = ArithmeticKind
+_WORD = 32
+
+_Function = Callable[[Words, Sequence[Value]], Value]
+
+
+def _shift(words: Words, kind: str, value: Value, by: Value) -> Value:
+    """A shift by the low bits of an amount: five of 32, six of 64."""
+    e, bits = words.expressions, value.bits
+    amount = words.apply("and", words.low(by), e.constant(bits - 1, _WORD))
+    number = number_of(amount)
+    if number is not None and kind == "shl":
+        return words.shifted(value, number)
+    if number is not None and kind == "lshr":
+        return words.shifted_down(value, number)
+    if number == 0:
+        return value
+    return e.apply(kind, (value, e.resized(amount, bits)), bits)
+
+
+def _add(words: Words, a: Value, b: Value) -> Value:
+    return words.apply("add", a, b)
+
+
+def _mul(words: Words, a: Value, b: Value) -> Value:
+    return words.expressions.apply("mul", (a, b), a.bits)
+
+
+def _narrow(words: Words, value: Value, *, signed: bool) -> Value:
+    """The low 24 bits as a word."""
+    e = words.expressions
+    if not words.may(value) >> (23 if signed else 24):
+        return value
+    if not signed:
+        return words.apply("and", value, e.constant((1 << 24) - 1, _WORD))
+    return e.resized(e.table.apply("trunc", (value,), 24), _WORD, signed=True)
+
+
+def _wide_sum(words: Words, a: Sequence[Value], *, signed: bool) -> Value:
+    e = words.expressions
+    one, other = (e.resized(each, 64, signed=signed) for each in a[:2])
+    return _add(words, _mul(words, one, other), a[2])
+
+
+def _field(words: Words, value: Value, first: int, width: int, *, signed: bool = False) -> Value:
+    e, bits = words.expressions, value.bits
+    width = min(width, bits - first)
+    if width <= 0:
+        return e.constant(0, bits)
+    down = words.shifted_down(value, first)
+    if not signed:
+        return words.apply("and", down, e.constant((1 << width) - 1, bits))
+    return e.resized(e.resized(down, width), bits, signed=True) if width < bits else value
+
+
+def _of_field(*, signed: bool) -> _Function:
+    def computed(words: Words, a: Sequence[Value]) -> Value:
+        first, width = number_of(a[1]), number_of(a[2])
+        if first is None or width is None:
+            return words.expressions.table.apply(f"field {signed}", tuple(a), _WORD)
+        return _field(words, a[0], first & 31, width & 31, signed=signed)
+
+    return computed
+
+
+def _of_scalar_field(*, signed: bool) -> _Function:
+    def computed(words: Words, a: Sequence[Value]) -> Value:
+        place = number_of(a[1])
+        if place is None:
+            return words.expressions.table.apply(f"scalar field {signed}", tuple(a), a[0].bits)
+        first, width = place & a[0].bits - 1, place >> 16 & 127
+        return _field(words, a[0], first, width, signed=signed)
+
+    return computed
+
+
+def _of_order(first: str, second: str) -> _Function:
+    """``(a first b) second c``."""
+
+    def step(words: Words, kind: str, a: Value, b: Value) -> Value:
+        return _shift(words, kind, a, b) if kind == "shl" else words.apply(kind, a, b)
+
+    return lambda words, a: step(words, second, step(words, first, a[0], a[1]), a[2])
+
+
+_ROWS: Mapping[str, tuple[tuple[int, ...], int, _Function]] = MappingProxyType(
+    {
+        "v_lshl_add_u32": ((32, 32, 32), 32, _of_order("shl", "add")),
+        "v_add_lshl_u32": ((32, 32, 32), 32, _of_order("add", "shl")),
+        "v_lshl_or_b32": ((32, 32, 32), 32, _of_order("shl", "or")),
+        "v_and_or_b32": ((32, 32, 32), 32, _of_order("and", "or")),
+        "v_or3_b32": ((32, 32, 32), 32, _of_order("or", "or")),
+        "v_add3_u32": ((32, 32, 32), 32, _of_order("add", "add")),
+        "v_xad_u32": ((32, 32, 32), 32, _of_order("xor", "add")),
+        "v_lshl_add_u64": ((64, 32, 64), 64, _of_order("shl", "add")),
+        "v_mad_u64_u32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=False)),
+        "v_mad_i64_i32": ((32, 32, 64), 64, lambda w, a: _wide_sum(w, a, signed=True)),
+        "v_mul_u32_u24": (
+            (32, 32),
+            32,
+            lambda w, a: _mul(w, *(_narrow(w, x, signed=False) for x in a)),
+        ),
+        "v_mul_i32_i24": (
+            (32, 32),
+            32,
+            lambda w, a: _mul(w, *(_narrow(w, x, signed=True) for x in a)),
+        ),
+        "v_mad_u32_u24": (
+            (32, 32, 32),
+            32,
+            lambda w, a: _add(w, _mul(w, *(_narrow(w, x, signed=False) for x in a[:2])), a[2]),
+        ),
+        "v_bfe_u32": ((32, 32, 32), 32, _of_field(signed=False)),
+        "v_bfe_i32": ((32, 32, 32), 32, _of_field(signed=True)),
+        "v_add_u16": ((32, 32), 32, lambda w, a: w.expressions.table.apply("add16", tuple(a), 32)),
+        "v_not_b32": (
+            (32,),
+            32,
+            lambda w, a: w.apply("xor", a[0], w.expressions.constant(-1, 32)),
+        ),
+        "s_movk_i32": (
+            (32,),
+            32,
+            lambda w, a: w.expressions.resized(w.expressions.resized(a[0], 16), 32, signed=True),
+        ),
+        "s_sext_i32_i16": (
+            (32,),
+            32,
+            lambda w, a: w.expressions.resized(w.expressions.resized(a[0], 16), 32, signed=True),
+        ),
+        **{
+            f"s_{name}{bits}": (
+                (bits, 32),
+                bits,
+                lambda w, a, kind=kind: _shift(w, kind, a[0], a[1]),
+            )
+            for bits in (32, 64)
+            for name, kind in (("lshl_b", "shl"), ("lshr_b", "lshr"), ("ashr_i", "ashr"))
+        },
+        **{
+            f"v_{name}{bits}": (
+                (32, bits),
+                bits,
+                lambda w, a, kind=kind: _shift(w, kind, a[1], a[0]),
+            )
+            for bits in (32, 64)
+            for name, kind in (
+                ("lshlrev_b", "shl"), ("lshrrev_b", "lshr"), ("ashrrev_i", "ashr"),
+            )
+        },
+        **{
+            f"s_bfe_{'i' if signed else 'u'}{bits}": (
+                (bits, 32),
+                bits,
+                _of_scalar_field(signed=signed),
+            )
+            for bits in (32, 64)
+            for signed in (False, True)
+        },
+        **{
+            f"s_{name}_{type}32": (
+                (32, 32),
+                32,
+                lambda w, a, name=name, type=type: w.expressions.apply(
+                    f"{'s' if type == 'i' else 'u'}{name}", tuple(a), 32
+                ),
+            )
+            for name in ("min", "max")
+            for type in "iu"
+        },
+        **{
+            f"s_lshl{by}_add_u32": (
+                (32, 32),
+                32,
+                lambda w, a, by=by: _add(w, w.shifted(a[0], by), a[1]),
+            )
+            for by in range(1, 5)
+        },
+    }
+)  # fmt: skip
+"""The bits of the sources and of the result, and the function, by mnemonic without encoding."""
+
+
+def sources_of(name: str) -> tuple[int, ...] | None:
+    """The bits of the sources of an instruction whose one result ``computed`` gives; else None."""
+    if name in _ROWS:
+        return _ROWS[name][0]
+    row = amd.MEANINGS.get(name)
+    if row is None or len(row.results) != 1 or amd.MASK in (*row.sources, *row.results):
+        return None
+    known = (amd.Copy, amd.Logic, amd.Product, amd.Extreme, amd.TakeBits, amd.ShiftRight)
+    if isinstance(row.meaning, known):
+        return row.sources
+    return row.sources if isinstance(row.meaning, amd.Sum) and not row.meaning.takes else None
+
+
+def computed(words: Words, name: str, sources: Sequence[Value]) -> Value:
+    """The result of an instruction that ``sources_of`` knows."""
+    if name in _ROWS:
+        return _ROWS[name][2](words, sources)
+    meaning = amd.MEANINGS[name].meaning
+    match meaning:
+        case amd.Copy():
+            return sources[0]
+        case amd.Logic():
+            return _logic(words, meaning, sources[0], sources[1])
+        case amd.Sum(kind, _, _, reverse):
+            a, b = sources[::-1] if reverse else sources
+            return _add(words, a, b) if kind is _K.ADD else _subtracted(words, a, b)
+        case amd.Product():
+            return _mul(words, sources[0], sources[1])
+        case amd.Extreme(kind, signed):
+            name = f"{'s' if signed else 'u'}{kind}"
+            return words.expressions.apply(name, tuple(sources), sources[0].bits)
+        case amd.TakeBits(packed):
+            return (_of_scalar_field if packed else _of_field)(signed=False)(words, sources)
+        case amd.ShiftRight():
+            return _shift(words, "lshr", sources[0], sources[1])
+        case _:
+            raise ValueError(f"no row for {name}")
+
+
+def _subtracted(words: Words, a: Value, b: Value) -> Value:
+    e = words.expressions
+    if (number := number_of(b)) is not None:
+        return e.apply("add", (a, e.constant(-number, a.bits)), a.bits)
+    return e.apply("sub", (a, b), a.bits)
+
+
+def _logic(words: Words, logic: amd.Logic, a: Value, b: Value) -> Value:
+    bits = a.bits
+    every = words.expressions.constant(-1, bits)
+
+    def inverted(value: Value, is_inverted: bool) -> Value:
+        return words.apply("xor", value, every) if is_inverted else value
+
+    own = inverted(a, logic.invert_a), inverted(b, logic.invert_b)
+    return inverted(words.apply(str(logic.kind), *own), logic.invert)
+
+
+def compared(words: Words, compare: amd.Compare, a: Value, b: Value) -> Value:
+    """The truth value of a comparison."""
+    e = words.expressions
+    one, other = (b, a) if compare.swap else (a, b)
+    if compare.kind in (_K.EQ, _K.NE):
+        equal = e.apply("eq", (one, other), 1)
+        return equal if compare.kind is _K.EQ else e.negated(equal)
+    order = "slt" if compare.signed else "ult"
+    if compare.kind is _K.LT:
+        return e.apply(order, (one, other), 1)
+    return e.negated(e.apply(order, (other, one), 1))

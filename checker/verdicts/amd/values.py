@@ -1,0 +1,1040 @@
+"""Values of the registers of an AMD function, as one lane finds them.
+
+A wave has one program counter and a mask, EXEC; a verdict is about threads. A vector register is
+written by the lanes whose bit of EXEC is set. Of a lane mask the thread knows its own bit: it is a
+truth value here, and narrowing EXEC is a condition, as a branch is. Where a wave branches around
+code for no lane, a thread whose bit is not set goes around it, though its wave may go through it:
+what vector instructions do there is not done for it. What scalar instructions do there, is; so a
+scalar register that is written there is not known after it, but for a mask that has the thread's
+bit as it was. Source: MI300 ISA 3.3, EXEC; LLVM AMDGPUUsage, "Initial Kernel Execution State".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fencewright.checker.verdicts.amd.booleans import Booleans
+from fencewright.checker.verdicts.amd.operations import compared, computed, sources_of
+from fencewright.checker.verdicts.amd.words import Words
+from fencewright.checker.verdicts.expressions import leaves, number_of
+from fencewright.checker.verdicts.model import Literal, Loop
+from fencewright.checker.verdicts.register_values import RegisterValues
+from fencewright.lowering.cdna.code.flow import Flow, Step
+from fencewright.lowering.cdna.code.operands.operands import opcode_of
+from fencewright.lowering.cdna.code.text import KernelArgument, Operand
+from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.code.dominance import dominates
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import graph_of
+from fencewright.lowering.code.value import (
+    Apply,
+    Const,
+    Iteration,
+    Opaque,
+    Param,
+    Result,
+    Thread,
+    Value,
+)
+from fencewright.simulator.core.program import ArithmeticKind
+from fencewright.simulator.semantics import amd
+
+KERNEL_ARGUMENTS = "kernel arguments"
+"""The name of the pointer to them."""
+_EXEC, _SCC = "exec_lo", "scc"
+_WORD = 32
+_ID_BITS = 10
+_MOST_THREADS = 1024
+_USER_REGISTERS = (
+    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2),
+    ("kernarg_segment_ptr", 2), ("dispatch_id", 2), ("flat_scratch_init", 2),
+    ("private_segment_size", 1),
+)  # fmt: skip
+"""Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial
+state."""
+_MASK, _PAIR = "?", ":"
+"""What the names of registers begin with that are one mask, or one pair, where paths meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """An access as a thread executes it: the values of its operands, and its own bit of EXEC.
+
+    ``loaded``: the values of the registers that it loads, by their names. ``m0``: None where it is
+    not known.
+    """
+
+    step: Step
+    operands: tuple[Value | None, ...]
+    address: Value | None
+    active: Value
+    loaded: Mapping[str, Value]
+    m0: Value | None
+
+
+class LaneRegisters(RegisterValues):
+    """The values that a function's instructions use and define.
+
+    ``steps``: the instructions by their numbers, in the order of the text. ``executed``: those that
+    access memory. ``conditions``: of every block. ``wide``: the branches that a thread may see
+    taken for another lane.
+    """
+
+    def __init__(self, flow: Flow):
+        self.flow = flow
+        self.function = flow.function
+        self.chip = flow.chip
+        size32 = self.function.descriptor.get("wavefront_size32")
+        self.lanes = 64 if size32 == 0 else self.chip.wave_size
+        graph = graph_of(flow.blocks)
+        numbers: dict[int, tuple[int, ...]] = {}
+        self.steps: list[Step] = []
+        for block, own in enumerate(flow.blocks):
+            first = len(self.steps)
+            self.steps += own.steps
+            numbers[block] = tuple(range(first, len(self.steps)))
+        self.numbers = numbers
+        self.threads = self.function.threads or _MOST_THREADS
+        self._named_pairs: set[tuple[int, str]] = set()
+        self.executed: dict[int, Executed] = {}
+        self.conditions: dict[int, tuple[Literal, ...]] = {}
+        self.wide: set[int] = set()
+        self._carries: dict[Value, tuple[str, Value, Value]] = {}
+        self._addresses: dict[Value, Value | None] = {}
+        self._block = 0
+        self._exec: Value | None = None
+        written = {
+            block: [name for n in own for name in self.steps[n].effects.defines]
+            for block, own in numbers.items()
+        }
+        block_of = {n: block for block, own in numbers.items() for n in own}
+        names = self._entry_names()
+        written[0] = [*names, *written.get(0, ())]
+        super().__init__(graph, written, block_of)
+        self.booleans = Booleans(self.expressions)
+        self.words = Words(self.expressions, self.threads)
+        self.has_one_dimension = self._dimensions() == 1
+        self._entry = dict(self._entered())
+        self._arguments = {each.offset: each for each in self.function.arguments}
+        self._solved_walks()
+
+    # The begin of a kernel
+
+    def _dimensions(self) -> int:
+        if not self.function.descriptor:
+            return 3
+        return self.function.descriptor.get("system_vgpr_workitem_id", 0) + 1
+
+    def _entry_names(self) -> list[str]:
+        names = [f"s{n}" for n in range(32)] + ["v0", "v1", "v2", _EXEC, "exec_hi"]
+        return names
+
+    def _entered(self) -> Iterator[tuple[str, Value]]:
+        """The values that the hardware puts in registers. Source: LLVM AMDGPUUsage, SGPR and VGPR
+        initial state."""
+        e, table = self.expressions, self.table
+        descriptor = self.function.descriptor
+        yield _EXEC, e.constant(1, 1)
+        yield "exec_hi", e.constant(1, 1)
+        if not descriptor:
+            return
+        first = 0
+        for name, count in _USER_REGISTERS:
+            if not descriptor.get(f"user_sgpr_{name}"):
+                continue
+            called = KERNEL_ARGUMENTS if name == "kernarg_segment_ptr" else name
+            if count == 2:
+                whole = table.param(called, 64)
+                yield f"s{first}", self.words.low(whole)
+                yield f"s{first + 1}", self.words.high(whole)
+            else:
+                for n in range(count):
+                    yield f"s{first + n}", table.param(f"{name} {n}", _WORD)
+            first += count
+        preloaded = descriptor.get("user_sgpr_kernarg_preload_length", 0)
+        offset = descriptor.get("user_sgpr_kernarg_preload_offset", 0)
+        self._arguments = {each.offset: each for each in self.function.arguments}
+        for n in range(preloaded):
+            yield f"s{first + n}", self._argument(4 * (offset + n))
+        first = max(first + preloaded, descriptor.get("user_sgpr_count", 0))
+        ready = self.chip.ready_workgroup_ids
+        for axis in "xyz":
+            if not ready and descriptor.get(f"system_sgpr_workgroup_id_{axis}", int(axis == "x")):
+                yield f"s{first}", table.constant(f"%ctaid.{axis}", _WORD)
+                first += 1
+        if ready:
+            yield "ttmp9", table.constant("%ctaid.x", _WORD)
+            yield (
+                "ttmp7",
+                e.apply(
+                    "add",
+                    (
+                        table.constant("%ctaid.y", _WORD),
+                        self.words.shifted(table.constant("%ctaid.z", _WORD), 16),
+                    ),
+                    _WORD,
+                ),
+            )
+        ids = [table.thread(f"%tid.{d}", _WORD) for d in "xyz"][: self._dimensions()]
+        if self.chip.packed_workitem_ids:
+            total = ids[0]
+            for place, own in enumerate(ids[1:], 1):
+                total = e.apply("add", (total, self.words.shifted(own, _ID_BITS * place)), _WORD)
+            yield "v0", total
+        else:
+            yield from ((f"v{n}", own) for n, own in enumerate(ids))
+
+    def _argument(self, offset: int) -> Value:
+        """The 32 bits of the kernel's arguments from an offset on."""
+        for each in self._arguments.values():
+            if not each.offset <= offset < each.offset + max(each.size, 4):
+                continue
+            if each.is_hidden:
+                return self._hidden(each, offset)
+            if each.size == 8:
+                whole = self.table.param(each.name, 64)
+                return self.words.low(whole) if offset == each.offset else self.words.high(whole)
+            name = each.name if offset == each.offset else f"{each.name}+{offset - each.offset}"
+            return self.table.param(name, _WORD)
+        whole = self.table.param(f"argument at {offset & ~7}", 64)
+        return self.words.high(whole) if offset & 4 else self.words.low(whole)
+
+    def _hidden(self, each: KernelArgument, offset: int) -> Value:
+        if each.kind.startswith("hidden_block_count_"):
+            return self.table.constant(f"%nctaid.{each.kind[-1]}", _WORD)
+        if each.kind.startswith("hidden_group_size_"):
+            # Of 16 bits each: a word may have two of them.
+            own = self.table.constant(f"%ntid.{each.kind[-1]}", _WORD)
+            after = self._arguments.get(each.offset + 2)
+            if after is None or not after.kind.startswith("hidden_group_size_"):
+                return own
+            upper = self.table.constant(f"%ntid.{after.kind[-1]}", _WORD)
+            return self.expressions.apply("add", (own, self.words.shifted(upper, 16)), _WORD)
+        return self.table.param(f"{each.kind}+{offset - each.offset}", _WORD)
+
+    # Values where paths meet
+
+    def _bits(self, register: str) -> int:
+        if register.startswith(_MASK) or register in (_EXEC, "exec_hi", _SCC):
+            return 1
+        return 64 if register.startswith(_PAIR) else _WORD
+
+    def _enter(self, block: int) -> None:
+        self._block = block
+        if block == 0:
+            self._own[0].update(self._entry)
+        self._condition(block)
+        for register in self._phis.get(block, ()):
+            if block == 0:
+                continue
+            value = self._phi(block, register)
+            low, high = _halves_of(register)
+            if register.startswith(_PAIR):
+                self._own[block][low] = self.words.low(value)
+                self._own[block][high] = self.words.high(value)
+            else:
+                self._own[block].update(dict.fromkeys((low, high), value))
+
+    def _condition(self, block: int) -> None:
+        """The conditions of a block: of the branches whose edges dominate it."""
+        above = self.dominators[block]
+        if above == block:
+            self.conditions[block] = ()
+            return
+        own = self.conditions[above]
+        entering = [
+            each
+            for each in self.graph.predecessors[block]
+            if not dominates(self.dominators, block, each)
+        ]
+        value = self.edge_literals.get((above, block))
+        if value is not None and entering == [above]:
+            new = self.expressions.literals(value, True, above)
+            own = (*own, *(each for each in new if each not in own))
+        self.conditions[block] = own
+
+    def _at_end(self, block: int, register: str) -> Value | None:
+        low, high = _halves_of(register)
+        value = self._lookup(block, low)
+        if register.startswith(_PAIR):
+            upper = self._lookup(block, high)
+            return None if value is None or upper is None else self._pair(value, upper)
+        if register.startswith(_MASK) and value is not None:
+            return self._as_mask(value, self._lookup(block, high))
+        return value
+
+    def _joined(
+        self, block: int, register: str, before: Sequence[int], coming: Sequence[Value | None]
+    ) -> Value | None:
+        bits = {value.bits for value in coming if value is not None}
+        if len(bits) > 1:
+            self._take_for_mask(block, register)
+            return None
+        value = super()._joined(block, register, before, coming)
+        if _is_vector(register) or value is None or len({*coming}) == 1 or len(before) != 2:
+            return value
+        above = self.dominators[block]
+        if above not in self.wide:
+            return value
+        # A wave may have gone where this thread has not: then it has to have left its bit alone.
+        one, other = coming
+        sides = [self._side(block, p) for p in before]
+        if value.bits != 1 or one is None or other is None or None in sides:
+            return None
+        for side in sides:
+            if side is not None and side is self._some[above]:
+                absent = self.booleans.negated(side)
+                return value if self.booleans.equal_under(absent, one, other) else None
+        return None
+
+    def _lookup(self, block: int, register: str) -> Value | None:
+        asked = block
+        while True:
+            known = self._own[block].get(register)
+            if known is not None:
+                break
+            above = self.dominators[block]
+            if above == block:
+                return None
+            block = above
+        if _is_vector(register) or register == _SCC:
+            return known
+        for loop in self.loops.values():
+            if block in loop.blocks and asked not in loop.blocks and self._is_left_alone(loop):
+                if not self._keeps_bits(loop, register):
+                    name = f"{register} after the loop of block {loop.head}"
+                    return self.table.opaque(name, known.bits, varies=True)
+        return known
+
+    def _is_left_alone(self, loop: Loop) -> bool:
+        """True of a loop that lanes leave at different times."""
+        return any(
+            block in self.wide and any(t not in loop.blocks for t in self.graph.successors[block])
+            for block in loop.blocks
+        )
+
+    def _keeps_bits(self, loop: Loop, register: str) -> bool:
+        """True of a mask of which a loop leaves the bits of lanes alone that are out of it."""
+        if register in (_EXEC, "exec_hi"):
+            return True
+        for block in loop.blocks:
+            for number in self.numbers[block]:
+                step = self.steps[number]
+                if register in step.effects.defines and not self._keeps(loop, step, register):
+                    return False
+        return True
+
+    def _keeps(self, loop: Loop, step: Step, register: str) -> bool:
+        name, _ = opcode_of(step.instruction.mnemonic)
+        operands = step.instruction.operands
+        if len(operands) != 3 or not all(map(_is_registers, operands)):
+            return False
+        target, a, b = (_names(each) for each in operands)
+        if register not in target:
+            return False
+        if name.startswith("s_or_b"):
+            return (a == target and self._is_active_only(loop, b)) or (
+                b == target and self._is_active_only(loop, a)
+            )
+        if name.startswith(("s_andn2_b", "s_and_not1_b")):
+            return a == target and self._is_active_only(loop, b)
+        return False
+
+    def _is_active_only(self, loop: Loop, names: tuple[str, ...]) -> bool:
+        """True of a mask that only lanes in the loop have bits of: EXEC, and what is compared."""
+        if _EXEC in names:
+            return True
+        found = False
+        for block in loop.blocks:
+            for number in self.numbers[block]:
+                step = self.steps[number]
+                if set(names).isdisjoint(step.effects.defines):
+                    continue
+                name, _ = opcode_of(step.instruction.mnemonic)
+                is_masked = name.startswith(("s_and_b", "s_and_saveexec")) and any(
+                    _EXEC in _names(each) for each in step.instruction.operands
+                )
+                if not name.startswith("v_cmp_") and not is_masked:
+                    return False
+                found = True
+        return found
+
+    # Loops
+
+    def _step_of(self, loop: Loop, register: str, phi: Opaque) -> tuple[str, Value] | None:
+        if phi.bits != 1:
+            return super()._step_of(loop, register, phi)
+        zero = self.expressions.constant(0, 1)
+        start = self._starts.get((loop.head, register))
+        for latch in loop.latches:
+            coming = self._at_end(latch, register)
+            if coming is None or coming.bits != 1:
+                return None
+            edge = self.edge_literals.get((latch, loop.head))
+            known = [*self.conditions[latch]]
+            if edge is not None:
+                known += self.expressions.literals(edge, True, latch)
+            here = self.booleans.restricted(coming, known)
+            if here is phi or here is start:
+                continue
+            # Who is still in the loop has had its bit all the time.
+            if here is self.booleans.true and self.booleans.implies(coming, phi):
+                continue
+            return None
+        return "same", zero
+
+    def _phi(self, block: int, register: str) -> Value:
+        loop = self.loops.get(block)
+        if loop is not None and self._bits(register) == 1:
+            latches = loop.latches
+            before = [
+                p for p in self.graph.predecessors[block] if p in self._own and p not in latches
+            ]
+            coming = [self._at_end(p, register) for p in before]
+            start = self._joined(block, register, before, coming)
+            if start is not None:
+                self._starts[block, register] = start
+        return super()._phi(block, register)
+
+    def _walk(self) -> None:
+        self._starts: dict[tuple[int, str], Value] = {}
+        self._some: dict[int, Value] = {}
+        self._news = False
+        self.wide = set()
+        super()._walk()
+
+    def _solve(self) -> bool:
+        fresh = super()._solve()
+        for (block, register), _ in [*self._open.items()]:
+            if _is_plain(register):
+                self._find_pair(block, register)
+        return fresh or self._news
+
+    def _find_pair(self, block: int, register: str) -> None:
+        """Take two registers for one of 64 bits, if that is what comes back to a loop's head."""
+        following = _next(register)
+        if following is None or (block, following) not in self._open:
+            return
+        (latch, *more) = self.loops[block].latches
+        low, high = self._lookup(latch, register), self._lookup(latch, following)
+        if more or low is None or high is None or low.bits != _WORD or high.bits != _WORD:
+            return
+        whole = self._pair(low, high)
+        if isinstance(whole, Apply) and whole.operation not in ("or", "zext", "sext"):
+            self._rename(block, register, following, _PAIR)
+
+    def _take_for_mask(self, block: int, register: str) -> None:
+        following = _next(register) if self.lanes > _WORD else register
+        if _is_plain(register) and following is not None and not _is_vector(register):
+            self._rename(block, register, following, _MASK)
+
+    def _rename(self, block: int, low: str, high: str, kind: str) -> None:
+        own = self._phis.get(block, ())
+        if low not in own:
+            return
+        rest = tuple(each for each in own if each not in (low, high))
+        self._phis[block] = (*rest, f"{kind}{low} {high}")
+        self._news = True
+
+    # Instructions
+
+    def _steps(self, block: int) -> None:
+        self._block = block
+        for number in self.numbers[block]:
+            step = self.steps[number]
+            self._exec = self.booleans.restricted(
+                self._mask_of(("exec_lo", "exec_hi")), self.conditions[block]
+            )
+            if step.effects.accesses:
+                self._access(number, step)
+            else:
+                self._compute(number, step)
+
+    @property
+    def active(self) -> Value:
+        """The thread's own bit of EXEC, where the block's conditions hold."""
+        assert self._exec is not None
+        return self._exec
+
+    def _access(self, number: int, step: Step) -> None:
+        operands = tuple(self._whole(each) for each in step.instruction.operands)
+        address = self._address(step, operands)
+        loaded = dict(self._loaded(number, step, address))
+        m0 = self._lookup(self._block, "m0")
+        self.executed[number] = Executed(step, operands, address, self.active, loaded, m0)
+        for name in step.effects.defines:
+            value = loaded.get(name)
+            self._define(name, self._result(number, name) if value is None else value)
+
+    def _loaded(
+        self, number: int, step: Step, address: Value | None
+    ) -> Iterator[tuple[str, Value]]:
+        """The values that a load returns: arguments, or results of this instruction."""
+        names = step.effects.defines
+        offset = self._argument_offset(step, address)
+        if offset is not None:
+            for n, name in enumerate(names):
+                yield name, self._argument(offset + 4 * n)
+            return
+        size = step.effects.accesses[0].size or 0
+        parts = len(names) * 4 // size if size and len(names) * 4 >= size else 0
+        is_wide = (size == 8 and parts > 0) or size > 8
+        if not is_wide or len(names) % 2:
+            yield from ((name, self._result(number, name)) for name in names)
+            return
+        for low, high in zip(names[::2], names[1::2], strict=True):
+            whole = self.table.result(number, f"{low}:{high}", 64)
+            yield low, self.words.low(whole)
+            yield high, self.words.high(whole)
+
+    def _argument_offset(self, step: Step, address: Value | None) -> int | None:
+        """The offset of a load from the kernel's arguments; None for any other access."""
+        if step.effects.kind is not Kind.LOAD or address is None:
+            return None
+        form = self.expressions.linear(address)
+        if len(form.terms) != 1:
+            return None
+        (value, times) = form.terms[0]
+        is_pointer = isinstance(value, Param) and value.name == KERNEL_ARGUMENTS and times == 1
+        return form.constant if is_pointer and form.constant % 4 == 0 else None
+
+    def _address(self, step: Step, operands: Sequence[Value | None]) -> Value | None:
+        """The address of an access as one of 64 bits; None of forms that are not followed."""
+        e, effects, instruction = self.expressions, step.effects, step.instruction
+        mnemonic = instruction.mnemonic
+        returned = sum(len(_names(each)) for each in instruction.operands[:1]) if (
+            effects.defines
+            and instruction.operands
+            and set(_names(instruction.operands[0])) <= set(effects.defines)
+        ) else 0  # fmt: skip
+        own = list(operands[1:] if returned else operands)
+        texts = list(instruction.operands[1:] if returned else instruction.operands)
+        constant = _offset_of(instruction.modifiers)
+        if mnemonic.startswith("s_"):
+            if len(own) < 2 or own[0] is None or own[0].bits != 64:
+                return None
+            further = own[1]
+            if further is None:
+                return None
+            return self._sum(own[0], e.resized(further, 64), constant)
+        if mnemonic.startswith("ds_"):
+            return None if not own or own[0] is None else self._sum(own[0], None, constant)
+        if mnemonic.startswith("flat_"):
+            return None if not own or own[0] is None else self._sum(own[0], None, constant)
+        if mnemonic.startswith("global_"):
+            base = own[-1] if texts[-1] != "off" else None
+            if texts[-1] != "off" and base is None:
+                return None
+            if texts[0] == "off":
+                return None if base is None else self._sum(base, None, constant)
+            if own[0] is None:
+                return None
+            return self._sum(e.resized(own[0], 64), base, constant)
+        if mnemonic.startswith("buffer_"):
+            return self._of_buffer(instruction.operands, instruction.modifiers, constant)
+        return None
+
+    def _of_buffer(
+        self, operands: Sequence[Operand], modifiers: Sequence[str], constant: int
+    ) -> Value | None:
+        """The address of a buffer access without records. Source: MI300 ISA 9.1."""
+        e = self.expressions
+        resources = [
+            each for each in operands if len(_names(each)) == 4 and not _is_vector(_names(each)[0])
+        ]
+        if len(resources) != 1 or "idxen" in modifiers or "addr64" in modifiers:
+            return None
+        place = operands.index(resources[0])
+        words = [self._word(name) for name in _names(resources[0])[:2]]
+        if words[0] is None or words[1] is None:
+            return None
+        base = self._without_stride(words[0], words[1])
+        if base is None:
+            return None
+        further = self._value(operands[place + 1], _WORD) if place + 1 < len(operands) else None
+        total = self._sum(base, None if further is None else e.resized(further, 64), constant)
+        if "offen" in modifiers:
+            own = self._value(operands[place - 1], _WORD)
+            if own is None:
+                return None
+            total = self._sum(total, e.resized(own, 64), 0)
+        return total
+
+    def _without_stride(self, low: Value, high: Value) -> Value | None:
+        """The base of a resource: 48 bits, under its stride and flags."""
+        if isinstance(high, Apply) and high.operation in ("add", "or") and len(high.arguments) == 2:
+            number = number_of(high.arguments[1])
+            if number is not None and not number & 0xFFFF:
+                high = high.arguments[0]
+        if isinstance(high, Apply) and high.operation == "and":
+            if number_of(high.arguments[1]) == 0xFFFF:
+                high = high.arguments[0]
+        whole = self._pair(low, high)
+        is_one = not (isinstance(whole, Apply) and whole.operation == "or")
+        return whole if is_one else None
+
+    def _sum(self, a: Value, b: Value | None, constant: int) -> Value:
+        e = self.expressions
+        total = a if b is None else e.apply("add", (a, b), a.bits)
+        return e.apply("add", (total, e.constant(constant, total.bits)), total.bits)
+
+    def _compute(self, number: int, step: Step) -> None:
+        results = self._results(number, step)
+        for name in step.effects.defines:
+            value = results.get(name)
+            self._define(name, self._result(number, name) if value is None else value)
+
+    def _results(self, number: int, step: Step) -> Mapping[str, Value]:
+        instruction = step.instruction
+        name, encoding = opcode_of(instruction.mnemonic)
+        operands = instruction.operands
+        modified = any(not isinstance(each, RegisterOperand | int | str) for each in operands)
+        odd = [each for each in instruction.modifiers if each not in ("", "glc")]
+        if modified or encoding in ("dpp", "sdwa") or odd or " :: " in instruction.text:
+            return {}
+        if name.startswith(("v_cmp", "s_cmp")):
+            return self._comparison(name, operands)
+        if name in _READS_LANES:
+            return self._first_lane(operands)
+        if name in ("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"):
+            return self._lanes_below(name, operands)
+        row = amd.MEANINGS.get(name)
+        if row is not None and isinstance(row.meaning, amd.SaveExec):
+            return self._saved_exec(row.meaning, operands)
+        if row is not None and isinstance(row.meaning, amd.Select):
+            return self._selected(name, row, operands)
+        if name.startswith("s_") and row is not None:
+            masked = self._masks(row.meaning, operands)
+            if masked is not None:
+                return masked
+        if row is not None and isinstance(row.meaning, amd.Sum) and (row.meaning.carries):
+            return self._carrying(name, row.meaning, operands)
+        bits = sources_of(name)
+        if bits is None:
+            if name == "s_getpc_b64":
+                return self._split(operands[0], self.table.param("the code's address", 64))
+            return {}
+        # The sources come last; a carry may be a second result.
+        given = operands[-len(bits) :] if len(operands) > len(bits) else ()
+        sources = [self._value(each, size) for each, size in zip(given, bits, strict=False)]
+        known = [each for each in sources if each is not None]
+        if len(known) < len(bits):
+            return {}
+        value = computed(self.words, name, known)
+        return self._split(operands[0], value)
+
+    def _split(self, target: Operand, value: Value) -> dict[str, Value]:
+        names = _names(target)
+        if len(names) == 1:
+            return {names[0]: value if value.bits == 1 else self.words.low(value)}
+        if len(names) == 2 and value.bits == 64:
+            return {names[0]: self.words.low(value), names[1]: self.words.high(value)}
+        return {}
+
+    # Masks and conditions
+
+    def _comparison(self, name: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
+        row = amd.MEANINGS.get(name)
+        is_vector = name.startswith("v_")
+        targets = _names(operands[0]) if is_vector else (_SCC,)
+        if name.startswith("v_cmpx"):
+            targets = (*targets, _EXEC, "exec_hi") if _EXEC not in targets else targets
+        sources = operands[1:] if is_vector else operands
+        if row is None or not isinstance(row.meaning, amd.Compare):
+            return {}
+        if row.sources[0] == 16:
+            return {}
+        values = [self._value(each, row.sources[0]) for each in sources]
+        if len(values) != 2 or values[0] is None or values[1] is None:
+            return {}
+        value = compared(self.words, row.meaning, values[0], values[1])
+        if is_vector:
+            value = self.booleans.both(self._mask_of((_EXEC, "exec_hi")), value)
+        return dict.fromkeys(targets, value)
+
+    def _saved_exec(
+        self, meaning: amd.SaveExec, operands: Sequence[Operand]
+    ) -> Mapping[str, Value]:
+        old = self._mask_of((_EXEC, "exec_hi"))
+        source = self._mask(operands[1])
+        if source is None:
+            return {}
+        new = self._logic(meaning.logic, source, old)
+        found = dict.fromkeys(_names(operands[0]), new if meaning.keeps else old)
+        return {**found, _EXEC: new, "exec_hi": new, _SCC: self._any(new)}
+
+    def _masks(
+        self, meaning: amd.Meaning, operands: Sequence[Operand]
+    ) -> Mapping[str, Value] | None:
+        """A scalar instruction on lane masks; None if it computes with numbers."""
+        count = self.lanes // _WORD
+        if len(_names(operands[0])) != count or not isinstance(meaning, amd.Logic | amd.Copy):
+            return None
+        sources = operands[1:]
+        is_mask = _EXEC in _names(operands[0]) or any(self._is_mask(each) for each in sources)
+        if not is_mask:
+            return None
+        values = [self._mask(each) for each in sources]
+        if any(value is None for value in values):
+            return {}
+        known = [value for value in values if value is not None]
+        if isinstance(meaning, amd.Copy):
+            return dict.fromkeys(_names(operands[0]), known[0])
+        new = self._logic(meaning, known[0], known[1])
+        return {**dict.fromkeys(_names(operands[0]), new), _SCC: self._any(new)}
+
+    def _logic(self, logic: amd.Logic, a: Value, b: Value) -> Value:
+        booleans = self.booleans
+
+        def inverted(value: Value, is_inverted: bool) -> Value:
+            return booleans.negated(value) if is_inverted else value
+
+        own = inverted(a, logic.invert_a), inverted(b, logic.invert_b)
+        join = {
+            ArithmeticKind.AND: booleans.both,
+            ArithmeticKind.OR: booleans.either,
+            ArithmeticKind.XOR: booleans.differs,
+        }[logic.kind]
+        return inverted(join(*own), logic.invert)
+
+    def _any(self, mask: Value) -> Value:
+        """Whether any lane has its bit of a mask, of which the thread's own is known."""
+        return self.table.apply("any", (mask,), 1)
+
+    def _selected(
+        self, name: str, row: amd.MeaningRow, operands: Sequence[Operand]
+    ) -> Mapping[str, Value]:
+        if name.startswith("s_"):
+            flag = self._lookup(self._block, _SCC)
+            is_mask = any(self._is_mask(each) for each in operands[1:3])
+            if flag is None or flag.bits != 1 or self._is_any(flag):
+                return {}
+            if is_mask:
+                masks = [self._mask(each) for each in operands[1:3]]
+                if masks[0] is None or masks[1] is None:
+                    return {}
+                chosen = self.expressions.chosen(flag, masks[0], masks[1])
+                return dict.fromkeys(_names(operands[0]), chosen)
+            values = [self._value(each, row.sources[0]) for each in operands[1:3]]
+            if values[0] is None or values[1] is None:
+                return {}
+            return self._split(operands[0], self.expressions.chosen(flag, values[0], values[1]))
+        if len(operands) != 4:
+            return {}
+        mask = self._mask(operands[3])
+        values = [self._value(each, _WORD) for each in operands[1:3]]
+        if mask is None or values[0] is None or values[1] is None:
+            return {}
+        # Lanes that are not active do not choose.
+        known = (*self.conditions[self._block], *self._literals_of(self.active))
+        mask = self.booleans.restricted(mask, known)
+        return self._split(operands[0], self.expressions.chosen(mask, values[1], values[0]))
+
+    def _is_any(self, value: Value) -> bool:
+        return isinstance(value, Apply) and value.operation == "any"
+
+    def _literals_of(self, value: Value) -> Iterable[Literal]:
+        return self.expressions.literals(value, True, -1)
+
+    def _is_mask(self, operand: Operand) -> bool:
+        names = _names(operand)
+        if not names:
+            return False
+        value = self._lookup(self._block, names[0])
+        return value is not None and value.bits == 1
+
+    def _mask(self, operand: Operand) -> Value | None:
+        """The thread's own bit of a mask."""
+        if isinstance(operand, int):
+            if operand in (0, -1):
+                return self.booleans.true if operand else self.booleans.false
+            return None
+        return self._mask_of(_names(operand)) if _names(operand) else None
+
+    def _mask_of(self, names: tuple[str, ...]) -> Value:
+        low = self._lookup(self._block, names[0])
+        high = self._lookup(self._block, names[-1])
+        if low is None:
+            return self.table.opaque(f"unwritten mask {names[0]}", 1, varies=True)
+        return self._as_mask(low, high)
+
+    def _as_mask(self, low: Value, high: Value | None) -> Value:
+        if low.bits == 1:
+            return low
+        numbers = {number_of(each) for each in (low, low if high is None else high)}
+        if numbers == {0}:
+            return self.booleans.false
+        if numbers == {(1 << _WORD) - 1}:
+            return self.booleans.true
+        if isinstance(low, Opaque) and low in self.block_of_phi:
+            register = low.name.rpartition(" ")[2]
+            self._take_for_mask(self.block_of_phi[low], register)
+        return self.table.apply("lane's bit", (low, high or low), 1)
+
+    # Sums with carries
+
+    def _carrying(
+        self, name: str, meaning: amd.Sum, operands: Sequence[Operand]
+    ) -> Mapping[str, Value]:
+        """A sum or difference of words with a carry, which the next word takes."""
+        is_scalar = name.startswith("s_")
+        sources = list(operands[1:3]) if is_scalar else list(operands[2:4])
+        values = [self._value(each, _WORD) for each in sources]
+        if len(values) != 2 or values[0] is None or values[1] is None:
+            return {}
+        a, b = (values[1], values[0]) if meaning.reverse else (values[0], values[1])
+        kind = "add" if meaning.kind is ArithmeticKind.ADD else "sub"
+        flags = (_SCC,) if is_scalar else _names(operands[1])
+        if not meaning.takes:
+            carry = self._carry(kind, a, b)
+            result = self._plain_sum(kind, a, b)
+            return {**self._split(operands[0], result), **dict.fromkeys(flags, carry)}
+        given = self._lookup(self._block, _SCC) if is_scalar else self._mask(operands[4])
+        if given is None or given not in self._carries or self._carries[given][0] != kind:
+            return {}
+        _, low_a, low_b = self._carries[given]
+        whole = self._plain_sum(kind, self._pair(low_a, a), self._pair(low_b, b))
+        return self._split(operands[0], self.words.high(whole))
+
+    def _plain_sum(self, kind: str, a: Value, b: Value) -> Value:
+        e = self.expressions
+        if kind == "sub" and (number := number_of(b)) is not None and a.bits == 64:
+            return e.apply("sub", (a, e.constant(number, 64)), 64)
+        return self.words.apply(kind, a, b)
+
+    def _carry(self, kind: str, a: Value, b: Value) -> Value:
+        value = self.table.apply(f"carry of {kind}", (a, b), 1)
+        self._carries[value] = kind, a, b
+        return value
+
+    # Lanes
+
+    def _first_lane(self, operands: Sequence[Operand]) -> Mapping[str, Value]:
+        value = self._value(operands[1], _WORD)
+        if value is None:
+            return {}
+        if self._mask_of((_EXEC, "exec_hi")) is self.booleans.true and self.has_one_dimension:
+            # All lanes are active: the first is lane 0.
+            thread, e = self.table.thread("%tid.x", _WORD), self.expressions
+            first = self.words.apply("and", thread, e.constant(-self.lanes, _WORD))
+            own = e.substituted(value, {thread: first})
+            if all(self.is_of_wave(leaf) or leaf is thread for leaf in leaves((value,))):
+                return self._split(operands[0], own)
+        return self._split(operands[0], value) if self.is_of_wave(value) else {}
+
+    def _lanes_below(self, name: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
+        mask, more = operands[1], self._value(operands[2], _WORD)
+        if mask != -1 or more is None:
+            return {}
+        lane = self.lane()
+        if "_lo_" in name:
+            if number_of(more) != 0:
+                return {}
+            if self.lanes == _WORD:
+                return self._split(operands[0], lane)
+            half = self.table.apply("lanes below, low", (lane,), _WORD)
+            return self._split(operands[0], half)
+        if more is self.table.apply("lanes below, low", (lane,), _WORD):
+            return self._split(operands[0], lane)
+        return {}
+
+    def lane(self) -> Value:
+        if not self.has_one_dimension:
+            return self.table.thread("%laneid", _WORD)
+        thread = self.table.thread("%tid.x", _WORD)
+        return self.words.apply("and", thread, self.expressions.constant(self.lanes - 1, _WORD))
+
+    def is_of_wave(self, value: Value) -> bool:
+        """True of a value that all lanes of a wave have alike."""
+        if isinstance(value, Const | Param):
+            return True
+        if isinstance(value, Result):
+            return self._is_one_load(value)
+        if isinstance(value, Iteration):
+            return self._block in self.loops[value.head].blocks
+        if not isinstance(value, Apply):
+            return False
+        if value.operation == "lshr" and self.has_one_dimension:
+            inner, by = value.arguments[0], number_of(value.arguments[1])
+            if isinstance(inner, Thread) and inner.name == "%tid.x" and by is not None:
+                return 1 << by >= self.lanes
+        return all(self.is_of_wave(part) for part in value.arguments)
+
+    def _is_one_load(self, value: Result) -> bool:
+        """True of what one instruction of a wave loads from one place, or into scalar registers."""
+        step = self.steps[value.instruction]
+        if not _is_vector(value.register.partition(":")[0]):
+            return True
+        if step.effects.kind is not Kind.LOAD:
+            return False
+        executed = self.executed.get(value.instruction)
+        address = None if executed is None else executed.address
+        return address is not None and all(map(self.is_of_wave, leaves((address,))))
+
+    # Operands and results
+
+    def _define(self, name: str, value: Value) -> None:
+        """Write a register: of a vector register, where the thread is active."""
+        if _is_vector(name) and self.active is not self.booleans.true:
+            old = self._lookup(self._block, name)
+            if old is not None and old.bits == value.bits:
+                value = self.expressions.chosen(self.active, value, old)
+        self._own[self._block][name] = value
+
+    def _result(self, number: int, name: str) -> Value:
+        return self.table.result(number, name, self._bits(name))
+
+    def _word(self, name: str) -> Value | None:
+        return self._lookup(self._block, name)
+
+    def _pair(self, low: Value, high: Value) -> Value:
+        if low.bits == 1 or high.bits == 1:
+            return self.table.apply("mask as a number", (low, high), 64)
+        return self.words.pair(low, high)
+
+    def _whole(self, operand: Operand) -> Value | None:
+        """The value of an operand of an access, by the number of its registers."""
+        names = _names(operand)
+        if isinstance(operand, int):
+            return self.expressions.constant(operand, _WORD)
+        if operand == "null":
+            return self.expressions.constant(0, _WORD)
+        if not names:
+            return None
+        return self._value(operand, 64 if len(names) == 2 else _WORD) if len(names) <= 2 else None
+
+    def _value(self, operand: Operand, bits: int) -> Value | None:
+        """The value of an operand of so many bits; None of forms that are not followed."""
+        e = self.expressions
+        if isinstance(operand, int):
+            return e.constant(operand, bits)
+        if isinstance(operand, str):
+            return self._symbol(operand, bits)
+        if not isinstance(operand, RegisterOperand):
+            return None
+        names = operand.names
+        values = [self._lookup(self._block, name) for name in names[: bits // _WORD]]
+        known = [
+            self.table.opaque(f"unwritten {name}", _WORD, varies=True) if value is None else value
+            for name, value in zip(names, values, strict=False)
+        ]
+        if bits == 64 and len(known) == 2:
+            return self._pair(known[0], known[1])
+        if bits != _WORD or len(known) != 1:
+            return None
+        if known[0].bits == 1:
+            return self.table.apply("mask as a word", (known[0],), _WORD)
+        return known[0]
+
+    def _symbol(self, text: str, bits: int) -> Value | None:
+        """A half of the address of a symbol, or of what it is away from the code."""
+        name, _, rest = text.partition("@")
+        if not rest or bits != _WORD:
+            return None
+        whole = self.table.param(f"symbol {name}", 64)
+        return self.words.high(whole) if "@hi" in text else self.words.low(whole)
+
+    # Branches
+
+    def _branch(self, block: int) -> None:
+        """The conditions of the edges that leave a block."""
+        own = self.flow.blocks[block]
+        targets = self.graph.successors[block]
+        if not own.steps or len(targets) != 2 or targets[0] == targets[1]:
+            return
+        branch = amd.BRANCHES.get(own.steps[-1].instruction.mnemonic)
+        if branch is None:
+            return
+        taken, other = targets
+        if branch.unless:
+            taken, other = other, taken
+        # From here on ``taken`` is where a wave goes whose register is not 0.
+        if branch.register == _SCC:
+            value = self._lookup(block, _SCC)
+            if value is not None and value.bits == 1 and not self._is_any(value):
+                self.edge_literals[block, taken] = value
+                self.edge_literals[block, other] = self.expressions.negated(value)
+                return
+            if value is None or not isinstance(value, Apply):
+                self._unknown_branch(block, taken, other, None)
+                return
+            mask = value.arguments[0]
+        else:
+            mask = self._mask_of((f"{branch.register}_lo", f"{branch.register}_hi"))
+        mask = self.booleans.restricted(mask, self.conditions[block])
+        self._of_mask(block, taken, other, mask, is_exec=self._is_exec(block, mask))
+
+    def _is_exec(self, block: int, mask: Value) -> bool:
+        own = self._mask_of((_EXEC, "exec_hi"))
+        return mask is self.booleans.restricted(own, self.conditions[block])
+
+    def _of_mask(self, block: int, taken: int, other: int, mask: Value, *, is_exec: bool) -> None:
+        """A branch by whether any lane has its bit of a mask."""
+        booleans = self.booleans
+        if number_of(mask) is not None or is_exec:
+            # A thread that is not active goes where nobody is.
+            self.wide.add(block)
+            self._some[block] = mask
+            self.edge_literals[block, taken] = mask
+            self.edge_literals[block, other] = booleans.negated(mask)
+            return
+        # Active threads go together if they have the bit alike.
+        known = [*self._literals_of(self.active)]
+        alike = booleans.restricted(mask, known)
+        if all(self.is_of_wave(each.value) for each in self._literals_of(alike)):
+            if all(self.is_of_wave(leaf) for leaf in leaves((alike,))):
+                self.edge_literals[block, taken] = alike
+                self.edge_literals[block, other] = booleans.negated(alike)
+                return
+        self._unknown_branch(block, taken, other, mask)
+
+    def _unknown_branch(self, block: int, taken: int, other: int, mask: Value | None) -> None:
+        some = self.table.opaque(f"another lane of the wave at block {block}", 1, varies=True)
+        self.edge_literals[block, taken] = some
+        none = self.expressions.negated(some)
+        if mask is not None:
+            none = self.booleans.both(none, self.booleans.negated(mask))
+        self.edge_literals[block, other] = none
+
+
+_READS_LANES = frozenset({"v_readfirstlane_b32"})
+
+
+def _is_vector(register: str) -> bool:
+    return register.lstrip(_MASK + _PAIR)[0] in "va" and not register.startswith("vcc")
+
+
+def _is_plain(register: str) -> bool:
+    return not register.startswith((_MASK, _PAIR))
+
+
+def _halves_of(register: str) -> tuple[str, str]:
+    """The registers that one phi is of."""
+    if _is_plain(register):
+        return register, register
+    low, _, high = register[1:].partition(" ")
+    return low, high
+
+
+def _next(register: str) -> str | None:
+    """The register above one: that which a pair begins with."""
+    if register.endswith("_lo"):
+        return f"{register.removesuffix('_lo')}_hi"
+    if register[:1] in "sva" and register[1:].isdigit():
+        return f"{register[0]}{int(register[1:]) + 1}"
+    return None
+
+
+def _is_registers(operand: Operand) -> bool:
+    return isinstance(operand, RegisterOperand)
+
+
+def _names(operand: Operand) -> tuple[str, ...]:
+    return operand.names if isinstance(operand, RegisterOperand) else ()
+
+
+def _offset_of(modifiers: Sequence[str]) -> int:
+    """The constant offset of an access, in bytes."""
+    for word in modifiers:
+        if word.startswith("offset:"):
+            return int(word.removeprefix("offset:"), 0)
+    return 0

@@ -1,0 +1,200 @@
+"""Words of 32 bits and pairs of them: the halves of a value, and the value that two halves are.
+
+Arithmetic modulo 2**n gives the low half of the same arithmetic on the low halves, so that a sum of
+64 bits that code computes in two steps, with a carry between, is the sum it is.
+"""
+
+from fencewright.checker.verdicts.expressions import Expressions, number_of, trailing_zeros
+from fencewright.lowering.code.value import Apply, Const, Iteration, Thread, Value
+
+_MODULAR = frozenset({"add", "sub", "mul", "and", "or", "xor"})
+_WORD = 32
+_SIZE_BITS = 11
+"""The bits of the size of a work-group, at most 1024."""
+
+
+class Words:
+    """Makes values of 32 and 64 bits of one table; ``threads``: the most of a work-group."""
+
+    def __init__(self, expressions: Expressions, threads: int):
+        self.expressions = expressions
+        self.threads = threads
+        self._may: dict[Value, int] = {}
+
+    def low(self, value: Value) -> Value:
+        """The low half of a value."""
+        e = self.expressions
+        if value.bits <= _WORD or not isinstance(value, Apply):
+            return e.resized(value, _WORD)
+        own = value.arguments
+        if value.operation in _MODULAR:
+            return self.apply(value.operation, *(self.low(part) for part in own))
+        if value.operation in ("zext", "sext"):
+            return e.resized(own[0], _WORD, signed=value.operation == "sext")
+        if value.operation == "shl" and (by := number_of(own[1])) is not None:
+            return self.shifted(self.low(own[0]), by) if by < _WORD else e.constant(0, _WORD)
+        if value.operation == "ite":
+            return e.chosen(own[0], self.low(own[1]), self.low(own[2]))
+        return e.resized(value, _WORD)
+
+    def high(self, value: Value) -> Value:
+        """The high half of a value of 64 bits."""
+        e = self.expressions
+        if isinstance(value, Apply) and value.operation == "zext" and value.arguments[0].bits <= 32:
+            return e.constant(0, _WORD)
+        if isinstance(value, Apply) and value.operation == "ite":
+            condition, yes, no = value.arguments
+            return e.chosen(condition, self.high(yes), self.high(no))
+        up = e.apply("lshr", (value, e.constant(_WORD, 64)), 64)
+        return e.resized(up, _WORD)
+
+    def pair(self, low: Value, high: Value) -> Value:
+        """The value of 64 bits that has two halves."""
+        e = self.expressions
+        if (upper := number_of(high)) is not None:
+            if (lower := number_of(low)) is not None:
+                return e.constant(upper << _WORD | lower, 64)
+            if upper == 0:
+                return e.resized(low, 64)
+        if isinstance(high, Apply):
+            if high.operation == "trunc" and isinstance(up := high.arguments[0], Apply):
+                if up.operation == "lshr" and number_of(up.arguments[1]) == _WORD:
+                    whole = up.arguments[0]
+                    if self.low(whole) is low:
+                        return whole
+            if high.operation == "ashr" and high.arguments[0] is low:
+                if number_of(high.arguments[1]) == _WORD - 1:
+                    return e.resized(low, 64, signed=True)
+            if high.operation == "ite" and isinstance(low, Apply) and low.operation == "ite":
+                condition, yes, no = high.arguments
+                if low.arguments[0] is condition:
+                    return e.chosen(
+                        condition, self.pair(low.arguments[1], yes), self.pair(low.arguments[2], no)
+                    )
+        up = e.apply("shl", (e.resized(high, 64), e.constant(_WORD, 64)), 64)
+        return e.apply("or", (e.resized(low, 64), up), 64)
+
+    # Bits that may be set
+
+    def may(self, value: Value) -> int:
+        """The bits of a value that are not known to be 0."""
+        known = self._may.get(value)
+        if known is None:
+            known = self._may[value] = self._bits_of(value) & (1 << value.bits) - 1
+        return known
+
+    def _bits_of(self, value: Value) -> int:
+        every = (1 << value.bits) - 1
+        if isinstance(value, Const):
+            if isinstance(value.constant, int):
+                return value.constant
+            return (1 << _SIZE_BITS) - 1 if value.constant.startswith("%ntid") else every
+        if isinstance(value, Thread) and value.name.startswith("%tid."):
+            return (1 << (self.threads - 1).bit_length()) - 1
+        if isinstance(value, Thread) and value.name == "%laneid":
+            return 63
+        if isinstance(value, Iteration) or not isinstance(value, Apply):
+            return every
+        return self._bits_of_operation(value, every)
+
+    def _bits_of_operation(self, value: Apply, every: int) -> int:
+        own = value.arguments
+        operation = value.operation
+        if operation == "ite":
+            return self.may(own[1]) | self.may(own[2])
+        if operation in ("zext", "trunc"):
+            return self.may(own[0])
+        if operation == "and":
+            return self.may(own[0]) & self.may(own[1])
+        if operation in ("or", "xor"):
+            return self.may(own[0]) | self.may(own[1])
+        if operation == "umin":
+            return (1 << min(self.may(part).bit_length() for part in own)) - 1
+        by = number_of(own[1]) if len(own) == 2 else None
+        if operation == "shl" and by is not None:
+            return self.may(own[0]) << by
+        if operation == "lshr" and by is not None:
+            return self.may(own[0]) >> by
+        if operation in ("add", "mul") and len(own) == 2:
+            a, b = self.may(own[0]), self.may(own[1])
+            if operation == "add" and not a & b:
+                return a | b
+            most = a + b if operation == "add" else a * b
+            zeros = min(trailing_zeros(value), value.bits)
+            return every if most > every else ((1 << most.bit_length()) - 1) >> zeros << zeros
+        return every
+
+    # Operations
+
+    def apply(self, operation: str, a: Value, b: Value) -> Value:
+        """An operation on two values of one width, in the form that addresses have."""
+        e, bits = self.expressions, a.bits
+        if operation == "or" and not self.may(a) & self.may(b):
+            return e.apply("add", (a, b), bits)
+        for one, other in ((a, b), (b, a)):
+            if (number := number_of(other)) is None:
+                continue
+            if operation == "and":
+                return self._masked(one, number)
+            if operation == "xor":
+                return self._inverted(one, number)
+        return e.apply(operation, (a, b), bits)
+
+    def shifted(self, value: Value, by: int) -> Value:
+        """A value some bits further up."""
+        e = self.expressions
+        return e.apply("shl", (value, e.constant(by, value.bits)), value.bits) if by else value
+
+    def shifted_down(self, value: Value, by: int) -> Value:
+        """A value some bits further down, without its sign."""
+        e, bits = self.expressions, value.bits
+        if by == 0:
+            return value
+        parts = [part for part in self._disjoint(value) if self.may(part) >> by]
+        if not parts:
+            return e.constant(0, bits)
+        if len(parts) == 1 and isinstance(part := parts[0], Apply) and part.operation == "shl":
+            inner, up = part.arguments[0], number_of(part.arguments[1])
+            if up is not None and up >= by and self.may(inner) << up < 1 << bits:
+                return self.shifted(inner, up - by)
+        return e.apply("lshr", (self._sum(parts), e.constant(by, bits)), bits)
+
+    def _masked(self, value: Value, mask: int) -> Value:
+        """The bits of a value that a mask has; of a sum of fields, the fields."""
+        e, bits = self.expressions, value.bits
+        parts = [part for part in self._disjoint(value) if self.may(part) & mask]
+        if not parts:
+            return e.constant(0, bits)
+        if all(not self.may(part) & ~mask for part in parts):
+            return self._sum(parts)
+        return e.apply("and", (self._sum(parts), e.constant(mask, bits)), bits)
+
+    def _inverted(self, value: Value, mask: int) -> Value:
+        """A value with the bits of a mask inverted; of a sum of fields, of those that it meets."""
+        e, bits = self.expressions, value.bits
+        parts = self._disjoint(value)
+        rest = [part for part in parts if not self.may(part) & mask]
+        met = [part for part in parts if self.may(part) & mask]
+        if not met or len(met) > 1:
+            return e.apply("xor", (value, e.constant(mask, bits)), bits)
+        own, constant = met[0], e.constant(mask, bits)
+        # Of all ones, those of a number are taken away.
+        is_whole = not self.may(own) & ~mask and mask.bit_count() > 1
+        changed = e.apply("sub", (constant, own), bits) if is_whole else None
+        if changed is None:
+            changed = e.apply("xor", (own, constant), bits)
+        return self._sum([changed, *rest])
+
+    def _disjoint(self, value: Value) -> list[Value]:
+        """The summands of a value whose bits do not meet; else itself."""
+        if isinstance(value, Apply) and value.operation in ("add", "or"):
+            a, b = value.arguments
+            if not self.may(a) & self.may(b):
+                return [*self._disjoint(a), *self._disjoint(b)]
+        return [value]
+
+    def _sum(self, parts: list[Value]) -> Value:
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.expressions.apply("add", (total, part), total.bits)
+        return total
