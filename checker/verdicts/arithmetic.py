@@ -175,8 +175,8 @@ def _size_name(value: Value) -> str | None:
 
 
 def _sizes(kernel: Kernel, launch: Launch) -> Mapping[str, int]:
-    """The sizes that are known, by the names of their indices."""
-    sizes: dict[str, int] = {}
+    """The most that sizes are, as far as that is known, by the names of their indices."""
+    sizes = {f"%tid.{d}": kernel.most_threads for d in "xyz"}
     for kind, own in (("tid", launch.block or kernel.required), ("ctaid", launch.grid)):
         if own is not None:
             sizes |= {f"%{kind}.{d}": size for d, size in zip("xyz", own, strict=True)}
@@ -193,8 +193,6 @@ def _step_of_chain(digits: list[_Digit], sizes: Mapping[str, int]) -> int | None
         return None
     for one, following in pairwise(digits):
         bound = sizes.get(one.name, one.bound)
-        if one.name.startswith("%tid.") and bound is None:
-            bound = _MOST_THREADS
         is_above = Counter(following.sizes) >= Counter(one.sizes)
         if bound is not None and is_above and following.times >= one.times * bound:
             continue

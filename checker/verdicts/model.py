@@ -352,6 +352,11 @@ class Solver(Protocol):
         constraints."""
         ...
 
+    @property
+    def most_threads(self) -> int:
+        """The most threads that a CTA has."""
+        ...
+
 
 # Orders
 

@@ -8,6 +8,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 from fencewright.checker.verdicts.expressions import WIDE, is_variable
@@ -121,6 +122,13 @@ class BitVectors:
             return Answer.UNKNOWN
         return Answer.SATISFIABLE if answer == z3.sat else Answer.UNSATISFIABLE
 
+    @property
+    def most_threads(self) -> int:
+        """As ``Solver.most_threads``."""
+        sizes = self.launch.block or self.kernel.required
+        most = self.kernel.most_threads if sizes is None else prod(sizes)
+        return most if self.most is None else min(most, self.most[1])
+
     def witness(self, constraints: Sequence[Constraint]) -> Witness | None:
         """Two threads that satisfy all constraints; None if there are none, or none is known."""
         z3 = z3_module()
@@ -196,9 +204,7 @@ class BitVectors:
             yield z3.And(size != 0, z3.ULE(size, self.kernel.most_threads))
             product = size if product is None else product * size
         if product is not None:
-            most = self.kernel.most_threads
-            most = most if self.most is None else min(most, self.most[1])
-            yield z3.ULE(product, most)
+            yield z3.ULE(product, self.most_threads)
         product = None
         for d in self.dimensions("nctaid"):
             size = self._named(f"%nctaid.{d}", 0)

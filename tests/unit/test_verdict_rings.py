@@ -158,6 +158,13 @@ def test_a_pipeline_is_proved_whatever_counts_its_slots(size: int, form) -> None
     assert "mbarrier" in " ".join(found.by)
 
 
+def test_threads_of_a_launch_are_counted() -> None:
+    text = pipeline(arrive=ARRIVE, count=32).replace(".reqntid 64, 1, 1", "")
+    text = text.replace("setp.gt.u32 %p2, %r2, 31;", "setp.eq.u32 %p2, %r2, 32;")
+    assert verdict(text).kind is not FREE  # More than 32 may arrive, in a CTA of more threads.
+    assert verdict(text.replace("\n{", "\n.maxntid 33\n{", 1)).kind is FREE
+
+
 def test_a_lane_arrives_for_its_warp_after_a_barrier_of_it() -> None:
     good = pipeline(arrive=ELECTED, count=1)
     assert verdict(good).kind is FREE
@@ -178,7 +185,7 @@ BROKEN = {
     "producer's parity": ("mov.u32 %r9, 1;", "mov.u32 %r9, 0;", ""),
     "consumer's parity": ("mov.u32 %r8, 0; mov.u32 %r9, 0;", "mov.u32 %r8, 0; mov.u32 %r9, 1;",
                           EARLIER),
-    "parity that stays": ("xor.b32 %r9, %r9, %r17;", "", ""),
+    "parity that stays": ("xor.b32 %r9, %r9, %r17;", "", EARLIER),
     "relaxed wait": (_WAITS["full"], _WAITS["full"].replace("parity", "parity.relaxed.cta"),
                      "nothing acquires"),
     "early arrival": (f"ld.shared.u32 %r15, [%r13];\n{ARRIVE}",

@@ -8,7 +8,6 @@ mbarrier object"; "Arrive-on operation on mbarrier object".
 """
 
 from collections.abc import Iterable, Iterator
-from math import prod
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.intervals import full_barriers, is_steady
@@ -30,7 +29,7 @@ from fencewright.checker.verdicts.order.rings import (
 from fencewright.lowering.code.value import Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
-_MOST_THREADS = 1024
+_MANY = 1 << 20
 _LANES = 32
 _ELECTED = "%elect"
 
@@ -83,11 +82,11 @@ def doubt_of_arrivals(
     count = _count_of(kernel, ring)
     if count is None:
         return "the count of an mbarrier is not known"
-    if not _is_count_of_all(kernel, count, arrivals):
+    if not _is_count_of_all(kernel, count, arrivals, solver.most_threads):
         return "more threads may arrive than an mbarrier counts"
     if any(_waits_for_itself(kernel, solver, ring, each) for each in arrivals):
         return "a phase that those who arrive in it wait for never completes"
-    most = sum(_most_of(kernel, each) for each in arrivals)
+    most = sum(_most_of(kernel, each, solver.most_threads) for each in arrivals)
     if most == 1 or ring in assumed:
         return ""
     if all(_is_paced(kernel, solver, ring, each, assumed | {ring}) for each in arrivals):
@@ -117,12 +116,14 @@ def _count_of(kernel: Kernel, ring: Ring) -> Value | None:
     return counts.pop() if len(counts) == 1 and covered >= {*ring.offsets} else None
 
 
-def _is_count_of_all(kernel: Kernel, count: Value, arrivals: Iterable[MbarrierStep]) -> bool:
+def _is_count_of_all(
+    kernel: Kernel, count: Value, arrivals: Iterable[MbarrierStep], threads: int
+) -> bool:
     """True where all threads that may arrive in a phase are not more than an mbarrier counts."""
     every = [*arrivals]
     number = number_of(count)
     if number is not None:
-        return sum(_most_of(kernel, each) for each in every) <= number
+        return sum(_most_of(kernel, each, threads) for each in every) <= number
     e = Expressions(kernel.table)
     size = kernel.table.constant("%ntid.x", 32)
     is_all = count is e.resized(size, count.bits) and not _has_rows(kernel)
@@ -133,20 +134,19 @@ def _weight(arrival: MbarrierStep) -> int:
     """The arrivals that one counts for; a number that is not known is too many."""
     if arrival.count is None:
         return 1
-    return number_of(arrival.count) or _MOST_THREADS
+    return number_of(arrival.count) or _MANY
 
 
-def _most_of(kernel: Kernel, arrival: MbarrierStep) -> int:
-    """The most arrivals that the threads of a CTA make by executing an arrival once each."""
-    key = ("arrivers", arrival.instruction)
-    return _weight(arrival) * kernel.remembered(key, lambda: _threads_of(kernel, arrival))
+def _most_of(kernel: Kernel, arrival: MbarrierStep, threads: int) -> int:
+    """The most arrivals that so many threads make by executing an arrival once each."""
+    key = ("arrivers", arrival.instruction, threads)
+    return _weight(arrival) * kernel.remembered(key, lambda: _threads_of(kernel, arrival, threads))
 
 
-def _threads_of(kernel: Kernel, arrival: MbarrierStep) -> int:
-    """The number of threads of a CTA that satisfy the conditions on their index alone."""
+def _threads_of(kernel: Kernel, arrival: MbarrierStep, threads: int) -> int:
+    """The number of the threads of a CTA that satisfy the conditions on their index alone."""
     e = Expressions(kernel.table)
     conditions = arrivers(arrival)
-    threads = prod(kernel.required) if kernel.required is not None else _MOST_THREADS
     if _has_rows(kernel):
         return 1 if _is_of_first(e, conditions) else threads
     elected = [each for each in conditions if _is_election(each)]
@@ -279,11 +279,11 @@ def _waits_in(kernel: Kernel, solver: Solver, loop: Loop) -> Iterator[tuple[Wait
         if around != (loop,) or not kernel.instructions[group.block]:
             continue
         waited = waited_by(kernel, solver, group.members, around)
-        if isinstance(waited, Waited):
+        if isinstance(waited, Waited) and not waited.is_first:
             yield waited, kernel.instructions[group.block][0]
     for step in kernel.mbarriers:
         if step.step is Step.WAIT and step.retries:
             around = kernel.loops_of(step.instruction)
             waited = waited_by(kernel, solver, ((step.instruction, None),), around)
-            if around == (loop,) and isinstance(waited, Waited):
+            if around == (loop,) and isinstance(waited, Waited) and not waited.is_first:
                 yield waited, step.instruction

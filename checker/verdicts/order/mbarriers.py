@@ -148,6 +148,8 @@ def _numbers(
         return quotient(e, iteration, size), remainder(e, iteration, size)
 
     times, slot = numbers(waited.loop)
+    if waited.is_first:
+        times = e.constant(0, bits)
     if waited.before:
         times = e.apply("sub", (times, e.constant(1, bits)), bits)
     return numbers(loop), (times, slot)
@@ -157,7 +159,7 @@ def _none_yet(kernel: Kernel, waited: Waited, thread: int) -> Constraint:
     """The wait is for no phase at all: the first of those whose parities begin with 1."""
     if not waited.before:
         return _NEVER
-    if waited.loop is None:
+    if waited.loop is None or waited.is_first:
         return _ALWAYS
     e = Expressions(kernel.table)
     times = quotient(e, waited.loop.iteration, waited.ring.size)
@@ -270,17 +272,19 @@ class _Way:
         if self.earlier.agent is Agent.TRANSACTION:
             yield from self._after_waits()
             return
-        number = self.arrival.instruction
-        meets = self.kernel.may_reach(self.earlier.instruction, number)
+        if not self.kernel.may_reach(self.earlier.instruction, self.arrival.instruction):
+            return
         orders = [
-            self._by_itself() if meets else None,
+            self._by_itself(),
             self._by_meeting(Scope.WAVEFRONT),
             self._by_meeting(Scope.WORKGROUP),
         ]
         known = [each for each in orders if each is not None]
         yield from known
         if not known:
-            reason = "no arrival comes after the access"
+            reason = (
+                "neither the thread nor one that it meets at a barrier arrives after the access"
+            )
             yield self._claim(_ALWAYS, self._half(met=False), reason, Rule.MBARRIER_ORDER)
 
     def _claim(

@@ -134,12 +134,14 @@ class Waited:
 
     In iteration k of ``loop`` it is that of k - ``before``, of which there is none where this is
     negative: 0 or the ring's size. Without a loop, the first phase, or with ``before`` 1 none.
+    ``is_first``: of each mbarrier its first phase alone, in whichever iteration.
     """
 
     wait: MbarrierStep
     ring: Ring
     loop: Loop | None
     before: int
+    is_first: bool = False
 
 
 def waited_by(
@@ -210,6 +212,9 @@ def _by_parity(
     if loop is None:
         number = number_of(parity)
         return "the parity is not known" if number is None else Waited(wait, ring, None, number)
+    if (number := number_of(parity)) is not None:
+        # One parity in each round is no more than the first phase of it.
+        return Waited(wait, ring, loop, number * ring.size, is_first=True)
     if any(leaf is not loop.iteration and number_of(leaf) is None for leaf in leaves((parity,))):
         return "the parity is not known"
     times = e.resized(quotient(e, loop.iteration, ring.size), bits)

@@ -51,6 +51,7 @@ _SILENT_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
+_MOST_THREADS = 1024
 _ELSEWHERE = frozenset("tex tld4 suld sust sured".split())
 _SPECIAL = re.compile(r"%(?:tid|ntid|ctaid|nctaid|clusterid|cluster_ctaid)\.[xyz]|%cluster_ctarank")
 _DYNAMIC = "dynamic shared memory"
@@ -158,6 +159,7 @@ class _Filler:
                 if (own := tuple(self.expressions.literals(value, True, edge[0])))
             },
             required=function.threads,
+            most_threads=function.most_threads or _MOST_THREADS,
             specials=frozenset(
                 name
                 for each in instructions

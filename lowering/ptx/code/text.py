@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from types import MappingProxyType
 
 from fencewright.lowering.code.source_location import (
@@ -101,7 +102,7 @@ class PtxFunction:
     """A function with a body; an entry is a kernel. ``registers`` by name: their type.
 
     A register family ``%r<5>`` stands under its prefix. ``threads``: how many a work-group has in
-    each dimension, where ``.reqntid`` says so.
+    each dimension, where ``.reqntid`` says so; ``most_threads``: in all, where ``.maxntid`` does.
     """
 
     name: str
@@ -114,6 +115,7 @@ class PtxFunction:
     line: int
     file: str
     threads: tuple[int, int, int] | None = None
+    most_threads: int | None = None
 
     @property
     def instructions(self) -> Iterator[PtxInstruction]:
@@ -544,7 +546,8 @@ class _Reader:
             tuple(blocks),
             body.line,
             self.file,
-            _threads(body.header),
+            _threads(body.header, "reqntid"),
+            prod(most) if (most := _threads(body.header, "maxntid")) is not None else None,
         )
         _connect(function, body)
         self.functions[function.name] = function
@@ -602,11 +605,12 @@ def _parameters(text: str) -> Iterator[PtxParameter]:
             yield PtxParameter(name["name"], element["type"], size)
 
 
-_REQUIRED = re.compile(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_SIZES = r"\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?"
 
 
-def _threads(header: str) -> tuple[int, int, int] | None:
-    found = _REQUIRED.search(header)
+def _threads(header: str, directive: str) -> tuple[int, int, int] | None:
+    """The sizes of a directive, 1 where it has none. Source: PTX ISA, .maxntid, .reqntid."""
+    found = re.search(rf"\.{directive}{_SIZES}", header)
     return None if found is None else (int(found[1]), int(found[2] or 1), int(found[3] or 1))
 
 
