@@ -60,15 +60,15 @@ def callees(module: PtxFile) -> frozenset[str]:
     )
 
 
-def inlined(module: PtxFile, function: PtxFunction) -> PtxFunction:
+def inlined(module: PtxFile, function: PtxFunction, *, keeps_unknown: bool = False) -> PtxFunction:
     """The function with what it calls in the place of each call; instructions keep their lines.
 
-    Raises ``UnliftableError``, with the name of what is called, where that is not in the file,
-    calls itself, or is not known.
+    ``keeps_unknown``: a call of what is not in the file stays. Raises ``UnliftableError``, with the
+    name of what is called, where that is not in the file, calls itself, or is not known.
     """
     if not any(each.statement.operation == CALL for each in function.instructions):
         return function
-    return _Inliner(module, function).inlined()
+    return _Inliner(module, function, keeps_unknown).inlined()
 
 
 _Key = tuple[int, int]
@@ -91,7 +91,8 @@ class _Copy:
     """One copy of a function; number 0 is what calls the others, whose names stay as they are.
 
     ``path``: the names of those that call it, its own the last. ``back``: where it returns to.
-    ``given``: by the name of a parameter what the caller has written to it.
+    ``given``: by the name of a parameter what the caller has written to it. ``called_at``: the line
+    of the outermost call.
     """
 
     module: PtxFile
@@ -100,6 +101,7 @@ class _Copy:
     path: tuple[str, ...]
     back: _Key
     given: Mapping[str, str]
+    called_at: int = 0
 
     def own(self, name: str) -> str:
         """What a register, parameter or variable is called in this copy."""
@@ -122,9 +124,10 @@ class _Copy:
 
 
 class _Inliner:
-    def __init__(self, module: PtxFile, function: PtxFunction):
+    def __init__(self, module: PtxFile, function: PtxFunction, keeps_unknown: bool):
         self.module = module
         self.function = function
+        self.keeps_unknown = keeps_unknown
         self.made: list[_Made] = []
         self.copies = self.instructions = 0
         self.variables: dict[str, PtxVariable] = dict(function.variables)
@@ -154,13 +157,16 @@ class _Inliner:
         for block in function.blocks:
             made = self._begin((copy.number, block.number), block.labels)
             for each in block.instructions:
-                if each.statement.operation == CALL:
+                if each.statement.operation == CALL and not self._stays(each.statement):
                     made = self._call(copy, made, each)
                 else:
                     made.instructions.append(self._copied(copy, each))
             made.successors += [(copy.number, number) for number in block.successors]
             if copy.number and block.instructions[-1:] and _returns(block.instructions[-1]):
                 made.successors.insert(0, copy.back)
+
+    def _stays(self, call: Statement) -> bool:
+        return self.keeps_unknown and call_of(call).name not in self.module.functions
 
     def _begin(self, key: _Key, labels: tuple[str, ...] = ()) -> _Made:
         self.made.append(_Made(key, labels))
@@ -172,8 +178,7 @@ class _Inliner:
         if copy.number and _returns(each):
             return _branch(each, copy.text(each.statement.guard))
         statement = copy.statement(each.statement)
-        if _accesses_parameter(statement, "ld"):
-            name = statement.operands[1][1:-1].strip()
+        if name := _parameter_of(statement, "ld"):
             value = copy.given.get(name, self.results.get(name))
             if value is not None:
                 moved = read_statement(
@@ -181,7 +186,7 @@ class _Inliner:
                 )
                 assert moved is not None
                 statement = replace(moved, guard=statement.guard)
-        return replace(each, statement=statement)
+        return replace(each, statement=statement, called_at=copy.called_at)
 
     def _call(self, copy: _Copy, made: _Made, each: PtxInstruction) -> _Made:
         """Put what is called in the place of a call; the block that goes on after it."""
@@ -199,11 +204,12 @@ class _Inliner:
             made.instructions.append(_branch(each, statement.guard))
             made.successors.append(after)
         written = {
-            one.statement.operands[0][1:-1].strip(): one.statement.operands[1]
+            name: one.statement.operands[1]
             for one in made.instructions
-            if _accesses_parameter(one.statement, "st")
+            if (name := _parameter_of(one.statement, "st"))
         }
-        own = _Copy(self.module, called, number, (*copy.path, called.name), after, {})
+        path = (*copy.path, called.name)
+        own = _Copy(self.module, called, number, path, after, {}, copy.called_at or each.line)
         given = {
             own.own(parameter.name): written[name]
             for parameter, name in zip(called.parameters, call.given, strict=False)
@@ -228,13 +234,13 @@ def _branch(each: PtxInstruction, guard: str) -> PtxInstruction:
     return replace(each, statement=replace(statement, guard=guard))
 
 
-def _accesses_parameter(statement: Statement, operation: str) -> bool:
-    """Whether a statement loads, or stores, all of a parameter."""
+def _parameter_of(statement: Statement, operation: str) -> str:
+    """The parameter that a statement loads, or stores, all of; "" of none."""
     opcode = statement.opcode
     if opcode.head != operation or not opcode.of_parameters or opcode.vector > 1:
-        return False
-    address = statement.operands[operation == "ld"][1:-1].strip()
-    return [*names_in(address)] == [address]
+        return ""
+    address = statement.operands[operation == "ld"][1:-1].strip().removesuffix("+0")
+    return address if [*names_in(address)] == [address] else ""
 
 
 def _stored(function: PtxFunction) -> Iterator[str]:

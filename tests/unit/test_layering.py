@@ -54,6 +54,7 @@ MAY_IMPORT = {
         *MEANINGS,
         "simulator.cdna",
     ),
+    "checker/verdicts/ptx": ("checker.lifting", "checker.verdicts", *JUDGES),
     "lowering": ("lowering",),
     "lowering/code": ("lowering.code", "lowering.vocabulary"),
     "mlir_dialects": (*TARGET_INDEPENDENT, "mlir_dialects"),

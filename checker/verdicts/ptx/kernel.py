@@ -28,6 +28,7 @@ from fencewright.checker.verdicts.model import (
     Step,
     SyncGroup,
 )
+from fencewright.checker.verdicts.ptx.calls import text_of, unknown_callee, with_calls
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.dominance import dominates
@@ -46,8 +47,6 @@ from fencewright.lowering.ptx.code.statements import (
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
-_SILENT_CALLS = frozenset({"vprintf", "__assertfail", "malloc", "free"})
-"""Functions of the CUDA runtime without accesses that kernels share."""
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 _OWN = (AddressSpace.PRIVATE, AddressSpace.CONSTANT)
 _POINTER_BITS = 64
@@ -103,7 +102,7 @@ _LEVELS: Mapping[str, Scope] = {
 
 def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     """The kernel that a function of a file is."""
-    return _Filler(file, function).kernel()
+    return _Filler(file, *with_calls(file, function)).kernel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,9 @@ class _Matrix:
 
 
 class _Filler:
-    def __init__(self, file: PtxFile, function: PtxFunction):
+    def __init__(self, file: PtxFile, function: PtxFunction, uncalled: str = ""):
         self.function = function
+        self.uncalled = uncalled
         self.places = Places(file, function)
         self.registers = Registers(self.places)
         self.expressions = self.registers.expressions
@@ -236,7 +236,7 @@ class _Filler:
             number=next(self.numbers),
             instruction=each.number,
             line=each.line,
-            text=str(statement),
+            text=text_of(each),
             place=Place(Root(Region.TENSOR, "tensor memory"), None),
             size=None,
             reads=not writes,
@@ -314,7 +314,7 @@ class _Filler:
             number=next(self.numbers),
             instruction=each.number,
             line=each.line,
-            text=str(statement),
+            text=text_of(each),
             place=place,
             size=size,
             reads=access.reads,
@@ -644,10 +644,8 @@ class _Filler:
             if statement.kind is Kind.OPAQUE:
                 problem = statement.opcode.problem
                 yield Obstacle(f"'{statement.opcode.name}' {problem}", each.line)
-            elif statement.kind is Kind.CALL:
-                callee = _callee(statement)
-                if callee not in _SILENT_CALLS:
-                    yield Obstacle(f"a call of '{callee}'", each.line)
+            elif (callee := unknown_callee(statement)) is not None:
+                yield Obstacle(self.uncalled or f"a call of '{callee}'", each.line)
             elif statement.opcode.head in _ELSEWHERE:
                 yield Obstacle("textures, surfaces and tensor maps are not followed", each.line)
             elif any(word.startswith("sync_restrict") for word in statement.opcode.words):
@@ -689,11 +687,6 @@ class _Filler:
 def _is_parameter(value: Value) -> bool:
     """True of the address of a parameter of the kernel. Source: ``Registers.operand``."""
     return isinstance(value, Opaque) and value.name.startswith("parameter ")
-
-
-def _callee(statement: Statement) -> str:
-    names = [text for text in statement.operands if not text.startswith(("(", "["))]
-    return names[0] if names else "?"
 
 
 def _space_name(space: AddressSpace | None) -> str:

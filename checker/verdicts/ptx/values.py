@@ -131,7 +131,10 @@ class Registers(RegisterValues):
         if not targets:
             return
         if statement.opcode.of_parameters and statement.opcode.head == "ld":
-            yield from self._parameters(statement)
+            if self._is_of_kernel(statement):
+                yield from self._parameters(statement)
+            else:
+                yield from ((register, self.result(each, register)) for register in targets)
             return
         if statement.kind is not Kind.COMPUTE and statement.operation != "mapa":
             for register in targets:
@@ -186,6 +189,10 @@ class Registers(RegisterValues):
                 return
         for register in targets:
             yield register, self.result(each, register)
+
+    def _is_of_kernel(self, statement: Statement) -> bool:
+        """True of a parameter that all threads have alike: not of one that a call returns."""
+        return any(name in self.places.parameters for name in names_in(statement.operands[1]))
 
     def _parameters(self, statement: Statement) -> Iterator[tuple[str, Value]]:
         address = statement.operands[1].strip("[] ").replace(" ", "")

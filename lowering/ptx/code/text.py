@@ -43,7 +43,8 @@ class PtxError(AssemblyError):
 class PtxInstruction:
     """One instruction, numbered within its function; ``source``: where it was written, if said.
 
-    ``column`` counts from 1.
+    ``column`` counts from 1. ``called_at``: the line of the outermost call in the place of which it
+    stands; 0 if in none.
     """
 
     number: int
@@ -51,6 +52,7 @@ class PtxInstruction:
     line: int
     source: SourceLine | None = None
     column: int = 1
+    called_at: int = 0
 
     @property
     def text(self) -> str:

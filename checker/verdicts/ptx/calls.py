@@ -1,0 +1,38 @@
+"""Functions of a module in the place of their calls: a kernel is judged with all that it calls.
+
+What prints, or stops the kernel, accesses nothing that threads share, and stays a call. So does
+what is not in the module, whose accesses nobody knows. Source: CUDA C++ Programming Guide,
+"Formatted Output"; "Assertion"; PTX ISA, call.
+"""
+
+from fencewright.checker.lifting.nvidia_calls import CALL, call_of, inlined
+from fencewright.checker.lifting.writer import UnliftableError
+from fencewright.lowering.ptx.code.statements import Statement
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
+
+_SILENT = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+"""Functions of the CUDA runtime without accesses that kernels share."""
+
+
+def with_calls(file: PtxFile, function: PtxFunction) -> tuple[PtxFunction, str]:
+    """A function with what it calls in the place of each call, and the reason why that cannot be.
+
+    Calls that stay are those of functions that are not in the file.
+    """
+    try:
+        return inlined(file, function, keeps_unknown=True), ""
+    except UnliftableError as error:
+        return function, str(error)
+
+
+def unknown_callee(statement: Statement) -> str | None:
+    """The name of what a call that stays calls; None for what accesses nothing, or is no call."""
+    if statement.operation != CALL:
+        return None
+    name = call_of(statement).name
+    return None if name in _SILENT else name or "a function that a register names"
+
+
+def text_of(each: PtxInstruction) -> str:
+    """An instruction as a message shows it: with the line of the call that it stands in for."""
+    return str(each.statement) + (f" (called at line {each.called_at})" if each.called_at else "")
