@@ -42,9 +42,11 @@ from fencewright.checker.verdicts.model import (
     VerdictKind,
     Witness,
 )
+from fencewright.checker.verdicts.order.clusters import lifetimes
 from fencewright.checker.verdicts.order.proxies import incoherent
 from fencewright.checker.verdicts.rules import RULES
 from fencewright.checker.verdicts.solver import (
+    CLUSTER_RANK,
     MISSING,
     BitVectors,
     Budget,
@@ -98,6 +100,9 @@ class _Judge:
                 if len(self.races) == _MOST_RACES:
                     break
                 self._judge_pair(first, second)
+        arrivals = map(self._as_access, self.kernel.mbarriers)
+        for remote, lifetime, order in lifetimes(self.kernel, arrivals):
+            self._judge_lifetime(remote, lifetime, order)
         self.obstacles += self._one_sided()
         self.obstacles += self._divergent_barriers()
         self._assume_roots()
@@ -441,6 +446,17 @@ class _Judge:
                 if _RANK[order.strength] > _RANK[best.strength] or best is NO_ORDER:
                     best = order
         return best
+
+    def _judge_lifetime(self, remote: Access, lifetime: Access, order: Order) -> None:
+        """Judge an access of another CTA's memory, and the beginning or end of that CTA."""
+        if order.strength is Strength.UNKNOWN:
+            self.obstacles.append(Obstacle(order.reason, remote.line))
+        elif len(self.races) < _MOST_RACES and remote.place.rank is not None:
+            own = self.kernel.table.constant(CLUSTER_RANK, remote.place.rank.bits)
+            there = Compare("eq", remote.place.rank, 0, own, 1)
+            constraints = (*executed(self.kernel, remote, 0), there)
+            if self._solver(Relation.CLUSTER).satisfiable(constraints) is Answer.SATISFIABLE:
+                self._race(remote, lifetime, Relation.CLUSTER, constraints, order)
 
     # What is no race yet
 

@@ -40,7 +40,8 @@ _STEPS_OF_KERNEL = 60_000_000
 """z3's steps for all questions about one kernel."""
 _MOST_ITERATIONS = 1 << 28
 _SMALL_BLOCK = 64
-_RANK = "%cluster_ctarank"
+CLUSTER_RANK = "%cluster_ctarank"
+"""The register that has the index of a CTA in its cluster."""
 _PARAMETER = "param "
 """The beginning of the names of z3's variables that are parameters."""
 _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
@@ -237,14 +238,16 @@ class BitVectors:
             return z3.And(same_cta, z3.Not(self._same_warp(0, 1)))
         if self.relation is Relation.CLUSTER:
             # Of one cluster, in which each CTA has a rank of its own.
-            return self._variable(f"{_RANK}@0", 32) != self._variable(f"{_RANK}@1", 32)
+            return self._variable(f"{CLUSTER_RANK}@0", 32) != self._variable(
+                f"{CLUSTER_RANK}@1", 32
+            )
         return z3.Not(same_cta)
 
     def _equal(self, kind: str, left: int, right: int) -> Any:
         z3 = z3_module()
         names = [f"%{kind}.{d}" for d in self.dimensions(kind)]
-        if kind == "ctaid" and _RANK in self.kernel.specials:
-            names.append(_RANK)
+        if kind == "ctaid" and CLUSTER_RANK in self.kernel.specials:
+            names.append(CLUSTER_RANK)
         return z3.And([self._named(name, left) == self._named(name, right) for name in names])
 
     def _same_warp(self, left: int, right: int) -> Any:
@@ -327,7 +330,7 @@ class BitVectors:
         b = self.offset(right.place.offset, right_thread)
         parts: list[Any] = []
         if left.place.rank is not None or right.place.rank is not None:
-            own = self.kernel.table.constant(_RANK, 32)
+            own = self.kernel.table.constant(CLUSTER_RANK, 32)
             ranks = (left.place.rank or own, left_thread), (right.place.rank or own, right_thread)
             one, other = (self._value(rank, thread) for rank, thread in ranks)
             parts.append(one == other)

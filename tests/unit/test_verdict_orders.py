@@ -5,6 +5,7 @@ Every wrong twin differs from a right kernel in one qualifier, fence, value or p
 
 import pytest
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Verdict, VerdictKind
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
@@ -403,6 +404,83 @@ def test_a_cluster_barrier_orders_accesses_of_several_ctas() -> None:
 )
 def test_a_relaxed_cluster_barrier_or_one_of_the_cta_is_a_race(arrive: str, wait: str) -> None:
     assert missing(clustered(arrive, wait))
+
+
+MEET = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+REMOTE = "mapa.shared::cluster.u32 %r10, %r8, %r9;\n{}\n"
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        "st.shared::cluster.u32 [%r10], 7;",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10];",
+    ],
+)
+def test_shared_memory_of_another_cta_is_there_while_the_cta_is(access: str) -> None:
+    place = "mov.u32 %r6, %cluster_ctarank; xor.b32 %r9, %r6, 1; mov.u32 %r8, %r4;\n"
+    place += "@%p1 ret;\n" if access.startswith("st") else ""
+    remote = REMOTE.format(access)
+    assert verdict(f"{place}{MEET}{remote}{MEET}ret;").kind is FREE
+    assert "may not have begun" in missing(f"{place}{remote}{MEET}ret;")
+    assert "may have ended" in missing(f"{place}{MEET}{remote}ret;")
+    relaxed = MEET.replace("arrive", "arrive.relaxed")
+    assert "may have ended" in missing(f"{place}{MEET}{remote}{relaxed}ret;")
+    only_arrives = "barrier.cluster.arrive.aligned;\n"
+    assert "may have ended" in missing(f"{place}{MEET}{remote}{only_arrives}ret;")
+    conflict = verdict(f"{place}{MEET}{remote}ret;").conflicts[0]
+    assert conflict.finding is Rule.CLUSTER_BARRIER
+
+
+REMOTE_ARRIVAL = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];"
+REMOTE_WAIT = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
+
+
+def handed(arrive: str = REMOTE_ARRIVAL, wait: str = REMOTE_WAIT, place: str = "%r5") -> str:
+    """Thread 0 of each CTA stores a word to its neighbour, and arrives there; all wait, and read."""
+    return f"""
+mov.u32 %r6, %cluster_ctarank;
+xor.b32 %r7, %r6, 1;
+mapa.shared::cluster.u32 %r10, %r4, %r7;
+mapa.shared::cluster.u32 %r11, {place}, %r7;
+@%p1 bra INIT;
+mbarrier.init.shared::cta.b64 [%r5], 1;
+INIT:
+{MEET}
+@%p1 bra WAIT;
+st.shared::cluster.u32 [%r10], 42;
+{arrive}
+WAIT:
+{wait} %p2, [%r5], 0;
+@!%p2 bra WAIT;
+ld.shared.u32 %r12, [%r4];
+{MEET}
+ret;"""
+
+
+def test_an_arrival_at_another_cta_orders_what_was_stored_there() -> None:
+    found = verdict(handed())
+    assert found.kind is FREE, found.obstacles
+    assert "mbarrier" in found.by
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wait"),
+    [
+        (REMOTE_ARRIVAL.replace("release.cluster", "release.cta"), REMOTE_WAIT),
+        (REMOTE_ARRIVAL, REMOTE_WAIT.replace("acquire.cluster", "acquire.cta")),
+        (REMOTE_ARRIVAL.replace("release", "relaxed"), REMOTE_WAIT),
+        (REMOTE_ARRIVAL, REMOTE_WAIT.replace("acquire", "relaxed")),
+    ],
+)
+def test_an_arrival_at_another_cta_has_its_scope_on_both_sides(arrive: str, wait: str) -> None:
+    assert verdict(handed(arrive, wait)).kind is RACE
+
+
+def test_an_arrival_at_the_own_cta_orders_nothing_in_another() -> None:
+    local = "mbarrier.arrive.release.cluster.shared::cta.b64 _, [%r5];"
+    assert verdict(handed(local)).kind is not FREE
+    assert verdict(handed().replace("xor.b32 %r7, %r6, 1;", "mov.u32 %r7, 0;")).kind is not FREE
 
 
 def stored(fence: str, wait: str = "cp.async.bulk.wait_group 0;") -> str:

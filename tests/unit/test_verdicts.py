@@ -171,9 +171,7 @@ def test_threads_that_have_ended_are_not_waited_for():
     ],
 )  # fmt: skip
 def test_what_is_not_judged_says_why(body: str, reason: str):
-    callee = ".func other() { ret; }\n"
-    text = f"{_HEADER}{body}\n    ret;\n}}\n".replace(".visible", f"{callee}.visible")
-    file = read_ptx(text, "k.ptx")
+    file = read_ptx(f"{_HEADER}{body}\n    ret;\n}}\n", "k.ptx")
     verdict = judge(kernel_of(file, file.functions["k"]))
     assert verdict.kind is NOT_JUDGED
     assert reason in verdict.obstacles[0].reason

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.intervals import full_barriers, is_steady
 from fencewright.checker.verdicts.model import (
+    Answer,
+    Compare,
+    Holds,
     Kernel,
     Literal,
     Loop,
@@ -26,10 +29,13 @@ from fencewright.checker.verdicts.order.rings import (
     ring_of,
     waited_by,
 )
+from fencewright.checker.verdicts.solver import CLUSTER_RANK
 from fencewright.lowering.code.value import Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 _MANY = 1 << 20
+_ANYONE = (910, 911)
+"""The numbers of two threads of which a conflict knows nothing."""
 _LANES = 32
 _ELECTED = "%elect"
 
@@ -77,8 +83,8 @@ def doubt_of_arrivals(
             return "arrivals that copies make"
         if each.drops:
             return "an arrival that takes part no more"
-        if each.place.rank is not None:
-            return "arrivals of other CTAs of the cluster"
+        if each.place.rank is not None and not _is_of_one_cta(kernel, solver, each):
+            return "arrivals of several CTAs of the cluster"
     count = _count_of(kernel, ring)
     if count is None:
         return "the count of an mbarrier is not known"
@@ -128,6 +134,19 @@ def _is_count_of_all(
     size = kernel.table.constant("%ntid.x", 32)
     is_all = count is e.resized(size, count.bits) and not _has_rows(kernel)
     return is_all and len(every) == 1 and _weight(every[0]) == 1
+
+
+def _is_of_one_cta(kernel: Kernel, solver: Solver, arrival: MbarrierStep) -> bool:
+    """True where the threads that arrive at a CTA's mbarrier are all of one CTA of its cluster."""
+    rank = arrival.place.rank
+    if rank is None:
+        return True
+    one, other = _ANYONE
+    own = kernel.table.constant(CLUSTER_RANK, rank.bits)
+    both = (Holds(each, thread) for each in arrivers(arrival) for thread in _ANYONE)
+    same = Compare("eq", rank, one, rank, other)
+    several = solver.satisfiable((*both, same, Compare("ne", own, one, own, other)))
+    return several is Answer.UNSATISFIABLE
 
 
 def _weight(arrival: MbarrierStep) -> int:
@@ -212,6 +231,8 @@ def _is_paced(
     loop = loop_of(kernel, arrival.instruction)
     if loop is None:
         return True
+    if arrival.place.rank is not None:
+        return False  # What it waits for is its own CTA's.
     barriers = full_barriers(kernel, Scope.WORKGROUP)
     own = arrival.instruction
     if is_of_every_iteration(kernel, loop, ((own, None),)):
@@ -235,7 +256,7 @@ def _is_paced_by(
     """True where all who arrive in the phase that is waited for have waited for this ring's phase
     before."""
     for arrival in arrivals_at(kernel, waited.ring):
-        if not any(
+        if arrival.place.rank is not None or not any(
             other.ring == ring and other.before + waited.before <= ring.size
             for other in _waits_above(kernel, solver, arrival)
         ):
@@ -247,13 +268,15 @@ def _waits_for_itself(kernel: Kernel, solver: Solver, ring: Ring, arrival: Mbarr
     """True of an arrival whose thread has waited for the phase that it arrives in, or for one of
     another ring of which an arrival has."""
     for waited in _waits_above(kernel, solver, arrival):
-        if waited.before:
+        if waited.before or arrival.place.rank is not None:
             continue
         if waited.ring == ring:
             return True
         for other in arrivals_at(kernel, waited.ring):
             own = _waits_above(kernel, solver, other)
-            if any(each.ring == ring and not each.before for each in own):
+            if other.place.rank is None and any(
+                each.ring == ring and not each.before for each in own
+            ):
                 return True
     return False
 

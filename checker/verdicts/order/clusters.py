@@ -2,20 +2,28 @@
 
 All threads of a cluster come to the same barriers in the same order, also those of CTAs that branch
 on their rank apart. Whether an arrival and a wait order memory is a lemma: of relaxed ones neither
-does without fences. Source: PTX ISA, barrier.cluster.
+does without fences. The shared memory of a CTA begins and ends with it: who accesses that of
+another has met it at a cluster barrier before, and meets it at one after. Source: PTX ISA,
+barrier.cluster; CUDA C++ Programming Guide, "Distributed Shared Memory".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.intervals import Walks, is_steady, shared
 from fencewright.checker.verdicts.model import (
     UNGROUPED,
     Access,
+    Agent,
     AnyOf,
     Barrier,
     Kernel,
     Not,
+    Order,
     Relation,
+    Step,
+    Strength,
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.claims import Claim
@@ -61,6 +69,68 @@ def claims(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> 
     if frozenset(joined) - full:
         reason = "not all CTAs may come to the cluster barrier"
         yield Claim(_RULE, AnyOf(()), (), line, doubt=reason)
+
+
+def lifetimes(
+    kernel: Kernel, arrivals_there: Iterable[Access]
+) -> Iterator[tuple[Access, Access, Order]]:
+    """The accesses of other CTAs' shared memory, each with a beginning or end of those CTAs that
+    nothing orders it with, as a write of all of the memory.
+
+    ``arrivals_there``: at mbarriers of other CTAs, which access them too. The order is broken, or
+    not known where something else than cluster barriers may be waited for.
+    """
+    waits = {
+        each.instruction for each in kernel.barriers if each.level is Scope.CLUSTER and each.waits
+    }
+    arrivals = {
+        each.instruction
+        for each in kernel.barriers
+        if each.level is Scope.CLUSTER and each.arrives and each.releases
+    }
+    kept = all(kernel.all_paths_pass(each, None, waits.__contains__) for each in arrivals)
+    for access in (*kernel.accesses, *arrivals_there):
+        if access.place.rank is None or access.agent is not Agent.THREAD:
+            continue
+        if not kernel.all_paths_pass(None, access.instruction, waits.__contains__):
+            first = kernel.instructions[kernel.entry][0]
+            reason = "the other CTA may not have begun: no cluster barrier before"
+            yield (
+                access,
+                _lifetime(kernel, access, first, "the beginning of a CTA"),
+                _broken(kernel, access, reason),
+            )
+        passes = kernel.all_paths_pass(access.instruction, None, arrivals.__contains__)
+        if kept and passes:
+            continue
+        last = max(kernel.exits, default=access.instruction)
+        reason = "the other CTA may have ended: no cluster barrier after"
+        order = _broken(kernel, access, reason)
+        if any(step.step is Step.WAIT for step in kernel.mbarriers):
+            order = replace(order, strength=Strength.UNKNOWN)
+        yield access, _lifetime(kernel, access, last, "the end of a CTA"), order
+
+
+def _broken(kernel: Kernel, access: Access, reason: str) -> Order:
+    finding = Rule.CLUSTER_BARRIER
+    return Order(Strength.BROKEN, _RULE, reason, access.line, finding=finding)
+
+
+def _lifetime(kernel: Kernel, access: Access, instruction: int, text: str) -> Access:
+    return replace(
+        access,
+        instruction=instruction,
+        line=kernel.line_of(instruction),
+        text=text,
+        reads=False,
+        writes=True,
+        conditions=(),
+        place=replace(access.place, rank=None),
+        is_strong=False,
+        value=None,
+        result=None,
+        update="",
+    )
 
 
 def _arrival_of(kernel: Kernel, wait: Barrier) -> Barrier | None:

@@ -11,7 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.verdicts.expressions import Expressions, number_of, quotient, remainder
+from fencewright.checker.verdicts.expressions import (
+    Expressions,
+    is_data,
+    leaves,
+    number_of,
+    quotient,
+    remainder,
+)
 from fencewright.checker.verdicts.model import (
     UNGROUPED,
     Access,
@@ -50,6 +57,7 @@ from fencewright.checker.verdicts.order.guards import (
 )
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
 from fencewright.checker.verdicts.order.rings import Ring, Waited, ring_of, waited_by
+from fencewright.checker.verdicts.solver import CLUSTER_RANK
 from fencewright.lowering.code.value import Thread, Value
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -178,7 +186,9 @@ def _of_copy(
     ordering = Ordering.RELAXED if arrival is None else _ordering(arrival)
     half = Half(Signal(ordering, Scope.WORKGROUP, is_phase=True), counts=expected)
     lemma = _lemma(kernel, pair, (earlier, half), waited.wait, guard, later)
-    late = _unfinished(kernel, earlier, pair.earlier, waited, guard.thread)
+    # The mbarrier of a copy is that of its issuer's CTA.
+    elsewhere = Not(Together(pair.earlier, guard.thread, Scope.WORKGROUP))
+    late = AnyOf((elsewhere, _unfinished(kernel, earlier, pair.earlier, waited, guard.thread)))
     return Claim(
         _RULE,
         guard.unless(late),
@@ -332,7 +342,19 @@ class _Way:
         order = follows(self.kernel, self.earlier, pair.earlier, number, writer, met=False)
         here = Together(writer, pair.earlier, None)
         late = AllOf((here, self._in_phase(), Not(order)))
-        return self._claim(late, self._half(met=False))
+        return self._claim(self._unless_there(late), self._half(met=False))
+
+    def _unless_there(self, late: Constraint) -> Constraint:
+        """The arrivals of the CTA of the access are late, or at another CTA's mbarrier than that
+        of the wait."""
+        rank = self.arrival.place.rank
+        thread, waiter = self.pair.earlier, self.guard.thread
+        if rank is None:
+            there: Constraint = Together(thread, waiter, Scope.WORKGROUP)
+        else:
+            own = self.kernel.table.constant(CLUSTER_RANK, rank.bits)
+            there = Compare("eq", rank, thread, own, waiter)
+        return AnyOf((Not(there), late))
 
     def _by_meeting(self, level: Scope) -> Claim | None:
         """The order by the arrivals of threads of a warp or CTA that the thread has met at a
@@ -340,6 +362,8 @@ class _Way:
         pair, writer = self.pair, self.writer
         conditions = arrivers(self.arrival)
         if level is Scope.WAVEFRONT and not self._is_of_some_lane(conditions):
+            return None
+        if self.arrival.place.rank is not None and not self._is_of_first(conditions):
             return None
         number = self.arrival.instruction
         order = follows(
@@ -349,11 +373,23 @@ class _Way:
             return None
         here = Together(writer, pair.earlier, level)
         holds = (Holds(each, writer) for each in conditions)
-        late = AllOf((here, *holds, self._in_phase(), Not(order)))
+        late = self._unless_there(AllOf((here, *holds, self._in_phase(), Not(order))))
         if level is Scope.WORKGROUP:
             return self._claim(late, self._half(met=True))
         # No fence stands between a barrier of the warp and the arrival, as far as is known.
         return self._claim(late, replace(self._half(met=False), fence=None, barrier=True))
+
+    def _is_of_first(self, conditions: Sequence[Literal]) -> bool:
+        """True where the first thread of each CTA arrives, at the mbarrier of one CTA for all."""
+        e = Expressions(self.kernel.table)
+        index = self.kernel.table.thread("%tid.x", 32)
+        first = {index: e.constant(0, 32)}
+        numbers = ((number_of(e.substituted(each.value, first)), each) for each in conditions)
+        rank = self.arrival.place.rank
+        is_alike = rank is not None and not any(
+            isinstance(leaf, Thread) or is_data(leaf) for leaf in leaves((rank,))
+        )
+        return is_alike and all(number == each.polarity for number, each in numbers)
 
     def _is_of_some_lane(self, conditions: Sequence[Literal]) -> bool:
         """True where some lane of the warp of the thread that has accessed arrives."""
@@ -379,6 +415,8 @@ class _Way:
     def _after_waits(self) -> Iterator[Claim]:
         """The orders of a copy that is done when those who arrive have waited for it."""
         kernel, pair, arrival = self.kernel, self.pair, self.arrival
+        if arrival.place.rank is not None:
+            return  # Who arrives is of another CTA than the copy that it has waited for.
         ring = _ring_of_copy(kernel, self.earlier)
         at_arrival = replace(
             self.earlier,
