@@ -90,7 +90,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
     What comes before the copy in program order is done when it is issued. Of copies by another
     proxy this says only what is not ordered: it takes a fence, too.
     """
-    if earlier.agent not in GROUPED or (later.agent in ASYNCHRONOUS - GROUPED):
+    if earlier.agent not in GROUPED:
         return NO_ORDER
     if pair.relation is Relation.WARP and not kernel.is_lock_step:
         return NO_ORDER

@@ -188,7 +188,7 @@ class _Judge:
             if init.step not in (Step.INIT, Step.INVALIDATE):
                 continue
             for other in steps:
-                if other is not init and other.place.root == init.place.root:
+                if other is not init and _may_alias(other.place.root, init.place.root):
                     yield self._as_access(init), self._as_access(other)
 
     def _as_access(self, step: MbarrierStep) -> Access:

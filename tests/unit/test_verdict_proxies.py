@@ -352,3 +352,51 @@ def test_a_warp_copies_a_tensor_map_once() -> None:
     written = [each for each in kernel(body).accesses if each.writes]
     assert [each.size for each in written] == [128]
     assert verdict(body).kind is FREE
+
+
+def test_a_copy_is_waited_for_before_another_one_overwrites_its_source() -> None:
+    early = """
+@%p1 bra DONE;
+mbarrier.init.shared::cta.b64 [%r5], 1;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 128;
+cp.async.bulk.global.shared::cta.bulk_group [%rd7], [%r4], 128;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd3], 128, [%r5];
+DONE:
+"""
+    assert verdict(early).kind is FREE
+    assert (
+        missing(early.replace("wait_group.read 0", "wait_group.read 1"))
+        == "the copy is not waited for"
+    )
+
+
+def ring(stages: int) -> str:
+    """A copy of each round is waited for so many rounds later, in a ring of so many places."""
+    return f"""
+setp.ge.u32 %p3, %r1, 256;
+@%p3 bra DONE;
+mov.u32 %r15, 0;
+ROUND:
+and.b32 %r16, %r15, 3;
+shl.b32 %r17, %r16, 10;
+add.u32 %r18, %r7, %r17;
+cp.async.ca.shared.global [%r18], [%rd3], 4;
+cp.async.commit_group;
+cp.async.wait_group {stages};
+add.u32 %r19, %r15, {4 - stages};
+and.b32 %r20, %r19, 3;
+shl.b32 %r21, %r20, 10;
+add.u32 %r22, %r7, %r21;
+ld.shared.u32 %r23, [%r22];
+add.u32 %r15, %r15, 1;
+setp.lt.u32 %p4, %r15, 16;
+@%p4 bra ROUND;
+DONE:
+"""
+
+
+def test_of_copies_of_more_rounds_than_are_told_apart_nothing_is_said() -> None:
+    assert verdict(ring(1)).kind is FREE
+    assert verdict(ring(3)).kind is UNJUDGED
