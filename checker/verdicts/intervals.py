@@ -409,7 +409,7 @@ class Walks:
                     break
                 if number in self.barriers:
                     positions.add((number, self._before(number, state)))
-                if number in kernel.accesses_at:
+                if number in kernel.accesses_at or number in kernel.exits:
                     met.add((number, state))
                 if number in kernel.exits:
                     ends.add((number, state))
@@ -440,7 +440,10 @@ class Walks:
 @dataclass(frozen=True, slots=True)
 class Pending:
     """The places where a thread may be while a copy of its own is pending: at barriers, and at
-    accesses (``met``). ``ends``: the waits after which it is done, and exits it is pending at."""
+    accesses and exits (``met``).
+
+    ``ends``: the waits after which it is done, and the exits at which it is pending.
+    """
 
     positions: frozenset[tuple[int | None, State]]
     met: frozenset[tuple[int, State]]

@@ -100,6 +100,9 @@ class _Judge:
                 if len(self.races) == _MOST_RACES:
                     break
                 self._judge_pair(first, second)
+            for access, end in self._endings():
+                if len(self.races) < _MOST_RACES:
+                    self._judge_relation(access, end, Relation.THREAD)
         arrivals = map(self._as_access, self.kernel.mbarriers)
         for remote, lifetime, order in lifetimes(self.kernel, arrivals):
             self._judge_lifetime(remote, lifetime, order)
@@ -177,6 +180,13 @@ class _Judge:
         for first, second in combinations_with_replacement(relevant, 2):
             if (first.writes or second.writes) and _may_alias(first.place.root, second.place.root):
                 yield first, second
+
+    def _endings(self) -> Iterator[tuple[Access, Access]]:
+        """Each copy in a group that reads shared memory, with the ends of its thread."""
+        for end in self.kernel.ends:
+            for access in self.kernel.accesses:
+                if access.agent is Agent.GROUP and access.place == end.place:
+                    yield access, end
 
     def _initialisations(self) -> Iterator[tuple[Access, Access]]:
         """Each mbarrier's initialisation, a weak write, with the operations of others on it.

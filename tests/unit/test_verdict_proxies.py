@@ -80,22 +80,9 @@ fence.proxy.async;
 bar.sync 0;
 @%p1 bra NEXT;
 cp.async.bulk.global.shared::cta.bulk_group [%rd7], [%r4], 4096;
-NEXT:
-"""
-TENSOR_STORE = """
-st.shared.u32 [%r7], 1;
-fence.proxy.async.shared::cta;
-bar.sync 0;
-@%p1 bra NEXT;
-mov.u32 %r8, 0;
-setp.ne.u32 %p3, %r2, 0;
-cp.async.bulk.prefetch.tensor.2d.L2.global [%rd2, {%r8, %r8}];
-cp.async.bulk.global.shared::cta.bulk_group [%rd7], [%r4], 16;
 cp.async.bulk.commit_group;
 cp.async.bulk.wait_group.read 0;
 NEXT:
-bar.sync 1;
-st.shared.u32 [%r7], 2;
 """
 INIT = """
 @%p1 bra INIT;
@@ -211,6 +198,7 @@ mapa.shared::cluster.u32 %r10, %r5, %r9;
         (BULK_STORE, ["fence.proxy", "bar.sync 0", "cp.async.bulk.wait_group", "bar.sync 1"]),
         (BULK_STORE, ["cp.async.bulk.commit_group"]),
         (COPIED, ["cp.async.wait_group", "fence.proxy", "bar.sync 0", "cp.async.commit_group"]),
+        (COPIED, ["cp.async.bulk.wait_group", "cp.async.bulk.commit_group"]),
         (PRODUCT, ["fence.proxy", "bar.sync 0", "wgmma.wait_group", "wgmma.commit", "bar.sync 1"]),
         (TENSOR_LOAD, ["bar.sync 0", "mbarrier.arrive.expect_tx", "@!%p2 bra WAIT"]),
         (PIPELINE, ["bar.sync 0", "@!%p2 bra WAIT", "wgmma.wait_group", "bar.sync 1"]),
@@ -400,3 +388,35 @@ DONE:
 def test_of_copies_of_more_rounds_than_are_told_apart_nothing_is_said() -> None:
     assert verdict(ring(1)).kind is FREE
     assert verdict(ring(3)).kind is UNJUDGED
+
+
+STORE_AND_END = """
+@%p1 bra DONE;
+cp.async.bulk{}.global.shared::cta{}.bulk_group [{}], [%r4]{};
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+DONE:
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (STORE_AND_END.format("", "", "%rd7", ", 128"), FREE),
+        # Of a tensor copy it is not known what it overwrites of the tensor.
+        (STORE_AND_END.format(".tensor.1d", "", "%rd2, {%r1}", ""), UNJUDGED),
+    ],
+)
+def test_no_thread_ends_while_a_copy_reads_its_shared_memory(body: str, kind: VerdictKind) -> None:
+    assert verdict(body).kind is kind
+    early = verdict(body.replace("cp.async.bulk.wait_group.read 0;", ""))
+    assert early.kind is RACE
+    assert early.conflicts[0].second.text == "the end of the kernel"
+    # Threads that have not issued it may end, and what waits forever does not.
+    ended = body.replace("@%p1 bra DONE;", "@%p1 ret;")
+    assert verdict(ended).kind is kind
+    issued = ended.replace("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group;\n@%p1 ret;")
+    assert verdict(issued).kind is kind
+    assert (
+        verdict(issued.replace("commit_group;\n@%p1 ret", "commit_group;\n@!%p1 ret")).kind is RACE
+    )

@@ -143,6 +143,15 @@ class _Filler:
             },
             lines={each.number: each.line for each in instructions},
             accesses=accesses,
+            ends=tuple(
+                end
+                for each in instructions
+                if each.statement.kind is Kind.END and each.statement.operation != "trap"
+                for access in accesses
+                if access.agent is Agent.GROUP and access.reads
+                if access.place.root.region is Region.SHARED and access.place.rank is None
+                for end in (self._end(each, access),)
+            ),
             fences=tuple(fence for each in instructions for fence in self._fences(each)),
             barriers=tuple(barrier for each in instructions for barrier in self._barriers(each)),
             mbarriers=mbarriers,
@@ -228,6 +237,27 @@ class _Filler:
             made = self._access(each, access)
             if made is not None:
                 yield made
+
+    def _end(self, each: PtxInstruction, access: Access) -> Access:
+        """The end of a thread, as a write of the shared memory that a copy of its own reads.
+
+        Source: PTX ISA, cp.async.bulk.wait_group; a CTA's shared memory lasts as long as it does.
+        """
+        guard = self.registers.guard(each)
+        own = () if guard is None else tuple(self.expressions.literals(*guard, -1))
+        return Access(
+            number=next(self.numbers),
+            instruction=each.number,
+            line=each.line,
+            text="the end of the kernel",
+            place=access.place,
+            size=access.size,
+            reads=False,
+            writes=True,
+            conditions=(*self._conditions(each), *own),
+            obstacle=access.obstacle,
+            least=access.least,
+        )
 
     def _of_tensor_memory(self, each: PtxInstruction) -> Access:
         statement = each.statement

@@ -93,7 +93,7 @@ class Registers(RegisterValues):
         """The conditions of the edges that leave a block."""
         own = self.function.blocks[block].instructions
         targets = self.graph.successors[block]
-        if not own or len(targets) != 2 or own[-1].statement.operation == "brx":
+        if not own or own[-1].statement.operation == "brx":
             return
         guard = self.guard(own[-1])
         if guard is None:
@@ -101,6 +101,11 @@ class Registers(RegisterValues):
         value, polarity = guard
         yes = value if polarity else self.expressions.negated(value)
         jump = own[-1].statement
+        if jump.kind is Kind.END and len(targets) == 1:
+            # Who goes on has not ended.
+            self.edge_literals[block, targets[0]] = self.expressions.negated(yes)
+        if len(targets) != 2:
+            return
         first, second = targets
         if jump.operation != "bra":
             return
