@@ -32,8 +32,8 @@ class Finding:
 
 
 def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
-    """The findings of an execution: races, hangs, and warps that come to a barrier in part."""
-    detector.finish()
+    """The findings of an execution that has ended: races, hangs, and warps that come to a barrier
+    in part."""
     for race in detector.races.values():
         yield finding_of(detector, race)
     yield from _hangs(detector, outcome)

@@ -122,6 +122,7 @@ def executions(
     def execution(schedule: Schedule) -> Execution:
         detector = Detector()
         run = execute(module, launch, detector, schedule=schedule, limit=limit, given=given)
+        detector.finish()
         return Execution(run, detector)
 
     first, *others = ORDERS

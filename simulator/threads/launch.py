@@ -420,9 +420,10 @@ def _file(memory: Memory, name: str, path: str) -> Allocation:
     return found
 
 
-def _arguments(
+def arguments_of(
     kernel: PtxFunction, launch: Launch, memory: Memory
 ) -> Iterator[tuple[Allocation | None, bytes]]:
+    """The array of each argument, or None, and the bytes that its parameter has."""
     known: list[Allocation | None] = []
     for number, (parameter, given) in enumerate(
         zip(kernel.parameters, launch.arguments, strict=True)
@@ -500,7 +501,7 @@ def execute(
     assert launch.cluster is not None
     memory = Memory()
     try:
-        arguments = tuple(_arguments(kernel, launch, memory))
+        arguments = tuple(arguments_of(kernel, launch, memory))
     except OutOfBounds as problem:
         raise LaunchError(str(problem)) from problem
     for number, content in (given or {}).items():

@@ -74,7 +74,14 @@ MAY_IMPORT = {
     "simulator/cdna": ("lowering", "simulator.cdna", *CORE),
     "simulator/certify": ("lowering", "simulator"),
     "simulator/core": ("lowering", *CORE),
-    "simulator/gpu": ("lowering", "simulator.gpu", "simulator.ptx", *CORE),
+    "simulator/gpu": (
+        "lowering",
+        "simulator.gpu",
+        "simulator.ptx",
+        "simulator.race",
+        "simulator.threads",
+        *CORE,
+    ),
     "simulator/execution": ("lowering", "simulator.execution", *MEANINGS),
     "simulator/kernels": (
         "lowering",

@@ -5,7 +5,7 @@ import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.simulator.core.condition import Condition, Outcomes, Quantifier
@@ -26,6 +26,8 @@ from fencewright.tools.workers import FileResult, cluster_address, run_side_by_s
 if TYPE_CHECKING:
     from fencewright.gpu import Device
     from fencewright.simulator.gpu.litmus import GpuResult, Stress
+    from fencewright.simulator.gpu.witness import Case
+    from fencewright.simulator.threads.launch import Module
 
 _LIMITS = Limits(states=10_000_000)
 """How far the PTX model goes for what a test is judged by."""
@@ -42,6 +44,17 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     runner.add_argument("--json", action="store_true", help="one JSON object a line, for tools")
     runner.add_argument(
         "--emit-ptx", action="store_true", help="print the kernels, which needs no GPU"
+    )
+    witness = runner.add_argument_group("a race of a kernel")
+    witness.add_argument(
+        "--witness",
+        metavar="LAUNCH",
+        help="launch a PTX kernel with one side of its race held up, and count wrong results",
+    )
+    witness.add_argument(
+        "--fixed",
+        metavar="[FILE:]KERNEL",
+        help="its twin without the race, which says what is right",
     )
     stress = runner.add_argument_group("stress")
     stress.add_argument("--instances", metavar="N", type=int, help="in a launch (65536)")
@@ -217,6 +230,8 @@ def _verdict(condition: Condition, positive: int, negative: int) -> bool:
 def run_on_gpu(arguments: Namespace) -> int:
     """``fence-sim run-gpu``: the exit status of the worst of the tests. Raises
     :class:`ToolError`."""
+    if arguments.witness is not None or arguments.fixed is not None:
+        return _show_witness(arguments)
     stress = _stress(arguments)
     texts = [(path, read_text(path)) for path in arguments.inputs]
     # What cannot be parsed is reported without a GPU too.
@@ -391,3 +406,72 @@ def _run(job: Job, devices: "Sequence[Device]", chip: str, stress: "Stress") -> 
         raise ToolError((about,), status=INCOMPLETE) from problem
     name = f"{len(devices)} of {device.name}" if peers else device.name
     return GpuReport(job, f"{name}, {chip}", result, time.perf_counter() - start)
+
+
+# Witnesses of races
+
+_LAUNCHES = 10
+"""Launches of each variant of a witness."""
+_PATIENCE = 5.0
+"""Seconds after which a launch of a witness hangs."""
+
+
+def _show_witness(arguments: Namespace) -> int:
+    """Show a race of a PTX kernel: the status is 1 where a launch had a wrong result."""
+    from fencewright.gpu import Device, GpuError, description
+    from fencewright.simulator.gpu.witness import count_wrong
+
+    case = _witness(arguments)
+    if arguments.emit_ptx:
+        for each in case.variants:
+            print(f"// {each.kernel}: {each.aim or 'as it is'}\n{each.ptx}")
+        return HOLDS
+    try:
+        device = Device(patience=_PATIENCE)
+    except GpuError as problem:
+        raise ToolError((Diagnostic(str(problem), NAME),), status=NO_GPU) from problem
+    launches = arguments.launches or _LAUNCHES
+    if not arguments.json:
+        print(*(f"{case.name}: {each}" for each in case.findings), sep="\n")
+    status, ended = HOLDS, ""
+    for each in case.variants:
+        if ended:
+            print(f"{case.name}: not run: {each.kernel}, {each.aim}: {ended}", file=sys.stderr)
+            continue
+        count = count_wrong(device, case, each, launches, GpuError)
+        ended = count.problem
+        if count.wrong and not each.is_twin:
+            status = DOES_NOT_HOLD
+        if arguments.json:
+            row = {"kernel": each.kernel, "aim": each.aim, "machine": description(device)}
+            print(json.dumps({**row, **asdict(count)}))
+            continue
+        shown = f", first in launch {count.first}" if count.first else ""
+        failed = f": {count.problem}" if count.problem else ""
+        print(
+            f"{case.name}: {each.kernel}, {each.aim or 'as it is'}: {count.wrong} of "
+            f"{count.launches} launches wrong{shown}{failed}"
+        )
+    return status
+
+
+def _witness(arguments: Namespace) -> "Case":
+    from fencewright.lowering.ptx.code.text import PtxError, read_ptx
+    from fencewright.simulator.gpu.witness import case_of
+    from fencewright.simulator.threads.launch import LaunchError, parse_launch, read_module
+
+    if arguments.witness is None or arguments.fixed is None or len(arguments.inputs) != 1:
+        raise error("--witness takes one PTX file, and --fixed the kernel that is right", NAME)
+    path = arguments.inputs[0]
+    other, _, twin = arguments.fixed.rpartition(":")
+
+    def module(path: str) -> "Module":
+        text = read_text(path)
+        return read_module(read_ptx(text, name_of(path)), text)
+
+    try:
+        own = module(path)
+        right = module(other) if other else own
+        return case_of(name_of(path), own, parse_launch(arguments.witness), right, twin)
+    except (LaunchError, PtxError) as problem:
+        raise error(str(problem), NAME) from problem
