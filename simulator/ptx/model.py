@@ -898,7 +898,7 @@ class _Location:
     writes: tuple[int, ...]
 
 
-class _Enumeration:
+class Enumeration:
     """All outcomes of one combination of paths."""
 
     def __init__(self, model: PtxModel, combination: PtxCombination, frame: PtxFrame):
@@ -1125,7 +1125,7 @@ def enumerated_outcomes(
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         for skeleton in combination.skeletons:
             frame = _frame(frames, skeleton, model, work)
-            memories = _Enumeration(model, combination, frame).final_memories()
+            memories = Enumeration(model, combination, frame).final_memories()
             found.add((prefix + memory for memory in memories), combination.waits)
     return found.outcomes(observed, candidates.complete and not work.is_spent)
 
@@ -1159,7 +1159,7 @@ def sampled_outcomes(
         combination = walk.combination
         prefix = tuple(combination.registers[r.thread].get(r.name, 0) for r in registers)
         frame = PtxFrame(combination.skeletons[0], chosen, random=random)
-        memories = _Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
+        memories = Enumeration(chosen, combination, frame).sampled_memories(walk.hint, random)
         found.add((prefix + memory for memory in memories), combination.waits)
     return found.outcomes(observed, complete=False)
 
@@ -1228,7 +1228,7 @@ def enumerated_witness(
         if any(registers.get(each, 0) is None for each in named):
             continue
         for skeleton in combination.skeletons:
-            search = _Enumeration(model, combination, _frame(frames, skeleton, model, work))
+            search = Enumeration(model, combination, _frame(frames, skeleton, model, work))
             for x in search.executions():
                 for state in _complete(search, x, registers):
                     if formula.holds(state):
@@ -1250,7 +1250,7 @@ def final_registers(
 
 
 def _complete(
-    search: _Enumeration, x: PtxExecution, registers: Mapping[Observable, int | None]
+    search: Enumeration, x: PtxExecution, registers: Mapping[Observable, int | None]
 ) -> Iterator[dict[Observable, int | None]]:
     """The final states of ``x``; while one is looked at, ``x`` has its coherence order."""
     orders: list[list[Relation]] = []
@@ -1272,7 +1272,7 @@ def _complete(
 
 
 def _violations(
-    search: _Enumeration, x: PtxExecution, dropped: Iterable[Axiom]
+    search: Enumeration, x: PtxExecution, dropped: Iterable[Axiom]
 ) -> tuple[tuple[Axiom, Violation], ...]:
     """What the ``dropped`` axioms say against an execution."""
     violations: list[tuple[Axiom, Violation]] = []

@@ -15,9 +15,9 @@ from fencewright.simulator.ptx.builder import build
 from fencewright.simulator.ptx.events import PtxCandidates
 from fencewright.simulator.ptx.instructions import PtxInstruction, PtxProgram
 from fencewright.simulator.ptx.model import (
+    Enumeration,
     PtxFrame,
     PtxModel,
-    _Enumeration,  # pyright: ignore[reportPrivateUsage]
 )
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.threads.launch import execute, parse_launch, read_module
@@ -164,7 +164,7 @@ def races_by_model(chain: Chain) -> bool:
             continue
         for skeleton in combination.skeletons:
             frame = frames.setdefault(id(skeleton), PtxFrame(skeleton, model, work))
-            enumeration = _Enumeration(model, combination, frame)
+            enumeration = Enumeration(model, combination, frame)
             data = [n for n, e in enumerate(skeleton.events) if e.location == "x" and e.thread >= 0]
             for x in enumeration.executions():
                 pairs = [

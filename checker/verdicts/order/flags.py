@@ -12,6 +12,7 @@ from fencewright.checker.verdicts.model import (
     UNGROUPED,
     Access,
     AllOf,
+    Answer,
     AnyOf,
     Assumption,
     Compare,
@@ -37,6 +38,7 @@ from fencewright.checker.verdicts.order.lemmas import (
     Payload,
     Signal,
     VendorLemma,
+    holds,
 )
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -72,9 +74,14 @@ def claims(
                     number = write.instruction
                     order = follows(kernel, earlier, pair.earlier, number, writer, met=met)
                 wrong.append(AllOf((*seen, Not(order))))
-                if order != AnyOf(()):
-                    released, acquired = (earlier, write), (read, later)
-                    lemmas.setdefault(lemma_of(kernel, released, acquired, pair, guard, met=met))
+                if order == AnyOf(()):
+                    continue
+                released, acquired = (earlier, write), (read, later)
+                lemma = lemma_of(kernel, released, acquired, pair, guard, met=met)
+                # A write that is never the one that was seen needs to release nothing.
+                case = (*guard.constraints, Holds(literal, guard.thread), *seen, order)
+                if holds(lemma) or pair.satisfiable(*case) is not Answer.UNSATISFIABLE:
+                    lemmas.setdefault(lemma)
             cases.append(AllOf((Holds(literal, guard.thread), AnyOf(tuple(wrong)))))
         if lemmas:
             yield Claim(
