@@ -7,7 +7,7 @@ Source: PTX ISA, "Conflict and data-races"; "Morally strong operations".
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
@@ -60,8 +60,21 @@ _SMALL = ((2, 64), (2, 256), (8, 256))
 """Launches that a race is looked for in, CTAs and threads; in a larger one it is a condition."""
 _BLOCKS = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
 """Blocks that a race is looked for in first."""
+_FEWEST = (
+    Launch((1, 1, 1), (2, 1, 1)),
+    Launch((2, 1, 1), (1, 1, 1)),
+    Launch((33, 1, 1), (1, 1, 1)),
+    Launch((33, 1, 1), (2, 1, 1)),
+    Launch((2, 1, 1), (2, 1, 1)),
+)
+"""Launches with few threads besides those of a conflict, so that fewer can order them."""
 _ANY = (1 << 30, 1024)
-_OF_ALL = "more than one CTA: each accesses this place"
+_OF_ALL = (
+    "more than one thread in a CTA: each accesses this place",
+    "more than one CTA: each accesses this place",
+)
+_OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
+"""Names of indices and sizes that tell CTAs apart."""
 _MOST_PAIRS = 20_000
 _MBARRIER_BYTES = 8
 _MOST_RACES = 4
@@ -89,6 +102,7 @@ class _Judge:
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
         self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
+        self.contents = _contents(kernel)
 
     def verdict(self) -> Verdict:
         pairs = [*self._pairs(), *self._initialisations()]
@@ -140,8 +154,17 @@ class _Judge:
             key = _key(each.place.root)
             if each.reads and each.instruction in self.asked and key not in written:
                 yield Obstacle("this kernel never writes what is polled here", each.line)
-            elif each.writes and key not in read and (not each.is_atomic or each.releases):
+            elif each.writes and key not in read and self._publishes(each):
                 yield Obstacle("this kernel never reads what is published here", each.line)
+
+    def _publishes(self, write: Access) -> bool:
+        """True of a strong write that others may take for the end of what came before it."""
+        return write.releases or any(
+            not each.is_strong
+            and each.place.root.region is not Region.SHARED
+            and self.kernel.may_reach(each.instruction, write.instruction)
+            for each in self.kernel.accesses
+        )
 
     def _divergent_barriers(self) -> Iterator[Obstacle]:
         """Barriers for all threads of a CTA that some may not come to. Source: PTX ISA, bar."""
@@ -240,10 +263,10 @@ class _Judge:
             if is_strong and not self._may_be_payload(first, second):
                 continue
             if relation is Relation.GRID and self._is_one_cta():
-                self._assume_sizes(Assumption.ONE_CTA, self.launch.grid)
+                self._judge_alike(first, second, relation, Assumption.ONE_CTA)
                 continue
             if relation in (Relation.WARP, Relation.CTA) and self._is_one_thread():
-                self._assume_sizes(Assumption.ONE_THREAD, self.launch.block or self.kernel.required)
+                self._judge_alike(first, second, relation, Assumption.ONE_THREAD)
                 continue
             if self._is_apart(first, second, relation):
                 continue
@@ -262,23 +285,46 @@ class _Judge:
             return False
         return not {first.instruction, second.instruction} & self.asked
 
+    def _judge_alike(
+        self, first: Access, second: Access, relation: Relation, assumption: Assumption
+    ) -> None:
+        """Judge a pair of threads that the kernel does not tell apart: it is for one alone, and
+        more of them do the same at the same places.
+        """
+        sizes = self.launch.grid if relation is Relation.GRID else self.launch.block
+        if sizes is None and relation is not Relation.GRID:
+            sizes = self.kernel.required
+        if sizes is not None:
+            return  # It is one.
+        condition = _OF_ALL[relation is Relation.GRID]
+        if any(own == condition for _, own in self.launches):
+            return
+        if first is not second or first.is_strong or first.place.offset is None:
+            # Each access meets itself; of those that are atomic nothing is a race.
+            self.assumptions.add(assumption)
+            return
+        constraints = (*executed(self.kernel, first, 0), *executed(self.kernel, second, 1))
+        constraints = (*constraints, Overlap(first, 0, second, 1))
+        self._race(first, second, relation, constraints, NO_ORDER)
+
     def _is_one_cta(self) -> bool:
         if self.launch.grid is not None:
             return self.launch.grid == (1, 1, 1)
         # Who waits for a flag waits for another thread.
-        return not self._waits_beyond(Scope.WORKGROUP) and not any(
-            name.startswith(("%ctaid", "%nctaid", "%clusterid", "%cluster"))
-            for name in self.kernel.specials
-        )
+        return not self._waits_beyond(Scope.WORKGROUP) and not self._reads(_OF_CTA)
 
     def _is_one_thread(self) -> bool:
         if (sizes := self.launch.block or self.kernel.required) is not None:
             return sizes == (1, 1, 1)
         # Barriers and flags are for several threads, whatever tells these apart.
-        has_partner = bool(self.kernel.barriers) or self._waits_beyond(Scope.SINGLETHREAD)
-        return not has_partner and not any(
-            name.startswith(("%tid", "%ntid", "%laneid")) for name in self.kernel.specials
+        has_partner = bool(self.kernel.barriers) or (
+            self._waits_beyond(Scope.SINGLETHREAD) and not self._reads(_OF_CTA)
         )
+        return not has_partner and not self._reads(("%tid", "%ntid", "%laneid"))
+
+    def _reads(self, names: tuple[str, ...]) -> bool:
+        """True of a kernel that reads an index or a size whose name begins so."""
+        return any(name.startswith(names) for name in self.kernel.specials)
 
     def _waits_beyond(self, scope: Scope) -> bool:
         """True of a kernel that decides something by a strong read of a wider scope."""
@@ -370,25 +416,40 @@ class _Judge:
             self.obstacles.append(Obstacle(_between(MISSING, first, second, order), second.line))
             return False
         if unsure is not None:
-            self.obstacles.append(unsure)
+            is_order = order.strength is Strength.UNKNOWN
+            if not is_order or not self._races_in(_FEWEST, first, second, pair):
+                self.obstacles.append(unsure)
             return False
         return self._race(first, second, relation, constraints, order)
 
     def _in_small_launches(self, first: Access, second: Access, pair: ThreadPair) -> bool:
         """Judge a pair that the solver does not decide for all launches: a race in one is a
         race."""
-        for launch in self._exact_launches():
-            solver = self._solver(pair.relation, launch=launch)
-            own = replace(pair, solver=solver)
+        if self._races_in(self._exact_launches(), first, second, pair):
+            return False
+        reason = _between("the solver came to its limit", first, second, NO_ORDER)
+        self.obstacles.append(Obstacle(reason, second.line))
+        return False
+
+    def _races_in(
+        self, launches: Iterable[Launch], first: Access, second: Access, pair: ThreadPair
+    ) -> bool:
+        """True where a pair that is not decided for all launches is a race in one of some."""
+        for launch in launches:
+            given = self.launch.block or self.kernel.required, self.launch.grid
+            if any(
+                a not in (None, b) for a, b in zip(given, (launch.block, launch.grid), strict=True)
+            ):
+                continue
+            own = replace(pair, solver=self._solver(pair.relation, launch=launch))
             if own.satisfiable() is not Answer.SATISFIABLE:
                 continue
             order = self._order(first, second, own)
-            if order.strength is Strength.PROVED or order.is_limit:
+            if order.strength in (Strength.PROVED, Strength.UNKNOWN):
                 continue
             if self._unsure(first, second, pair.relation, order) is None:
-                return self._race(first, second, pair.relation, pair.constraints, order)
-        reason = _between("the solver came to its limit", first, second, NO_ORDER)
-        self.obstacles.append(Obstacle(reason, second.line))
+                self._race(first, second, pair.relation, pair.constraints, order, (launch,))
+                return True
         return False
 
     def _exact_launches(self) -> Iterator[Launch]:
@@ -475,9 +536,7 @@ class _Judge:
     ) -> Obstacle | None:
         """The reason why a conflict without an order is not called a race; None if it is one."""
         for access in (first, second):
-            form = access.place.offset
-            values = [value for value, _ in form.terms] if form is not None else []
-            if (leaf := _data_in(values)) is not None:
+            if (leaf := self._data_in(_terms(access))) is not None:
                 return Obstacle(
                     _between("an address depends on data", first, second, order),
                     self._line_of(leaf, access),
@@ -488,7 +547,7 @@ class _Judge:
             line = second.line if order.line is None else order.line
             return Obstacle(_between(order.reason, first, second, NO_ORDER), line)
         for access in (first, second):
-            leaf = _data_in(literal.value for literal in access.conditions)
+            leaf = self._data_in(literal.value for literal in access.conditions)
             if leaf is not None:
                 return Obstacle(
                     _between("a condition depends on data", first, second, order),
@@ -511,6 +570,32 @@ class _Judge:
             and any(self.kernel.may_reach(each.instruction, later.instruction) for each in waits)
             for earlier, later in ((first, second), (second, first))
         )
+
+    def _data_in(self, values: Iterable[Value]) -> Value | None:
+        """A value that memory decides, among what some values are computed from; not of arguments
+        that the kernel only reads: a race may choose what is in these."""
+        data = filter(is_data, leaves(values))
+        return min((each for each in data if each not in self.contents), key=_number, default=None)
+
+    def _consistent(self, first: Access, second: Access) -> Iterator[Constraint]:
+        """Two reads of one place by any of two threads return one value, where nothing writes."""
+        used: dict[tuple[Access, int], None] = {}
+        for thread, access in enumerate((first, second)):
+            work = [*_terms(access), *(each.value for each in access.conditions)]
+            while work:
+                leaf = work.pop()
+                for part in leaves((leaf,)):
+                    read = self.contents.get(part)
+                    if read is not None and (read, thread) not in used:
+                        used[read, thread] = None
+                        work += _terms(read)
+        for (one, own), (two, other) in combinations(used, 2):
+            if one.place.root != two.place.root or one.size != two.size:
+                continue
+            a, b = one.result, two.result
+            if a is not None and b is not None and a.bits == b.bits:
+                same = Compare("eq", a, own, b, other)
+                yield AnyOf((Not(Overlap(one, own, two, other)), same))
 
     def _handshake(self, first: Access, second: Access) -> Access | None:
         """A strong read on a path to one access, of what a path from the other writes strongly."""
@@ -540,14 +625,18 @@ class _Judge:
         relation: Relation,
         constraints: Sequence[Constraint],
         order: Order,
+        launches: Sequence[Launch] = (),
     ) -> bool:
+        """Report a race, in one of ``launches`` if there are some; false: of the pair no other
+        relation is looked at."""
         missing = order.reason or _missing(relation)
         if order.unless is not None:
             constraints = (*constraints, order.unless)
-        if self.launch.grid is None and self._is_place_of_all(first, second, relation):
-            if any(condition == _OF_ALL for _, condition in self.launches):
-                return True  # Of this condition one conflict is enough.
-        size, witness = self._witness(relation, constraints)
+        of_all = self._condition_of_all(first, second, relation)
+        if of_all and any(condition == of_all for _, condition in self.launches):
+            return True  # Of this condition one conflict is enough.
+        constraints = (*constraints, *self._consistent(first, second))
+        size, witness = self._witness(relation, constraints, launches)
         if witness is None:
             reason = _between("the solver came to its limit", first, second, order)
             self.obstacles.append(Obstacle(reason, second.line))
@@ -561,23 +650,30 @@ class _Judge:
         self.races.append(conflict)
         return False
 
-    def _is_place_of_all(self, first: Access, second: Access, relation: Relation) -> bool:
-        """True where every CTA accesses one place, in a kernel that does not ask how many there
-        are."""
-        if relation is not Relation.GRID or any(map(_is_of_cta, (first, second))):
-            return False
-        return not any(name.startswith("%nctaid") for name in self.kernel.specials)
+    def _condition_of_all(self, first: Access, second: Access, relation: Relation) -> str:
+        """The condition of a race at a place that threads access all alike, in a kernel that does
+        not ask how many there are; "" of another one."""
+        if relation is Relation.GRID:
+            if self.launch.grid is not None or any(map(_is_of_cta, (first, second))):
+                return ""
+            return "" if self._reads(("%nctaid",)) else _OF_ALL[1]
+        is_given = self.launch.block is not None or self.kernel.required is not None
+        is_alike = relation in (Relation.WARP, Relation.CTA) and self._is_one_thread()
+        return _OF_ALL[0] if is_alike and not is_given else ""
 
     def _witness(
-        self, relation: Relation, constraints: Sequence[Constraint]
+        self,
+        relation: Relation,
+        constraints: Sequence[Constraint],
+        launches: Sequence[Launch] = (),
     ) -> tuple[tuple[int, int], Witness | None]:
         """The threads of a small launch that satisfy constraints, and what its sizes are at
         most."""
-        for launch in self._exact_launches():
+        for launch in launches or self._exact_launches():
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:
                 return _SMALL[1], witness
-        for size in (*_SMALL, _ANY):
+        for size in () if launches else (*_SMALL, _ANY):
             witness = self._solver(relation, size).witness(constraints)
             if witness is not None:
                 return size, witness
@@ -592,12 +688,19 @@ class _Judge:
         witness: Witness,
     ) -> str:
         """The launches that have a race, if it needs more than a small one; "" if any has."""
+        contents = {
+            self.contents[part].place.root.name
+            for access in (first, second)
+            for part in filter(is_data, leaves(_terms(access)))
+        }
+        if contents:
+            return f"some contents of {', '.join(sorted(contents))}, which addresses depend on"
         if self.launch.block is not None and self.launch.grid is not None:
             return ""
         if size not in _SMALL[:2]:
             return f"as {witness}"
-        if self._is_place_of_all(first, second, relation):
-            return _OF_ALL
+        if of_all := self._condition_of_all(first, second, relation):
+            return of_all
         if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
             return f"as {witness}: the block's shape is not in the text"
         parameters = _parameters_of(first) | _parameters_of(second)
@@ -692,18 +795,38 @@ def _certain(access: Access) -> Access:
     return replace(access, size=access.least, obstacle="", least=None)
 
 
-def _data_in(values: Iterable[Value]) -> Value | None:
-    """A value that memory decides, among what some values are computed from."""
-    found = sorted(filter(is_data, leaves(values)), key=lambda leaf: leaf.number)
-    return found[0] if found else None
+def _terms(access: Access) -> list[Value]:
+    form = access.place.offset
+    return [] if form is None else [value for value, _ in form.terms]
+
+
+def _contents(kernel: Kernel) -> dict[Value, Access]:
+    """The values of arguments' memory that a kernel only reads, each with the read of it.
+
+    Whatever they are, a launch may have them; their places depend on such values alone.
+    """
+    written = {_key(each.place.root) for each in kernel.accesses if each.writes}
+    unknown = any(
+        each.writes and each.place.root.region is Region.UNKNOWN for each in kernel.accesses
+    )
+    found: dict[Value, Access] = {}
+    for each in kernel.accesses:
+        root = each.place.root
+        is_argument = root.region in (Region.PARAMETER, Region.POINTER) and not unknown
+        is_plain = each.agent is Agent.THREAD and not each.is_strong and each.result is not None
+        if not is_argument or not is_plain or _key(root) in written or each.place.offset is None:
+            continue
+        # A read comes after those that its place depends on, or depends on itself in a loop.
+        if all(part in found for part in filter(is_data, leaves(_terms(each)))):
+            assert each.result is not None
+            found[each.result] = each
+    return found
 
 
 def _parameters_of(access: Access) -> set[str]:
-    form = access.place.offset
-    values = [] if form is None else [value for value, _ in form.terms]
     return {
         leaf.name
-        for value in values
+        for value in _terms(access)
         if not is_alike(value, is_one_cta=True)
         for leaf in leaves((value,))
         if isinstance(leaf, Param)

@@ -162,7 +162,7 @@ def test_threads_that_have_ended_are_not_waited_for():
     ("body", "reason"),
     [
         ("call other;", "a call of 'other'"),
-        ("ld.global.u32 %r8, [%rd1]; shl.b32 %r8, %r8, 2; add.u32 %r9, %r3, %r8;"
+        ("atom.global.add.u32 %r8, [%rd1], 0; shl.b32 %r8, %r8, 2; add.u32 %r9, %r3, %r8;"
          "st.shared.u32 [%r9], 1; ld.shared.u32 %r10, [%r5];", "an address depends on data"),
         ("W: ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.eq.u32 %p1, %r8, 0; @%p1 bra W;"
          "ld.global.u32 %r9, [%rd2];", "never writes what is polled"),
@@ -187,6 +187,48 @@ def test_a_place_of_all_ctas_is_a_race_under_a_launch_alone():
     assert verdict_of(body, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
 
 
+def test_what_threads_do_all_alike_is_a_race_of_more_than_one() -> None:
+    one_thread = verdict_of(
+        "st.global.u32 [%rd1], 1; ld.global.u32 %r8, [%rd2];".replace(" 1;", " %r1;")
+    )
+    assert one_thread.kind is LAUNCH
+    grid = "mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;"
+    one_cta = verdict_of(grid)
+    assert one_cta.kind is LAUNCH
+    assert "more than one CTA" in one_cta.condition
+    assert verdict_of(grid, Launch(grid=(1, 1, 1))).kind is FREE
+    assert verdict_of(grid, Launch((64, 1, 1), (2, 1, 1))).kind is RACE
+
+
+ELECTED = """
+    mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd2, %rd3; ld.global.u32 %r8, [%rd4];
+    setp.ne.u32 %p1, %r8, {0}; @%p1 bra OUT;
+    st.shared.u32 [%r3], %r2;
+OUT:
+"""
+
+
+def test_what_is_only_read_is_what_a_race_needs() -> None:
+    assert verdict_of(ELECTED.format(7)).kind is RACE
+    # Two threads find two values at two places, so that one finds its own number alone.
+    assert verdict_of(ELECTED.format("%r2")).kind is RACE
+    one_place = ELECTED.replace("[%rd4]", "[%rd2]")
+    assert verdict_of(one_place.format("%r2")).kind is not RACE
+    written = ELECTED.format(7).replace("OUT:\n", "OUT: st.global.u32 [%rd4], %r8;\n")
+    assert verdict_of(written, Launch(grid=(1, 1, 1))).kind is NOT_JUDGED
+
+
+def test_an_address_that_arguments_decide_is_a_race_of_some_contents() -> None:
+    body = """
+    mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd2, %rd3; ld.global.u32 %r8, [%rd4];
+    and.b32 %r8, %r8, 511; shl.b32 %r9, %r8, 2; add.u32 %r9, %r3, %r9; st.shared.u32 [%r9], %r2;
+"""
+    verdict = verdict_of(body)
+    assert verdict.kind is LAUNCH
+    assert "some contents of b" in verdict.condition
+    assert verdict_of(body, Launch((64, 1, 1), (1, 1, 1))).kind is LAUNCH
+
+
 def test_a_second_dimension_is_a_race_under_a_launch_alone():
     body = "mov.u32 %r8, %tid.y; add.u32 %r9, %r8, %r2; st.shared.u32 [%r5], %r9;"
     assert verdict_of(body).kind is LAUNCH
@@ -207,8 +249,9 @@ def test_pointers_of_one_place_are_of_one_object():
     mul.wide.u32 %rd3, %r2, 4; add.u64 %rd7, %rd5, %rd3; add.u64 %rd8, %rd6, %rd3;
     st.global.u32 [%rd7], %r2; ld.global.u32 %r8, [%rd8+4];
 """
-    assert verdict_of(body.format("")).kind is RACE
-    other = verdict_of(body.format("+8"))
+    one_cta = Launch(grid=(1, 1, 1))
+    assert verdict_of(body.format(""), one_cta).kind is RACE
+    other = verdict_of(body.format("+8"), one_cta)
     assert other.kind is FREE
     assert Assumption.POINTERS in other.assumptions
 
