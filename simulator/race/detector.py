@@ -151,6 +151,7 @@ class Detector(Observer):
         self.left_phase: dict[int, int] = {}
         self.remotes: dict[tuple[int, int], tuple[int, int, int, int]] = {}
         self.exits: dict[int, Knowledge] = {}
+        self.unwritten: dict[int, tuple[Thread, Allocation, int]] = {}
         self.accesses = 0
 
     def begin(self, thread: Thread) -> None:
@@ -308,8 +309,18 @@ class Detector(Observer):
             return
         state: State = thread.order
         self._check_read(state, shadow, memory, at, size, site, thread.number, state.clock)
+        if memory.space == "shared" and site not in self.unwritten:
+            self._check_written(thread, shadow, memory, at, site)
         if self.sites[site].reads_only:
             self._read_only(shadow, memory, at, size, site, thread.number)
+
+    def _check_written(
+        self, thread: Thread, shadow: Shadow, memory: Allocation, at: int, site: int
+    ) -> None:
+        """Keep the first read of an instruction of what nobody has written before."""
+        word = at // shadow.grain
+        if not shadow.writer[word] and not any(writes for _, writes in shadow.strong.get(word, ())):
+            self.unwritten[site] = thread, memory, at
 
     def _check_read(
         self, state: State, shadow: Shadow, memory: Allocation, at: int, size: int, site: int,

@@ -38,6 +38,7 @@ def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
         yield finding_of(detector, race)
     yield from _hangs(detector, outcome)
     yield from _partial(detector, outcome)
+    yield from _unwritten(detector)
 
 
 def _who(detector: Detector, access: Access) -> str:
@@ -185,4 +186,21 @@ def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
         yield Finding(
             Fault.DIVERGENCE, text, site.instruction.line, (Fault.DIVERGENCE, site.key),
             site.instruction.text, is_error=partial.splits,
+        )  # fmt: skip
+
+
+def _unwritten(detector: Detector) -> Iterator[Finding]:
+    row, machine = KINDS[Fault.UNWRITTEN], detector.machine
+    if machine.skipped or machine.unobserved:
+        # What is not known may have written there.
+        return
+    for number, (thread, memory, at) in detector.unwritten.items():
+        site = detector.sites[number]
+        text = (
+            f"{row.words}: {thread} reads {memory.place(at)} at {site.place} ({site.name}): "
+            f"{row.lacks}"
+        )
+        yield Finding(
+            Fault.UNWRITTEN, text, site.instruction.line, (Fault.UNWRITTEN, site.key),
+            site.instruction.text, is_error=False,
         )  # fmt: skip

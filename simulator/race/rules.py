@@ -59,6 +59,7 @@ class Fault(FastStrEnum):
     PEER_EXIT = "peer-exit"
     HANG = "hang"
     DIVERGENCE = "barrier divergence"
+    UNWRITTEN = "shared memory that nobody wrote"
 
     @property
     def rule(self) -> str:
@@ -161,6 +162,12 @@ KINDS: Mapping[Fault, KindRow] = {
         "barrier divergence",
         "an aligned barrier is for all lanes of a warp",
         "PTX ISA, barrier{.cta}: .aligned",
+    ),
+    Fault.UNWRITTEN: KindRow(
+        "uninitialised-shared",
+        "shared memory that nobody wrote",
+        "on a GPU it has any value, and here zero",
+        "PTX ISA, State Spaces: .shared",
     ),
 }  # fmt: skip
 """Every kind of finding."""

@@ -220,8 +220,6 @@ def problem_of(run: Run) -> str:
     if not outcome.problem:
         return _unknown(run, run.machine.skipped)
     text = outcome.problem
-    if outcome.is_outside:
-        text = f"out of bounds: {text}"
     if outcome.site is None:
         return text
     site = run.program.sites[outcome.site]

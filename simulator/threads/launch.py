@@ -464,6 +464,13 @@ def number_bytes(parameter: PtxParameter, given: float, number: int) -> bytes:
     element = element_of(parameter.type)
     if isinstance(given, float) and (element is None or element[0] not in ("f", "bf", "b")):
         raise LaunchError(f"argument {number} is {given}, but {parameter.name} is an integer")
+    if isinstance(given, int) and element is not None and element[0] not in ("f", "bf"):
+        bits = element[1] * element[2]
+        if not -(1 << bits - 1) <= given < 1 << bits:
+            raise LaunchError(
+                f"argument {number} is {given}, but {parameter.name} has {bits} bits: give a "
+                f"number from {-(1 << bits - 1)} to {(1 << bits) - 1}"
+            )
     if isinstance(given, float) and parameter.type in ("b32", "b64"):
         return _bytes_of(given, f"f{parameter.type[1:]}")
     return _bytes_of(given, parameter.type)

@@ -114,12 +114,13 @@ class Memory:
 def outside(allocation: Allocation | None, address: int, at: int, size: int) -> OutOfBounds:
     """The error of an access that is not within an allocation, or not at a multiple of its size."""
     if allocation is None:
-        return OutOfBounds(f"an access to {address:#x}, where there is nothing")
+        return OutOfBounds(f"out of bounds: an access to {address:#x}, where there is nothing")
     if at + size <= allocation.size:
         return OutOfBounds(
-            f"{size} bytes at {address:#x}, {allocation.place(at)}, which is no multiple of {size}"
+            f"unaligned: {size} bytes at {address:#x}, {allocation.place(at)}, which is no "
+            f"multiple of {size}"
         )
     return OutOfBounds(
-        f"{size} bytes at {address:#x}, byte {at} of {allocation.name}, which has "
+        f"out of bounds: {size} bytes at {address:#x}, byte {at} of {allocation.name}, which has "
         f"{allocation.size} bytes from {address - at:#x} on"
     )

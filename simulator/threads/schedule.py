@@ -23,7 +23,7 @@ from fencewright.simulator.threads.lanes import (
 )
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.state import WARP, Block, Thread
-from fencewright.simulator.threads.unknown import NotExecuted, OutOfBounds, UnknownUsed
+from fencewright.simulator.threads.unknown import NotExecuted, UnknownUsed
 
 PATIENCE = 64
 """Polls of the same value by every thread after which nothing is expected to change it."""
@@ -100,7 +100,6 @@ class Outcome:
     hang: tuple[Waiting, ...] = ()
     site: int | None = None
     thread: Thread | None = None
-    is_outside: bool = False
     partial: dict[int, Partial] = field(default_factory=dict[int, Partial])
     steps: int = 0
 
@@ -236,7 +235,6 @@ class Scheduler:
     def _stop(self, thread: Thread, problem: Exception) -> None:
         outcome = self.outcome
         outcome.problem, outcome.thread = str(problem), thread
-        outcome.is_outside = isinstance(problem, OutOfBounds)
         for frame in traceback.extract_tb(problem.__traceback__):
             if frame.filename == GENERATED and frame.lineno is not None:
                 outcome.site = self.lines.get(frame.lineno, outcome.site)

@@ -6,6 +6,7 @@ from test_launches import HEAD
 
 import fencewright
 from fencewright.launches import ExecutionError
+from fencewright.simulator.race.rules import Fault
 from fencewright.simulator.race.verdict import Judgement
 from fencewright.simulator.threads.launch import LaunchError
 
@@ -102,3 +103,34 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;
     verdict = fencewright.check(text, block=1, args=(np.ones(4, np.uint32),))
     assert "not judged" in str(verdict)
     assert "cp.reduce.async.bulk" in verdict.problem
+
+
+READS_SHARED = f"""{HEAD}.visible .entry k(.param .u64 out) {{
+.reg .b64 %rd1; .reg .b32 %r<4>;
+.shared .align 4 .b32 tile[64];
+ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x;
+FILL
+ld.shared.b32 %r2, [tile+8]; st.global.b32 [%rd1], %r2; ret;
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("fill", "is_written"),
+    [
+        ("", False),
+        ("st.shared.b32 [tile+4], %r1;", False),
+        ("st.shared.b32 [tile+8], %r1;", True),
+        ("atom.shared.add.u32 %r3, [tile+8], 1;", True),
+        ("st.shared.v2.b32 [tile+8], {%r1, %r1};", True),
+        ("cp.async.ca.shared.global [tile+8], [%rd1], 4; cp.async.wait_all;", True),
+    ],
+)
+def test_shared_memory_that_nobody_wrote(fill: str, is_written: bool) -> None:
+    x = np.ones(4, np.uint32)
+    verdict = fencewright.check(READS_SHARED.replace("FILL", fill), block=1, args=(x,))
+    assert verdict.judgement is Judgement.NO_RACE
+    assert [each.kind for each in verdict.findings] == ([] if is_written else [Fault.UNWRITTEN])
+    if not is_written:
+        (finding,) = verdict.findings
+        assert not finding.is_error
+        assert "thread 0 of block 0 reads tile[2] at kernel.ptx" in finding.text

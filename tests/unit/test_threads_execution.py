@@ -240,17 +240,18 @@ def test_one_lane_is_elected() -> None:
 
 def test_out_of_bounds_is_said() -> None:
     found = run(kernel("st.global.u32 [%rd3+256], %r1; ret;"))
-    assert (
-        found.outcome.problem
-        == "4 bytes at 0x7f0000000100, byte 256 of out, which has 256 bytes from 0x7f0000000000 on"
+    assert found.outcome.problem == (
+        "out of bounds: 4 bytes at 0x7f0000000100, byte 256 of out, which has 256 bytes from "
+        "0x7f0000000000 on"
     )
     assert str(found.outcome.thread) == "thread 0 of block 0"
-    assert found.outcome.is_outside
 
 
 def test_what_is_not_aligned_is_said() -> None:
     found = run(kernel("st.global.u32 [%rd3+2], %r1; ret;"))
-    assert found.outcome.problem == "4 bytes at 0x7f0000000002, out[0]+2, which is no multiple of 4"
+    assert found.outcome.problem == (
+        "unaligned: 4 bytes at 0x7f0000000002, out[0]+2, which is no multiple of 4"
+    )
 
 
 def test_an_unknown_value_is_carried_and_stored() -> None:
@@ -384,6 +385,7 @@ def test_what_nobody_touches_takes_no_memory() -> None:
         ("k<<<1, 32, 300000>>>(i32[4])", "bytes of shared memory: 232448 are the most"),
         ("k<<<3, 32, 0, 2>>>(i32[4])", "no whole number of clusters"),
         ("k<<<1, 32>>>(1.5)", "argument 0 is 1.5, but out is an integer"),
+        ("k<<<1, 32>>>(18446744073709551616)", "but out has 64 bits: give a number from -9223372"),
     ],
 )
 def test_bad_launches(text: str, message: str) -> None:
