@@ -562,9 +562,9 @@ class Kernel:
     which hold on it. ``specials``: the names of indices and sizes that the text reads, ``%tid.x``,
     ``%nctaid.y``. ``ends``: what the end of a thread does to a copy's source in shared memory, as
     accesses that are none of the thread's. ``lanes`` of a warp; with ``is_lock_step`` they execute
-    one instruction after another together, so that their own accesses are in its order. ``most_threads`` of a CTA.
-    ``handing`` and ``meeting`` make the lemmas of a vendor other than NVIDIA: of a flag's accesses,
-    and of a barrier between two accesses (``VendorLemma``).
+    one instruction after another together, so that their own accesses are in its order.
+    ``most_threads`` of a CTA. ``handing`` and ``meeting`` make the lemmas of a vendor other than
+    NVIDIA: of a flag's accesses, and of a barrier between two accesses (``VendorLemma``).
     """
 
     name: str
