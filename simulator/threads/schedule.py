@@ -23,7 +23,7 @@ from fencewright.simulator.threads.lanes import (
 )
 from fencewright.simulator.threads.machine import Machine
 from fencewright.simulator.threads.state import WARP, Block, Thread
-from fencewright.simulator.threads.unknown import NotExecuted, UnknownUsed
+from fencewright.simulator.threads.unknown import NotExecuted, OutOfBounds, UnknownUsed
 
 PATIENCE = 64
 """Polls of the same value by every thread after which nothing is expected to change it."""
@@ -94,10 +94,14 @@ class Partial:
 
 @dataclass(slots=True)
 class Outcome:
-    """The end of a launch: done, or with what stopped it."""
+    """The end of a launch: done, or with what stopped it.
+
+    ``is_outside``: an access outside of all that the launch was given.
+    """
 
     problem: str = ""
     hang: tuple[Waiting, ...] = ()
+    is_outside: bool = False
     site: int | None = None
     thread: Thread | None = None
     partial: dict[int, Partial] = field(default_factory=dict[int, Partial])
@@ -235,6 +239,7 @@ class Scheduler:
     def _stop(self, thread: Thread, problem: Exception) -> None:
         outcome = self.outcome
         outcome.problem, outcome.thread = str(problem), thread
+        outcome.is_outside = isinstance(problem, OutOfBounds)
         for frame in traceback.extract_tb(problem.__traceback__):
             if frame.filename == GENERATED and frame.lineno is not None:
                 outcome.site = self.lines.get(frame.lineno, outcome.site)

@@ -189,6 +189,8 @@ mov.u32 %r8, %cluster_ctarank;
 xor.b32 %r9, %r8, 1;
 mapa.shared::cluster.u32 %r10, %r5, %r9;
 @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10];
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
 """.replace("@%p1", "@!%p1")
 
 
