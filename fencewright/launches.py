@@ -1,8 +1,8 @@
 """Kernels executed and judged from Python: ``fencewright.execute``, ``fencewright.check``.
 
-PTX of any compiler runs lane by lane, without a GPU. Arguments are numbers, and NumPy arrays for
-memory; an array that is given twice is one. What a kernel may do is what it may do in a launch of
-``fence-check --launch``, whose verdicts ``check`` gives.
+PTX and AMD assembly of any compiler run lane by lane, without a GPU. Arguments are numbers, and
+NumPy arrays for memory; an array that is given twice is one. What a kernel may do is what it may do
+in a launch of ``fence-check --launch``, whose verdicts ``check`` gives.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ from fencewright.simulator.threads.launch import (
 from fencewright.simulator.threads.launch import (
     execute as run_launch,
 )
+from fencewright.tools.inputs.code_kind import is_amd_assembly
 
 Sizes = int | Sequence[int]
 """A size: a number, or one to three of them."""
@@ -98,13 +99,15 @@ def execute(
     text: str, kernel: str | None = None, *, grid: Sizes = 1, block: Sizes | None = None,
     args: Sequence[Any] = (), shared: int = 0, cluster: Sizes | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The arguments of a launch of a PTX kernel after it: arrays anew, numbers as they were.
+    """The arguments of a launch of a kernel after it: arrays anew, numbers as they were.
 
-    ``kernel``: its name, None for the only one. ``block``: None where the kernel declares it.
-    ``shared``: bytes of dynamic shared memory. Raises ``LaunchError`` for a launch that cannot be,
-    ``ExecutionError`` for one that does not end or gives values that are not known (of matrix
-    operations, say), ``PtxError`` for text that is no PTX.
+    ``text``: PTX or AMD assembly. ``kernel``: its name, None for the only one. ``block``: None
+    where the kernel declares it. ``shared``: bytes of dynamic shared memory. Raises ``LaunchError``
+    for a launch that cannot be, ``ExecutionError`` for one that does not end or gives values that
+    are not known (of matrix operations, say), ``PtxError`` or ``AssemblyError`` for other text.
     """
+    if is_amd_assembly("", text):
+        return _execute_amd(text, kernel, grid, block, args, shared, cluster)
     module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
     run = run_launch(module, launch, given=given)
     if problem := problem_of(run) or hang_text(run.program.sites, run.outcome):
@@ -122,6 +125,53 @@ def execute(
             continue
         result = argument.copy(order="C")
         memoryview(result).cast("B")[:] = allocation.data[: allocation.size]
+        results.append(result)
+    return tuple(results)
+
+
+def _execute_amd(
+    text: str, kernel: str | None, grid: Sizes, block: Sizes | None, args: Sequence[Any],
+    shared: int, cluster: Sizes | None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """``execute`` of AMD assembly, whose waves branch as a whole."""
+    from fencewright.simulator.execution import launch as waves
+    from fencewright.simulator.execution.executor import execute as run_waves
+    from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
+
+    kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
+    name = kernel or (next(iter(kernels)) if len(kernels) == 1 else "")
+    if name not in kernels:
+        there = ", ".join(kernels) or "none"
+        what = f"there is no kernel '{name}': there is" if name else "name one of the kernels:"
+        raise LaunchError(f"{what} {there}")
+    if cluster is not None:
+        raise LaunchError(f"{name} is for a chip without clusters")
+    arrays = [each for each in args if _is_array(each) and each.shape != ()]
+    if len({id(each) for each in arrays}) < len(arrays):
+        raise LaunchError("an array is given twice: AMD kernels are executed with one of each")
+    try:
+        program = kernels[name].read()
+        size = program.block_size if block is None else _size(block, "block")
+        if size is None:
+            raise LaunchError(f"{name} does not say its block: give it")
+        given = tuple(
+            each.item() if _is_array(each) and each.shape == () else each for each in args
+        )
+        launch = waves.Launch(_size(grid, "grid"), size, given, None, shared)
+        memory = waves.allocate(program, launch)
+    except waves.LaunchError as problem:
+        raise LaunchError(str(problem)) from problem
+    try:
+        found = run_waves(program, launch, memory, lambda _: None, needs_results=True)
+    except waves.LaunchError as problem:
+        raise ExecutionError(str(problem)) from problem
+    results: list[Any] = []
+    for parameter, argument in zip(program.given, args, strict=True):
+        if not _is_array(argument) or argument.shape == ():
+            results.append(argument)
+            continue
+        result = argument.copy(order="C")
+        memoryview(result).cast("B")[:] = found.contents(parameter.name).tobytes()
         results.append(result)
     return tuple(results)
 

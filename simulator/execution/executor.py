@@ -85,6 +85,7 @@ def execute(
     in_place: bool = False,
     with_parts: bool = False,
     is_reverse: bool = False,
+    needs_results: bool = False,
 ) -> Memory:
     """Run a launch on ``memory``, of ``launch.allocate``, and give the memory that it leaves.
 
@@ -92,12 +93,16 @@ def execute(
     ``limit``: instructions that each wave may execute. ``resident``: work-groups that run at once
     (None: as many as any chip has room for); the next begins where one has ended. ``in_place``:
     in ``memory`` itself, not in a copy. ``with_parts``: the observer is called with each part of an
-    instruction. ``is_reverse``: last work-groups and waves come first. Raises ``LaunchError``, also
-    where an address comes of data that was not given.
+    instruction. ``is_reverse``: last work-groups and waves come first. ``needs_results``: all bytes
+    of the buffers are known at the end. Raises ``LaunchError``, also where an address comes of data
+    that was not given.
     """
     found = memory if in_place else memory.copy()
+    execution = _Execution(program, launch, found, observe, limit, resident, with_parts, is_reverse)
     with np.errstate(all="ignore"):
-        _Execution(program, launch, found, observe, limit, resident, with_parts, is_reverse).run()
+        execution.run()
+    if needs_results and (problem := execution.unknown_result()):
+        raise LaunchError(problem)
     return found
 
 
@@ -164,6 +169,17 @@ class _Execution:
         self._begin(np.arange(self.slots))
 
     # Which waves run
+
+    def unknown_result(self) -> str:
+        """A buffer whose contents are not known at the end, and of what they come; "" for none."""
+        left = None if self.origins is None else self.origins.left_in(self.memory.bytes)
+        if left is None:
+            return ""
+        at, origin = left
+        name = next(
+            each.name for each in self.memory.buffers if each.start <= at < each.start + each.size
+        )
+        return f"{name} depends on {origin}"
 
     def run(self) -> None:
         """Run until all work-groups have ended."""

@@ -75,3 +75,11 @@ class Origins:
         values = np.broadcast_to(origin[:, None], at.shape)[active]
         for n in range(width):
             known[at[active] + n] = values
+
+    def left_in(self, bytes: Bytes) -> tuple[int, str] | None:
+        """The first place of memory whose value is unknown, and where it comes from."""
+        known = self._memory(bytes)
+        if known is None or not known.any():
+            return None
+        at = int(np.flatnonzero(known)[0])
+        return at, self.texts[int(known[at])]

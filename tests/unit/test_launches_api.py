@@ -1,7 +1,10 @@
 """Kernels executed and judged from Python, with NumPy's arrays."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from test_amd_kernels import STORE, TAIL
 from test_launches import HEAD
 
 import fencewright
@@ -134,3 +137,50 @@ def test_shared_memory_that_nobody_wrote(fill: str, is_written: bool) -> None:
         (finding,) = verdict.findings
         assert not finding.is_error
         assert "thread 0 of block 0 reads tile[2] at kernel.ptx" in finding.text
+
+
+ADD = """\tv_and_b32_e32 v2, 0x3ff, v0
+\tv_add_u32_e32 v2, 7, v2
+"""
+
+
+def amd_text(body: str) -> str:
+    return (
+        '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.text\n\t.globl kernel\n'
+        f"\t.type kernel,@function\nkernel:\n{body}{STORE}.Lfunc_end0:\n{TAIL.format(more='')}"
+    )
+
+
+def test_amd_assembly_is_executed() -> None:
+    out = np.zeros((8, 8), np.uint32)
+    found, number = fencewright.execute(amd_text(ADD), block=64, args=(out, 5))
+    assert found.tolist() == [[8 * row + n + 7 for n in range(8)] for row in range(8)]
+    assert number == 5
+    assert not out.any()
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "error", "message"),
+    [
+        (ADD, {"args": (np.zeros(4, np.uint32), 5)}, ExecutionError, "beyond the 16 bytes"),
+        ("\tv_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v1, a[0:3]\n\tv_accvgpr_read_b32 v2, a0\n", {},
+         ExecutionError, "out depends on the result of 'v_mfma"),
+        (ADD, {"kernel": "other"}, LaunchError, "there is no kernel 'other': there is kernel"),
+        (ADD, {"block": None}, LaunchError, "kernel does not say its block"),
+        (ADD, {"cluster": 2}, LaunchError, "a chip without clusters"),
+        (ADD, {"args": (5,)}, LaunchError, "takes 2 arguments"),
+        (ADD, {"block": 512}, LaunchError, "up to 256 threads, not 512"),
+    ],
+)  # fmt: skip
+def test_amd_launches_that_cannot_be(
+    body: str, more: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    given: dict[str, Any] = {"block": 64, "args": (np.zeros(64, np.uint32), 5), **more}
+    with pytest.raises(error, match=message):
+        fencewright.execute(amd_text(body), **given)
+
+
+def test_an_array_is_given_once_to_an_amd_kernel() -> None:
+    x = np.zeros(64, np.uint32)
+    with pytest.raises(LaunchError, match="an array is given twice"):
+        fencewright.execute(amd_text(ADD), block=64, args=(x, x))
