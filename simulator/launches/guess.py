@@ -109,7 +109,7 @@ def asked_launches(module: Module, text: str, sources: Sequence[SourceLaunch]) -
         return
     asked = kernels(module) if text == "all" else [kernel_named(module, text)]
     for kernel in asked:
-        of_kernel = [each for each in sources if is_named(kernel, each.kernel)]
+        of_kernel = [each for each in sources if is_named(kernel.name, each.kernel)]
         for source in of_kernel or [None]:
             yield guess(module, kernel, source)
 

@@ -243,20 +243,20 @@ def kernels(module: Module) -> list[PtxFunction]:
     return [each for each in module.ptx.functions.values() if each.is_entry]
 
 
-def is_named(kernel: PtxFunction, name: str) -> bool:
-    """True where a name is a kernel's, or that which C++ made its own of.
+def is_named(kernel: str, name: str) -> bool:
+    """True where a name is that of a kernel, or one that C++ made the kernel's of.
 
     Source: Itanium C++ ABI, "Mangling": a length, the name, and what it is a function of.
     """
-    if kernel.name == name:
+    if kernel == name:
         return True
-    return re.match(rf"_Z(?:N\w*?)?{len(name)}{re.escape(name)}(?!\d)", kernel.name) is not None
+    return re.match(rf"_Z(?:N\w*?)?{len(name)}{re.escape(name)}(?!\d)", kernel) is not None
 
 
 def kernel_named(module: Module, name: str) -> PtxFunction:
     """The kernel of a name, of C++ too. Raises ``LaunchError`` where there is none, or several."""
     found = [each for each in kernels(module) if each.name == name]
-    found = found or [each for each in kernels(module) if is_named(each, name)]
+    found = found or [each for each in kernels(module) if is_named(each.name, name)]
     if len(found) == 1:
         return found[0]
     names = ", ".join(each.name for each in found or kernels(module))

@@ -18,6 +18,7 @@ from fencewright.tools.diagnostics import (
     of_assembly,
     output_file,
     positive,
+    usage,
 )
 from fencewright.tools.inputs.code_kind import is_amd_assembly, is_ptx_file
 from fencewright.tools.inputs.litmus.files import name_of, parse_module, read_text
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.execution.program import LaneProgram
     from fencewright.simulator.kernels.lane_kernel import LaneKernel
     from fencewright.simulator.performance.machine import Machine
+    from fencewright.simulator.threads.launch import Argument
 
 Size = tuple[int, int, int]
 
@@ -69,11 +71,13 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
         "--kernel", metavar="NAME", help="the kernel of this name, if there are more"
     )
     parser.add_argument(
-        "--grid", metavar="X[,Y[,Z]]", type=_size, required=True, help="work-groups"
+        "--launch",
+        metavar="LAUNCH",
+        help="'name<<<grid, block, shared>>>(i32[65536], f32[64]=iota, 64)', as fence-check takes "
+        "it, in place of --kernel, --grid, --block, --shared and --arg",
     )
-    parser.add_argument(
-        "--block", metavar="X[,Y[,Z]]", type=_size, required=True, help="threads of a work-group"
-    )
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", type=_size, help="work-groups")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", type=_size, help="threads of a work-group")
     parser.add_argument(
         "--arg",
         metavar="[NAME=]VALUE",
@@ -249,6 +253,56 @@ def _array_of(path: str) -> "ArgumentValue":
     return array.reshape(-1).astype(array.dtype.newbyteorder("<"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The launch that the command line asks for; sizes of None are the kernel's own."""
+
+    kernel: str | None
+    grid: Size
+    block: Size | None
+    values: "tuple[ArgumentValue, ...]"
+    shared: int
+
+
+def _asked(arguments: Namespace) -> _Asked:
+    """The launch of the options, or of --launch. Raises :class:`ToolError`."""
+    if arguments.launch is None:
+        if arguments.grid is None or arguments.block is None:
+            raise usage("give --grid and --block, or --launch", NAME)
+        values = tuple([_value(each) for each in arguments.arguments])
+        return _Asked(arguments.kernel, arguments.grid, arguments.block, values, arguments.shared)
+    from fencewright.simulator.threads.launch import LaunchError, parse_launch
+
+    options = ("kernel", "grid", "block", "shared")
+    more = [f"--{each}" for each in options if getattr(arguments, each)]
+    more += ["--arg"] if arguments.arguments else []
+    if more:
+        raise usage(f"--launch has what {' and '.join(more)} would say: leave it out", NAME)
+    try:
+        found = parse_launch(arguments.launch)
+        values = tuple([_of_launch(each, n) for n, each in enumerate(found.arguments)])
+    except LaunchError as problem:
+        raise usage(f"--launch: {problem}", NAME) from problem
+    if found.cluster not in (None, (1, 1, 1)):
+        raise usage("--launch: clusters are not counted: leave the last size out", NAME)
+    return _Asked(found.kernel, found.grid, found.block, values, found.shared)
+
+
+def _of_launch(argument: "Argument", number: int) -> "ArgumentValue":
+    """An argument of a launch line. Raises ``LaunchError``."""
+    import numpy as np
+
+    from fencewright.simulator.threads.launch import Array, File, LaunchError, Same, array_bytes
+
+    if isinstance(argument, Same):
+        raise LaunchError(f"argument {number} is '@{argument.argument}': give an array of its own")
+    if isinstance(argument, File):
+        return _array_of(argument.path)
+    if isinstance(argument, Array):
+        return np.frombuffer(array_bytes(argument), dtype=np.uint8)
+    return argument
+
+
 # Running
 
 
@@ -310,9 +364,12 @@ def _run(arguments: Namespace, file: str) -> Launched:
     from fencewright.simulator.performance.traffic import TrafficObserver
 
     machine = machine_of(arguments.mcpu, arguments.partition)
-    program = _program(arguments, file, machine)
-    values = tuple([_value(each) for each in arguments.arguments])
-    launch = Launch(arguments.grid, arguments.block, values, arguments.sample, arguments.shared)
+    asked = _asked(arguments)
+    program = _program(arguments, file, machine, asked.kernel)
+    block = asked.block or program.block_size
+    if block is None:
+        raise error(f"{program.name} does not say the size of its work-groups: give it", NAME)
+    launch = Launch(asked.grid, block, asked.values, arguments.sample, asked.shared)
     memory = allocate(program, launch)
     held = occupancy(program.resources, program.target, launch.threads, launch.shared)
     shared = program.resources.shared_bytes + launch.shared
@@ -333,6 +390,8 @@ def _run(arguments: Namespace, file: str) -> Launched:
 
 def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]:
     """The addresses of other memory, from and up to. Raises :class:`ToolError` for a number."""
+    if not any(each.is_remote for each in given):
+        return ()
     sizes = {each.address: each.size for each in memory.buffers}
     found = [value for each, value in zip(given, memory.values, strict=True) if each.is_remote]
     for each, value in zip(given, memory.values, strict=True):
@@ -341,7 +400,9 @@ def _remote(given: list[Given], memory: "Memory") -> tuple[tuple[int, int], ...]
     return tuple([(address, address + sizes[address]) for address in found])
 
 
-def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgram":
+def _program(
+    arguments: Namespace, file: str, machine: "Machine", asked: str | None
+) -> "LaneProgram":
     """The kernel that is asked for, lowered where it is in ``scoped``."""
     text = read_text(arguments.input)
     if is_ptx_file(arguments.input, text.encode()):
@@ -349,14 +410,14 @@ def _program(arguments: Namespace, file: str, machine: "Machine") -> "LaneProgra
         from fencewright.tools.ptx_check import read_input
 
         kernels = [*kernels_of_file(read_input(text.encode(), file))]
-        return _chosen(kernels, arguments, file, "a function with .entry")
+        return _chosen(kernels, asked, arguments.mcpu, file, "a function with .entry")
     if is_amd_assembly(arguments.input, text):
         from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
 
         kernels = [*kernels_of_assembly(text, file, machine.l2_per_agent)]
-        return _chosen(kernels, arguments, file, "a function with .amdhsa_kernel")
+        return _chosen(kernels, asked, arguments.mcpu, file, "a function with .amdhsa_kernel")
     kernels = _kernels(parse_module(arguments.input, text), arguments, machine)
-    return _chosen(kernels, arguments, file, "a function with the attribute gpu.kernel")
+    return _chosen(kernels, asked, arguments.mcpu, file, "a function with the attribute gpu.kernel")
 
 
 def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "list[LaneKernel]":
@@ -375,12 +436,14 @@ def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "l
 
 
 def _chosen(
-    kernels: "Sequence[LaneKernel]", arguments: Namespace, file: str, what: str
+    kernels: "Sequence[LaneKernel]", asked: str | None, chip: str, file: str, what: str
 ) -> "LaneProgram":
     """The kernel that is asked for; ``what`` would be one, if there is none."""
+    from fencewright.simulator.threads.launch import is_named
+
     names = ", ".join(each.name for each in kernels)
-    asked: str | None = arguments.kernel
     found = [each for each in kernels if asked in (None, each.name)]
+    found = found or [each for each in kernels if asked and is_named(each.name, asked)]
     if not kernels:
         raise error(f"has no kernel: {what}", file)
     if not found:
@@ -388,6 +451,6 @@ def _chosen(
     if len(found) > 1:
         raise error(f"has several kernels: say --kernel NAME, of {names}", file)
     (kernel,) = found
-    if kernel.target != arguments.mcpu:
+    if kernel.target != chip:
         raise error(f"{kernel.name} is for {kernel.target}: say --mcpu {kernel.target}", file)
     return kernel.read()
