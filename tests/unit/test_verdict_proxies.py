@@ -189,7 +189,7 @@ mov.u32 %r8, %cluster_ctarank;
 xor.b32 %r9, %r8, 1;
 mapa.shared::cluster.u32 %r10, %r5, %r9;
 @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10];
-barrier.cluster.arrive.aligned;
+barrier.cluster.arrive.release.aligned;
 barrier.cluster.wait.aligned;
 """.replace("@%p1", "@!%p1")
 
@@ -208,7 +208,7 @@ barrier.cluster.wait.aligned;
         (RECEIVED, ["fence.proxy.async.global", "@%p4 bra SPIN"]),
         (REPLACED, ["fence.proxy.tensormap::generic.release", "fence.proxy.tensormap::generic.acq"]),
         (EMPTIED, ["bar.sync 0"]),
-        (CLUSTER_INIT, ["@!%p1 fence.mbarrier_init", "barrier.cluster.wait"]),
+        (CLUSTER_INIT, ["@!%p1 fence.mbarrier_init", "barrier.cluster.wait.acquire"]),
     ],
 )  # fmt: skip
 def test_each_fence_and_wait_is_needed(body: str, needed: list[str]) -> None:
@@ -422,3 +422,38 @@ def test_no_thread_ends_while_a_copy_reads_its_shared_memory(body: str, kind: Ve
     assert (
         verdict(issued.replace("commit_group;\n@%p1 ret", "commit_group;\n@!%p1 ret")).kind is RACE
     )
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_both_ends_of_a_copy_are_done_with_the_phase_that_counts_its_bytes(writes: bool) -> None:
+    def lemma(*, counts: bool) -> Lemma:
+        arrival = Half(Signal(Ordering.RELEASE, Scope.WORKGROUP, is_phase=True), counts=counts)
+        wait = Half(Signal(Ordering.ACQUIRE, Scope.WORKGROUP, is_phase=True))
+        earlier = Payload(writes, Agent.TRANSACTION, Proxy.ASYNC)
+        return Lemma(Relation.CTA, earlier, arrival, wait, Payload(writes=True))
+
+    assert holds(lemma(counts=True))
+    assert not holds(lemma(counts=False))
+
+
+REPLACED_AFTER = """
+@%p1 bra DONE;
+setp.ne.u32 %p3, %r2, 0;
+@%p3 bra DONE;
+mbarrier.init.shared::cta.b64 [%r5], 1;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 4096;
+mov.u32 %r8, 0;
+cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd3, {%r8, %r8}], [%r5];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], 0;
+@!%p2 bra WAIT;
+tensormap.replace.tile.global_address.global.b1024.b64 [%rd3], %rd5;
+DONE:
+"""
+
+
+def test_a_tensor_map_is_changed_after_the_copies_by_it() -> None:
+    assert verdict(REPLACED_AFTER).kind is FREE
+    assert verdict(REPLACED_AFTER.replace("@!%p2 bra WAIT;\n", "")).kind is not FREE
+    early, _, late = REPLACED_AFTER.partition("WAIT:\n")
+    assert verdict(f"{early}{late.partition('bra WAIT;')[2]}").kind is RACE

@@ -324,6 +324,8 @@ def _earlier(lemma: Lemma) -> list[PtxInstruction]:
         case Agent.TRANSACTION if payload.writes:
             is_copy = payload.proxy is Proxy.ASYNC
             return [AsyncCopy("x", "one" if is_copy else None, _EARLIER, mbarrier="b")]
+        case Agent.TRANSACTION:
+            return [AsyncCopy("out_before", "x", mbarrier="b")]
         case Agent.THREAD:
             code = [St("x", _EARLIER) if payload.writes else Ld("x_before", "x")]
         case _:
