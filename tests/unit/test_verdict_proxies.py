@@ -4,6 +4,8 @@ its fences and waits taken away.
 A kernel without one of them is a race, or is not judged; it is never proved.
 """
 
+import re
+
 import pytest
 
 from fencewright.checker.verdicts.judge import judge
@@ -455,5 +457,9 @@ DONE:
 def test_a_tensor_map_is_changed_after_the_copies_by_it() -> None:
     assert verdict(REPLACED_AFTER).kind is FREE
     assert verdict(REPLACED_AFTER.replace("@!%p2 bra WAIT;\n", "")).kind is not FREE
+    uncounted = re.sub(r"arrive.expect_tx(.*), 4096;", r"arrive\1;", REPLACED_AFTER)
+    assert "mbarrier.arrive.shared" in uncounted
+    assert verdict(uncounted).kind is not FREE
+    assert verdict(re.sub(r"mbarrier.arrive.*\n", "", REPLACED_AFTER)).kind is not FREE
     early, _, late = REPLACED_AFTER.partition("WAIT:\n")
     assert verdict(f"{early}{late.partition('bra WAIT;')[2]}").kind is RACE

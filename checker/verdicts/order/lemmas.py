@@ -162,12 +162,16 @@ def holds(lemma: Lemma | VendorLemma) -> bool:
 
 
 def by_execution(lemma: Lemma | VendorLemma) -> bool:
-    """True of a read before a write whose signal is morally strong: execution orders them."""
+    """True of a read before a write whose signal is morally strong: execution orders them.
+
+    A phase that does not count a copy's bytes says nothing of the copy.
+    """
     if isinstance(lemma, VendorLemma):
         return lemma.by_execution()
     needed = lemma.relation.scope
     halves = (lemma.release, lemma.acquire)
-    return not lemma.earlier.writes and all(half.signal.scope.includes(needed) for half in halves)
+    are_done = all(half.counts and half.signal.scope.includes(needed) for half in halves)
+    return not lemma.earlier.writes and are_done
 
 
 @cache
