@@ -463,3 +463,49 @@ def test_a_tensor_map_is_changed_after_the_copies_by_it() -> None:
     assert verdict(re.sub(r"mbarrier.arrive.*\n", "", REPLACED_AFTER)).kind is not FREE
     early, _, late = REPLACED_AFTER.partition("WAIT:\n")
     assert verdict(f"{early}{late.partition('bra WAIT;')[2]}").kind is RACE
+
+
+STORES = """
+setp.ge.u32 %p3, %r1, 256;
+@%p3 bra DONE;
+mov.u32 %r15, 0;
+ROUND:
+and.b32 %r16, %r15, 1;
+shl.b32 %r17, %r16, 10;
+add.u32 %r18, %r7, %r17;
+add.u32 %r19, %r4, %r17;
+mul.wide.u32 %rd13, %r15, 1024;
+add.s64 %rd14, %rd7, %rd13;
+@%p1 bra MEET;
+cp.async.bulk.wait_group.read 1;
+MEET:
+bar.sync 0;
+st.shared.u32 [%r18], %r15;
+fence.proxy.async.shared::cta;
+bar.sync 1;
+@%p1 bra NEXT;
+cp.async.bulk.global.shared::cta.bulk_group [%rd14], [%r19], 1024;
+cp.async.bulk.commit_group;
+NEXT:
+add.u32 %r15, %r15, 1;
+setp.lt.u32 %p4, %r15, 4;
+@%p4 bra ROUND;
+@%p1 bra DONE;
+cp.async.bulk.wait_group.read 0;
+DONE:
+"""
+"""Two buffers in turn: each is filled while the copy of the other one reads."""
+
+
+def test_a_ring_of_bulk_stores_needs_each_of_its_orders() -> None:
+    assert verdict(STORES).kind is FREE
+    for line, reason in (
+        ("cp.async.bulk.wait_group.read 1;", "the copy is not waited for"),
+        ("bar.sync 0;", "no barrier between"),
+        ("fence.proxy.async.shared::cta;", "no fence between the proxies"),
+        ("bar.sync 1;", "no barrier between"),
+        ("cp.async.bulk.commit_group;", "the copy is not waited for"),
+        ("cp.async.bulk.wait_group.read 0;", "the copy is not waited for"),
+    ):
+        assert reason in missing(STORES.replace(f"{line}\n", "")), line
+    assert missing(STORES.replace("wait_group.read 1", "wait_group.read 2"))
