@@ -215,3 +215,48 @@ def test_each_piece_of_a_pipeline_is_needed(name: str) -> None:
         others = {Rule.ASYNC_UNWAITED} if name.startswith("no wait") else set()
         findings = {each.finding for each in found.conflicts}
         assert findings - others == {Rule.MBARRIER_PHASE}
+
+
+def mailbox(acknowledged: bool = True) -> str:
+    """One thread stores words that a warp reads; both loops begin with what they wait for."""
+    wait = "mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r5], %r9;\n@!%p3 bra PRODUCE;\n"
+    return (
+        HEAD.format(threads=64)
+        + INITS.format(inits=inits(1, 32))
+        + f"""setp.gt.u32 %p2, %r2, 32;
+@%p2 bra DONE;
+mov.u32 %r6, 0;
+setp.lt.u32 %p2, %r2, 32;
+@%p2 bra CONSUMER;
+mov.u32 %r9, 1;
+PRODUCE:
+{wait if acknowledged else ""}
+st.shared.u32 [%r3], %r6;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+xor.b32 %r9, %r9, 1;
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p4, %r6, %r1;
+@%p4 bra PRODUCE;
+ret;
+CONSUMER:
+mov.u32 %r9, 0;
+CONSUME:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], %r9;
+@!%p3 bra CONSUME;
+ld.shared.u32 %r15, [%r3];
+mbarrier.arrive.shared::cta.b64 _, [%r5];
+xor.b32 %r9, %r9, 1;
+add.u32 %r6, %r6, 1;
+setp.lt.u32 %p4, %r6, %r1;
+@%p4 bra CONSUME;
+DONE:
+ret;
+}}
+"""
+    )
+
+
+def test_a_wait_that_a_loop_begins_with_is_one_of_each_iteration() -> None:
+    found = verdict(mailbox())
+    assert found.kind is FREE, found.obstacles
+    assert verdict(mailbox(acknowledged=False)).kind is RACE

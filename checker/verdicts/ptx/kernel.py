@@ -29,6 +29,7 @@ from fencewright.checker.verdicts.model import (
     SyncGroup,
 )
 from fencewright.checker.verdicts.ptx.calls import text_of, unknown_callee, with_calls
+from fencewright.checker.verdicts.ptx.polls import with_polls_apart
 from fencewright.checker.verdicts.ptx.values import Registers
 from fencewright.lowering.code import effects
 from fencewright.lowering.code.dominance import dominates
@@ -102,7 +103,8 @@ _LEVELS: Mapping[str, Scope] = {
 
 def kernel_of(file: PtxFile, function: PtxFunction) -> Kernel:
     """The kernel that a function of a file is."""
-    return _Filler(file, *with_calls(file, function)).kernel()
+    whole, uncalled = with_calls(file, function)
+    return _Filler(file, with_polls_apart(whole), uncalled).kernel()
 
 
 @dataclass(frozen=True, slots=True)
