@@ -340,6 +340,14 @@ def test_a_relaxed_or_wrong_phase_is_not_proved(
     assert verdict(phases(arrive, wait, count, parity)).kind is not FREE
 
 
+def test_a_relaxed_phase_is_a_race_whatever_the_mbarrier_counts() -> None:
+    init = "mbarrier.init.shared::cta.b64 [%r5], 1;"
+    right = phases(ARRIVE, WAIT)
+    assert verdict(right.replace(init, "")).kind is UNJUDGED
+    relaxed = phases(ARRIVE.replace("arrive", "arrive.relaxed.cta"), WAIT)
+    assert "nothing releases" in missing(relaxed.replace(init, ""))
+
+
 def loaded(arrive: str) -> str:
     """A bulk copy to shared memory that all wait for."""
     return f"""

@@ -1,5 +1,7 @@
 """Rings of mbarriers: pipelines of bulk copies proved, and every deletion from them seen."""
 
+from collections.abc import Callable
+
 import pytest
 
 from fencewright.checker.findings.finding import Rule
@@ -10,6 +12,7 @@ from fencewright.lowering.ptx.code.text import read_ptx
 
 pytest.importorskip("z3")
 
+Form = Callable[[int, int], dict[str, str]]
 RACE, FREE, UNJUDGED = VerdictKind.RACE, VerdictKind.RACE_FREE, VerdictKind.NOT_JUDGED
 
 HEAD = """.version 8.6
@@ -136,7 +139,9 @@ def by_masks(size: int, phase: int) -> dict[str, str]:
     }
 
 
-def pipeline(size: int = 4, arrive: str = ARRIVE, count: int = 32, form=by_registers) -> str:
+def pipeline(
+    size: int = 4, arrive: str = ARRIVE, count: int = 32, form: Form = by_registers
+) -> str:
     """One thread copies tiles into a ring, and a warp reads them."""
     head = HEAD.format(threads=64) + INITS.format(inits=inits(size, count))
     produce = PRODUCER.format(**form(size, 1))
@@ -152,7 +157,7 @@ def verdict(text: str) -> Verdict:
     ("size", "form"),
     [(1, by_masks), (4, by_masks), (4, by_registers), (3, by_registers), (3, by_division)],
 )
-def test_a_pipeline_is_proved_whatever_counts_its_slots(size: int, form) -> None:
+def test_a_pipeline_is_proved_whatever_counts_its_slots(size: int, form: Form) -> None:
     found = verdict(pipeline(size, form=form))
     assert found.kind is FREE, found.obstacles
     assert "mbarrier" in " ".join(found.by)
@@ -212,7 +217,7 @@ def test_each_piece_of_a_pipeline_is_needed(name: str) -> None:
         assert any(missing in each.missing for each in found.conflicts)
     if missing == EARLIER:
         # Without a wait a copy also meets the next one to its slot.
-        others = {Rule.ASYNC_UNWAITED} if name.startswith("no wait") else set()
+        others = {Rule.ASYNC_UNWAITED} if name.startswith("no wait") else set[Rule]()
         findings = {each.finding for each in found.conflicts}
         assert findings - others == {Rule.MBARRIER_PHASE}
 

@@ -40,7 +40,7 @@ class Claim:
     orders nothing else, so that instances that satisfy ``unless`` have no order by it.
     ``possible``: that somebody signals what is waited for; else all that is proved is that nobody
     goes on. ``wrong``: the reason why instances that satisfy ``unless`` are unordered, a finding of
-    rule ``finding``.
+    rule ``finding``; such a claim never orders more, also if it is in doubt.
     """
 
     rule: str
@@ -86,14 +86,28 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
             return _broken(claim)
     if rest and pair.satisfiable(*(each.unless for each in sure)) is Answer.UNSATISFIABLE:
         return _broken(rest[0])
-    wrong = next((each for each in sure if each.wrong), None)
-    left = tuple(each.unless for each in every)
-    if wrong is not None and pair.satisfiable(*left) is Answer.SATISFIABLE:
-        order = Order(Strength.BROKEN, wrong.rule, wrong.wrong, wrong.line, unless=AllOf(left))
-        return replace(order, finding=wrong.finding)
+    cause = next((each for each in (*sure, *every) if each.wrong), None)
+    if cause is not None and (left := _left(pair, every)) is not None:
+        for claim in every:
+            if claim.broken and pair.satisfiable(*left, claim.unless) is Answer.UNSATISFIABLE:
+                return _broken(claim)  # All is ordered but for its lemma.
+        order = Order(Strength.BROKEN, cause.rule, cause.wrong, cause.line, unless=AllOf(left))
+        return replace(order, finding=cause.finding)
     if all(each.is_exact for each in every):
         return Order(Strength.ABSENT, unless=AllOf(tuple(each.unless for each in proved)))
     return _unknown(kernel, every)
+
+
+def _left(pair: ThreadPair, claims: Sequence[Claim]) -> tuple[Constraint, ...] | None:
+    """The constraints on instances that are left whatever is in doubt; None if none may be.
+
+    Claims that say what is wrong with them order no more than they claim; others that are in doubt
+    may order all.
+    """
+    if any(each.doubt and not each.wrong for each in claims):
+        return None
+    left = tuple(each.unless for each in claims if each.broken is None or each.is_note)
+    return left if pair.satisfiable(*left) is Answer.SATISFIABLE else None
 
 
 def _covered(pair: ThreadPair, claims: Sequence[Claim]) -> Order | None:
