@@ -11,6 +11,7 @@ from itertools import combinations, combinations_with_replacement
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
+from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
@@ -46,7 +47,6 @@ from fencewright.checker.verdicts.order.clusters import lifetimes
 from fencewright.checker.verdicts.order.proxies import incoherent
 from fencewright.checker.verdicts.rules import RULES
 from fencewright.checker.verdicts.solver import (
-    CLUSTER_RANK,
     MISSING,
     BitVectors,
     Budget,
@@ -410,11 +410,8 @@ class _Judge:
             return False
         unsure = self._unsure(first, second, relation, order)
         is_limit = answer is Answer.UNKNOWN or order.is_limit
-        if is_limit and z3_module() is not None:
-            return self._in_small_launches(first, second, pair)
         if is_limit:
-            self.obstacles.append(Obstacle(_between(MISSING, first, second, order), second.line))
-            return False
+            return self._in_small_launches(first, second, pair)
         if unsure is not None:
             is_order = order.strength is Strength.UNKNOWN
             if not is_order or not self._races_in(_FEWEST, first, second, pair):
@@ -427,7 +424,8 @@ class _Judge:
         race."""
         if self._races_in(self._exact_launches(), first, second, pair):
             return False
-        reason = _between("the solver came to its limit", first, second, NO_ORDER)
+        limit = MISSING if z3_module() is None else "the solver came to its limit"
+        reason = _between(limit, first, second, NO_ORDER)
         self.obstacles.append(Obstacle(reason, second.line))
         return False
 
@@ -523,7 +521,7 @@ class _Judge:
         if order.strength is Strength.UNKNOWN:
             self.obstacles.append(Obstacle(order.reason, remote.line))
         elif len(self.races) < _MOST_RACES and remote.place.rank is not None:
-            own = self.kernel.table.constant(CLUSTER_RANK, remote.place.rank.bits)
+            own = self.kernel.table.constant(RANK, remote.place.rank.bits)
             there = Compare("eq", remote.place.rank, 0, own, 1)
             constraints = (*executed(self.kernel, remote, 0), there)
             if self._solver(Relation.CLUSTER).satisfiable(constraints) is Answer.SATISFIABLE:

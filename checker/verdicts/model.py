@@ -511,6 +511,16 @@ class Conflict:
     missing: str
     finding: Rule
 
+    @property
+    def threads(self) -> tuple[str, str]:
+        """The two threads as a message names them."""
+        return self.witness.thread(0), self.witness.thread(1)
+
+    @property
+    def launch(self) -> str:
+        """The launch as options give it."""
+        return str(self.witness)
+
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:

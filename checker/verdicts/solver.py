@@ -1,7 +1,8 @@
-"""Constraints over the threads of a launch, decided by z3 in exact bit-vectors.
+"""Constraints over the threads of a launch, decided by z3 in exact bit-vectors, or by trying.
 
-Limits are counts of z3's own steps, so that an answer depends on no clock. Without z3-solver every
-question is unanswered. Source: de Moura and Bjorner, "Z3: An Efficient SMT Solver".
+Limits are counts of z3's own steps, so that an answer depends on no clock. Without z3-solver small
+launches are tried in full: what one satisfies is satisfiable. Source: de Moura and Bjorner, "Z3: An
+Efficient SMT Solver".
 """
 
 import importlib
@@ -11,6 +12,14 @@ from functools import cache
 from math import prod
 from typing import Any
 
+from fencewright.checker.verdicts.enumeration import (
+    ELECTED,
+    RANK,
+    Enumeration,
+    Sizes,
+    Solution,
+    Tries,
+)
 from fencewright.checker.verdicts.expressions import WIDE, is_variable
 from fencewright.checker.verdicts.model import (
     Access,
@@ -40,8 +49,10 @@ _STEPS_OF_KERNEL = 60_000_000
 """z3's steps for all questions about one kernel."""
 _MOST_ITERATIONS = 1 << 28
 _SMALL_BLOCK = 64
-CLUSTER_RANK = "%cluster_ctarank"
-"""The register that has the index of a CTA in its cluster."""
+_TRIED = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
+"""Blocks that are tried in full, where a launch says nothing."""
+_MOST_AT_ONCE = (64, 1024)
+"""CTAs and threads of a launch that is tried in full."""
 _PARAMETER = "param "
 """The beginning of the names of z3's variables that are parameters."""
 _MOST_CTAS = {"x": 1 << 20, "y": 65535, "z": 65535}
@@ -73,6 +84,7 @@ class Budget:
         z3 = z3_module()
         self.steps = _STEPS_OF_KERNEL
         self.questions = 0
+        self.tries = Tries()
         self.context = None if z3 is None else z3.Context()
 
 
@@ -108,7 +120,7 @@ class BitVectors:
         """As ``Solver.satisfiable``."""
         z3 = z3_module()
         if z3 is None:
-            return Answer.UNKNOWN
+            return self._tried(constraints).answer
         formulas = [self._constraint(each) for each in constraints]
         if self._has_product and (small := self._small()) is not None:
             # With sizes that are constants products are easy, and one launch is enough to satisfy.
@@ -132,9 +144,10 @@ class BitVectors:
 
     def witness(self, constraints: Sequence[Constraint]) -> Witness | None:
         """Two threads that satisfy all constraints; None if there are none, or none is known."""
+        tried = self._tried(constraints)
         z3 = z3_module()
-        if z3 is None:
-            return None
+        if z3 is None or tried.answer is not Answer.UNKNOWN:
+            return tried.witness
         formulas = [self._constraint(each) for each in constraints]
         solver, answer = self._checked([*formulas, *self._products])
         if answer != z3.sat:
@@ -164,6 +177,32 @@ class BitVectors:
         index = "tid" if kind in ("tid", "ntid") else "ctaid"
         read = self.kernel.specials
         return "x" + "".join(d for d in "yz" if {f"%{index}.{d}", f"%n{index}.{d}"} & read)
+
+    def _tried(self, constraints: Sequence[Constraint]) -> Solution:
+        """The answer of a launch whose sizes are known, or a solution in a small one."""
+        block, grid = self.launch.block or self.kernel.required, self.launch.grid
+        solution = Solution(Answer.UNKNOWN)
+        for threads in _TRIED if block is None else (block,):
+            sizes = Sizes(
+                threads, grid or (2, 1, 1), self.dimensions("tid"), self.dimensions("ctaid")
+            )
+            if self._is_within(sizes):
+                solution = Enumeration(
+                    self.kernel,
+                    self.relation,
+                    sizes,
+                    self.budget.tries,
+                    splits_warps=self.splits_warps,
+                ).solve(constraints)
+            if solution.answer is Answer.SATISFIABLE:
+                return solution
+        is_only = block is not None and grid is not None
+        return solution if is_only else Solution(Answer.UNKNOWN)
+
+    def _is_within(self, sizes: Sizes) -> bool:
+        """True of a launch with no more CTAs and threads than may be."""
+        most = _MOST_AT_ONCE if self.most is None else self.most
+        return prod(sizes.grid) <= most[0] and prod(sizes.block) <= most[1]
 
     def _small(self) -> "BitVectors | None":
         """A solver for a small launch; None where the sizes of a CTA are known."""
@@ -219,7 +258,7 @@ class BitVectors:
                     size = self._named(f"%n{kind}.{d}", thread)
                     yield z3.ULT(self._named(f"%{kind}.{d}", thread), size)
         # Of the lanes of a warp one is elected. Source: PTX ISA, elect.sync.
-        elected = [self._variable(f"%elect@{thread}", 1) == 1 for thread in (0, 1)]
+        elected = [self._variable(f"{ELECTED}@{thread}", 1) == 1 for thread in (0, 1)]
         if self.relation in (Relation.WARP, Relation.CTA):
             yield z3.Not(z3.And(self._same_warp(0, 1), *elected))
         yield self._related()
@@ -238,16 +277,14 @@ class BitVectors:
             return z3.And(same_cta, z3.Not(self._same_warp(0, 1)))
         if self.relation is Relation.CLUSTER:
             # Of one cluster, in which each CTA has a rank of its own.
-            return self._variable(f"{CLUSTER_RANK}@0", 32) != self._variable(
-                f"{CLUSTER_RANK}@1", 32
-            )
+            return self._variable(f"{RANK}@0", 32) != self._variable(f"{RANK}@1", 32)
         return z3.Not(same_cta)
 
     def _equal(self, kind: str, left: int, right: int) -> Any:
         z3 = z3_module()
         names = [f"%{kind}.{d}" for d in self.dimensions(kind)]
-        if kind == "ctaid" and CLUSTER_RANK in self.kernel.specials:
-            names.append(CLUSTER_RANK)
+        if kind == "ctaid" and RANK in self.kernel.specials:
+            names.append(RANK)
         return z3.And([self._named(name, left) == self._named(name, right) for name in names])
 
     def _same_warp(self, left: int, right: int) -> Any:
@@ -330,7 +367,7 @@ class BitVectors:
         b = self.offset(right.place.offset, right_thread)
         parts: list[Any] = []
         if left.place.rank is not None or right.place.rank is not None:
-            own = self.kernel.table.constant(CLUSTER_RANK, 32)
+            own = self.kernel.table.constant(RANK, 32)
             ranks = (left.place.rank or own, left_thread), (right.place.rank or own, right_thread)
             one, other = (self._value(rank, thread) for rank, thread in ranks)
             parts.append(one == other)

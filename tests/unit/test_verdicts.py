@@ -256,11 +256,12 @@ def test_pointers_of_one_place_are_of_one_object():
     assert Assumption.POINTERS in other.assumptions
 
 
-def test_without_the_solver_arithmetic_alone_decides(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_solver_arithmetic_and_small_launches_decide(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("fencewright.checker.verdicts.solver.z3_module", lambda: None)
     monkeypatch.setattr("fencewright.checker.verdicts.judge.z3_module", lambda: None)
     assert verdict_of("st.shared.u32 [%r5], %r2; ld.shared.u32 %r8, [%r5];").kind is FREE
-    verdict = verdict_of(BARRIER.format(""))
+    assert verdict_of(BARRIER.format("")).kind is RACE
+    verdict = verdict_of(LOOP.format(buffers=1, end=""))
     assert verdict.kind is NOT_JUDGED
     assert "install z3-solver" in verdict.obstacles[0].reason
 

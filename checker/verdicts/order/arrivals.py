@@ -9,6 +9,7 @@ mbarrier object"; "Arrive-on operation on mbarrier object".
 
 from collections.abc import Iterable, Iterator
 
+from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
 from fencewright.checker.verdicts.intervals import full_barriers, is_steady
 from fencewright.checker.verdicts.model import (
@@ -29,7 +30,6 @@ from fencewright.checker.verdicts.order.rings import (
     ring_of,
     waited_by,
 )
-from fencewright.checker.verdicts.solver import CLUSTER_RANK
 from fencewright.lowering.code.value import Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
@@ -142,7 +142,7 @@ def _is_of_one_cta(kernel: Kernel, solver: Solver, arrival: MbarrierStep) -> boo
     if rank is None:
         return True
     one, other = _ANYONE
-    own = kernel.table.constant(CLUSTER_RANK, rank.bits)
+    own = kernel.table.constant(RANK, rank.bits)
     both = (Holds(each, thread) for each in arrivers(arrival) for thread in _ANYONE)
     same = Compare("eq", rank, one, rank, other)
     several = solver.satisfiable((*both, same, Compare("ne", own, one, own, other)))

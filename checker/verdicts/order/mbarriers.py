@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fencewright.checker.findings.finding import Rule
+from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import (
     Expressions,
     is_data,
@@ -57,7 +58,6 @@ from fencewright.checker.verdicts.order.guards import (
 )
 from fencewright.checker.verdicts.order.lemmas import Half, Lemma, Payload, Signal
 from fencewright.checker.verdicts.order.rings import Ring, Waited, ring_of, waited_by
-from fencewright.checker.verdicts.solver import CLUSTER_RANK
 from fencewright.lowering.code.value import Thread, Value
 from fencewright.lowering.vocabulary import Ordering, Scope
 
@@ -352,7 +352,7 @@ class _Way:
         if rank is None:
             there: Constraint = Together(thread, waiter, Scope.WORKGROUP)
         else:
-            own = self.kernel.table.constant(CLUSTER_RANK, rank.bits)
+            own = self.kernel.table.constant(RANK, rank.bits)
             there = Compare("eq", rank, thread, own, waiter)
         return AnyOf((Not(there), late))
 
