@@ -171,3 +171,6 @@ KINDS: Mapping[Fault, KindRow] = {
     ),
 }  # fmt: skip
 """Every kind of finding."""
+
+RULES = frozenset(kind.rule for kind in Fault)
+"""The names of all rules of launches."""

@@ -110,3 +110,44 @@ def test_races_of_code_with_lines_are_at_the_source(
     launch = "last_block<<<4, 64>>>(i32[256]=iota, i32[4], i32[1], i32[1])"
     assert fence_check.main(["last_block.ptx", "--launch", launch, "--format", "github"]) == 1
     assert "::error file=last_block.cu,line=28,col=" in capsys.readouterr().out
+
+
+def test_what_a_comment_or_the_configuration_ignores_does_not_fail(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A comment at either access; one of another rule ignores nothing."""
+    text = Path(MESSAGE).read_text(encoding="utf-8")
+    path = tmp_path / "k.ptx"
+    path.write_text(text)
+    asked = ["--launch", WRONG, "--format", "json", str(path)]
+    assert fence_check.main(asked) == DOES_NOT_HOLD
+    (finding,) = json.loads(capsys.readouterr().out)["files"][0]["findings"]
+    lines = text.splitlines()
+    other = finding["about"][0]
+    for rule, line, status in (
+        ("race-write-read", finding["line"], HOLDS),
+        ("race-write-read", other["line"], HOLDS),
+        ("race-scope", finding["line"], DOES_NOT_HOLD),
+    ):
+        ignoring = [*lines]
+        ignoring[line - 1] += f" // fence-check: ignore[{rule}] the reader waits"
+        path.write_text("\n".join(ignoring) + "\n")
+        assert fence_check.main(asked) == status
+        (found,) = json.loads(capsys.readouterr().out)["files"][0]["findings"]
+        assert found["ignored"] == (None if status else "the reader waits")
+        assert fence_check.main(["--launch", WRONG, str(path)]) == status
+        assert (": error: " in capsys.readouterr().out) is bool(status)
+    path.write_text(text)
+    table = tmp_path / ".fence-check.toml"
+    table.write_text('[ignore]\nrace-write-read = "known"\n')
+    assert fence_check.main([*asked, "--config", str(table)]) == HOLDS
+
+
+def test_comments_of_launches_are_not_unused_elsewhere(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "k.ptx"
+    text = Path(MESSAGE).read_text(encoding="utf-8")
+    path.write_text(text.replace("ret;", "ret; // fence-check: ignore[hang] never", 1))
+    fence_check.main([str(path)])
+    assert "remove it" not in capsys.readouterr().out

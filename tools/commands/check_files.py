@@ -10,6 +10,7 @@ from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, L
 from fencewright.checker.source.program import SourceError
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine, places_of
 from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.race.rules import RULES
 from fencewright.tools import diagnostics
 from fencewright.tools.commands.compare_source import (
     AssemblyAndSource,
@@ -253,7 +254,8 @@ class _Reporter:
         """The comments of the code that ignore none of its findings."""
         used = {each.at.line for each in findings if each.ignored}
         for line, ignore in self.ignores.items():
-            if line not in used:
+            # What launches find is not found here.
+            if line not in used and not ignore.rules <= RULES:
                 names = ", ".join(sorted(ignore.rules))
                 message = f"nothing is found here that 'ignore[{names}]' is about: remove it"
                 yield Diagnostic(message, self.file, ignore.line, 1, Severity.WARNING)

@@ -26,7 +26,13 @@ from fencewright.tools.diagnostics import (
     usage,
 )
 from fencewright.tools.inputs.code_kind import is_ptx_file
-from fencewright.tools.reports.author_text import Compiled, author_lines
+from fencewright.tools.reports.author_text import (
+    Compiled,
+    Ignore,
+    author_lines,
+    ignores_in,
+    source_ignores,
+)
 from fencewright.tools.reports.baseline import read_baseline, write_baseline
 from fencewright.tools.reports.file_report import (
     CodeLine,
@@ -72,7 +78,7 @@ def check_launches(arguments: Namespace, tool: str) -> int:
         print(*unreadable(path, problem).problem, sep="\n", file=sys.stderr)
         return USAGE
     verdicts = list(_verdicts(judged, asked, tool))
-    report = _report(path, file, judged, verdicts)
+    report = _report(path, file, judged, verdicts, arguments.ignored)
     stale = 0
     if baseline is not None:
         (report,), stale = baseline.mark([report])
@@ -120,12 +126,14 @@ def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
 class _File:
     """The chip of a file, and what judges the launches that a text asks for.
 
-    ``places``: those of the source that its lines were compiled from.
+    ``places``: those of the source that its lines were compiled from. ``ignores``: its comments
+    that ignore findings, by line.
     """
 
     chip: str
     judge: Callable[[str], Iterator[Verdict]]
     places: Mapping[int, tuple[SourceLocation, ...]]
+    ignores: Mapping[int, Ignore]
 
 
 def _judged_file(
@@ -139,11 +147,12 @@ def _judged_file(
         if arguments.l2_per_agent:
             raise diagnostics.error("--l2-per-agent is not for PTX", file)
         ptx = ptx_check.read_input(content, file)
-        module = read_module(ptx, diagnostics.as_text(content).rstrip("\0"))
+        module = read_module(ptx, ptx.text)
         return _File(
             ptx.target,
             lambda text: (judge(module, each) for each in asked_launches(module, text, sources)),
             author_lines(_instructions(ptx.functions), ptx.files, file),
+            ignores_in(ptx.text, file),
         )
     # Numpy is loaded with it.
     from fencewright.simulator.race.amd.verdict import judge_kernel
@@ -155,6 +164,7 @@ def _judged_file(
         assembly.chip,
         lambda text: iter((judge_kernel(assembly, parse_launch(text), many),)),
         author_lines(_instructions(assembly.functions), assembly.files, file),
+        ignores_in(diagnostics.as_text(content), file),
     )
 
 
@@ -178,15 +188,20 @@ def _status(verdict: Verdict) -> int:
     return INCOMPLETE if verdict.judgement is Judgement.NOT_JUDGED else HOLDS
 
 
-def _report(path: str, file: str, judged: _File, verdicts: Sequence[Verdict]) -> FileReport:
-    """The verdicts as a report; the function of each has its launch."""
+def _report(
+    path: str, file: str, judged: _File, verdicts: Sequence[Verdict], ignored: Mapping[str, str]
+) -> FileReport:
+    """The verdicts as a report; the function of each has its launch.
+
+    ``ignored``: the reasons to ignore rules everywhere.
+    """
     return FileReport(
         path,
         file,
         judged.chip,
         tuple(FunctionName(each.launch.kernel, True, _judged(each)) for each in verdicts),
         tuple(
-            _reported(file, judged.places, each, finding)
+            _reported(file, judged, each, finding, ignored)
             for each in verdicts
             for finding in each.findings
         ),
@@ -207,13 +222,10 @@ def _judged(verdict: Verdict) -> JudgedLaunch:
 
 
 def _reported(
-    file: str,
-    places: Mapping[int, tuple[SourceLocation, ...]],
-    verdict: Verdict,
-    finding: Finding,
+    file: str, judged: _File, verdict: Verdict, finding: Finding, ignored: Mapping[str, str]
 ) -> ReportedFinding:
     def at(line: int) -> CodeLine:
-        return CodeLine(file, line, places.get(line, ()))
+        return CodeLine(file, line, judged.places.get(line, ()))
 
     others = (("the other access", at(finding.other)),) if finding.other else ()
     return ReportedFinding(
@@ -224,7 +236,21 @@ def _reported(
         finding.instruction,
         at(finding.line),
         others,
+        ignored=_reason_to_ignore(judged, finding, ignored),
     )
+
+
+def _reason_to_ignore(judged: _File, finding: Finding, ignored: Mapping[str, str]) -> str:
+    """The reason of a comment at either access, in the code or its source, or for the rule."""
+    rule = finding.kind.rule
+    for line in (finding.line, finding.other):
+        of_sources = (
+            source_ignores(each.file).get(each.line) for each in judged.places.get(line, ())
+        )
+        for ignore in (judged.ignores.get(line), *of_sources):
+            if ignore is not None and rule in ignore.rules:
+                return ignore.reason
+    return ignored.get(rule, "")
 
 
 _RULES = {
@@ -249,7 +275,7 @@ def _text(report: FileReport, verdicts: Sequence[Verdict], *, has_missed: bool) 
     for each in verdicts:
         yield f"{file}: {each.launch.kernel}: {each}"
         for _, reported in zip(each.findings, findings, strict=False):
-            if not reported.is_known:
+            if reported.is_new:
                 place = reported.at
                 severity = diagnostics.Severity(reported.level.value)
                 yield str(Diagnostic(reported.message, place.file, place.line, 1, severity))

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.simulator.race.rules import RULES
 from fencewright.tools.diagnostics import Diagnostic, ToolError, read_text
 from fencewright.tools.statuses import USAGE
 
@@ -111,7 +112,7 @@ def _ignored(value: Any, path: Path) -> Mapping[str, str]:
         raise _error("ignore is a table: a reason for each rule", path)
     reasons = cast("dict[str, Any]", value)
     for rule, reason in reasons.items():
-        if rule not in set(map(str, Rule)):
+        if rule not in {*map(str, Rule), *RULES}:
             raise _error(f"'{rule}' is no rule: fence-check --list-rules lists them", path)
         if not isinstance(reason, str) or not reason.strip():
             raise _error(f"no reason to ignore {rule}: write it as a string", path)

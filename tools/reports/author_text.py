@@ -14,6 +14,7 @@ from typing import Protocol
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.lowering.code.source_location import SourceLine, SourceLocation, places_of
+from fencewright.simulator.race.rules import RULES
 from fencewright.tools.diagnostics import Diagnostic, ToolError
 from fencewright.tools.statuses import USAGE
 
@@ -60,7 +61,7 @@ def _ignores(lines: Sequence[str], file: str) -> Iterator[Ignore]:
         if (found := _IGNORE.fullmatch(comment[1])) is None:
             raise _error("a comment of fence-check is 'ignore[RULE] reason'", file, number)
         rules = frozenset(each.strip() for each in found[1].split(","))
-        if unknown := sorted(rules - set(map(str, Rule))):
+        if unknown := sorted(rules - set(map(str, Rule)) - RULES):
             problem = f"'{unknown[0]}' is no rule: fence-check --list-rules lists them"
             raise _error(problem, file, number)
         if not found[2]:
