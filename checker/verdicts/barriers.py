@@ -46,12 +46,30 @@ def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) ->
         return NO_ORDER
     order = separated(kernel, earlier, later, pair)
     if order.strength is Strength.PROVED and kernel.meeting is not None:
-        lemma: VendorLemma = kernel.meeting(kernel, earlier, later)
-        if not lemma.holds():
-            return replace(
-                order, strength=Strength.BROKEN, reason=lemma.reason(), finding=lemma.finding
-            )
+        # That a barrier separates them says nothing of which comes first: both have to be in order.
+        for one, other in ((earlier, later), (later, earlier)):
+            lemma: VendorLemma | None = kernel.meeting(kernel, one, other)
+            if lemma is not None and not lemma.holds():
+                reason, finding = lemma.reason(), lemma.finding
+                return replace(order, strength=Strength.BROKEN, reason=reason, finding=finding)
+    if order.strength is Strength.ABSENT and (earlier.queue or later.queue):
+        return _unwaited(kernel, earlier, later, pair, order)
     return order
+
+
+def _unwaited(
+    kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, order: Order
+) -> Order:
+    """An order that is absent, by what is missing: a barrier, or a wait before it."""
+    first, second = (replace(each, queue="", agent=Agent.THREAD) for each in (earlier, later))
+    if separated(kernel, first, second, pair).strength is not Strength.PROVED:
+        return replace(order, finding=Rule.MISSING_BARRIER)
+    is_first = separated(kernel, first, later, pair).strength is Strength.PROVED
+    pending = earlier if is_first or not later.queue else later
+    is_copy = pending.agent is Agent.COPY
+    finding = Rule.LDS_DMA_BARRIER if is_copy else Rule.LDS_BARRIER
+    reason = f"line {pending.line} is not waited for before the barrier"
+    return replace(order, reason=reason, finding=finding)
 
 
 def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
@@ -94,8 +112,10 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
         return NO_ORDER
     if pair.relation is Relation.WARP and not kernel.is_lock_step:
         return NO_ORDER
+    if earlier.queue == later.queue and earlier.queue in kernel.ordered_queues:
+        return Order(Strength.PROVED, "completion of copies")
     rounds = [*_rounds(kernel, earlier, later, (pair.earlier, pair.later))]
-    if later.agent in GROUPED:
+    if later.agent in GROUPED or later.queue:
         rounds += _rounds(kernel, later, earlier, (pair.later, pair.earlier))
     answer = _answer(pair, tuple(each for each, _ in rounds))
     if answer is Answer.UNSATISFIABLE:
@@ -114,7 +134,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
         "the copy is not waited for",
         later.line,
         unless=AnyOf(together),
-        finding=Rule.ASYNC_UNWAITED,
+        finding=Rule.LDS_DMA if earlier.queue else Rule.ASYNC_UNWAITED,
     )
 
 

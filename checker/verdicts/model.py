@@ -573,7 +573,8 @@ class Kernel:
     ``%nctaid.y``. ``ends``: what the end of a thread does to a copy's source in shared memory, as
     accesses that are none of the thread's. ``lanes`` of a warp; with ``is_lock_step`` they execute
     one instruction after another together, so that their own accesses are in its order.
-    ``most_threads`` of a CTA. ``handing`` and ``meeting`` make the lemmas of a vendor other than
+    ``most_threads`` of a CTA. ``ordered_queues``: those whose copies of one warp are performed in
+    the order of their issue. ``handing`` and ``meeting`` make the lemmas of a vendor other than
     NVIDIA: of a flag's accesses, and of a barrier between two accesses (``VendorLemma``).
     """
 
@@ -602,6 +603,7 @@ class Kernel:
     lanes: int = 32
     is_lock_step: bool = False
     most_threads: int = 1024
+    ordered_queues: frozenset[str] = frozenset()
     handing: Callable[..., Any] | None = field(default=None, compare=False)
     meeting: Callable[..., Any] | None = field(default=None, compare=False)
     _memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)

@@ -371,6 +371,8 @@ class BitVectors:
             ranks = (left.place.rank or own, left_thread), (right.place.rank or own, right_thread)
             one, other = (self._value(rank, thread) for rank, thread in ranks)
             parts.append(one == other)
+        elif left.place.root.region is Region.SHARED:
+            parts.append(self._equal("ctaid", left_thread, right_thread))
         if left.size is not None and right.size is not None:
             # Of offsets that do not wrap, the one is in the other's bytes.
             parts += [a - b < right.size, b - a < left.size]

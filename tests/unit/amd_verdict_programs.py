@@ -7,25 +7,27 @@ about alike.
 
 from random import Random
 
-_PLACES = (
-    ("v1", "each its own"),
-    ("v3", "those of the other end"),
-    ("v5", "a neighbour's of the wave"),
-    ("v6", "one of all"),
-)
+_PLACES = ("v1", "v3", "v5", "v6")
+"""Places: each thread's own, those of the other end, a neighbour's of the wave, one of all."""
 _BEGIN = """v_xor_b32_e32 v3, 0x1fc, v1
 v_xor_b32_e32 v5, 4, v1
-v_mov_b32_e32 v7, v0"""
+v_mov_b32_e32 v7, v0
+v_lshrrev_b32_e32 v2, 6, v0
+v_readfirstlane_b32 s15, v2
+s_lshl_b32 s15, s15, 8
+s_mov_b32 m0, s15"""
 
 
 class Maker:
     """Makes one kernel of a seed."""
 
-    def __init__(self, seed: int, chip: str):
+    def __init__(self, seed: int, chip: str, *, split: bool = False):
+        """``split``: waves of a work-group may be on different CUs, which have no LDS then."""
         self.random = Random(seed)
         self.chip = chip
+        self.split = split
         self.labels = 0
-        self.lines: list[str] = _BEGIN.split("\n")
+        self.lines: list[str] = [*_BEGIN.split("\n")]
 
     def body(self) -> str:
         """The kernel's code."""
@@ -50,20 +52,24 @@ class Maker:
     # Both work-groups alike
 
     def _alike(self) -> None:
-        in_lds = self.random.random() < 0.7
+        in_lds = self.random.random() < 0.7 and not self.split
         loops = self.random.random() < 0.4
         label = self._label()
         if loops:
-            self._say("s_mov_b32 s15, 3", f"{label}:")
+            self._say("s_mov_b32 s16, 3", f"{label}:")
         for _ in range(self.random.randint(2, 4)):
             self._access(in_lds)
             self._maybe(0.75, self._wait(in_lds))
             self._maybe(0.6, "s_barrier")
+            if self.split:
+                self._maybe(
+                    0.6, "buffer_wbinvl1_vol" if self.chip == "gfx90a" else "buffer_inv sc0"
+                )
         if loops:
-            self._say("s_sub_u32 s15, s15, 1", "s_cmp_lg_u32 s15, 0", f"s_cbranch_scc1 {label}")
+            self._say("s_sub_u32 s16, s16, 1", "s_cmp_lg_u32 s16, 0", f"s_cbranch_scc1 {label}")
 
     def _access(self, in_lds: bool, base: str = "s[8:9]") -> None:
-        place = self.random.choice(_PLACES)[0]
+        place = self.random.choice(_PLACES)
         load = self.random.random() < 0.5
         guard = self.random.random()
         end = self._label() if guard < 0.35 else ""
@@ -71,12 +77,15 @@ class Maker:
             limit = self.random.choice(("64", "1", "32"))
             self._say(f"v_cmp_gt_u32_e32 vcc, {limit}, v0", "s_and_saveexec_b64 s[4:5], vcc")
             self._maybe(0.5, f"s_cbranch_execz {end}")
-        if in_lds:
+        if in_lds and self.chip == "gfx950" and self.random.random() < 0.3:
+            self._say(f"global_load_lds_dword v1, {base}")
+            self._maybe(0.6, f"s_waitcnt vmcnt({self.random.choice((0, 0, 1))})")
+        elif in_lds:
             self._say(f"ds_read_b32 v4, {place}" if load else f"ds_write_b32 {place}, v7")
         else:
             # Work-groups have halves of their own.
             name = "load_dword v4, v2" if load else "store_dword v2, v7"
-            self._say(f"s_lshl_b32 s3, s2, 9", f"v_add_u32_e32 v2, s3, {place}")
+            self._say("s_lshl_b32 s3, s2, 9", f"v_add_u32_e32 v2, s3, {place}")
             self._say(f"global_{name}, {base}")
         if end:
             self._say(f"{end}:", "s_or_b64 exec, exec, s[4:5]")

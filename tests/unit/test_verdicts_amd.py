@@ -19,6 +19,7 @@ _HEAD = """\
 k:
 	s_load_dwordx4 s[4:7], s[0:1], 0x0
 	s_load_dwordx2 s[8:9], s[0:1], 0x10
+	s_load_dword s3, s[0:1], 0x18
 	v_lshlrev_b32_e32 v1, 2, v0
 	v_mov_b32_e32 v2, 0
 	v_mov_b32_e32 v3, 1
@@ -45,7 +46,13 @@ _TAIL = """
 ---
 amdhsa.kernels:
   - .args:
-      - {{ .name: data, .offset: 0, .size: 8, .value_kind: global_buffer }}
+      - .name: data
+        .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+      - .offset: 24
+        .size: 4
+        .value_kind: hidden_block_count_x
     .name: k
     .max_flat_workgroup_size: 256
 ...
@@ -167,6 +174,128 @@ _LOCK = """
 .LBB0_2:
 """
 
+_OLD_MESSAGE = """
+	s_cmp_lg_u32 s2, 0
+	s_cbranch_scc1 .LBB0_2
+	global_store_dword v1, v0, s[4:5]
+	s_waitcnt vmcnt(0) ; stored
+	s_barrier
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[10:11], vcc
+	s_cbranch_execz .LBB0_4
+	global_store_dword v2, v3, s[6:7]
+	s_branch .LBB0_4
+.LBB0_2:
+	global_load_dword v5, v2, s[6:7] glc
+	s_waitcnt vmcnt(0)
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_cbranch_vccnz .LBB0_2
+	buffer_wbinvl1_vol
+	global_load_dword v6, v1, s[4:5]
+	s_waitcnt vmcnt(0) ; loaded
+.LBB0_4:
+"""
+_COPY = """
+	v_lshrrev_b32_e32 v4, 6, v0
+	v_readfirstlane_b32 s10, v4
+	s_lshl_b32 s10, s10, 8
+	s_mov_b32 m0, s10
+	v_xor_b32_e32 v5, 0x3fc, v1
+	global_load_lds_dword v1, s[4:5]
+	s_waitcnt vmcnt(0)
+	s_barrier ; first
+.LBB0_1:
+	ds_read_b32 v6, v5
+	s_waitcnt lgkmcnt(0)
+	s_barrier ; read
+	global_load_lds_dword v1, s[4:5]
+	s_waitcnt vmcnt(0) ; copied
+	s_barrier ; again
+	s_sub_u32 s8, s8, 1
+	s_cmp_lg_u32 s8, 0
+	s_cbranch_scc1 .LBB0_1
+"""
+_SPLIT = """
+	v_xor_b32_e32 v4, 0x3fc, v1
+	s_lshl_b32 s10, s2, 10
+	v_add_u32_e32 v1, s10, v1
+	v_add_u32_e32 v4, s10, v4
+	global_store_dword v1, v0, s[4:5]
+	s_waitcnt vmcnt(0) ; stored
+	s_barrier
+	buffer_inv sc0
+	global_load_dword v5, v4, s[4:5]
+	s_waitcnt vmcnt(0) ; loaded
+"""
+_FLAG_IN_LDS = """
+	v_cmp_gt_u32_e32 vcc, 64, v0
+	s_and_saveexec_b64 s[10:11], vcc
+	s_xor_b64 s[10:11], exec, s[10:11]
+	s_cbranch_execz .LBB0_2
+	ds_write_b32 v1, v0
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .LBB0_1
+	ds_write_b32 v2, v3 offset:512
+.LBB0_1:
+	s_or_b64 exec, exec, s[12:13]
+.LBB0_2:
+	s_andn2_saveexec_b64 s[10:11], s[10:11]
+	s_cbranch_execz .LBB0_4
+.LBB0_3:
+	ds_read_b32 v5, v2 offset:512
+	s_waitcnt lgkmcnt(0) ; seen
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_cbranch_vccnz .LBB0_3
+	v_and_b32_e32 v6, 0xfc, v1
+	ds_read_b32 v6, v6
+	s_waitcnt lgkmcnt(0)
+.LBB0_4:
+"""
+_LAST = """
+	v_lshl_or_b32 v4, s2, 8, v0
+	v_lshlrev_b32_e32 v4, 2, v4
+	global_store_dword v4, v0, s[4:5]
+	s_waitcnt vmcnt(0) ; stored
+	s_barrier ; stored
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_and_saveexec_b64 s[10:11], vcc
+	s_cbranch_execz .LBB0_2
+	s_mov_b64 s[12:13], exec
+	v_mbcnt_lo_u32_b32 v5, s12, 0
+	v_mbcnt_hi_u32_b32 v5, s13, v5
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_and_saveexec_b64 s[14:15], vcc
+	s_cbranch_execz .LBB0_1
+	s_bcnt1_i32_b64 s12, s[12:13]
+	v_mov_b32_e32 v7, s12
+	buffer_wbl2 sc1
+	s_waitcnt vmcnt(0) ; written back
+	global_atomic_add v6, v2, v7, s[6:7] sc0
+	s_waitcnt vmcnt(0)
+	buffer_inv sc1
+.LBB0_1:
+	s_or_b64 exec, exec, s[14:15]
+	v_readfirstlane_b32 s12, v6
+	v_add_u32_e32 v5, s12, v5
+	s_add_i32 s13, s3, -1
+	v_cmp_eq_u32_e32 vcc, s13, v5
+	v_cndmask_b32_e64 v5, 0, 1, vcc
+	ds_write_b32 v2, v5
+.LBB0_2:
+	s_or_b64 exec, exec, s[10:11]
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	ds_read_b32 v5, v2
+	s_waitcnt lgkmcnt(0)
+	v_cmp_eq_u32_e32 vcc, 0, v5
+	s_cbranch_vccnz .LBB0_3
+	v_xor_b32_e32 v4, 0x3fc, v1
+	global_load_dword v6, v4, s[4:5]
+	s_waitcnt vmcnt(0) ; loaded
+.LBB0_3:
+"""
+
 CASES = (
     Case(
         "reverse",
@@ -181,7 +310,7 @@ CASES = (
     Case(
         "double buffer",
         _TWICE,
-        (("s_waitcnt lgkmcnt(0) ; written", Rule.MISSING_BARRIER),),
+        (("s_waitcnt lgkmcnt(0) ; written", Rule.LDS_BARRIER),),
         lds=2048,
     ),
     Case(
@@ -199,6 +328,47 @@ CASES = (
         (
             ("buffer_wbl2 sc1", Rule.UNORDERED_SIGNAL),
             ("s_waitcnt vmcnt(0) expcnt(6)", Rule.UNORDERED_SIGNAL),
+            ("buffer_inv sc1", Rule.UNORDERED_WAIT),
+        ),
+    ),
+    Case(
+        "message of gfx90a",
+        _OLD_MESSAGE,
+        (
+            ("s_waitcnt vmcnt(0) ; stored", Rule.UNORDERED_SIGNAL),
+            ("buffer_wbinvl1_vol", Rule.UNORDERED_WAIT),
+        ),
+        chip="gfx90a",
+    ),
+    Case(
+        "copies to LDS",
+        _COPY,
+        (
+            ("s_barrier ; first", Rule.MISSING_BARRIER),
+            ("s_barrier ; read", Rule.MISSING_BARRIER),
+            ("s_waitcnt vmcnt(0) ; copied", Rule.LDS_DMA_BARRIER),
+            ("s_barrier ; again", Rule.MISSING_BARRIER),
+        ),
+        chip="gfx950",
+    ),
+    Case(
+        "waves on two CUs",
+        _SPLIT,
+        (
+            ("s_waitcnt vmcnt(0) ; stored", Rule.LDS_BARRIER),
+            ("s_barrier", Rule.MISSING_BARRIER),
+            ("buffer_inv sc0", Rule.UNORDERED_WAIT),
+        ),
+        lds=0,
+        tgsplit=1,
+    ),
+    Case("flag in LDS", _FLAG_IN_LDS),
+    Case(
+        "last work-group",
+        _LAST,
+        (
+            ("buffer_wbl2 sc1", Rule.CUMULATIVE),
+            ("s_waitcnt vmcnt(0) ; written back", Rule.CUMULATIVE),
             ("buffer_inv sc1", Rule.UNORDERED_WAIT),
         ),
     ),
@@ -220,3 +390,76 @@ def test_without_a_piece_they_are_races(case: Case, piece: str, rule: Rule) -> N
     verdict = _verdict(_without(case.body, piece), case.chip, case.lds, case.tgsplit)
     assert verdict.kind in (VerdictKind.RACE, VerdictKind.LAUNCH), verdict
     assert verdict.conflicts[0].finding is rule, verdict.conflicts[0]
+
+
+def test_a_branch_around_code_says_nothing_of_scalars_after_it() -> None:
+    # A wave that goes there for one lane writes the scalar register for all of them.
+    body = """
+	v_cmp_eq_u32_e32 vcc, 0, v0
+	s_mov_b32 s10, 0
+	s_and_saveexec_b64 s[12:13], vcc
+	s_cbranch_execz .LBB0_1
+	s_movk_i32 s10, 0x400
+.LBB0_1:
+	s_or_b64 exec, exec, s[12:13]
+	v_add_u32_e32 v4, s10, v1
+	ds_write_b32 v4, v0
+"""
+    assert _verdict(body, lds=2048).kind is not VerdictKind.RACE_FREE
+
+
+def test_a_mask_that_is_given_back_is_the_one_that_was_saved() -> None:
+    # Without that the barrier would be one that only some come to.
+    assert _verdict(_FLAG_IN_LDS + _REVERSE).kind is not VerdictKind.NOT_JUDGED
+
+
+def test_another_lane_may_take_a_wave_along() -> None:
+    # The wave stores if any lane has the bit, so that other lanes' places are written too.
+    body = """
+	v_cmp_gt_u32_e32 vcc, 1, v0
+	s_cbranch_vccz .LBB0_1
+	v_and_b32_e32 v4, 0x1c, v1
+	ds_write_b32 v4, v0
+.LBB0_1:
+"""
+    assert _verdict(body).kind is VerdictKind.NOT_JUDGED
+
+
+def test_a_wait_for_a_count_is_not_one_for_all() -> None:
+    two = """
+	ds_write_b32 v1, v0
+	ds_write_b32 v2, v0 offset:1024
+	s_waitcnt lgkmcnt(1)
+	s_barrier
+	v_xor_b32_e32 v4, 0x3fc, v1
+	ds_read_b32 v5, v4{offset}
+	s_waitcnt lgkmcnt(0)
+"""
+    first = _verdict(two.format(offset=""), lds=2048)
+    assert all(each.second.line != 20 for each in first.conflicts)
+    body = two.replace("v2, v0 offset:1024", "v1, v0 offset:1024")
+    assert _verdict(body.format(offset=""), lds=2048).kind is VerdictKind.RACE_FREE
+    second = _verdict(body.format(offset=" offset:1024"), lds=2048)
+    assert second.conflicts[0].finding is Rule.LDS_BARRIER
+
+
+def test_a_count_says_nothing_while_a_scalar_load_is_in_flight() -> None:
+    # Scalar loads come in any order.
+    body = """
+	ds_write_b32 v1, v0
+	s_load_dword s10, s[0:1], 0x0
+	s_waitcnt lgkmcnt({count})
+	s_barrier
+	v_xor_b32_e32 v4, 0x3fc, v1
+	ds_read_b32 v5, v4
+	s_waitcnt lgkmcnt(0)
+"""
+    assert _verdict(body.format(count=0)).kind is VerdictKind.RACE_FREE
+    assert _verdict(body.format(count=1)).conflicts[0].finding is Rule.LDS_BARRIER
+
+
+def test_a_code_without_a_descriptor_is_not_judged() -> None:
+    text = '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n.type k,@function\nk:\ns_endpgm\n'
+    assembly = read_assembly(text, "k.s")
+    verdict = judge(kernel_of(assembly, assembly.functions["k"]))
+    assert "descriptor" in verdict.obstacles[0].reason

@@ -31,12 +31,13 @@ from fencewright.checker.verdicts.model import (
     SyncGroup,
 )
 from fencewright.lowering.cdna.access_names import AccessName, access_name
+from fencewright.lowering.cdna.chips import Counter
 from fencewright.lowering.cdna.code.flow import Step, flow_of
 from fencewright.lowering.cdna.code.operands.operands import fault_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.code.value import Const, Param, Result, Thread, Value
+from fencewright.lowering.code.value import Const, Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
 
 _LDS = "LDS"
@@ -46,6 +47,8 @@ _SYMBOL = "symbol "
 _UPDATES: Mapping[RmwKind, str] = {RmwKind.ADD: "add", RmwKind.XCHG: "exch"}
 _OWN = (AddressSpace.PRIVATE,)
 _SPLIT_SIGNAL, _SPLIT_WAIT, _WHOLE = "s_barrier_signal", "s_barrier_wait", "s_barrier"
+_COPIES = str(Counter.VMCNT)
+"""The counter of loads to LDS, which come in the order of their issue. Source: MI300 ISA 9.1.9."""
 _UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
 
 
@@ -122,6 +125,7 @@ class _Filler:
             lanes=registers.lanes,
             is_lock_step=True,
             most_threads=registers.threads,
+            ordered_queues=frozenset({_COPIES}),
             handing=handing,
             meeting=handing.met_at_barrier,
         )
@@ -402,20 +406,55 @@ class _Filler:
         Stores of some chips carry no scope, and LDS has none: there a store or load is one to a
         flag if it is of the very place of an access that is strong, or polls.
         """
+        polled = {each.number for each in accesses if self._polls(each, accesses)}
         flags = {
-            (each.place, each.size)
+            _shape(each)
             for each in accesses
-            if each.is_strong and each.reads and each.place.offset is not None
+            if (each.is_strong or each.number in polled)
+            and each.reads
+            and each.place.offset is not None
         }
         found: list[Access] = []
         for each in accesses:
             in_lds = each.place.root.region is Region.SHARED
             is_open = in_lds or (each.writes and not self.mode.chip.scope_bits)
-            if not each.is_strong and is_open and (each.place, each.size) in flags:
-                scope = Scope.WORKGROUP if in_lds else Scope.SYSTEM
+            scope = Scope.WORKGROUP if in_lds else Scope.SYSTEM
+            if each.number in polled and not in_lds:
+                operation = self.operations[id(self.registers.steps[each.instruction])]
+                scope = operation.scope
+            if not each.is_strong and (
+                each.number in polled or (is_open and _shape(each) in flags)
+            ):
                 each = replace(each, is_strong=True, scope=scope)
             found.append(each)
         return tuple(found)
+
+    def _polls(self, access: Access, accesses: Sequence[Access]) -> bool:
+        """True of a load in a loop that writes nothing, which what it returns decides to leave."""
+        registers = self.registers
+        if access.writes or access.result is None or access.place.offset is None:
+            return False
+        if id(registers.steps[access.instruction]) not in self.operations:
+            return False
+        block_of = registers.block_of
+        loops = [
+            loop for loop in registers.loops.values() if block_of[access.instruction] in loop.blocks
+        ]
+        if not loops:
+            return False
+        loop = min(loops, key=lambda each: len(each.blocks))
+        if any(each.writes and block_of[each.instruction] in loop.blocks for each in accesses):
+            return False
+        own = leaves([value for value, _ in access.place.offset.terms])
+        if any(isinstance(leaf, Iteration) and leaf.head == loop.head for leaf in own):
+            return False
+        result = access.result
+        results = leaves((result,))
+        return any(
+            not results.isdisjoint(leaves((value,)))
+            for (start, end), value in registers.edge_literals.items()
+            if start in loop.blocks and end not in loop.blocks
+        )
 
     # What orders
 
@@ -522,6 +561,12 @@ class _Filler:
         if step.instruction.mnemonic in (_WHOLE, _SPLIT_SIGNAL):
             return True
         return step.instruction.mnemonic == _SPLIT_WAIT and self._is_joined(number)
+
+
+def _shape(access: Access) -> object:
+    """The place of an access without its constant offset: one of flags beside each other."""
+    offset = access.place.offset
+    return access.place.root, None if offset is None else offset.terms, access.size
 
 
 def _is_symbol(value: Param) -> bool:

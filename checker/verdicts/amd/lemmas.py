@@ -357,18 +357,22 @@ class Handing:
             self.form(later),
         )
 
-    def met_at_barrier(self, kernel: Kernel, earlier: Access, later: Access) -> CdnaLemma:
-        """The lemma of two accesses of a work-group between which a barrier stands."""
+    def met_at_barrier(self, kernel: Kernel, earlier: Access, later: Access) -> CdnaLemma | None:
+        """The lemma of two accesses of a work-group with a barrier between; None: never in this
+        order."""
         barriers = sorted(full_barriers(kernel, Scope.WORKGROUP))
         before = [each for each in barriers if kernel.may_reach(earlier.instruction, each)]
         after = [each for each in barriers if kernel.may_reach(each, later.instruction)]
+        if not set(before) & set(after):
+            return None
         return CdnaLemma(
             self.mode.target,
             self.mode.tgsplit,
             self.mode.l2_per_agent,
             True,
             self.form(earlier),
-            Pieces(all(self._is_done(earlier, each) for each in before)),
+            # That a barrier separates what a queue counts says that it has been waited for.
+            Pieces(earlier.queue != "" or all(self._is_done(earlier, each) for each in before)),
             None,
             None,
             Pieces(caches=self._invalidated(after, later.instruction)),
@@ -440,14 +444,7 @@ class Handing:
             done = not any(place.undone[level] & bits for level in range(reach + 1))
             if done and not place.flight & bits:
                 found.append((reach, each.text))
-        return (max(found)[1],) if found and self._lies_between(starts, end, found) else ()
-
-    def _lies_between(
-        self, starts: Sequence[int], end: int, found: Sequence[tuple[Visibility, str]]
-    ) -> bool:
-        texts = {text for _, text in found}
-        numbers = [n for n, each in self.operations.items() if each.text in texts]
-        return bool(numbers)
+        return (max(found)[1],) if found else ()
 
     def _invalidated(self, starts: Sequence[int], end: int) -> tuple[str, ...]:
         """The invalidates that are done between instructions and another one, on every path."""

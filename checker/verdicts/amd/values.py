@@ -419,7 +419,8 @@ class LaneRegisters(RegisterValues):
         if more or low is None or high is None or low.bits != _WORD or high.bits != _WORD:
             return
         whole = self._pair(low, high)
-        if isinstance(whole, Apply) and whole.operation not in ("or", "zext", "sext"):
+        # Before EXEC is known in the loop, what is written there may be a choice.
+        if isinstance(whole, Apply) and whole.operation not in ("or", "zext", "sext", "ite"):
             self._rename(block, register, following, _PAIR)
 
     def _take_for_mask(self, block: int, register: str) -> None:
@@ -608,6 +609,12 @@ class LaneRegisters(RegisterValues):
                 return masked
         if row is not None and isinstance(row.meaning, amd.Sum) and (row.meaning.carries):
             return self._carrying(name, row.meaning, operands)
+        if name.startswith("s_bcnt1_i32_b") and self._is_exec_mask(operands[1]):
+            if self._is_one_lane():
+                return {
+                    **self._split(operands[0], self.expressions.constant(1, _WORD)),
+                    _SCC: self.booleans.true,
+                }
         bits = sources_of(name)
         if bits is None:
             if name == "s_getpc_b64":
@@ -620,7 +627,12 @@ class LaneRegisters(RegisterValues):
         if len(known) < len(bits):
             return {}
         value = computed(self.words, name, known)
-        return self._split(operands[0], value)
+        results = self._split(operands[0], value)
+        if name.startswith(_TESTS_RESULT):
+            e = self.expressions
+            is_zero = e.apply("eq", (value, e.constant(0, value.bits)), 1)
+            results[_SCC] = e.negated(is_zero)
+        return results
 
     def _split(self, target: Operand, value: Value) -> dict[str, Value]:
         names = _names(target)
@@ -812,6 +824,8 @@ class LaneRegisters(RegisterValues):
         value = self._value(operands[1], _WORD)
         if value is None:
             return {}
+        if self._is_one_lane():
+            return self._split(operands[0], value)
         if self._mask_of((_EXEC, "exec_hi")) is self.booleans.true and self.has_one_dimension:
             # All lanes are active: the first is lane 0.
             thread, e = self.table.thread("%tid.x", _WORD), self.expressions
@@ -823,6 +837,8 @@ class LaneRegisters(RegisterValues):
 
     def _lanes_below(self, name: str, operands: Sequence[Operand]) -> Mapping[str, Value]:
         mask, more = operands[1], self._value(operands[2], _WORD)
+        if more is not None and self._is_exec_mask(mask) and self._is_one_lane():
+            return self._split(operands[0], more)
         if mask != -1 or more is None:
             return {}
         lane = self.lane()
@@ -836,6 +852,17 @@ class LaneRegisters(RegisterValues):
         if more is self.table.apply("lanes below, low", (lane,), _WORD):
             return self._split(operands[0], lane)
         return {}
+
+    def _is_one_lane(self) -> bool:
+        """True where one lane alone is active: that of a thread with a given number."""
+        known = (*self.conditions[self._block], *self._literals_of(self.active))
+        return self.has_one_dimension and any(map(_is_of_one_thread, known))
+
+    def _is_exec_mask(self, operand: Operand) -> bool:
+        """True of EXEC or a half of it, or of a copy."""
+        names = _names(operand)
+        value = self._lookup(self._block, names[0]) if names else None
+        return value is not None and value is self._mask_of((_EXEC, "exec_hi"))
 
     def lane(self) -> Value:
         if not self.has_one_dimension:
@@ -914,7 +941,9 @@ class LaneRegisters(RegisterValues):
         names = operand.names
         values = [self._lookup(self._block, name) for name in names[: bits // _WORD]]
         known = [
-            self.table.opaque(f"unwritten {name}", _WORD, varies=True) if value is None else value
+            self.table.opaque(f"unwritten {name}", _WORD, varies=True)
+            if value is None
+            else self._as_active(value)
             for name, value in zip(names, values, strict=False)
         ]
         if bits == 64 and len(known) == 2:
@@ -924,6 +953,19 @@ class LaneRegisters(RegisterValues):
         if known[0].bits == 1:
             return self.table.apply("mask as a word", (known[0],), _WORD)
         return known[0]
+
+    def _as_active(self, value: Value) -> Value:
+        """A value as active lanes find it: of a choice by EXEC, what they have written."""
+        active = self.active
+        while isinstance(value, Apply) and value.operation == "ite":
+            condition, yes, no = value.arguments
+            if condition is active:
+                value = yes
+            elif condition is self.booleans.negated(active):
+                value = no
+            else:
+                break
+        return value
 
     def _symbol(self, text: str, bits: int) -> Value | None:
         """A half of the address of a symbol, or of what it is away from the code."""
@@ -996,6 +1038,11 @@ class LaneRegisters(RegisterValues):
         self.edge_literals[block, other] = none
 
 
+_TESTS_RESULT = (
+    "s_and", "s_or", "s_xor", "s_nand", "s_nor", "s_xnor", "s_lshl_b", "s_lshr_b", "s_ashr_i",
+    "s_bfe_", "s_bcnt1",
+)  # fmt: skip
+"""The beginnings of scalar instructions that leave in scc whether their result is not 0."""
 _READS_LANES = frozenset({"v_readfirstlane_b32"})
 
 
@@ -1022,6 +1069,16 @@ def _next(register: str) -> str | None:
     if register[:1] in "sva" and register[1:].isdigit():
         return f"{register[0]}{int(register[1:]) + 1}"
     return None
+
+
+def _is_of_one_thread(literal: Literal) -> bool:
+    """True of a condition that one thread of a work-group satisfies."""
+    value = literal.value
+    if not literal.polarity or not isinstance(value, Apply) or value.operation != "eq":
+        return False
+    own, number = value.arguments
+    is_index = isinstance(own, Thread) and own.name == "%tid.x"
+    return is_index and number_of(number) is not None
 
 
 def _is_registers(operand: Operand) -> bool:

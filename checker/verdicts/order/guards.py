@@ -420,7 +420,9 @@ def follows(
     """
     order = after(kernel, access.instruction, thread, number, other)
     if not met:
-        return AllOf((Together(other, thread, None), order))
+        # Lanes that execute together are one thread, as far as the order of the text goes.
+        own = Scope.WAVEFRONT if kernel.is_lock_step else None
+        return AllOf((Together(other, thread, own), order))
     barriers = full_barriers(kernel, level)
     if not barriers:
         return AnyOf(())
