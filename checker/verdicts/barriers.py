@@ -22,6 +22,7 @@ from fencewright.checker.verdicts.model import (
     GROUPED,
     NO_ORDER,
     Access,
+    Agent,
     AllOf,
     Answer,
     AnyOf,

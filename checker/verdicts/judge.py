@@ -7,12 +7,13 @@ Source: PTX ISA, "Conflict and data-races"; "Morally strong operations".
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement
 
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
+from fencewright.checker.verdicts.contents import chosen, contents_of, data_in, terms_of, tickets
 from fencewright.checker.verdicts.enumeration import RANK
-from fencewright.checker.verdicts.expressions import is_data, leaves
+from fencewright.checker.verdicts.expressions import leaves
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -102,7 +103,7 @@ class _Judge:
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
         self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
-        self.contents = _contents(kernel)
+        self.contents = contents_of(kernel)
 
     def verdict(self) -> Verdict:
         pairs = [*self._pairs(), *self._initialisations()]
@@ -370,6 +371,7 @@ class _Judge:
             *executed(self.kernel, first, 0),
             *executed(self.kernel, second, 1),
             Overlap(one, 0, other, 1),
+            *tickets(self.kernel, (first, second), relation),
         )
         is_again = relation is Relation.THREAD and first is second
         if is_again:
@@ -534,7 +536,7 @@ class _Judge:
     ) -> Obstacle | None:
         """The reason why a conflict without an order is not called a race; None if it is one."""
         for access in (first, second):
-            if (leaf := self._data_in(_terms(access))) is not None:
+            if (leaf := self._data_in(terms_of(access))) is not None:
                 return Obstacle(
                     _between("an address depends on data", first, second, order),
                     self._line_of(leaf, access),
@@ -570,30 +572,10 @@ class _Judge:
         )
 
     def _data_in(self, values: Iterable[Value]) -> Value | None:
-        """A value that memory decides, among what some values are computed from; not of arguments
-        that the kernel only reads: a race may choose what is in these."""
-        data = filter(is_data, leaves(values))
-        return min((each for each in data if each not in self.contents), key=_number, default=None)
-
-    def _consistent(self, first: Access, second: Access) -> Iterator[Constraint]:
-        """Two reads of one place by any of two threads return one value, where nothing writes."""
-        used: dict[tuple[Access, int], None] = {}
-        for thread, access in enumerate((first, second)):
-            work = [*_terms(access), *(each.value for each in access.conditions)]
-            while work:
-                leaf = work.pop()
-                for part in leaves((leaf,)):
-                    read = self.contents.get(part)
-                    if read is not None and (read, thread) not in used:
-                        used[read, thread] = None
-                        work += _terms(read)
-        for (one, own), (two, other) in combinations(used, 2):
-            if one.place.root != two.place.root or one.size != two.size:
-                continue
-            a, b = one.result, two.result
-            if a is not None and b is not None and a.bits == b.bits:
-                same = Compare("eq", a, own, b, other)
-                yield AnyOf((Not(Overlap(one, own, two, other)), same))
+        """A value that memory decides, among what some values are computed from; not of contents
+        that a race may choose."""
+        data = (each for each in data_in(values) if each not in self.contents)
+        return min(data, key=_number, default=None)
 
     def _handshake(self, first: Access, second: Access) -> Access | None:
         """A strong read on a path to one access, of what a path from the other writes strongly."""
@@ -633,10 +615,12 @@ class _Judge:
         of_all = self._condition_of_all(first, second, relation)
         if of_all and any(condition == of_all for _, condition in self.launches):
             return True  # Of this condition one conflict is enough.
-        constraints = (*constraints, *self._consistent(first, second))
+        contents = tuple(chosen(self.kernel, self.contents, (first, second)))
+        constraints = (*constraints, *contents)
         size, witness = self._witness(relation, constraints, launches)
         if witness is None:
-            reason = _between("the solver came to its limit", first, second, order)
+            reason = "memory decides" if contents else "the solver came to its limit"
+            reason = _between(reason, first, second, order)
             self.obstacles.append(Obstacle(reason, second.line))
             return False
         finding = order.finding or _finding_of(first, second, relation)
@@ -687,9 +671,9 @@ class _Judge:
     ) -> str:
         """The launches that have a race, if it needs more than a small one; "" if any has."""
         contents = {
-            self.contents[part].place.root.name
+            self.contents[part].read.place.root.name
             for access in (first, second)
-            for part in filter(is_data, leaves(_terms(access)))
+            for part in data_in(terms_of(access))
         }
         if contents:
             return f"some contents of {', '.join(sorted(contents))}, which addresses depend on"
@@ -793,38 +777,10 @@ def _certain(access: Access) -> Access:
     return replace(access, size=access.least, obstacle="", least=None)
 
 
-def _terms(access: Access) -> list[Value]:
-    form = access.place.offset
-    return [] if form is None else [value for value, _ in form.terms]
-
-
-def _contents(kernel: Kernel) -> dict[Value, Access]:
-    """The values of arguments' memory that a kernel only reads, each with the read of it.
-
-    Whatever they are, a launch may have them; their places depend on such values alone.
-    """
-    written = {_key(each.place.root) for each in kernel.accesses if each.writes}
-    unknown = any(
-        each.writes and each.place.root.region is Region.UNKNOWN for each in kernel.accesses
-    )
-    found: dict[Value, Access] = {}
-    for each in kernel.accesses:
-        root = each.place.root
-        is_argument = root.region in (Region.PARAMETER, Region.POINTER) and not unknown
-        is_plain = each.agent is Agent.THREAD and not each.is_strong and each.result is not None
-        if not is_argument or not is_plain or _key(root) in written or each.place.offset is None:
-            continue
-        # A read comes after those that its place depends on, or depends on itself in a loop.
-        if all(part in found for part in filter(is_data, leaves(_terms(each)))):
-            assert each.result is not None
-            found[each.result] = each
-    return found
-
-
 def _parameters_of(access: Access) -> set[str]:
     return {
         leaf.name
-        for value in _terms(access)
+        for value in terms_of(access)
         if not is_alike(value, is_one_cta=True)
         for leaf in leaves((value,))
         if isinstance(leaf, Param)

@@ -162,7 +162,7 @@ def test_threads_that_have_ended_are_not_waited_for():
     ("body", "reason"),
     [
         ("call other;", "a call of 'other'"),
-        ("atom.global.add.u32 %r8, [%rd1], 0; shl.b32 %r8, %r8, 2; add.u32 %r9, %r3, %r8;"
+        ("atom.global.exch.b32 %r8, [%rd1], %r2; shl.b32 %r8, %r8, 2; add.u32 %r9, %r3, %r8;"
          "st.shared.u32 [%r9], 1; ld.shared.u32 %r10, [%r5];", "an address depends on data"),
         ("W: ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.eq.u32 %p1, %r8, 0; @%p1 bra W;"
          "ld.global.u32 %r9, [%rd2];", "never writes what is polled"),
@@ -214,8 +214,39 @@ def test_what_is_only_read_is_what_a_race_needs() -> None:
     assert verdict_of(ELECTED.format("%r2")).kind is RACE
     one_place = ELECTED.replace("[%rd4]", "[%rd2]")
     assert verdict_of(one_place.format("%r2")).kind is not RACE
-    written = ELECTED.format(7).replace("OUT:\n", "OUT: st.global.u32 [%rd4], %r8;\n")
-    assert verdict_of(written, Launch(grid=(1, 1, 1))).kind is NOT_JUDGED
+    # What another thread has stored before a barrier was not there before the kernel.
+    stored = "st.global.u32 [%rd2], 0; bar.sync 0;"
+    one_cta = Launch(grid=(1, 1, 1))
+    assert verdict_of(one_place.format(7), one_cta).kind is RACE
+    assert verdict_of(stored + one_place.format(7), one_cta).kind is NOT_JUDGED
+    later = one_place.format(7) + "st.global.u32 [%rd1], 0;"
+    assert verdict_of(later, one_cta).kind is RACE
+
+
+TICKET = """
+    atom.global.add.u32 %r8, [%rd1], {0};
+    mul.wide.u32 %rd3, %r8, 4; add.u64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r2;
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (TICKET.format(1), FREE),
+        (TICKET.format(3), FREE),
+        (TICKET.format(0), LAUNCH),
+        # Thread 0 adds nothing, so that the next one finds what it found.
+        (TICKET.format("%r2"), LAUNCH),
+        (TICKET.format(2).replace("st.global.u32", "st.global.v2.u32").replace("%r2;", "{%r2, %r2};"), FREE),
+        (TICKET.format(1).replace("st.global.u32", "st.global.v2.u32").replace("%r2;", "{%r2, %r2};"), LAUNCH),
+        (TICKET.format(1) + "st.global.u32 [%rd1], 0;", RACE),
+        (TICKET.format(1) + "atom.global.exch.b32 %r9, [%rd1], 0;", NOT_JUDGED),
+        (TICKET.format(1).replace("atom.global", "atom.cta.global"), LAUNCH),
+    ],
+)  # fmt: skip
+def test_who_draws_a_ticket_has_it_alone(body: str, kind: VerdictKind) -> None:
+    block = "mov.u32 %r9, %ctaid.x; mov.u32 %r9, %ntid.x;"
+    assert verdict_of(block + body).kind is kind
 
 
 def test_an_address_that_arguments_decide_is_a_race_of_some_contents() -> None:

@@ -378,12 +378,12 @@ def after(kernel: Kernel, first: int, thread: int, second: int, other: int) -> C
         i = loop.iteration
         cases.append(AllOf((*equal, Compare("ult", i, thread, i, other))))
         equal.append(Compare("eq", i, thread, i, other))
-    if _never_before(kernel, second, first, common):
+    if never_before(kernel, second, first, common):
         cases.append(AllOf(tuple(equal)))
     return AnyOf(tuple(cases))
 
 
-def _never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) -> bool:
+def never_before(kernel: Kernel, second: int, first: int, common: list[Loop]) -> bool:
     """True where no path of one iteration leads from ``second`` to ``first``."""
     if first == second:
         return False
