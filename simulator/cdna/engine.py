@@ -43,6 +43,7 @@ from fencewright.simulator.cdna.wave import (
     ID_MASK,
     CompiledProgram,
     Entry,
+    Futures,
     Op,
     StepKind,
     Wave,
@@ -502,55 +503,19 @@ class CdnaEngine(WaveMachine[SetState]):
             for number, each in enumerate(compiled.barriers)
             if isinstance(each.unit, NamedBarrier)
         }
-        self._cache_bit = 1 << len(lines)
-        self._future = [self._futures(ops) for ops in compiled.ops]
-        self._mates = [
-            [mate for mate in range(self.waves) if mate != wave and compiled.cu[mate] == cu]
-            for wave, cu in enumerate(compiled.cu)
-        ]
+        self.futures = Futures(compiled)
         self._blocking = lines[0].blocking if lines else set[int]()
         self._queue_of = [[t.queue_of_cu.get(cu, -1) for cu in compiled.cu] for t in lines]
 
-    def _futures(self, ops: list[Op]) -> list[int]:
-        """For each pc the lines that a wave may still issue something to, from there on.
-
-        One more bit says whether it may issue a cache instruction.
-        """
-        future = [0] * len(ops)
-        changed = True
-        while changed:
-            changed = False
-            for op in reversed(ops):
-                own = self._cache_bit if op.code is StepKind.CACHE else 0
-                if op.line >= 0 and not op.in_lds:
-                    own |= 1 << op.line
-                if op.code is not StepKind.END:
-                    own |= future[op.pc + 1]
-                if op.code is StepKind.BRANCH:
-                    own |= future[op.target]
-                if own != future[op.pc]:
-                    future[op.pc] = own
-                    changed = True
-        return future
-
     def settled(self, wave: int, state: Wave) -> Wave:
         """A wave goes on by itself until it has something to issue or to wait for."""
-        ops = self.compiled.ops[wave]
-        seen: set[Wave] = set()
-        while state not in seen:
-            op = ops[state[0]]
-            if StepKind.WAIT <= op.code < StepKind.END:
-                if self.rules.error(state, op) or not self.rules.can_step(state, op):
-                    return state
-                seen.add(state)
-                state = self.rules.step(state, op)
-                continue
-            break
-        return super().settled(wave, state)
+        return super().settled(wave, self.advanced(wave, state))
 
     def successors(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Enough of the steps that no outcome is missed."""
-        future = [each[self.position(state, wave).op.pc] for wave, each in enumerate(self._future)]
+        future = [
+            each[self.position(state, wave).op.pc] for wave, each in enumerate(self.futures.by_pc)
+        ]
         for wave in range(self.waves):
             if self.is_early(state, wave, future):
                 return self.wave_steps(state, wave)
@@ -577,12 +542,10 @@ class CdnaEngine(WaveMachine[SetState]):
             return self.is_early_at_barrier(state, wave, op)
         if op.in_lds or op.code is StepKind.SCALAR_LOAD or not self._in_order:
             return True
-        mates = 0
-        for mate in self._mates[wave]:
-            mates |= future[mate]
+        mates = self.futures.of_mates(wave, future)
         if op.code is StepKind.CACHE:
             return not mates and not op.effect.scalar and not op.effect.is_at_once
-        if mates & (self._cache_bit | 1 << op.line):
+        if mates & (self.futures.cache_bit | 1 << op.line):
             return False
         return self.is_early_alone(self.below(state, op.line), op)
 
@@ -635,8 +598,8 @@ class CdnaEngine(WaveMachine[SetState]):
             or len(cast("RequestLine[SetState]", self.line_rules[line]).ready(entries[wave])) > 1
         ):
             return False
-        touching = self._cache_bit | 1 << line
-        if any(entries[mate] or future[mate] & touching for mate in self._mates[wave]):
+        touching = self.futures.cache_bit | 1 << line
+        if any(entries[mate] or future[mate] & touching for mate in self.futures.mates[wave]):
             return False
         return op.code is StepKind.CACHE or self.is_early_alone(
             below_requests(self.compiled, kept), op

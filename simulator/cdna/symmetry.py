@@ -18,12 +18,19 @@ from functools import cached_property
 from itertools import permutations, product
 from math import factorial, prod
 from operator import itemgetter
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from fencewright.simulator.cdna.engine import CdnaEngine, SetState
+from fencewright.simulator.cdna.engine import CdnaEngine
 from fencewright.simulator.cdna.instructions import CdnaProgram
 from fencewright.simulator.cdna.rows import CdnaConfiguration
-from fencewright.simulator.cdna.system import Interner, LdsState, LineTopology, MachineEvent, State
+from fencewright.simulator.cdna.system import (
+    Interner,
+    LdsState,
+    LineTopology,
+    MachineEvent,
+    State,
+    WaveMachine,
+)
 from fencewright.simulator.cdna.wave import ID_BITS, ID_MASK, CompiledProgram, Entry, Op
 from fencewright.simulator.core.condition import Register
 from fencewright.simulator.core.program import Location
@@ -32,6 +39,16 @@ Item = TypeVar("Item")
 
 Permutation: TypeAlias = tuple[int, ...]
 """By wave, the wave in whose place it goes."""
+
+CacheState: TypeAlias = tuple[
+    int,
+    tuple[Any, ...],
+    tuple[int, ...],
+    tuple[tuple[Entry, ...], ...],
+    tuple[int, ...],
+    tuple[tuple[int, ...], ...],
+]
+"""One location, as ``SetState`` and ``PlainState``: of the L2s alone they keep something else."""
 
 _MOST_TRIED = 128
 """Automorphisms that are tried one by one."""
@@ -76,6 +93,34 @@ class Automorphism:
     def is_identity(self) -> bool:
         """True if every wave stays in its place."""
         return self.waves == tuple(range(len(self.waves)))
+
+    @cached_property
+    def inverse(self) -> "Automorphism":
+        """The automorphism that maps everything back."""
+        groups = {image: group for group, image in self.groups.items()}
+        waves, lines, lds, cus, l2s = map(
+            _inverse, (self.waves, self.lines, self.lds, self.cus, self.l2s)
+        )
+        return Automorphism(waves, lines, lds, cus, l2s, groups)
+
+    def after(self, first: "Automorphism") -> "Automorphism":
+        """``first``, and then this."""
+        return Automorphism(
+            _composed(self.waves, first.waves),
+            _composed(self.lines, first.lines),
+            _composed(self.lds, first.lds),
+            _composed(self.cus, first.cus),
+            _composed(self.l2s, first.l2s),
+            {group: self.groups[image] for group, image in first.groups.items()},
+        )
+
+
+def _inverse(mapping: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(mapping.index, range(len(mapping))))
+
+
+def _composed(second: tuple[int, ...], first: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(second[image] for image in first)
 
 
 def automorphism_of(compiled: CompiledProgram, waves: Permutation) -> Automorphism | None:
@@ -331,63 +376,34 @@ def _is_observed(compiled: CompiledProgram, group: Sequence[Automorphism]) -> bo
     )
 
 
-class SymmetricEngine(CdnaEngine):
-    """The engine on representatives: same outcomes and errors, fewer states.
+class Orbits:
+    """The states of a machine that automorphisms of its program map to one another.
 
-    A path through its states is no execution, since waves change places on it: traces are the
-    engine's.
+    Of any machine that keeps locations as ``CacheState`` says.
     """
 
-    def __init__(self, program: CdnaProgram, configuration: CdnaConfiguration | None = None):
-        super().__init__(program, configuration)
-        compiled = self.compiled
+    def __init__(self, machine: WaveMachine[Any]):
+        self.machine = machine
+        self.compiled = compiled = machine.compiled
         self.group = group_of(compiled)
         self._first = [ops[0].number for ops in compiled.ops]
         self._lines_of = [_lines_of(ops) for ops in compiled.ops]
         self._topologies = [LineTopology(compiled, line) for line in range(len(compiled.lines))]
         self._keys: Interner[object] = Interner()
         self._known_keys: list[tuple[Callable[[State], object], dict[object, int]]] = [
-            (itemgetter(wave, *(self.waves + line for line in lines)), {})
+            (itemgetter(wave, *(machine.waves + line for line in lines)), {})
             for wave, lines in enumerate(self._lines_of)
         ]
         self._moved_waves: dict[tuple[int, int, int], int] = {}
         self._moved_lines: dict[Permutation, list[dict[int, int]]] = {}
 
-    def initial(self) -> State:
-        return self.representative(super().initial())
+    def to_representative(self, state: State) -> Automorphism | None:
+        """The automorphism to the state that stands for this one and all that are equal to it.
 
-    def successors(self, state: State) -> list[tuple[State, MachineEvent]]:
-        """Representatives of enough of the steps that no outcome is missed."""
-        found = super().successors(state)
+        None: it stands for itself.
+        """
         if self.group is None:
-            return found
-        return [(self.representative(after), event) for after, event in found]
-
-    def final(self, state: State) -> list[tuple[int, ...]]:
-        """The outcomes of all states that one stands for."""
-        outcomes = super().final(state)
-        if self.group is None or not outcomes or not self.group.is_observed:
-            return outcomes
-        return [
-            each
-            for g in self.group.all()
-            for each in super(SymmetricEngine, self).final(self.moved(g, state))
-        ]
-
-    def errors(self, state: State) -> list[str]:
-        """The errors of all states that one stands for: each wave's, in every place that it can go
-        to."""
-        found = super().errors(state)
-        if self.group is None or not found:
-            return found
-        wrong = [wave for wave in range(self.waves) if self.position(state, wave).error is not None]
-        places = [self.moved(g, state) for wave in wrong for g in self.group.to(wave)]
-        return [each for place in places for each in super(SymmetricEngine, self).errors(place)]
-
-    def representative(self, state: State) -> State:
-        """The state that stands for this one and all that automorphisms map it to."""
-        if self.group is None:
-            return state
+            return None
         keys: list[int] = []
         for wave, (part_of, known) in enumerate(self._known_keys):
             part = part_of(state)
@@ -395,24 +411,39 @@ class SymmetricEngine(CdnaEngine):
             if key is None:
                 key = known[part] = self.key(state, wave)
             keys.append(key)
-        best = self.group.best(keys)
+        return self.group.best(keys)
+
+    def representative(self, state: State) -> State:
+        """The state that stands for this one and all that automorphisms map it to."""
+        best = self.to_representative(state)
         return state if best is None else self.moved(best, state)
+
+    def all(self, state: State) -> Iterator[State]:
+        """Every state that automorphisms map this one to, some perhaps twice."""
+        if self.group is None:
+            yield state
+        else:
+            yield from (self.moved(g, state) for g in self.group.all())
 
     # What a wave's part of a state is called, wherever it is
 
     def key(self, state: State, wave: int) -> int:
         """A number for what a wave is doing, the same for it and for what automorphisms make of
         it."""
-        pc, regs, queues = self.wave_states[wave].items[state[wave]]
+        pc, regs, queues = self.machine.wave_states[wave].items[state[wave]]
         first = self._first[wave]
         relative = tuple(tuple(each - first for each in queue) for queue in queues)
-        parts = [self._part(state[self.waves + line], line, wave) for line in self._lines_of[wave]]
+        parts = [
+            self._part(state[self.machine.waves + line], line, wave)
+            for line in self._lines_of[wave]
+        ]
         return self._keys((pc, regs, relative, *parts))
 
     def _part(self, number: int, line: int, wave: int) -> tuple[object, ...]:
         """The part of a location that the caches of a wave's CU and its queue hold."""
         topology, cu = self._topologies[line], self.compiled.cu[wave]
-        _, l2s, l1s, queues, scalars, pending = self.line_states[line].items[number]
+        kept: CacheState = self.machine.line_states[line].items[number]
+        _, l2s, l1s, queues, scalars, pending = kept
         at, by_number = topology.queue_of_cu[cu], self.compiled.by_number
         entries = [(each >> ID_BITS, by_number[each & ID_MASK]) for each in queues[at]]
         l1, scalar = topology.l1_of_cu.get(cu), topology.scalar_of_cu.get(cu)
@@ -432,19 +463,19 @@ class SymmetricEngine(CdnaEngine):
         after = list(state)
         for wave, place in enumerate(g.waves):
             after[place] = self._moved_wave(wave, place, state[wave])
-        lines = self._moved_lines.setdefault(g.waves, [{} for _ in self.line_rules])
+        lines = self._moved_lines.setdefault(g.waves, [{} for _ in self.machine.line_rules])
         for line, image in enumerate(g.lines):
-            number = state[self.waves + line]
+            number = state[self.machine.waves + line]
             known = lines[line].get(number)
             if known is None:
-                kept = self._moved_line(g, line, self.line_states[line].items[number])
-                known = lines[line][number] = self.line_states[image](kept)
-            after[self.waves + image] = known
-        for place, rules in enumerate(self.lds_rules):
+                kept = self._moved_line(g, line, self.machine.line_states[line].items[number])
+                known = lines[line][number] = self.machine.line_states[image](kept)
+            after[self.machine.waves + image] = known
+        for place, rules in enumerate(self.machine.lds_rules):
             group = self.compiled.lds[rules.members[0]].workgroup
             image = self._lds_of(g.groups.get(group, group))
-            kept = self.lds_states[place].items[state[self.first_lds + place]]
-            after[self.first_lds + image] = self.lds_states[image](
+            kept = self.machine.lds_states[place].items[state[self.machine.first_lds + place]]
+            after[self.machine.first_lds + image] = self.machine.lds_states[image](
                 self._moved_lds(g, place, image, kept)
             )
         return tuple(after)
@@ -453,7 +484,7 @@ class SymmetricEngine(CdnaEngine):
         """The place of the LDS of a work-group."""
         return next(
             place
-            for place, rules in enumerate(self.lds_rules)
+            for place, rules in enumerate(self.machine.lds_rules)
             if self.compiled.lds[rules.members[0]].workgroup == group
         )
 
@@ -461,10 +492,10 @@ class SymmetricEngine(CdnaEngine):
         key = wave, place, number
         known = self._moved_waves.get(key)
         if known is None:
-            pc, regs, queues = self.wave_states[wave].items[number]
+            pc, regs, queues = self.machine.wave_states[wave].items[number]
             by = self._first[place] - self._first[wave]
             kept = pc, regs, tuple(tuple(each + by for each in queue) for queue in queues)
-            known = self._moved_waves[key] = self.wave_states[place](kept)
+            known = self._moved_waves[key] = self.machine.wave_states[place](kept)
         return known
 
     def _entries(self, g: Automorphism, queue: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -474,7 +505,7 @@ class SymmetricEngine(CdnaEngine):
         op = self.compiled.by_number[number]
         return self._first[g.waves[op.wave]] + op.pc
 
-    def _moved_line(self, g: Automorphism, line: int, kept: SetState) -> SetState:
+    def _moved_line(self, g: Automorphism, line: int, kept: CacheState) -> CacheState:
         of, to = self._topologies[line], self._topologies[g.lines[line]]
         memory, l2s, l1s, queues, scalars, pending = kept
         numbers = [tuple(sorted(self._number(g, n) for n in each)) for each in pending]
@@ -488,12 +519,53 @@ class SymmetricEngine(CdnaEngine):
         )
 
     def _moved_lds(self, g: Automorphism, place: int, image: int, kept: LdsState) -> LdsState:
-        of, to = self.lds_rules[place], self.lds_rules[image]
+        of, to = self.machine.lds_rules[place], self.machine.lds_rules[image]
         values, queues = kept
         return (
             _placed(values, of.members, to.members, g.lds),
             _placed([self._entries(g, each) for each in queues], of.waves, to.waves, g.waves),
         )
+
+
+class SymmetricEngine(CdnaEngine):
+    """The engine on representatives: same outcomes and errors, fewer states.
+
+    A path through its states is no execution, since waves change places on it: traces are the
+    engine's.
+    """
+
+    def __init__(self, program: CdnaProgram, configuration: CdnaConfiguration | None = None):
+        super().__init__(program, configuration)
+        self.orbits = Orbits(self)
+
+    def initial(self) -> State:
+        return self.orbits.representative(super().initial())
+
+    def successors(self, state: State) -> list[tuple[State, MachineEvent]]:
+        """Representatives of enough of the steps that no outcome is missed."""
+        found = super().successors(state)
+        if self.orbits.group is None:
+            return found
+        return [(self.orbits.representative(after), event) for after, event in found]
+
+    def final(self, state: State) -> list[tuple[int, ...]]:
+        """The outcomes of all states that one stands for."""
+        outcomes, group = super().final(state), self.orbits.group
+        if group is None or not outcomes or not group.is_observed:
+            return outcomes
+        final = super().final
+        return [each for other in self.orbits.all(state) for each in final(other)]
+
+    def errors(self, state: State) -> list[str]:
+        """The errors of all states that one stands for: each wave's, in every place that it can go
+        to."""
+        found, group = super().errors(state), self.orbits.group
+        if group is None or not found:
+            return found
+        wrong = [wave for wave in range(self.waves) if self.position(state, wave).error is not None]
+        places = [self.orbits.moved(g, state) for wave in wrong for g in group.to(wave)]
+        errors = super().errors
+        return [each for place in places for each in errors(place)]
 
 
 def _placed(

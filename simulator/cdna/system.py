@@ -7,7 +7,7 @@ in ``cdna_wave``; here they are put together, with LDS and barriers.
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from enum import IntEnum
 from itertools import product
-from typing import Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from fencewright.simulator.cdna.instructions import CopyPoint, NamedBarrier
 from fencewright.simulator.cdna.wave import (
@@ -390,6 +390,11 @@ class WaveMachine(Generic[LineState]):
         codes = {op.code for op in compiled.by_number}
         self._has_barriers = StepKind.BARRIER in codes
 
+    @property
+    def interners(self) -> tuple[Interner[Any], ...]:
+        """What the numbers of a state stand for, one after the other."""
+        return (*self.wave_states, *self.line_states, *self.lds_states, *self.barrier_states)
+
     def initial(self) -> State:
         """Every wave at its start, caches empty, memory as the locations say."""
         waves = [
@@ -414,6 +419,21 @@ class WaveMachine(Generic[LineState]):
         """A wave as it is kept; one that has ended needs only its results."""
         if state[0] == len(self.compiled.ops[wave]) - 1 and any(state[2]):
             return self.rules.finish(state)
+        return state
+
+    def advanced(self, wave: int, state: Wave) -> Wave:
+        """A wave after all that it does by itself, until it has something to issue or to wait
+        for; where that never ends, somewhere on the way."""
+        ops = self.compiled.ops[wave]
+        seen: set[Wave] = set()
+        while state not in seen:
+            op = ops[state[0]]
+            if not StepKind.WAIT <= op.code < StepKind.END:
+                break
+            if self.rules.error(state, op) or not self.rules.can_step(state, op):
+                break
+            seen.add(state)
+            state = self.rules.step(state, op)
         return state
 
     def successors(self, state: State) -> list[tuple[State, MachineEvent]]:

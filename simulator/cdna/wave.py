@@ -11,7 +11,7 @@ operation that writes its register in order after the load. At the end of a wave
 waited for.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -485,6 +485,47 @@ _ACCESS = {
     StepKind.ATOMIC: Kind.RMW,
     StepKind.COMPARE_SWAP: Kind.RMW,
 }
+
+
+class Futures:
+    """What each wave may still issue, from each of its instructions on, as a set of bits.
+
+    One bit for each location in memory, and ``cache_bit`` for cache instructions. ``mates`` are the
+    other waves on the CU of each wave.
+    """
+
+    def __init__(self, compiled: CompiledProgram):
+        self.cache_bit = 1 << len(compiled.lines)
+        self.by_pc = [self._of(ops) for ops in compiled.ops]
+        self.mates = [
+            [mate for mate in range(len(compiled.ops)) if mate != wave and compiled.cu[mate] == cu]
+            for wave, cu in enumerate(compiled.cu)
+        ]
+
+    def of_mates(self, wave: int, future: Sequence[int]) -> int:
+        """What the mates of ``wave`` may still issue, of ``future`` for each wave."""
+        coming = 0
+        for mate in self.mates[wave]:
+            coming |= future[mate]
+        return coming
+
+    def _of(self, ops: list[Op]) -> list[int]:
+        future = [0] * len(ops)
+        changed = True
+        while changed:
+            changed = False
+            for op in reversed(ops):
+                own = self.cache_bit if op.code is StepKind.CACHE else 0
+                if op.line >= 0 and not op.in_lds:
+                    own |= 1 << op.line
+                if op.code is not StepKind.END:
+                    own |= future[op.pc + 1]
+                if op.code is StepKind.BRANCH:
+                    own |= future[op.target]
+                if own != future[op.pc]:
+                    future[op.pc] = own
+                    changed = True
+        return future
 
 
 class WaveRules:

@@ -317,7 +317,7 @@ def test_an_automorphism_and_back() -> None:
             back = tuple(g.waves.index(wave) for wave in range(4))
             inverse = automorphism_of(engine.compiled, back)
             assert inverse is not None
-            assert engine.moved(inverse, engine.moved(g, state)) == state
+            assert engine.orbits.moved(inverse, engine.orbits.moved(g, state)) == state
 
 
 def _walk(engine: SymmetricEngine, most: int) -> Iterator[State]:
