@@ -184,7 +184,7 @@ class PlainLine:
             self.drain(known, at, queue[0])
             for at, queue in enumerate(state[3])
             if queue
-            for known in self.found(state, t.l2_of_queue[at])
+            for known in self.come_to(state, at, queue[0])
         ]
         for at, numbers in enumerate(state[5]):
             l2 = t.l2_of_queue[t.queue_of_cu[t.scalars[at]]]
@@ -196,6 +196,16 @@ class PlainLine:
         if self.spontaneous:
             result += [(after, (), event) for after, event in self.activity(state)]
         return result
+
+    def come_to(self, state: PlainState, at: int, entry: Entry) -> list[PlainState]:
+        """What may be in an L2 that the head of a queue reaches.
+
+        A marker does not look: it writes a dirty line back, which this is not, or drops a clean
+        one, after which it is absent. What it leaves may still be there or not.
+        """
+        if self.topology.by_number[entry & ID_MASK].code is StepKind.CACHE:
+            return [state]
+        return self.found(state, self.topology.l2_of_queue[at])
 
     def found(self, state: PlainState, l2: int) -> list[PlainState]:
         """What may be in an L2 that is come to: what it may hold is as good as absent while memory
@@ -378,11 +388,16 @@ class CdnaMachine(WaveMachine[PlainState]):
         wave_rules: type[WaveRules] = WaveRules,
     ):
         compiled = CompiledProgram(program, configuration or CdnaConfiguration())
-        lines = [
-            line_rules(LineTopology(compiled, line), spontaneous)
-            for line in range(len(compiled.lines))
-        ]
+        self.topologies = [LineTopology(compiled, line) for line in range(len(compiled.lines))]
+        lines = [line_rules(each, spontaneous) for each in self.topologies]
         super().__init__(compiled, wave_rules(compiled), with_requests(compiled, lines))
+
+    def copied(self, other: "CdnaMachine", state: State) -> State:
+        """The state of this machine that is as one of another machine of the same program."""
+        pairs = zip(self.interners, other.interners, strict=True)
+        return tuple(
+            own(its.items[number]) for (own, its), number in zip(pairs, state, strict=True)
+        )
 
     def line_state(self, state: State, line: int) -> PlainState:
         """What the machine keeps of a location, below the stage of requests if it has one."""
@@ -396,7 +411,7 @@ class CdnaMachine(WaveMachine[PlainState]):
     def describe_line(self, state: State, line: int) -> str:
         """Who holds what of a location, for people."""
         memory, l2s, l1s, queues, _, _ = self.line_state(state, line)
-        t = LineTopology(self.compiled, line)
+        t = self.topologies[line]
         parts = [f"memory {memory}"]
         for l2, held in zip(t.l2s, l2s, strict=True):
             if held not in (ABSENT, EITHER):

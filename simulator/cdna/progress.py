@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.cdna.instructions import BarrierUnit, CdnaProgram
 from fencewright.simulator.cdna.machine import CdnaMachine, PlainLine
+from fencewright.simulator.cdna.progress_engine import ProgressEngine, is_reducible
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.cdna.system import MachineEvent, MachineEventKind, State
 from fencewright.simulator.cdna.wave import CompiledProgram, Op, StepKind, WaveRules
@@ -33,8 +34,13 @@ def stuck(
     machine = CdnaMachine(program, configuration, False, line_rules, wave_rules)
     if is_straight(machine.compiled):
         return ()
+    starts: Iterable[State] = [machine.initial()]
+    if is_reducible(machine.compiled):
+        engine = ProgressEngine(program, configuration, line_rules, wave_rules)
+        stays = [each for found in engine.stays(limit) for each in engine.orbits.all(found)]
+        starts = {machine.copied(engine, each) for each in stays}
     found: dict[tuple[WaitingThread, ...], Hang] = {}
-    for each in stuck_components(machine, event_process, limit):
+    for each in stuck_components(machine, event_process, limit, starts):
         hang = _explained(machine, each)
         found[hang.threads] = min(hang, found.get(hang.threads, hang), key=str)
     return tuple(found.values())

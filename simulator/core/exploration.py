@@ -5,7 +5,7 @@ final outcomes. States are hashable; every exploration is bounded by a number of
 memory that its process may hold (``memory_limit``).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Generic, Protocol, TypeVar
@@ -269,17 +269,41 @@ class Component(Generic[State, Event]):
     events: tuple[Event, ...]
 
 
+Edges = dict[State, Sequence[tuple[State, Event]]]
+"""The steps out of each state."""
+
+
 def stuck_components(
-    system: System[State, Event], process: Callable[[Event], Hashable], limit: int = DEFAULT_LIMIT
+    system: System[State, Event],
+    process: Callable[[Event], Hashable],
+    limit: int = DEFAULT_LIMIT,
+    starts: Iterable[State] | None = None,
 ) -> tuple[Component[State, Event], ...]:
     """Where fair executions do not end; () if every one does.
 
     ``process`` says whose step an event is. An execution is fair if no process can always
-    step from some time on, but never does (weak fairness). Raises ``LimitReached``.
+    step from some time on, but never does (weak fairness). ``starts`` are the states that
+    executions begin with, by default the first one. Raises ``LimitReached``.
+    """
+    edges = reachable(system, [system.initial()] if starts is None else starts, limit)
+    result: list[Component[State, Event]] = []
+    for component in strongly_connected(edges):
+        found = _fair(system, component, edges, process)
+        if found is not None:
+            result.append(found)
+    return tuple(result)
+
+
+def reachable(
+    system: System[State, Event], starts: Iterable[State], limit: int = DEFAULT_LIMIT
+) -> Edges[State, Event]:
+    """Every state that can be reached from ``starts``, with its steps; none where all is over.
+
+    Raises ``LimitReached``.
     """
     memory = MemoryWatch()
-    edges: dict[State, Sequence[tuple[State, Event]]] = {}
-    open_states = [system.initial()]
+    edges: Edges[State, Event] = {}
+    open_states = list(starts)
     while open_states:
         state = open_states.pop()
         if state in edges:
@@ -288,18 +312,13 @@ def stuck_components(
         open_states += [after for after, _ in edges[state] if after not in edges]
         if len(edges) > limit or memory.count():
             raise _given_up(len(edges), memory)
-    result: list[Component[State, Event]] = []
-    for component in _strongly_connected(edges):
-        found = _fair(system, component, edges, process)
-        if found is not None:
-            result.append(found)
-    return tuple(result)
+    return edges
 
 
 def _fair(
     system: System[State, Event],
     component: list[State],
-    edges: dict[State, Sequence[tuple[State, Event]]],
+    edges: Edges[State, Event],
     process: Callable[[Event], Hashable],
 ) -> Component[State, Event] | None:
     members = set(component)
@@ -317,7 +336,7 @@ def _fair(
     return Component(tuple(component), tuple(dict.fromkeys(inside)))
 
 
-def _strongly_connected(edges: dict[State, Sequence[tuple[State, Event]]]) -> list[list[State]]:
+def strongly_connected(edges: Edges[State, Event]) -> list[list[State]]:
     """Tarjan's algorithm, without recursion."""
     index: dict[State, int] = {}
     low: dict[State, int] = {}

@@ -156,7 +156,7 @@ def test_a_thread_at_a_barrier_is_said_to_wait_there(chip: str | None) -> None:
 def test_a_search_that_costs_more_than_it_may_decides_nothing() -> None:
     (test,) = programs(module(CASES["lock"].threads), Lowering("gfx942")).values()
     found = run(test)
-    ends = progress(test, found, Limits(20))
+    ends = progress(test, found, Limits(3))
     assert ends.ending is Ending.UNDECIDED
     assert "limit reached" in ends.why
     assert ends.lines()[0].startswith("Not decided whether it always ends: limit reached")
