@@ -356,15 +356,33 @@ def with_hangs(test: RunnableTest, found: Run, ends: Progress | None, limits: Li
     return replace(found, outcomes=None, races=races) if races else found
 
 
-def run_source(test: RunnableTest, found: Run, ends: Progress | None, limits: Limits) -> Run | None:
-    """What a test was lowered from may do: its data races, which the test itself may not show.
+@dataclass(frozen=True, slots=True)
+class SourceRaces:
+    """The data races of what a test was lowered from; why there may be more, empty if there are
+    none."""
 
-    As far as it costs no more than the run ``found``; None where there is no source.
+    races: tuple[str, ...] = ()
+    incomplete: str = ""
+
+
+def races_of_source(
+    test: RunnableTest, found: Run, ends: Progress | None, limits: Limits
+) -> SourceRaces | None:
+    """The data races of what a test was lowered from, which the test itself may not show.
+
+    As far as looking for them costs no more than the run ``found``, and without executions where
+    no two accesses can race; None where there is no source. Raises ``ProgramError``.
     """
+    from fencewright.simulator.source.events import check, racing
+
     if test.source is None:
         return None
+    check(test.source.test.program)
+    if not racing(test.source.test.program):
+        return SourceRaces()
     afforded = replace(limits, states=_affordable(found), walks=None)
-    return with_hangs(test.source, run(test.source, afforded), ends, afforded)
+    executed = with_hangs(test.source, run(test.source, afforded), ends, afforded)
+    return SourceRaces(executed.races, executed.incomplete)
 
 
 # Executions that show an outcome

@@ -23,12 +23,13 @@ from fencewright.simulator.litmus_run import (
     PtxTest,
     Run,
     RunnableTest,
+    SourceRaces,
     SourceTest,
     afforded,
     execution,
     progress,
+    races_of_source,
     run,
-    run_source,
     with_hangs,
 )
 from fencewright.tools.arguments import ToolArguments, add_completion
@@ -97,7 +98,7 @@ class TestReport:
     """One test that was run: what it did, whether its condition holds, and a witness if asked.
 
     ``progress`` says whether it ends, None where nobody asked: of what is not well-formed.
-    ``source`` is the run of what it was lowered from, as far as that was looked at.
+    ``source`` are the races of what it was lowered from, as far as that was looked at.
     """
 
     test: RunnableTest
@@ -106,7 +107,7 @@ class TestReport:
     seconds: float
     steps: tuple[str, ...] = ()
     progress: Progress | None = None
-    source: Run | None = None
+    source: SourceRaces | None = None
 
     @property
     def source_races(self) -> tuple[str, ...]:
@@ -339,7 +340,7 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestRep
             found = replace(found, incomplete=f"progress is not decided: {ends.why}")
     elif found.outcomes is not None and not found.errors:
         ends = progress(test, found, afforded(found, limits))
-    source = run_source(test, found, ends, limits)
+    source = races_of_source(test, found, ends, limits)
     found = with_hangs(test, found, ends, limits)
     seconds = time.perf_counter() - start
     verdict = judge(test, found, ends, () if source is None else source.races)

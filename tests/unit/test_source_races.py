@@ -10,12 +10,19 @@ from hang_cases import racing_program
 from litmus_modules import MESSAGE_PASSING, programs
 from source_cases import BY_NAME
 
+from fencewright.simulator import litmus_run
 from fencewright.simulator.core.exploration import WorkBudget
 from fencewright.simulator.core.program import ProgramError
-from fencewright.simulator.litmus_run import run
+from fencewright.simulator.litmus_run import Limits, SourceRaces, races_of_source, run
+from fencewright.simulator.source import events as source_events
 from fencewright.simulator.source import model as source_model
 from fencewright.simulator.source.behaviour import behaviour
-from fencewright.simulator.source.events import Candidates, Combination, ScopedProgram
+from fencewright.simulator.source.events import (
+    Candidates,
+    Combination,
+    ScopedProgram,
+    racing,
+)
 from fencewright.simulator.source.hangs import races_of_hangs
 from fencewright.simulator.source.model import (
     FULL_MODEL,
@@ -24,6 +31,7 @@ from fencewright.simulator.source.model import (
     explain_race,
 )
 from fencewright.tools import fence_sim
+from fencewright.tools.inputs.litmus.lowered import Lowering, read_string
 
 UNCONNECTED = "neither reads before its access what the other wrote after its own"
 
@@ -252,3 +260,45 @@ def test_a_race_of_a_hang_is_reported(
     path.write_text(HIDDEN, encoding="utf-8")
     assert fence_sim.main(["run", str(path), *(["--mcpu", "sm_90"] if lowered else [])]) == 1
     assert "data race on x" in capsys.readouterr().out
+
+
+# Whether any can race, without executions
+
+
+def missed() -> list[str]:
+    """The cases with a race at a location of which ``racing`` says that none can be there."""
+    return [
+        name
+        for name, case in BY_NAME.items()
+        if not {each.location for each in behaviour(case.test.program).races}
+        <= racing(case.test.program)
+    ]
+
+
+def test_races_are_where_two_accesses_can_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not missed()
+    assert any(not racing(case.test.program) for case in BY_NAME.values())
+    monkeypatch.setattr(source_events, "_reaches", is_atomic)
+    assert missed()
+
+
+def is_atomic(program: ScopedProgram, thread: int, scope: object, other: int) -> bool:
+    """Broken on purpose: any scope reaches everybody."""
+    return scope is not None
+
+
+def is_executed(*arguments: object) -> None:
+    pytest.fail("it is executed")
+
+
+def test_a_source_in_which_none_can_race_is_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MESSAGE_PASSING.replace("scoped.store weak", "scoped.store relaxed agent").replace(
+        "scoped.load weak", "scoped.load relaxed agent"
+    )
+    (test,) = read_string("-", text, Lowering("gfx942"))
+    (may_race,) = read_string("-", MESSAGE_PASSING, Lowering("gfx942"))
+    found = run(test)
+    monkeypatch.setattr(litmus_run, "run", is_executed)
+    assert races_of_source(test, found, None, Limits()) == SourceRaces()
+    with pytest.raises(pytest.fail.Exception, match="it is executed"):
+        races_of_source(may_race, found, None, Limits())
