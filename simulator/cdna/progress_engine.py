@@ -45,9 +45,12 @@ def is_reducible(compiled: CompiledProgram) -> bool:
 
 
 class Step(NamedTuple):
-    """A step to a representative, and the automorphism to it; None: the state itself."""
+    """What happens on the way to a representative, and the automorphism to it; None: it is there.
 
-    event: MachineEvent
+    After the first event those that are early and have no alternative.
+    """
+
+    events: tuple[MachineEvent, ...]
     moved: Automorphism | None
 
 
@@ -164,6 +167,17 @@ class ProgressEngine(CdnaMachine):
             return not op.effect.write_back or held == ABSENT or not held & 1
         return op.code is StepKind.STORE and not op.past_l2
 
+    def hurried(self, state: State) -> tuple[State, list[MachineEvent]]:
+        """A state after all early steps that have no alternative, and those; of a cycle of them one
+        round."""
+        events: list[MachineEvent] = []
+        passed = {state}
+        while len(steps := self.early_steps(state)) == 1 and steps[0][0] not in passed:
+            state, event = steps[0]
+            passed.add(state)
+            events.append(event)
+        return state, events
+
     # Where executions may stay
 
     def stays(self, limit: int) -> Iterator[State]:
@@ -175,14 +189,11 @@ class ProgressEngine(CdnaMachine):
         edges = reachable(
             _Representatives(self), [self.orbits.representative(self.initial())], limit
         )
-        early = {state for state in edges if self.early_steps(state)}
         for component in strongly_connected(edges):
-            if self.is_fair(component, edges, early):
+            if self.is_fair(component, edges):
                 yield component[0]
 
-    def is_fair(
-        self, component: Sequence[State], edges: Edges[State, Step], early: set[State]
-    ) -> bool:
+    def is_fair(self, component: Sequence[State], edges: Edges[State, Step]) -> bool:
         """Whether a fair execution can stay in a strongly connected component.
 
         It can where a cycle has nothing but early steps: nothing others do changes them.
@@ -193,18 +204,32 @@ class ProgressEngine(CdnaMachine):
         members = set(component)
         if not any(after in members for state in component for after, _ in edges[state]):
             return False
-        if _has_cycle(edges, members & early):
+        if self.has_early_cycle(edges, members):
             return True
         taken: set[Hashable] = set()
         waiting: set[Hashable] | None = None
         for state, g in self.walk(first, members, edges):
             taken |= {
-                self.process(step.event, g) for after, step in edges[state] if after in members
+                self.process(event, g)
+                for after, step in edges[state]
+                if after in members
+                for event in step.events
             }
             every = CdnaMachine.successors(self, state)
             enabled = {self.process(event, g) for _, event in every}
             waiting = enabled if waiting is None else waiting & enabled
         return waiting is not None and waiting <= taken
+
+    def has_early_cycle(self, edges: Edges[State, Step], members: set[State]) -> bool:
+        """Whether early steps alone lead from some of ``members`` to one another."""
+        early = {state for state in members if self.early_steps(state)}
+        inside: Edges[State, Step] = {
+            state: [(after, step) for after, step in edges[state] if after in early]
+            for state in early
+        }
+        if any(after == state for state, steps in inside.items() for after, _ in steps):
+            return True
+        return any(len(component) > 1 for component in strongly_connected(inside))
 
     def walk(
         self, first: State, members: set[State], edges: Edges[State, Step]
@@ -251,17 +276,6 @@ def _after(second: Automorphism | None, first: Automorphism | None) -> Automorph
     return second.after(first)
 
 
-def _has_cycle(edges: Edges[State, Step], states: set[State]) -> bool:
-    """Whether some of ``states`` lead to one another."""
-    inside: Edges[State, Step] = {
-        state: [(after, step) for after, step in edges[state] if after in states]
-        for state in states
-    }
-    if any(after == state for state, steps in inside.items() for after, _ in steps):
-        return True
-    return any(len(component) > 1 for component in strongly_connected(inside))
-
-
 class _Representatives:
     """The steps of an engine between representatives, each with the automorphism to it."""
 
@@ -275,11 +289,11 @@ class _Representatives:
     def successors(self, state: State) -> list[tuple[State, Step]]:
         orbits = self.engine.orbits
         result: list[tuple[State, Step]] = []
-        for after, event in self.engine.successors(state):
+        for first, event in self.engine.successors(state):
+            after, events = self.engine.hurried(first)
             moved = orbits.to_representative(after)
-            result.append(
-                (after if moved is None else orbits.moved(moved, after), Step(event, moved))
-            )
+            step = Step((event, *events), moved)
+            result.append((after if moved is None else orbits.moved(moved, after), step))
         return result
 
     def final(self, state: State) -> list[tuple[int, ...]]:

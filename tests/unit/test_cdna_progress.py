@@ -267,10 +267,8 @@ class ForgetsOthersAtTheL2(ProgressEngine):
 class ForgetsEarlyCycles(ProgressEngine):
     """Takes a wave that needs nobody to go on for ever for one that waits for the others."""
 
-    def is_fair(
-        self, component: Sequence[State], edges: Edges[State, Step], early: set[State]
-    ) -> bool:
-        return super().is_fair(component, edges, set())
+    def has_early_cycle(self, edges: Edges[State, Step], members: set[State]) -> bool:
+        return False
 
 
 class ForgetsImages(ProgressEngine):
