@@ -85,7 +85,7 @@ def _check(arguments: Namespace) -> int:
                 print(diagnostic, file=sys.stderr)
             reports.append(report)
             if not is_whole:
-                _print(report, painter(arguments.color, to_stdout=True))
+                _print(report, painter(arguments.color, to_stdout=True), arguments)
     except KeyboardInterrupt as caught:
         # A report for other programs, or of what is known, is whole or it is not written.
         as_text = arguments.format == "text" and not arguments.write_baseline
@@ -94,7 +94,9 @@ def _check(arguments: Namespace) -> int:
         interrupt = caught
     if baseline:
         reports, stale = baseline.mark(reports)
-    status = worst([each.status(arguments.fail_on) for each in reports])
+    if not is_whole:
+        _print_counts(reports)
+    status = worst([each.status(arguments.fail_on, is_strict=arguments.strict) for each in reports])
     if arguments.write_baseline:
         status = _write_baseline(reports, arguments)
     if is_whole:
@@ -107,11 +109,20 @@ def _check(arguments: Namespace) -> int:
     return status
 
 
-def _print(report: FileReport, paint: Callable[[Diagnostic], str]) -> None:
+def _print(report: FileReport, paint: Callable[[Diagnostic], str], arguments: Namespace) -> None:
     from fencewright.tools.reports.text_report import lines_of
 
     if not report.problem:
-        print(*map(printable, lines_of(report, paint)), sep="\n")
+        lines = lines_of(report, paint, has_verdicts=arguments.prove)
+        print(*map(printable, lines), sep="\n")
+
+
+def _print_counts(reports: Sequence[FileReport]) -> None:
+    """Print how many functions have each verdict, the last line."""
+    from fencewright.tools.reports.file_report import verdict_counts
+
+    if not all(each.problem for each in reports):
+        print(printable(verdict_counts(reports).text()))
 
 
 def _written(
@@ -123,20 +134,34 @@ def _written(
 
         yield from document_of(reports, arguments, status)
     else:
-        from fencewright.tools.reports.text_report import findings_of, folder_lines, lines_of
+        from fencewright.tools.reports.file_report import verdict_counts
+        from fencewright.tools.reports.text_report import (
+            findings_of,
+            folder_lines,
+            lines_of,
+            verdicts_of,
+        )
 
-        lines = findings_of if arguments.in_folder else lines_of
         paint = painter(arguments.color, to_stdout=not arguments.output)
         for each in reports:
-            if not each.problem:
-                yield from lines(each, paint)
+            if each.problem:
+                continue
+            if not arguments.in_folder:
+                yield from lines_of(each, paint, has_verdicts=arguments.prove)
+                continue
+            if arguments.prove:
+                yield from verdicts_of(each)
+            yield from findings_of(each, paint)
         if arguments.in_folder:
             yield from folder_lines(reports, arguments.skipped, arguments.beside, stale)
             if arguments.left:
                 files = "1 file" if arguments.left == 1 else f"{arguments.left} files"
                 yield f"{files} not checked: interrupted"
-        elif stale:
+            return
+        if stale:
             yield f"{arguments.baseline}: {stale} of its findings found no more"
+        if not all(each.problem for each in reports):
+            yield verdict_counts(reports).text()
 
 
 def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
@@ -322,18 +347,20 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--prove",
         action="store_true",
-        help="print a verdict of each PTX function and nothing else: race-free, race, not judged",
+        help="print the verdict of each function too: race-free and what that rests on, race, not "
+        "judged and why",
     )
     parser.add_argument(
-        "--grid", metavar="CTAS", help="with --prove: the CTAs of the launch, as 132 or 8,4"
+        "--grid", metavar="BLOCKS", help="judge launches of that many blocks, as 132 or 8,4"
     )
     parser.add_argument(
-        "--block", metavar="THREADS", help="with --prove: the threads of a CTA, as 256 or 32,8"
+        "--block", metavar="THREADS", help="judge launches of blocks of that size, as 256 or 32,8"
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="with --prove: the exit status is 3 where a function is not judged",
+        help="the exit status is 1 where a function has a race, confirmed or not, and 3 where one "
+        "is not judged",
     )
     parser.add_argument(
         "--l2-per-agent",
@@ -426,9 +453,8 @@ def _prepare(arguments: Namespace) -> None:
     arguments.skipped = arguments.beside = arguments.left = 0
     if arguments.cluster and not arguments.in_folder:
         raise usage("--cluster is for folders", NAME)
-    for option in ("grid", "block", "strict"):
-        if getattr(arguments, option) and not arguments.prove:
-            raise usage(f"--{option} is for --prove", NAME)
+    for option in ("grid", "block"):
+        setattr(arguments, option, _sizes(getattr(arguments, option), option))
     for option in _OF_FILES:
         if arguments.in_folder and getattr(arguments, option):
             raise usage(f"--{option} is for files, not for a folder", NAME)
@@ -446,6 +472,23 @@ def _prepare(arguments: Namespace) -> None:
     if arguments.lift and arguments.format == "sarif":
         raise usage("--lift is not for SARIF, which has findings alone", NAME)
     _check_outputs(arguments, [*arguments.inputs, arguments.source])
+
+
+_DIMENSIONS = 3
+
+
+def _sizes(text: str | None, option: str) -> tuple[int, int, int] | None:
+    """The sizes of ``64`` or ``32,4``; those that are not given are 1."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) > _DIMENSIONS or not all(part.strip().isdigit() for part in parts):
+        raise usage(f"--{option} {text} is no size: one to three numbers, as 32,4", NAME)
+    sizes = [int(part) for part in parts]
+    if not all(sizes):
+        raise usage(f"--{option} {text}: a size is at least 1", NAME)
+    x, y, z = (*sizes, 1, 1)[:_DIMENSIONS]
+    return x, y, z
 
 
 def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
@@ -468,10 +511,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         arguments = _parsed(argv)
         _prepare(arguments)
-        if arguments.prove:
-            from fencewright.tools.commands.prove import prove_files
-
-            return prove_files(arguments, NAME)
         if arguments.launch or arguments.launches:
             from fencewright.tools.commands.race_check import check_launches
 

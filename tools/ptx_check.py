@@ -1,15 +1,17 @@
 """The part of fence-check that is for PTX: what it reads, refuses and finds."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import Finding
 from fencewright.tools import diagnostics
 from fencewright.tools.inputs.code_kind import is_ptx
+from fencewright.tools.reports.file_report import FunctionName, FunctionVerdict
 
 if TYPE_CHECKING:
+    from fencewright.checker.nvidia.findings import JudgedFunction
     from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction
 
 _LOOKED_AT = 1 << 16
@@ -50,12 +52,39 @@ def read_input(content: bytes, file: str) -> "PtxFile":
     return module
 
 
-def findings_of(module: "PtxFile") -> Iterator[Finding]:
-    """The findings in all functions."""
-    from fencewright.checker.nvidia.findings import find_problems
+Sizes = tuple[int, int, int] | None
+"""Sizes of a launch in x, y and z; None: any."""
+
+
+def judged(
+    module: "PtxFile", block: Sizes = None, grid: Sizes = None
+) -> "Iterator[JudgedFunction]":
+    """All functions with their verdicts and findings, for all launches or for one."""
+    from fencewright.checker.nvidia.findings import judged as judged_function
+    from fencewright.checker.verdicts.solver import Launch
 
     for function in module.functions.values():
-        yield from find_problems(module, function)
+        yield judged_function(module, function, Launch(block, grid))
+
+
+def named(module: "PtxFile", judged: "Iterable[JudgedFunction]") -> Iterator[FunctionName]:
+    """The functions with their verdicts, but for those that others call and that are no kernels."""
+    from fencewright.checker.lifting.nvidia_calls import callees
+
+    called = callees(module)
+    for each in judged:
+        function, verdict = each.function, each.verdict
+        if function.name in called and not function.is_entry:
+            yield FunctionName(function.name, is_kernel=False)
+            continue
+        said = FunctionVerdict.of(verdict, function.line)
+        yield FunctionName(function.name, function.is_entry, verdict=said)
+
+
+def findings_of(module: "PtxFile") -> Iterator[Finding]:
+    """The findings in all functions."""
+    for each in judged(module):
+        yield from each.findings
 
 
 def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
@@ -65,11 +94,6 @@ def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
     for function in module.functions.values():
         for each in Guarantees(function).lines():
             yield each.instruction.line, each.text
-
-
-def names_of(module: "PtxFile") -> Mapping[str, bool]:
-    """The functions, with whether they are kernels."""
-    return {each.name: each.is_entry for each in module.functions.values()}
 
 
 def scoped(module: "PtxFile") -> "Iterator[tuple[PtxFunction, Callable[[], str]]]":

@@ -265,7 +265,7 @@ class _Patterns:
             )
             # Within a work-group this form is right; with scope bits it would have them.
             plain = self.code.mode.chip.scope_bits and not read.has_scope_bits
-            self._add(Rule.SPIN, read, read, text, None if plain else Level.NOTE)
+            self._add(Rule.SPIN, read, read, text, Level.WARNING if plain else Level.NOTE)
 
     def _unordered(self, spin: Spin) -> None:
         """A loop that waits for a flag alone, and what the flag does not order."""
@@ -294,7 +294,7 @@ class _Patterns:
                     f"nothing makes what line {load.line} reads newer than what this waited for: "
                     f"{wait} is missing"
                 )
-                self._add(Rule.UNORDERED_WAIT, read, load, text, once=False)
+                self._add(Rule.UNORDERED_WAIT, read, load, text, Level.WARNING)
                 return
 
     def _unordered_signals(self, read: Operation, inside: set[int]) -> None:
@@ -319,7 +319,7 @@ class _Patterns:
                     f"this may be seen before what {lines(pending)} stored is there for the "
                     f"{scope}: a write-back, or a wait for it, is missing before"
                 )
-                self._add(Rule.UNORDERED_SIGNAL, write, pending[0], text)
+                self._add(Rule.UNORDERED_SIGNAL, write, pending[0], text, Level.WARNING)
 
     def _add(
         self,

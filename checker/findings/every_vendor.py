@@ -133,7 +133,7 @@ PAGES = (
     ),
     RulePage(
         rule=Rule.SPIN,
-        levels=(_WARNING, _NOTE),
+        levels=(_ERROR, _WARNING, _NOTE),
         architectures=_BOTH,
         summary="A loop waits for memory by a load that a cache may serve",
         text="The loop may read the same old value for ever. AMD: the L1 may serve the load, and "
@@ -158,13 +158,13 @@ PAGES = (
     ),
     RulePage(
         rule=Rule.UNORDERED_WAIT,
-        levels=(_WARNING,),
+        levels=(_ERROR, _WARNING, _NOTE),
         architectures=_BOTH,
-        summary="A loop waits for a flag that orders nothing after it",
-        text="The flag's value is used for nothing else, so that it stands for something that "
-        "others "
-        "did before. What is read after the loop may be older than the flag for lack of an acquire "
-        "of its scope. In PTX also after a counter that tells who is last.",
+        summary="A wait for a flag orders nothing after it",
+        text="What is read after the wait may be older than the flag, for lack of an acquire of a "
+        "scope that includes who wrote it. PTX: a race that is ordered by the flag but for that; "
+        "or, where another kernel writes the flag, a wait that orders nothing whatever that "
+        "does, a note if this kernel signals too. AMD: the flag's value is used for nothing else.",
         source=_MODELS,
         examples=(
             Example(
@@ -187,14 +187,14 @@ PAGES = (
     ),
     RulePage(
         rule=Rule.UNORDERED_SIGNAL,
-        levels=(_WARNING,),
+        levels=(_ERROR, _WARNING, _NOTE),
         architectures=_BOTH,
         summary="A flag is written that orders nothing before it",
-        text="The kernel itself waits for the flag, so that others take it for a sign that what "
-        "was "
-        "stored before can be read. For lack of a release of its scope it may be seen first. In "
-        "PTX also a counter that tells who is last, and a strong store right after a fence for "
-        "fewer threads.",
+        text="The flag may be seen before what was stored earlier, for lack of a release of a "
+        "scope that includes who waits. PTX: a race that is ordered by the flag, or the counter, "
+        "but for that, or that nothing orders between blocks; or, where another kernel waits, a "
+        "strong store that orders nothing whatever that does. AMD: the kernel itself waits for the "
+        "flag.",
         source=_MODELS,
         examples=(
             Example(

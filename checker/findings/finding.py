@@ -1,4 +1,4 @@
-"""Rules with stable names and levels, and single findings of them, for code of every vendor."""
+"""Rules with stable names and levels, findings of them, and verdicts, for code of every vendor."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -15,6 +15,15 @@ class Level(FastStrEnum):
 
 
 _ERROR, _WARNING, _NOTE = Level
+
+
+class VerdictKind(FastStrEnum):
+    """A verdict's word."""
+
+    RACE_FREE = "race-free"
+    RACE = "race"
+    LAUNCH = "race only under a launch"
+    NOT_JUDGED = "not judged"
 
 
 class Rule(FastStrEnum):
@@ -53,26 +62,26 @@ class Rule(FastStrEnum):
     WRITE_BACK_UNWAITED = "write-back-unwaited", _WARNING
     LDS_BARRIER = "lds-barrier", _WARNING
     CUMULATIVE = "cumulative", _WARNING
-    SPIN = "spin-stale", _WARNING
-    UNORDERED_WAIT = "unordered-wait", _WARNING
-    UNORDERED_SIGNAL = "unordered-signal", _WARNING
-    MISSING_BARRIER = "missing-barrier", _WARNING
+    SPIN = "spin-stale", _ERROR
+    UNORDERED_WAIT = "unordered-wait", _ERROR
+    UNORDERED_SIGNAL = "unordered-signal", _ERROR
+    MISSING_BARRIER = "missing-barrier", _ERROR
 
     # Proxies, asynchronous operations, mbarriers and clusters of PTX.
     PROXY_FENCE = "proxy-fence", _ERROR
-    PROXY_ACQUIRE = "proxy-acquire", _WARNING
-    PROXY_READS = "proxy-reads", _WARNING
+    PROXY_ACQUIRE = "proxy-acquire", _ERROR
+    PROXY_READS = "proxy-reads", _ERROR
     TENSORMAP_FENCE = "tensormap-fence", _ERROR
     READ_ONLY = "read-only", _ERROR
     ASYNC_UNWAITED = "async-unwaited", _ERROR
     WGMMA_FENCE = "wgmma-fence", _ERROR
     GRID_DEPENDENCY = "grid-dependency", _WARNING
     MBARRIER_SCOPE = "mbarrier-scope", _ERROR
-    MBARRIER_INIT = "mbarrier-init", _WARNING
+    MBARRIER_INIT = "mbarrier-init", _ERROR
     MBARRIER_PHASE = "mbarrier-phase", _WARNING
     MBARRIER_WAIT = "mbarrier-wait", _WARNING
-    MBARRIER_BYTES = "mbarrier-bytes", _WARNING
-    MBARRIER_ORDER = "mbarrier-order", _WARNING
+    MBARRIER_BYTES = "mbarrier-bytes", _ERROR
+    MBARRIER_ORDER = "mbarrier-order", _ERROR
     CLUSTER_BARRIER = "cluster-barrier", _ERROR
 
     # What can go.

@@ -8,7 +8,7 @@ _ERROR, _WARNING, _NOTE = Level
 _CHIP = "sm_90a"
 _PROXIES = "PTX ISA, Memory Consistency Model, Proxies; membar/fence, fence.proxy"
 
-_STORE = "st.shared.b32 [tile], %r1;\n"
+_STORE = "st.shared.b32 [tile], 1;\n"
 _PROXY_FENCE = "fence.proxy.async.shared::cta;\n"
 _BULK_STORE = (
     "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 128;\n"
@@ -29,6 +29,7 @@ _REMOTE_ARRIVAL = (
     "mov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r6, %r5, 1;\n"
     "mbarrier.arrive{}.shared::cluster.b64 _, [%r6];\n"
 )
+_MET = "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n"
 _PRODUCT = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd10, %rd11, "
     "1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
@@ -80,7 +81,7 @@ PAGES = (
     ),
     _page(
         Rule.PROXY_ACQUIRE,
-        (_WARNING,),
+        (_ERROR, _WARNING, _NOTE),
         summary="An acquire between proxies is missing",
         text="An asynchronous copy reads global memory after an acquire from other work-groups. "
         "What "
@@ -92,7 +93,7 @@ PAGES = (
     ),
     _page(
         Rule.PROXY_READS,
-        (_WARNING, _NOTE),
+        (_ERROR, _WARNING, _NOTE),
         summary="A proxy fence between reads and a write is missing",
         text="A copy overwrites what threads have read through the generic proxy; without a fence "
         "between the proxies it may be first. One finding for all reads of a function, a note "
@@ -103,15 +104,16 @@ PAGES = (
     ),
     _page(
         Rule.ASYNC_UNWAITED,
-        (_ERROR, _WARNING),
+        (_ERROR, _WARNING, _NOTE),
         summary="What is asynchronous has not been waited for",
         text="An operation in flight has its data, registers or tensor map used, or overwritten, "
         "or "
         "the kernel ends, before a wait of its kind. An error where both are at one address, a "
         "warning where they may be, or where it is other threads that come too early.",
         source="PTX ISA, Asynchronous Operations; cp.async.wait_group, wgmma.wait_group",
-        bad="cp.async.ca.shared.global [tile], [%rd1], 4;\nld.shared.b32 %r1, [tile];\n",
-        good="cp.async.ca.shared.global [tile], [%rd1], 4;\ncp.async.wait_all;\n"
+        bad="cp.async.ca.shared.global [tile], [%rd1], 4;\nbar.sync 0;\n"
+        "ld.shared.b32 %r1, [tile];\n",
+        good="cp.async.ca.shared.global [tile], [%rd1], 4;\ncp.async.wait_all;\nbar.sync 0;\n"
         "ld.shared.b32 %r1, [tile];\n",
     ),
     _page(
@@ -121,13 +123,13 @@ PAGES = (
         text="A copy uses a tensor map that the kernel has changed, with no "
         "`fence.proxy.tensormap::generic.acquire` of it on some path: it may copy by the old map.",
         source="PTX ISA, fence.proxy.tensormap; tensormap.replace",
-        bad=f"{_REPLACE}{_BY_MAP}",
-        good=f"{_REPLACE}fence.proxy.tensormap::generic.release.gpu;\n"
-        f"fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\n{_BY_MAP}",
+        bad=f"@!%p0 bra E;\n{_REPLACE}{_BY_MAP}E:\n",
+        good=f"@!%p0 bra E;\n{_REPLACE}fence.proxy.tensormap::generic.release.gpu;\n"
+        f"fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\n{_BY_MAP}E:\n",
     ),
     _page(
         Rule.READ_ONLY,
-        (_ERROR, _WARNING),
+        (_ERROR, _WARNING, _NOTE),
         summary="What changes is loaded as read-only",
         text="`ld.global.nc` may be served by a cache that is not coherent: it is for data that "
         "stay "
@@ -150,44 +152,43 @@ PAGES = (
     ),
     _page(
         Rule.MBARRIER_SCOPE,
-        (_ERROR,),
+        (_ERROR, _WARNING, _NOTE),
         summary="An mbarrier operation does not reach the threads that it is for",
         text="An arrival in another CTA does not release at `.cluster` what was stored there, or a "
         "wait for such an arrival acquires at `.cta`. Without a scope an operation is at `.cta`.",
         source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem and .scope",
-        bad=f"{_PUSH}{_REMOTE_ARRIVAL.format('')}",
-        good=f"{_PUSH}{_REMOTE_ARRIVAL.format('.release.cluster')}",
+        bad=f"{_MET}{_PUSH}{_REMOTE_ARRIVAL.format('')}{_MET}",
+        good=f"{_MET}{_PUSH}{_REMOTE_ARRIVAL.format('.release.cluster')}{_MET}",
     ),
     _page(
         Rule.MBARRIER_INIT,
-        (_WARNING,),
+        (_ERROR, _WARNING, _NOTE),
         summary="An mbarrier may be used before it is initialised",
-        text="Threads use an mbarrier that another thread initialises, with no barrier between. Or "
-        "an "
-        "mbarrier in use is written as data, with no `mbarrier.inval` before; or a relaxed arrival "
-        "at the cluster's barrier follows an initialisation without `fence.mbarrier_init`.",
+        text="Threads use an mbarrier that another thread initialises, and nothing orders the two: "
+        "in a block a barrier does, in a cluster `fence.mbarrier_init` and the cluster's barrier. "
+        "Or an mbarrier in use is written as data, with no `mbarrier.inval` before.",
         source="PTX ISA, mbarrier.init, mbarrier.inval, fence.mbarrier_init",
         bad=f"@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\n{_WAIT}",
         good=f"@%p0 mbarrier.init.shared::cta.b64 [bar], 1;\nbar.sync 0;\n{_WAIT}",
     ),
     _page(
         Rule.CLUSTER_BARRIER,
-        (_ERROR, _WARNING),
+        (_ERROR, _WARNING, _NOTE),
         summary="A barrier of the cluster does not order what it should",
-        text="A relaxed arrival at the cluster's barrier after stores that other CTAs read. Or a "
-        "CTA "
-        "reads of another what all write, frees tensor memory of a pair, or ends after such a "
-        "read, without the cluster's barrier between: a warning.",
+        text="A block accesses shared memory of another one of its cluster, and no barrier of the "
+        "cluster orders it with the accesses there, or a relaxed one. Or a block frees tensor "
+        "memory of a pair, or ends while another one may access its memory: a warning.",
         source="PTX ISA, barrier.cluster",
-        bad=f"{_PUSH}barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
-        good=f"{_PUSH}barrier.cluster.arrive.release;\nbarrier.cluster.wait;\n",
+        bad=f"{_MET}{_PUSH}barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
+        good=f"{_MET}{_PUSH}barrier.cluster.arrive.release;\nbarrier.cluster.wait;\n",
     ),
     _page(
         Rule.MISSING_BARRIER,
-        (_WARNING,),
+        (_ERROR, _WARNING, _NOTE),
         summary="Threads access what others write with no barrier between",
-        text="Threads of a CTA run the same text. Where the addresses show that one accesses what "
-        "another writes, or frees in tensor memory, a barrier has to stand between.",
+        text="Two threads of a block access one place, one of them writes, and some launch lets "
+        "them meet, as no barrier is between. An error where execution shows it, a warning "
+        "otherwise, a note where it takes a launch or values that the text does not say.",
         source="PTX ISA, Memory Consistency Model, data races; bar.sync",
         bad=f"@%p0 {_STORE}ld.shared.b32 %r3, [tile];\nst.global.b32 [%rd1], %r3;\n",
         good=f"@%p0 {_STORE}bar.sync 0;\nld.shared.b32 %r3, [tile];\nst.global.b32 [%rd1], %r3;\n",
@@ -214,7 +215,7 @@ PAGES = (
     ),
     _page(
         Rule.MBARRIER_BYTES,
-        (_WARNING,),
+        (_ERROR, _WARNING, _NOTE),
         summary="An mbarrier expects other bytes than are copied",
         text="Bulk copies complete bytes on an mbarrier that expects none, so that its phase may "
         "complete before they have; or it expects others, where all of them are constants of a "
@@ -225,7 +226,7 @@ PAGES = (
     ),
     _page(
         Rule.MBARRIER_ORDER,
-        (_WARNING,),
+        (_ERROR, _WARNING, _NOTE),
         summary="A relaxed operation on an mbarrier does not order what it should",
         text="An arrival after stores to shared memory, or a wait before loads, is relaxed: who "
         "waits "
@@ -252,8 +253,8 @@ PAGES = (
         "memory "
         "where `.shared::cta` will do.",
         source=_PROXIES,
-        bad=f"{_STORE}{_PROXY_FENCE}{_PROXY_FENCE}{_BULK_STORE}",
-        good=f"{_STORE}{_PROXY_FENCE}{_BULK_STORE}",
+        bad=f"{_STORE}{_PROXY_FENCE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
+        good=f"{_STORE}{_PROXY_FENCE}bar.sync 0;\n{_BULK_STORE}",
     ),
     _page(
         Rule.SURPLUS_FENCE,

@@ -1,26 +1,30 @@
 """What is missing or surplus in the synchronisation of PTX that others made.
 
-A fence that is owed is an error where both accesses
-are of the same bytes, a warning where they may be. What other threads do is the same function;
-what callers and other kernels do is not known, and is never held against it.
+Races are those of the verdict. Hazards are no races of two threads, or of places that verdicts do
+not follow: a fence that is missing is an error where both accesses are of the same bytes, a warning
+where they may be. What other threads do is the same function; what callers and other kernels do is
+not known, and is never held against it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
-from fencewright.checker.nvidia.clusters import ClusterAnalysis, ClusterRace
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
 from fencewright.checker.nvidia.guarantees import Guarantees, lines_of, releases_at
-from fencewright.checker.nvidia.mbarrier_init import InitAnalysis
+from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
 from fencewright.checker.nvidia.proxies import Conflict, ProxyAnalysis, RequiredOrder
-from fencewright.checker.nvidia.races import RaceAnalysis
-from fencewright.checker.nvidia.spins import Flag, SpinAnalysis
 from fencewright.checker.nvidia.stale_proxy_reads import Change, ViewAnalysis
 from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
 from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
+from fencewright.checker.verdicts.findings import findings_of
+from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Verdict
+from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import cost_of
 from fencewright.lowering.ptx.code.addresses import Places
@@ -28,13 +32,11 @@ from fencewright.lowering.ptx.code.statements import (
     ACCESSES,
     ARRIVALS,
     MBARRIER_WAITS,
-    SCOPE_WORDS,
     SILENT,
     OperandRole,
     Statement,
 )
 from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
-from fencewright.lowering.ptx.code.values import Values
 from fencewright.lowering.ptx.completions import SIGNALS, Completion, Left
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
@@ -42,8 +44,51 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedFunction:
+    """A function with its verdict, and all that is found in it."""
+
+    function: PtxFunction
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+
+def judged(file: PtxFile, function: PtxFunction, launch: Launch | None = None) -> JudgedFunction:
+    """The verdict and the findings of one function, for all launches or for one."""
+    verdict = judge(kernel_of(file, function), launch)
+    sources = {each.line: each.source for each in function.instructions}
+    races = list(findings_of(verdict, lambda line: sources.get(line) or line))
+    return JudgedFunction(function, verdict, tuple(_merged(races, _hazards(file, function))))
+
+
 def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     """The findings in one function."""
+    yield from judged(file, function).findings
+
+
+def _merged(races: Sequence[Finding], hazards: Iterable[Finding]) -> Iterator[Finding]:
+    """Races and hazards; of two that say one thing, the race."""
+    hazards = list(hazards)
+    worse = [
+        each for each in races if not any(_is_said(each, other, worse=True) for other in hazards)
+    ]
+    yield from worse
+    for each in hazards:
+        if not any(_is_said(each, other, worse=False) for other in worse):
+            yield each
+
+
+def _is_said(finding: Finding, other: Finding, *, worse: bool) -> bool:
+    """True where another finding says the same of a line; ``worse``: at a worse level."""
+    if finding.rule is not other.rule:
+        return False
+    levels = [*Level]
+    if worse and levels.index(other.level) >= levels.index(finding.level):
+        return False
+    return bool({finding.line, *finding.about} & {other.line, *other.about})
+
+
+def _hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from _unknown(function)
     places = Places(file, function)
     analysis = ProxyAnalysis(places)
@@ -54,11 +99,7 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from early
     yield from _unfenced_products(ProductAnalysis(places))
     yield from _misused(PhaseAnalysis(places))
-    values = Values(places)
-    yield from _unordered(SpinAnalysis(places, values))
-    yield from _races(RaceAnalysis(places, values))
-    yield from _apart(ClusterAnalysis(places))
-    yield from _uninitialised(InitAnalysis(places))
+    yield from _early_ends(LifetimeAnalysis(places))
     yield from _past_changes(ViewAnalysis(places))
     yield from _early_reads(GridAnalysis(places))
     yield from _mbarrier_scopes(function, Guarantees(function), places)
@@ -216,7 +257,7 @@ def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:
     return f"{later.opcode.name} {verb} {unwaited.what} that {name} {yet}"
 
 
-# Products, mbarriers, flags, and barriers that are missing
+# Products and mbarriers
 
 
 def _unfenced_products(analysis: ProductAnalysis) -> Iterator[Finding]:
@@ -275,83 +316,30 @@ def _misused(analysis: PhaseAnalysis) -> Iterator[Finding]:
         yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
 
 
-def _unordered(analysis: SpinAnalysis) -> Iterator[Finding]:
-    for each in analysis.missing():
-        scope, line = SCOPE_WORDS[each.scope], each.other.line if each.other else 0
-        match each.flag:
-            case Flag.WEAK:
-                rule = Rule.SPIN
-                message = (
-                    "the loop waits for memory to change by a weak read, which need not see it: "
-                    ".relaxed or .volatile is missing"
-                )
-            case Flag.WAIT:
-                rule = Rule.UNORDERED_WAIT
-                message = (
-                    f"nothing makes what line {line} reads newer than what this waited for: "
-                    f".acquire.{scope}, or fence.acq_rel.{scope} after it, is missing"
-                )
-            case Flag.SIGNAL:
-                rule = Rule.UNORDERED_SIGNAL
-                message = (
-                    f"this may be seen before what line {line} stored: "
-                    f".release.{scope}, or fence.acq_rel.{scope} before it, is missing"
-                )
-        yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
+_ENDS = {
+    End.CTA: (
+        Rule.CLUSTER_BARRIER,
+        "the kernel may end while another CTA does what line {line} does to its shared memory: a "
+        "barrier of the cluster is missing before the end",
+    ),
+    End.PAIR: (
+        Rule.CLUSTER_BARRIER,
+        "the other CTA may not have done the allocation of line {line}: a barrier of the cluster "
+        "is missing between",
+    ),
+    End.TENSOR: (
+        Rule.MISSING_BARRIER,
+        "this frees tensor memory that other threads may access at line {line}: a barrier is "
+        "missing between",
+    ),
+}
 
 
-def _races(analysis: RaceAnalysis) -> Iterator[Finding]:
-    for each in analysis.missing():
-        name = each.later.statement.opcode.name
-        message = (
-            f"{name} may meet what another thread does to {each.what} at line {each.before.line}: "
-            "a barrier is missing between"
-        )
-        yield _finding(each.later, Rule.MISSING_BARRIER, _WARNING, message, (each.before,))
-
-
-def _apart(analysis: ClusterAnalysis) -> Iterator[Finding]:
-    for each in analysis.missing():
-        line = each.before.line
-        match each.apart:
-            case ClusterRace.PULL:
-                message = (
-                    f"this reads in another CTA what line {line} writes there: a barrier of the "
-                    "cluster is missing between"
-                )
-            case ClusterRace.END:
-                message = (
-                    f"the kernel may end while another CTA does what line {line} does to its "
-                    "shared memory: a barrier of the cluster is missing before the end"
-                )
-            case ClusterRace.FREE:
-                message = (
-                    f"the other CTA may not have done the allocation of line {line}: a barrier of "
-                    "the cluster is missing between"
-                )
-        yield _finding(each.later, Rule.CLUSTER_BARRIER, _WARNING, message, (each.before,))
-
-
-def _uninitialised(analysis: InitAnalysis) -> Iterator[Finding]:
-    """Of each mbarrier and scope the first that may come too early."""
-    seen: set[tuple[int, Scope]] = set()
-    for each in analysis.missing():
-        key = (each.init.number, each.scope)
-        if key in seen:
-            continue
-        seen.add(key)
-        line = each.init.line
-        if each.scope is Scope.CLUSTER:
-            message = (
-                f"the arrival is relaxed, and does not show the cluster that line {line} "
-                "initialised an mbarrier: fence.mbarrier_init.release.cluster is missing between"
-            )
-        else:
-            message = (
-                f"threads that did not initialise the mbarrier of line {line} may come here before "
-                "it is: a barrier is missing between"
-            )
-        yield _finding(each.later, Rule.MBARRIER_INIT, _WARNING, message, (each.init,))
+def _early_ends(analysis: LifetimeAnalysis) -> Iterator[Finding]:
+    for each in analysis.early():
+        rule, text = _ENDS[each.end]
+        message = text.format(line=each.before.line)
+        yield _finding(each.later, rule, _WARNING, message, (each.before,))
 
 
 # Tensor maps, and data that are read-only

@@ -73,6 +73,7 @@ class ViewAnalysis:
         self._stores = {
             each.number: self._global(each, writes=True) for each in instructions if self._read_only
         }
+        self._lasting: set[str] = set()
         self._rooted: dict[str, int] = {}
         for changed in (self._maps, self._stores):
             for number, place in changed.items():
@@ -83,7 +84,13 @@ class ViewAnalysis:
         """What is read past a change, in the order of the text."""
         if not self._read_only and not any(self._maps.values()):
             return
-        for each, state in states(self.function, _State(), self._after, _next_turn):
+        reached = list(states(self.function, _State(), self._after, _next_turn))
+        reads = ((self._read(each), state) for each, state in reached)
+        # What is read without an acquire is taken for data that stay as they are.
+        self._lasting = {
+            read.root for read, state in reads if read is not None and not state.acquires
+        }
+        for each, state in reached:
             yield from self._past(each, state)
 
     # What there is
@@ -150,13 +157,16 @@ class ViewAnalysis:
         if used is not None:
             for number in bits(self._surely(state.maps & state.same, self._maps, used)):
                 yield PastChange(self._of[number], each, Change.MAP)
-        read = self._global(each, writes=False) if _is_read_only(each) else None
+        read = self._read(each)
         if read is None:
             return
         for number in bits(self._surely(state.stores & state.same, self._stores, read)):
             yield PastChange(self._of[number], each, Change.STORE)
-        for number in bits(state.acquires):
+        for number in bits(state.acquires) if read.root not in self._lasting else ():
             yield PastChange(self._of[number], each, Change.ACQUIRE)
+
+    def _read(self, each: PtxInstruction) -> Place | None:
+        return self._global(each, writes=False) if _is_read_only(each) else None
 
     @staticmethod
     def _surely(mask: int, places: dict[int, Place | None], place: Place) -> int:

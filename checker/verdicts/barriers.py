@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fencewright.checker.findings.finding import Rule
-from fencewright.checker.verdicts.expressions import Expressions
+from fencewright.checker.verdicts.expressions import Expressions, leaves
 from fencewright.checker.verdicts.intervals import (
     Roles,
     candidates,
@@ -29,13 +29,16 @@ from fencewright.checker.verdicts.model import (
     Assumption,
     Compare,
     Constraint,
+    Holds,
     Kernel,
+    Not,
     Order,
     Relation,
     Strength,
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.lemmas import VendorLemma
+from fencewright.lowering.code.value import Thread
 from fencewright.lowering.vocabulary import Scope
 
 _LIMIT = "the solver came to its limit"
@@ -125,6 +128,9 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
         return Order(Strength.PROVED, "completion of copies")
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, "completion of copies", _LIMIT, is_limit=True)
+    if _waits_with(kernel, earlier, later, pair):
+        reason = "the wait for the copy is under a condition"
+        return Order(Strength.UNKNOWN, "completion of copies", reason, earlier.line)
     together = tuple(each for each, is_exact in rounds if is_exact)
     if _answer(pair, together) is not Answer.SATISFIABLE:
         reason = "the copies of more than two rounds may be pending"
@@ -137,6 +143,26 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
         unless=AnyOf(together),
         finding=Rule.LDS_DMA if earlier.queue else Rule.ASYNC_UNWAITED,
     )
+
+
+def _waits_with(kernel: Kernel, copy: Access, other: Access, pair: ThreadPair) -> bool:
+    """True where whoever issues a copy executes a wait for copies, or a condition that is not of
+    threads decides if it does, on some path to an access."""
+    for group in kernel.groups if copy.agent is Agent.COPY else ():
+        if group.agent is not copy.agent or (group.pending is None and not group.everything):
+            continue
+        number = group.instruction
+        conditions = kernel.conditions(number)
+        if not conditions or not kernel.may_reach(copy.instruction, number):
+            continue
+        skipped = AnyOf(tuple(Not(Holds(each, pair.earlier)) for each in conditions))
+        if kernel.may_reach(number, other.instruction):
+            is_uniform = not any(
+                isinstance(leaf, Thread) for leaf in leaves(each.value for each in conditions)
+            )
+            if is_uniform or pair.satisfiable(skipped) is Answer.UNSATISFIABLE:
+                return True
+    return False
 
 
 def meanwhile(

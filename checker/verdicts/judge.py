@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
-from fencewright.checker.findings.finding import Rule
+from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
 from fencewright.checker.verdicts.contents import chosen, contents_of, data_in, terms_of, tickets
 from fencewright.checker.verdicts.enumeration import RANK
@@ -31,6 +31,7 @@ from fencewright.checker.verdicts.model import (
     LinearForm,
     MbarrierStep,
     Not,
+    Note,
     Obstacle,
     Order,
     Overlap,
@@ -41,10 +42,10 @@ from fencewright.checker.verdicts.model import (
     Strength,
     ThreadPair,
     Verdict,
-    VerdictKind,
     Witness,
 )
 from fencewright.checker.verdicts.order.clusters import lifetimes
+from fencewright.checker.verdicts.order.halves import halves
 from fencewright.checker.verdicts.order.proxies import incoherent
 from fencewright.checker.verdicts.rules import RULES
 from fencewright.checker.verdicts.solver import (
@@ -76,6 +77,7 @@ _OF_ALL = (
 )
 _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
 """Names of indices and sizes that tell CTAs apart."""
+_OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
 _MBARRIER_BYTES = 8
 _MOST_RACES = 4
@@ -97,7 +99,7 @@ class _Judge:
         self.races: list[Conflict] = []
         self.launches: list[tuple[Conflict, str]] = []
         self.obstacles: list[Obstacle] = []
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.rules: set[str] = set()
         self.assumptions: set[Assumption] = set()
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
@@ -121,6 +123,8 @@ class _Judge:
         arrivals = map(self._as_access, self.kernel.mbarriers)
         for remote, lifetime, order in lifetimes(self.kernel, arrivals):
             self._judge_lifetime(remote, lifetime, order)
+        sides = tuple(halves(self.kernel))
+        self.obstacles += (Obstacle(each.missing, each.access.line) for each in sides)
         self.obstacles += self._one_sided()
         self.obstacles += self._divergent_barriers()
         self._assume_roots()
@@ -130,6 +134,7 @@ class _Judge:
             assumptions=tuple(each for each in Assumption if each in self.assumptions),
             obstacles=tuple(sorted(dict.fromkeys(self.obstacles), key=lambda each: each.line)),
             notes=tuple(dict.fromkeys(self.notes)),
+            sides=sides,
         )
         if self.races:
             return replace(verdict, kind=VerdictKind.RACE, conflicts=tuple(self.races))
@@ -317,8 +322,9 @@ class _Judge:
     def _is_one_thread(self) -> bool:
         if (sizes := self.launch.block or self.kernel.required) is not None:
             return sizes == (1, 1, 1)
-        # Barriers and flags are for several threads, whatever tells these apart.
-        has_partner = bool(self.kernel.barriers) or (
+        # Barriers of a CTA and flags are for several threads, whatever tells these apart; the
+        # partner of a cluster's barrier may be another CTA.
+        has_partner = any(each.level is not Scope.CLUSTER for each in self.kernel.barriers) or (
             self._waits_beyond(Scope.SINGLETHREAD) and not self._reads(_OF_CTA)
         )
         return not has_partner and not self._reads(("%tid", "%ntid", "%laneid"))
@@ -426,8 +432,10 @@ class _Judge:
         race."""
         if self._races_in(self._exact_launches(), first, second, pair):
             return False
-        limit = MISSING if z3_module() is None else "the solver came to its limit"
-        reason = _between(limit, first, second, NO_ORDER)
+        if z3_module() is None:
+            self.obstacles.append(Obstacle(MISSING, 0))
+            return False
+        reason = _between("the solver came to its limit", first, second, NO_ORDER)
         self.obstacles.append(Obstacle(reason, second.line))
         return False
 
@@ -623,14 +631,53 @@ class _Judge:
             reason = _between(reason, first, second, order)
             self.obstacles.append(Obstacle(reason, second.line))
             return False
-        finding = order.finding or _finding_of(first, second, relation)
-        conflict = Conflict(first, second, relation, witness, missing, finding)
+        finding = self._finding(first, second, relation, order)
+        cause = order.line if order.strength is Strength.BROKEN else None
+        conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(first, second, relation, size, witness)
         if condition:
             self.launches.append((conflict, condition))
             return True
         self.races.append(conflict)
         return False
+
+    def _finding(self, first: Access, second: Access, relation: Relation, order: Order) -> Rule:
+        """The rule of the registry about a conflict that an order does not order."""
+        is_lifetime = first.number == second.number and first.instruction != second.instruction
+        if min(first.number, second.number) < 0 and not is_lifetime:
+            return Rule.MBARRIER_INIT  # Of _as_access: one initialises.
+        if order.finding is not None:
+            return order.finding
+        if self._is_before_copy(first, second) or self._is_before_copy(second, first):
+            return Rule.MISSING_BARRIER
+        agents = {first.agent, second.agent}
+        if not agents <= {Agent.THREAD, Agent.COPY}:
+            return Rule.ASYNC_UNWAITED
+        if Agent.COPY in agents and not self._is_waited_for(first, second):
+            return Rule.ASYNC_UNWAITED
+        if relation is Relation.CLUSTER:
+            return Rule.CLUSTER_BARRIER
+        return Rule.UNORDERED_SIGNAL if relation is Relation.GRID else Rule.MISSING_BARRIER
+
+    def _is_before_copy(self, first: Access, second: Access) -> bool:
+        """True of an access by a thread before a copy that is issued for another one."""
+        reaches = self.kernel.may_reach
+        return (
+            first.agent is Agent.THREAD
+            and second.agent not in (Agent.THREAD, Agent.COPY)
+            and reaches(first.instruction, second.instruction)
+            and not reaches(second.instruction, first.instruction)
+        )
+
+    def _is_waited_for(self, first: Access, second: Access) -> bool:
+        """True where every path between two accesses passes a wait for copies."""
+        waits = {
+            each.instruction
+            for each in self.kernel.groups
+            if each.agent is Agent.COPY and (each.everything or each.pending is not None)
+        }
+        between = (first.instruction, second.instruction)
+        return first is second or self.kernel.all_paths_pass(*between, waits.__contains__)
 
     def _condition_of_all(self, first: Access, second: Access, relation: Relation) -> str:
         """The condition of a race at a place that threads access all alike, in a kernel that does
@@ -685,10 +732,28 @@ class _Judge:
             return of_all
         if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
             return f"as {witness}: the block's shape is not in the text"
+        is_again = first.number == second.number and first.instruction == second.instruction
+        if is_again and self._may_be_one_value(first):
+            return _OF_VALUES
         parameters = _parameters_of(first) | _parameters_of(second)
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
         return ""
+
+    def _may_be_one_value(self, access: Access) -> bool:
+        """True of a store by several threads to one place of what they may have alike: a value from
+        memory where the place is one for all of a CTA, or one that lanes have computed together."""
+        form = access.place.offset
+        if form is None or access.reads:
+            return False
+        if access.value is not None:
+            data = [*filter(is_data, leaves((access.value,)))]
+            if not data:
+                return False
+            reads = self.kernel.accesses_at
+            if any(isinstance(leaf, Result) and leaf.instruction not in reads for leaf in data):
+                return True
+        return all(is_alike(value, is_one_cta=True) for value, _ in form.terms)
 
 
 _RANK = {
@@ -814,17 +879,6 @@ def _asked(kernel: Kernel) -> set[int]:
     return {leaf.instruction for leaf in leaves(values) if isinstance(leaf, Result)}
 
 
-def _finding_of(first: Access, second: Access, relation: Relation) -> Rule:
-    """The rule of the registry about a conflict that nothing orders."""
-    if min(first.number, second.number) < 0:  # Of _as_access: one initialises.
-        return Rule.MBARRIER_INIT
-    if not {first.agent, second.agent} <= {Agent.THREAD}:
-        return Rule.ASYNC_UNWAITED
-    if relation is Relation.CLUSTER:
-        return Rule.CLUSTER_BARRIER
-    return Rule.UNORDERED_SIGNAL if relation is Relation.GRID else Rule.MISSING_BARRIER
-
-
 def _missing(relation: Relation) -> str:
     if relation in (Relation.WARP, Relation.CTA):
         return "no barrier between"
@@ -836,9 +890,8 @@ def _between(reason: str, first: Access, second: Access, order: Order) -> str:
     return f"{reason}: lines {first.line} and {second.line} may conflict{known}"
 
 
-def _note(first: Access, second: Access, order: Order) -> str:
-    return (
-        f"the read of line {first.line if first.reads else second.line} and the write of line "
-        f"{second.line if second.writes else first.line} are ordered by execution alone: "
-        f"{order.rule}"
-    )
+def _note(first: Access, second: Access, order: Order) -> Note:
+    read, write = (first, second) if second.writes else (second, first)
+    is_of_proxies = not {first.agent, second.agent} <= {Agent.THREAD, Agent.COPY}
+    finding = Rule.PROXY_READS if is_of_proxies else Rule.UNORDERED_SIGNAL
+    return Note(read.line, write.line, order.rule, finding)

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
-from fencewright.checker.findings.finding import Rule
+from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.value import Value, ValueTable
@@ -458,15 +458,6 @@ NO_ORDER = Order(Strength.ABSENT)
 """The answer of a rule that does not apply."""
 
 
-class VerdictKind(FastStrEnum):
-    """A verdict's word."""
-
-    RACE_FREE = "race-free"
-    RACE = "race"
-    LAUNCH = "race only under a launch"
-    NOT_JUDGED = "not judged"
-
-
 Numbers = tuple[int, ...]
 """Sizes or indices by dimension, x first, as far as a kernel tells its threads apart."""
 
@@ -502,6 +493,7 @@ class Conflict:
     """Two accesses that meet, with two threads of a launch that do it.
 
     ``missing``: the order that is broken, as a phrase. ``finding``: the rule of the registry.
+    ``cause``: the line of the instruction that should order them, None where nothing does.
     """
 
     first: Access
@@ -510,6 +502,7 @@ class Conflict:
     witness: Witness
     missing: str
     finding: Rule
+    cause: int | None = None
 
     @property
     def threads(self) -> tuple[str, str]:
@@ -524,10 +517,36 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """A reason why a kernel is not judged, and the line that it is about."""
+    """A reason why a kernel is not judged, and the line that it is about; 0: about no line."""
 
     reason: str
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneSide:
+    """A signal or a wait, ``access``, that orders nothing, whatever its partner in another kernel
+    does.
+
+    ``payload``: what it should order; None for a wait that need not end. ``missing``: a phrase.
+    ``is_sure``: that it is meant to order something.
+    """
+
+    access: Access
+    payload: Access | None
+    missing: str
+    finding: Rule
+    is_sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A read and a later write, by their lines, that only execution orders, and by what."""
+
+    read: int
+    write: int
+    by: str
+    finding: Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,7 +554,7 @@ class Verdict:
     """The verdict of a function. ``by``: the rules of the proof, sorted.
 
     ``condition``: of the launches that have a race. ``notes``: reads that only execution orders
-    before a write.
+    before a write. ``sides``: halves of protocols that order nothing.
     """
 
     kind: VerdictKind
@@ -544,7 +563,8 @@ class Verdict:
     conflicts: tuple[Conflict, ...] = ()
     condition: str = ""
     obstacles: tuple[Obstacle, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    sides: tuple[OneSide, ...] = ()
 
 
 # The kernel

@@ -8,7 +8,7 @@ Efficient SMT Solver".
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import Any
 
@@ -42,7 +42,7 @@ from fencewright.checker.verdicts.model import (
 from fencewright.lowering.code.value import Apply, Const, Iteration, Param, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
-MISSING = "install z3-solver to decide what arithmetic does not"
+MISSING = "install fencewright[prove] to decide what arithmetic does not"
 _STEPS = 2_000_000
 """z3's steps for one question."""
 _STEPS_OF_KERNEL = 60_000_000
@@ -81,11 +81,15 @@ class Budget:
     answer."""
 
     def __init__(self) -> None:
-        z3 = z3_module()
         self.steps = _STEPS_OF_KERNEL
         self.questions = 0
         self.tries = Tries()
-        self.context = None if z3 is None else z3.Context()
+
+    @cached_property
+    def context(self) -> Any:
+        """z3's context, made for the first question: most functions have none."""
+        z3 = z3_module()
+        return None if z3 is None else z3.Context()
 
 
 class BitVectors:

@@ -178,7 +178,9 @@ def test_an_ignored_finding_is_counted_and_does_not_fail(
         Path("k.ptx").write_text(PTX.replace(WAIT, WAIT + comment))
     assert check(capsys, "--fail-on", "warning")[0] == 0
     _, out, err = check(capsys)
-    assert out == "k.ptx: sm_90: kernels _Z1kPiS_: 0 errors, 0 warnings, 0 notes, 1 ignored\n"
+    summary, counts = out.splitlines()
+    assert summary == "k.ptx: sm_90: kernels _Z1kPiS_: 0 errors, 0 warnings, 0 notes, 1 ignored"
+    assert counts == "0 proved, 0 found, 1 not judged"
     assert err == ""
     _, out, _ = check(capsys, "--format", "sarif")
     (result,) = json.loads(out)["runs"][0]["results"]
@@ -220,7 +222,7 @@ def test_a_configuration_ignores_a_rule_with_a_reason(
     Path("fence-check.toml").write_text(f'[ignore]\n{RULE} = "flags of the host"\n')
     status, out, _ = check(capsys, "--fail-on", "warning")
     assert status == 0
-    assert out.endswith("1 ignored\n")
+    assert out.splitlines()[0].endswith("1 ignored")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,9 @@ def test_github_has_a_command_for_each_finding(
     Path("k.ptx").write_text(PTX + "\n")
     _, out, _ = check(capsys, "--format", "github")
     (line,) = out.splitlines()
-    assert line.startswith(f"::warning file=q.cu,line=1,col=22,title={RULE} in _Z1kPiS_::nothing")
+    assert line.startswith(
+        f"::warning file=q.cu,line=1,col=22,title={RULE} in _Z1kPiS_::line 15 may"
+    )
     assert line.endswith("(k.ptx:11)")
 
 
@@ -365,13 +369,9 @@ def test_a_race_that_is_proved_is_at_its_source(
  ld.shared.u32 %t5, [tile];
 """
     Path("k.ptx").write_text(PTX.replace(" .loc 1 2 3\n", body, 1))
-    status, out, _ = check(capsys, "--prove")
+    status, out, _ = check(capsys, "--prove", "--strict")
     assert status == 1
-    assert "q.cu:3:12: error: ld.shared.u32 %t5, [tile] by thread" in out
+    assert out.startswith("k.ptx:4: _Z1kPiS_: race\n")
+    assert "q.cu:3:12: warning: thread" in out
     assert f"    {SOURCE.splitlines()[2]}\n    {' ' * 11}^\n" in out
-    assert "q.cu:2:3: note: 'st.shared.u32 [%t4], %t1'" in out
-    assert check(capsys, "--prove", "--format", "junit") == (
-        2,
-        "",
-        "fence-check: error: --prove prints text or json, not junit\n",
-    )
+    assert "q.cu:2:3: note: line 11 of k.ptx: 'st.shared.u32 [%t4], %t1'" in out

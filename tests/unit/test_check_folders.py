@@ -64,11 +64,12 @@ def test_all_that_can_be_checked_is_in_one_table(check: Check, tmp_path: Path) -
     assert out.splitlines() == [
         "d/a.s:6:1: error: v1 is used while the load of line 4 that writes it is in flight: "
         "s_waitcnt vmcnt(0) is missing [hazard-raw]",
-        "kernel  chip    errors  warnings  surplus  cost  file",
-        "k       gfx942       1         0        1     2  d/a.s",
-        "p       sm_90        0         0        1     0  d/c.ptx",
+        "kernel  chip    verdict     errors  warnings  surplus  cost  file",
+        "k       gfx942  not judged       1         0        1     2  d/a.s",
+        "p       sm_90   race-free        0         0        1     0  d/c.ptx",
         "3 files: 1 error, 0 warnings, 2 notes; 2 surplus; 1 object left to the assembly beside; "
-        "3 other files skipped",
+        "3 other files skipped; 1 proved, 0 found, 2 not judged "
+        "(AMD code: see --prove, --launch and --source)",
     ]
 
 
@@ -315,8 +316,11 @@ def test_json_has_all_that_text_has(check: Check, tmp_path: Path) -> None:
     assert (bad["chip"], bad["functions"]) == (
         "gfx942",
         [{"name": "k", "kernel": False, "errors": 1, "warnings": 0, "notes": 1, "known": 0,
-          "ignored": 0, "surplus": 1, "cost": 2}],
+          "ignored": 0, "surplus": 1, "cost": 2, "verdict": "not judged", "line": None, "by": [],
+          "assumptions": [], "condition": None,
+          "obstacle": {"line": None, "reason": "AMD code: see --prove, --launch and --source"}}],
     )  # fmt: skip
+    assert document["counts"] == {"proved": 1, "found": 0, "notJudged": 1}
     assert bad["findings"] == [
         {
             "rule": "hazard-raw",

@@ -2,6 +2,7 @@
 
 from test_ptx_reader import HEAD
 
+from fencewright.checker.findings.finding import Level
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.code.value import ValueTable
 from fencewright.lowering.ptx.code.addresses import Places
@@ -73,7 +74,7 @@ def test_a_sorting_network_and_doubled_sums_are_linear() -> None:
     values.address("%r2")
     values.of(f"%p{LEVELS}")
     assert len(values.table) < 5 * LEVELS
-    assert [*find_problems(file, function)] == []
+    assert [each for each in find_problems(file, function) if each.level is not Level.NOTE] == []
 
 
 def test_a_register_that_is_computed_from_itself_ends() -> None:

@@ -11,6 +11,8 @@ from fencewright.checker.findings.finding import Level
 from fencewright.checker.nvidia.findings import find_problems
 from fencewright.lowering.ptx.code.text import read_ptx
 
+pytest.importorskip("z3")
+
 HEAD = """.version 8.6
 .target {target}
 .address_size 64
@@ -141,27 +143,29 @@ atom.release.gpu.global.exch.b32 %r4, [%rd2], 0;
     Shape(
         "last-block-no-acquire", "sm_90a", "unordered-wait", "warning",
         """
-st.global.b32 [%rd6], %r1;
-fence.acq_rel.gpu;
-bar.sync 0;
+mov.u32 %r4, %ctaid.x; mov.u32 %r5, %nctaid.x; add.u32 %r6, %r5, -1;
+mul.wide.u32 %rd8, %r4, 4; add.s64 %rd9, %rd1, %rd8;
 @!%p1 bra DONE;
+st.global.b32 [%rd9], %r4;
+fence.acq_rel.gpu;
 atom.global.add.u32 %r2, [%rd2], 1;
-setp.ne.u32 %p2, %r2, %r20;
+setp.ne.u32 %p2, %r2, %r6;
 @%p2 bra DONE;
-ld.global.b32 %r3, [%rd1+4096];
+ld.global.b32 %r3, [%rd1];
 st.global.b32 [%rd3], %r3;
 DONE:
 """,
         """
-st.global.b32 [%rd6], %r1;
-fence.acq_rel.gpu;
-bar.sync 0;
+mov.u32 %r4, %ctaid.x; mov.u32 %r5, %nctaid.x; add.u32 %r6, %r5, -1;
+mul.wide.u32 %rd8, %r4, 4; add.s64 %rd9, %rd1, %rd8;
 @!%p1 bra DONE;
+st.global.b32 [%rd9], %r4;
+fence.acq_rel.gpu;
 atom.global.add.u32 %r2, [%rd2], 1;
-setp.ne.u32 %p2, %r2, %r20;
+setp.ne.u32 %p2, %r2, %r6;
 @%p2 bra DONE;
 fence.acq_rel.gpu;
-ld.global.b32 %r3, [%rd1+4096];
+ld.global.b32 %r3, [%rd1];
 st.global.b32 [%rd3], %r3;
 DONE:
 """,
@@ -169,7 +173,7 @@ DONE:
     Shape(
         "narrow-fence-flag", "sm_90a", "unordered-signal", "warning",
         """
-st.global.b32 [%rd1], %r1;
+st.global.b32 [%rd1], 1;
 fence.acq_rel.cta;
 st.relaxed.gpu.global.b32 [%rd2], 1;
 POLL:
@@ -178,7 +182,7 @@ setp.eq.u32 %p2, %r2, 0;
 @%p2 bra POLL;
 """,
         """
-st.global.b32 [%rd1], %r1;
+st.global.b32 [%rd1], 1;
 fence.acq_rel.gpu;
 st.relaxed.gpu.global.b32 [%rd2], 1;
 POLL:
@@ -190,12 +194,12 @@ setp.eq.u32 %p2, %r2, 0;
     Shape(
         "producer-only-relaxed-after-fence-cta", "sm_90a", "unordered-signal", "warning",
         """
-st.global.b32 [%rd1], %r1;
+st.global.b32 [%rd1], 1;
 fence.acq_rel.cta;
 st.relaxed.sys.global.b32 [%rd2], 1;
 """,
         """
-st.global.b32 [%rd1], %r1;
+st.global.b32 [%rd1], 1;
 fence.acq_rel.sys;
 st.relaxed.sys.global.b32 [%rd2], 1;
 """,
@@ -310,6 +314,7 @@ st.global.b32 [%rd7], %r10;
         """
 cp.async.cg.shared.global [tile], [%rd6], 16;
 cp.async.wait_group 0;
+bar.sync 0;
 ld.shared.b32 %r10, [tile];
 st.global.b32 [%rd7], %r10;
 """,
@@ -317,6 +322,7 @@ st.global.b32 [%rd7], %r10;
 cp.async.cg.shared.global [tile], [%rd6], 16;
 cp.async.commit_group;
 cp.async.wait_group 0;
+bar.sync 0;
 ld.shared.b32 %r10, [tile];
 st.global.b32 [%rd7], %r10;
 """,
@@ -329,6 +335,7 @@ cp.async.commit_group;
 cp.async.cg.shared.global [other], [%rd6+16], 16;
 cp.async.commit_group;
 cp.async.wait_group 2;
+bar.sync 0;
 ld.shared.b32 %r10, [tile];
 st.global.b32 [%rd7], %r10;
 """,
@@ -338,6 +345,7 @@ cp.async.commit_group;
 cp.async.cg.shared.global [other], [%rd6+16], 16;
 cp.async.commit_group;
 cp.async.wait_group 1;
+bar.sync 0;
 ld.shared.b32 %r10, [tile];
 st.global.b32 [%rd7], %r10;
 """,
@@ -345,34 +353,40 @@ st.global.b32 [%rd7], %r10;
     Shape(
         "bulk-store-no-commit", "sm_90a", "async-unwaited", "error",
         """
-st.shared.b32 [tile], %r1;
+@!%p1 bra D;
+st.shared.b32 [tile], 1;
 fence.proxy.async.shared::cta;
 cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;
 cp.async.bulk.wait_group.read 0;
 st.shared.b32 [tile], 0;
+D:
 """,
         """
-st.shared.b32 [tile], %r1;
+@!%p1 bra D;
+st.shared.b32 [tile], 1;
 fence.proxy.async.shared::cta;
 cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;
 cp.async.bulk.commit_group;
 cp.async.bulk.wait_group.read 0;
 st.shared.b32 [tile], 0;
+D:
 """,
     ),
     Shape(
         "bulk-store-then-flag", "sm_90a", "async-unwaited", "warning",
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 fence.proxy.async.shared::cta;
+bar.sync 0;
 cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;
 cp.async.bulk.commit_group;
 cp.async.bulk.wait_group.read 0;
 st.release.gpu.global.b32 [%rd2], 1;
 """,
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 fence.proxy.async.shared::cta;
+bar.sync 0;
 cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 128;
 cp.async.bulk.commit_group;
 cp.async.bulk.wait_group 0;
@@ -606,7 +620,7 @@ D:
     Shape(
         "proxy-tensor-store", "sm_90a", "proxy-fence", "error",
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 bar.sync 0;
 @!%p1 bra D;
 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {%r2, %r3}], [tile];
@@ -615,7 +629,7 @@ cp.async.bulk.wait_group.read 0;
 D:
 """,
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 fence.proxy.async.shared::cta;
 bar.sync 0;
 @!%p1 bra D;
@@ -628,18 +642,18 @@ D:
     Shape(
         "proxy-global-written", "sm_90a", "proxy-fence", "error",
         """
-st.global.b32 [%rd1], %r1;
-mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
-cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [full];
+@%p1 st.global.b32 [%rd1], 1;
+@%p1 mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
+@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [full];
 W:
 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [full], 0;
 @!%p2 bra W;
 """,
         """
-st.global.b32 [%rd1], %r1;
+@%p1 st.global.b32 [%rd1], 1;
 fence.proxy.async.global;
-mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
-cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [full];
+@%p1 mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [full], 128;
+@%p1 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [full];
 W:
 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [full], 0;
 @!%p2 bra W;
@@ -720,7 +734,7 @@ tcgen05.fence::after_thread_sync;
         "cluster-no-barrier-pull", "sm_90a", "cluster-barrier", "warning",
         """
 mov.u32 %r2, tile;
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 bar.sync 0;
 mapa.shared::cluster.u32 %r4, %r2, 1;
 ld.shared::cluster.b32 %r3, [%r4];
@@ -730,32 +744,7 @@ barrier.cluster.wait.acquire;
 """,
         """
 mov.u32 %r2, tile;
-st.shared.b32 [tile], %r1;
-barrier.cluster.arrive.release;
-barrier.cluster.wait.acquire;
-mapa.shared::cluster.u32 %r4, %r2, 1;
-ld.shared::cluster.b32 %r3, [%r4];
-st.global.b32 [%rd7], %r3;
-barrier.cluster.arrive.release;
-barrier.cluster.wait.acquire;
-""",
-    ),
-    Shape(
-        "cluster-arrive-without-wait", "sm_90a", "cluster-barrier", "warning",
-        """
-mov.u32 %r2, tile;
-st.shared.b32 [tile], %r1;
-barrier.cluster.arrive.release;
-mapa.shared::cluster.u32 %r4, %r2, 1;
-ld.shared::cluster.b32 %r3, [%r4];
-barrier.cluster.wait.acquire;
-st.global.b32 [%rd7], %r3;
-barrier.cluster.arrive.release;
-barrier.cluster.wait.acquire;
-""",
-        """
-mov.u32 %r2, tile;
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 barrier.cluster.arrive.release;
 barrier.cluster.wait.acquire;
 mapa.shared::cluster.u32 %r4, %r2, 1;
@@ -768,6 +757,8 @@ barrier.cluster.wait.acquire;
     Shape(
         "cluster-cpasync-trampoline", "sm_100a", "proxy-fence", "warning",
         """
+barrier.cluster.arrive.release;
+barrier.cluster.wait.acquire;
 cp.async.cg.shared.global [tile], [%rd6], 16;
 cp.async.commit_group;
 cp.async.wait_group 0;
@@ -781,6 +772,8 @@ tcgen05.fence::after_thread_sync;
 @%p1 tcgen05.mma.cta_group::2.kind::f16 [%r29], %rd10, %rd11, %r28, %p3;
 """,
         """
+barrier.cluster.arrive.release;
+barrier.cluster.wait.acquire;
 cp.async.cg.shared.global [tile], [%rd6], 16;
 cp.async.commit_group;
 cp.async.wait_group 0;
@@ -798,14 +791,14 @@ tcgen05.fence::after_thread_sync;
     Shape(
         "surplus-bar", "sm_90a", "surplus-barrier", "note",
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 bar.sync 0;
 bar.sync 0;
 ld.shared.b32 %r3, [tile];
 st.global.b32 [%rd7], %r3;
 """,
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 bar.sync 0;
 ld.shared.b32 %r3, [tile];
 st.global.b32 [%rd7], %r3;
@@ -815,13 +808,13 @@ st.global.b32 [%rd7], %r3;
         "surplus-bar-nothing-before", "sm_90a", "surplus-barrier", "note",
         """
 bar.sync 0;
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 bar.sync 0;
 ld.shared.b32 %r3, [tile];
 st.global.b32 [%rd7], %r3;
 """,
         """
-st.shared.b32 [tile], %r1;
+st.shared.b32 [tile], 1;
 bar.sync 0;
 ld.shared.b32 %r3, [tile];
 st.global.b32 [%rd7], %r3;
@@ -902,16 +895,11 @@ st.shared.b32 [%r7], %r20; ld.shared.b32 %r8, [%r7]; st.global.b32 [%rd7], %r8;
 shl.b32 %r6, %r1, 4; mov.u32 %r5, tile; add.u32 %r7, %r5, %r6;
 st.shared.b32 [%r7], %r20; ld.shared.b32 %r8, [%r7+12]; st.global.b32 [%rd7], %r8;
 """,
-    "pairs that exchange": """
-shl.b32 %r6, %r1, 2; mov.u32 %r5, tile; add.u32 %r7, %r5, %r6; xor.b32 %r8, %r6, 64; add.u32 %r9, %r5, %r8;
-ld.shared.b32 %r10, [%r7]; ld.shared.b32 %r11, [%r9];
-st.shared.b32 [%r7], %r11; st.shared.b32 [%r9], %r10;
-""",
     "the thread that wrote reads": """
 @!%p1 bra E; st.shared.b32 [slot], %r20; ld.shared.b32 %r8, [slot]; st.global.b32 [%rd7], %r8; E:
 """,
     "all threads write one place": """
-st.shared.b32 [slot], %r20; ld.shared.b32 %r8, [slot]; st.global.b32 [%rd7], %r8;
+st.shared.b32 [slot], %r20; bar.sync 0; ld.shared.b32 %r8, [slot]; st.global.b32 [%rd7], %r8;
 """,
     "a value and its flag in one word": """
 L: ld.relaxed.gpu.global.b64 %rd8, [%rd2]; setp.eq.b64 %p2, %rd8, 0; @%p2 bra L;
@@ -968,7 +956,7 @@ def test_what_only_looks_wrong(body: str) -> None:
 def test_a_barrier_that_orders_something_stays() -> None:
     """Of three in a row the one in the middle will do; what is apart needs none."""
     between = (
-        "st.shared.b32 [tile], %r1; {} ld.shared.b32 %r8, [tile+128]; st.global.b32 [%rd7], %r8;"
+        "st.shared.b32 [tile], 1; {} ld.shared.b32 %r8, [tile+128]; st.global.b32 [%rd7], %r8;"
     )
     barrier = ("surplus-barrier", "note")
     assert said(between.format("bar.sync 0;")).count(barrier) == 1
@@ -982,12 +970,12 @@ def test_a_proxy_fence_of_all_memory_where_less_will_do() -> None:
     copy = "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 1024;\n"
     end = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
     found = ("surplus-proxy-fence", "note")
-    store = "st.shared.b32 [tile], %r1;\n"
+    store = "st.shared.b32 [tile], 1;\n"
     wide, narrow = "fence.proxy.async;\n", "fence.proxy.async.shared::cta;\n"
     assert found in said(store + wide + copy + end)
     assert found not in said(store + narrow + copy + end)
     load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [other], [%rd1], 128, [full];\n"
-    both = store + "st.global.b32 [%rd1], %r1;\n{}" + copy + end + load
+    both = store + "st.global.b32 [%rd1], 1;\n{}" + copy + end + load
     assert found not in said(both.format(wide))
     assert ("proxy-fence", "error") in said(both.format(narrow))
 

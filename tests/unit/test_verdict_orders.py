@@ -5,9 +5,9 @@ Every wrong twin differs from a right kernel in one qualifier, fence, value or p
 
 import pytest
 
-from fencewright.checker.findings.finding import Rule
+from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Verdict, VerdictKind
+from fencewright.checker.verdicts.model import Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.lowering.ptx.code.text import read_ptx
 

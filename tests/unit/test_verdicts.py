@@ -2,8 +2,9 @@
 
 import pytest
 
+from fencewright.checker.findings.finding import VerdictKind
 from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Assumption, Verdict, VerdictKind
+from fencewright.checker.verdicts.model import Assumption, Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.text import read_ptx
@@ -294,7 +295,7 @@ def test_without_the_solver_arithmetic_and_small_launches_decide(monkeypatch: py
     assert verdict_of(BARRIER.format("")).kind is RACE
     verdict = verdict_of(LOOP.format(buffers=1, end=""))
     assert verdict.kind is NOT_JUDGED
-    assert "install z3-solver" in verdict.obstacles[0].reason
+    assert "install fencewright[prove]" in verdict.obstacles[0].reason
 
 
 MBARRIER = """

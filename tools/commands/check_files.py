@@ -5,8 +5,15 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from fencewright.checker.findings.finding import NOT_JUDGED, SURPLUS, Finding, Level
+from fencewright.checker.findings.finding import (
+    NOT_JUDGED,
+    SURPLUS,
+    Finding,
+    Level,
+    VerdictKind,
+)
 from fencewright.checker.source.program import SourceError
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine, places_of
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -28,9 +35,13 @@ from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
     FunctionName,
+    FunctionVerdict,
     ReportedFinding,
 )
 from fencewright.tools.statuses import INCOMPLETE, USAGE
+
+if TYPE_CHECKING:
+    from fencewright.lowering.cdna.code.text import Assembly
 
 STDIN = "<stdin>"
 
@@ -142,13 +153,37 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
         path,
         file,
         assembly.chip,
-        tuple(FunctionName(e.name, bool(e.descriptor)) for e in assembly.functions.values()),
+        tuple(_named(assembly, arguments)),
         reported,
         tuple(provided),
         "" if source is None else source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
         unused=tuple(reporter.unused(reported)),
     )
+
+
+_UNJUDGED = FunctionVerdict(
+    VerdictKind.NOT_JUDGED,
+    obstacle="AMD code: see --prove, --launch and --source",
+    obstacles=1,
+)
+
+
+def _named(assembly: "Assembly", arguments: Namespace) -> Iterator[FunctionName]:
+    """The functions of AMD code; with ``--prove`` with their verdicts."""
+    many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
+    for each in assembly.functions.values():
+        verdict = _UNJUDGED
+        if arguments.prove and each.instructions:
+            # Here, for other checks need none of it.
+            from fencewright.checker.verdicts.amd.kernel import kernel_of
+            from fencewright.checker.verdicts.judge import judge
+            from fencewright.checker.verdicts.solver import Launch
+
+            launch = Launch(arguments.block, arguments.grid)
+            found = judge(kernel_of(assembly, each, many), launch)
+            verdict = FunctionVerdict.of(found, each.instructions[0].line)
+        yield FunctionName(each.name, bool(each.descriptor), verdict=verdict)
 
 
 def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> FileReport:
@@ -167,13 +202,15 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     paths = paths_of(module.files, file)
     reporter = _Reporter(path, file, code, paths, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
-    found = [*sorted(ptx_check.findings_of(module)), *sorted(with_source)]
+    judged = list(ptx_check.judged(module, arguments.block, arguments.grid))
+    in_functions = (each for one in judged for each in one.findings)
+    found = [*sorted(in_functions), *sorted(with_source)]
     reported = tuple(map(reporter.reported, found))
     return FileReport(
         path,
         file,
         module.target,
-        tuple(FunctionName(*each) for each in ptx_check.names_of(module).items()),
+        tuple(ptx_check.named(module, judged)),
         reported,
         tuple(ptx_check.lifted(module)) if arguments.lift else (),
         "" if beside.source is None else beside.source.file,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _OTHERS = (
     "lift", "surplus", "annotate", "to", "source", "run", "compile", "code", "counterexamples",
+    "prove", "grid", "block", "strict",
 )  # fmt: skip
 """Options that say something of the code, not of a launch."""
 

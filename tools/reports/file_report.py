@@ -5,14 +5,17 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from fencewright.checker.findings.finding import Level
+from fencewright.checker.findings.finding import Level, VerdictKind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.diagnostics import Diagnostic, Severity, printable
 from fencewright.tools.reports.author_text import line_of
 from fencewright.tools.reports.function_names import demangled
 from fencewright.tools.statuses import DOES_NOT_HOLD, HOLDS, INCOMPLETE
+
+if TYPE_CHECKING:
+    from fencewright.checker.verdicts.model import Verdict
 
 LEVELS = tuple(Level)
 """The worst first."""
@@ -118,12 +121,63 @@ class JudgedLaunch:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionVerdict:
+    """The verdict of a function, and the rules ``by`` which it is proved.
+
+    ``condition``: of the launches that have a race. ``obstacle``: the first reason why it is not
+    judged, at the line ``obstacle_line``, 0 if it is about none; ``obstacles``: how many there are.
+    """
+
+    verdict: VerdictKind
+    line: int = 0
+    by: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    condition: str = ""
+    obstacle: str = ""
+    obstacle_line: int = 0
+    obstacles: int = 0
+
+    @classmethod
+    def of(cls, verdict: "Verdict", line: int) -> "FunctionVerdict":
+        """The verdict of a function at a line of its file."""
+        is_judged = verdict.kind is not VerdictKind.NOT_JUDGED
+        first = None if is_judged else verdict.obstacles[0]
+        return cls(
+            verdict.kind,
+            line,
+            verdict.by,
+            tuple(map(str, verdict.assumptions)),
+            verdict.condition,
+            "" if first is None else first.reason,
+            0 if first is None else first.line,
+            0 if first is None else len(verdict.obstacles),
+        )
+
+    def text(self) -> str:
+        """The verdict in a line, with what it rests on."""
+        if self.verdict is VerdictKind.NOT_JUDGED:
+            where = f"line {self.obstacle_line}: " if self.obstacle_line else ""
+            more = f" (and {self.obstacles - 1} more)" if self.obstacles > 1 else ""
+            return f"{self.verdict}: {where}{self.obstacle}{more}"
+        if self.verdict is VerdictKind.LAUNCH:
+            return f"{self.verdict}: {self.condition}"
+        if self.verdict is VerdictKind.RACE:
+            return self.verdict
+        assumed = f"; assuming that {', '.join(self.assumptions)}" if self.assumptions else ""
+        return f"{self.verdict} (by {', '.join(self.by) or 'no conflict'}{assumed})"
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionName:
-    """A function of a file, whether it is a kernel, and the verdict on a launch of it."""
+    """A function of a file, whether it is a kernel, its verdict, or the verdict on a launch of it.
+
+    ``verdict``: None of a function that is judged where it is called.
+    """
 
     name: str
     is_kernel: bool
     judged: JudgedLaunch | None = None
+    verdict: FunctionVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +202,18 @@ class FileReport:
     problem_status: int = HOLDS
     unused: tuple[Diagnostic, ...] = ()
 
-    def status(self, fail_on: Level) -> int:
-        """What the exit status is because of this file."""
+    def status(self, fail_on: Level, *, is_strict: bool = False) -> int:
+        """What the exit status is because of this file; ``is_strict``: if all has to be proved."""
         if self.problem:
             return self.problem_status
         if any(each.fails(fail_on) for each in self.findings):
             return DOES_NOT_HOLD
         unjudged = any(each.was_not_judged and each.is_new for each in self.findings)
-        return INCOMPLETE if unjudged else HOLDS
+        verdicts = {each.verdict.verdict for each in self.functions if each.verdict is not None}
+        if is_strict and VerdictKind.RACE in verdicts:
+            return DOES_NOT_HOLD
+        unproved = is_strict and bool(verdicts - {VerdictKind.RACE_FREE})
+        return INCOMPLETE if unjudged or unproved else HOLDS
 
     def with_findings(self, findings: Iterable[ReportedFinding]) -> "FileReport":
         """The report with other findings."""
@@ -196,6 +254,39 @@ def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
         sum(each.cost for each in surplus),
         sum(each.is_known for each in findings),
         sum(bool(each.ignored) for each in findings if not each.is_known),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictCounts:
+    """How many functions were proved, have a race, and were not judged.
+
+    ``why``: the reasons not to judge that are about no line of the code.
+    """
+
+    proved: int
+    found: int
+    not_judged: int
+    why: tuple[str, ...]
+
+    def text(self) -> str:
+        """``2 proved, 1 found, 0 not judged``."""
+        why = f" ({'; '.join(self.why)})" if self.why else ""
+        return f"{self.proved} proved, {self.found} found, {self.not_judged} not judged{why}"
+
+
+def verdict_counts(reports: Iterable[FileReport]) -> VerdictCounts:
+    """How many functions have each verdict."""
+    verdicts = [
+        each.verdict for one in reports for each in one.functions if each.verdict is not None
+    ]
+    number = Counter(each.verdict for each in verdicts)
+    reasons = (e.obstacle for e in verdicts if e.obstacle and not e.obstacle_line)
+    return VerdictCounts(
+        number[VerdictKind.RACE_FREE],
+        number[VerdictKind.RACE] + number[VerdictKind.LAUNCH],
+        number[VerdictKind.NOT_JUDGED],
+        tuple(dict.fromkeys(reasons)),
     )
 
 

@@ -7,10 +7,13 @@ from fencewright.tools.reports.file_report import (
     CodeLine,
     Counts,
     FileReport,
+    FunctionName,
+    FunctionVerdict,
     JudgedLaunch,
     ReportedFinding,
     counts_of,
     dumped,
+    verdict_counts,
 )
 
 FORMAT = "fence-check"
@@ -19,11 +22,17 @@ VERSION = 1
 
 def json_of(reports: Sequence[FileReport], skipped: int, status: int) -> str:
     """All that was found and was asked for."""
+    counts = verdict_counts(reports)
     document = {
         "format": FORMAT,
         "version": VERSION,
         "status": status,
         "skipped": skipped,
+        "counts": {
+            "proved": counts.proved,
+            "found": counts.found,
+            "notJudged": counts.not_judged,
+        },
         "files": [_file(each) for each in reports],
     }
     return dumped(document)
@@ -45,11 +54,31 @@ def _file(report: FileReport) -> dict[str, Any]:
         "functions": [
             {"name": each.name, "kernel": each.is_kernel}
             | _counts(counts_of([f for f in report.findings if f.function == each.name]))
-            | (_judged(each.judged) if each.judged is not None else {})
+            | _judgement(each)
             for each in report.functions
         ],
         "findings": [_finding(each) for each in report.findings if each.is_shown],
         "provided": [{"line": line, "text": text} for line, text in report.provided],
+    }
+
+
+def _judgement(function: FunctionName) -> dict[str, Any]:
+    if function.judged is not None:
+        return _judged(function.judged)
+    return {} if function.verdict is None else verdict_object(function.verdict)
+
+
+def verdict_object(verdict: FunctionVerdict) -> dict[str, Any]:
+    """The verdict of a function as JSON and SARIF have it."""
+    return {
+        "verdict": verdict.verdict,
+        "line": verdict.line or None,
+        "by": list(verdict.by),
+        "assumptions": list(verdict.assumptions),
+        "condition": verdict.condition or None,
+        "obstacle": {"line": verdict.obstacle_line or None, "reason": verdict.obstacle}
+        if verdict.obstacle
+        else None,
     }
 
 

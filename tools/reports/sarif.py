@@ -25,7 +25,9 @@ from fencewright.tools.reports.file_report import (
     ReportedFinding,
     dumped,
     relative_path,
+    verdict_counts,
 )
+from fencewright.tools.reports.json_report import verdict_object
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -68,6 +70,15 @@ def sarif_of(
         },
         "invocations": [_invocation(reports, status)],
         "results": list(_results(reports, rules, has_baseline)),
+        "properties": {
+            "counts": verdict_counts(reports).text(),
+            "functions": [
+                {"file": _uri(report.path), "name": each.name} | verdict_object(each.verdict)
+                for report in reports
+                for each in report.functions
+                if each.verdict is not None
+            ],
+        },
     }
     return dumped({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 

@@ -3,11 +3,24 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fencewright.tools.diagnostics import Diagnostic
-from fencewright.tools.reports.file_report import FileReport, ReportedFinding, counts_of
+from fencewright.tools.reports.file_report import (
+    FileReport,
+    FunctionName,
+    ReportedFinding,
+    counts_of,
+    verdict_counts,
+)
 
 
-def lines_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> Iterator[str]:
-    """What is printed of one file that could be read, its summary last."""
+def lines_of(
+    report: FileReport, paint: Callable[[Diagnostic], str] = str, *, has_verdicts: bool = False
+) -> Iterator[str]:
+    """What is printed of one file that could be read, its summary last.
+
+    ``has_verdicts``: with a line for the verdict of each function.
+    """
+    if has_verdicts:
+        yield from verdicts_of(report)
     yield from findings_of(report, paint)
     kernels = [each.name for each in report.functions if each.is_kernel]
     others = [each.name for each in report.functions if not each.is_kernel]
@@ -20,6 +33,14 @@ def lines_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> It
         yield f"{report.file}: {judged} of {number} functions compared with {report.source}"
 
 
+def verdicts_of(report: FileReport) -> Iterator[str]:
+    """A line for the verdict of each function."""
+    for each in report.functions:
+        if each.verdict is not None:
+            where = f"{report.file}:{each.verdict.line}" if each.verdict.line else report.file
+            yield f"{where}: {each.name}: {each.verdict.text()}"
+
+
 def findings_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> Iterator[str]:
     """What each access provides, and each new finding."""
     for line, provided in report.provided:
@@ -29,8 +50,8 @@ def findings_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) ->
             yield from map(paint, each.lines())
 
 
-_HEADER = ("kernel", "chip", "errors", "warnings", "surplus", "cost", "file")
-_LEFT = (0, 1, len(_HEADER) - 1)
+_HEADER = ("kernel", "chip", "verdict", "errors", "warnings", "surplus", "cost", "file")
+_LEFT = (0, 1, 2, len(_HEADER) - 1)
 """The columns of words."""
 
 
@@ -55,13 +76,19 @@ def _rows(report: FileReport) -> Iterator[Sequence[str]]:
     by_function: dict[str, list[ReportedFinding]] = {
         each.name: [] for each in report.functions if each.is_kernel
     }
+    verdicts = {each.name: _verdict(each) for each in report.functions}
     for each in report.findings:
         by_function.setdefault(each.function, []).append(each)
     for name, found in by_function.items():
         counts = counts_of(found)
         errors, warnings, _ = counts.by_level
         numbers = (errors, warnings, counts.surplus, counts.cost)
-        yield (name or "-", report.chip, *map(str, numbers), report.file)
+        verdict = verdicts.get(name, "-")
+        yield (name or "-", report.chip, verdict, *map(str, numbers), report.file)
+
+
+def _verdict(function: FunctionName) -> str:
+    return "-" if function.verdict is None else str(function.verdict.verdict)
 
 
 def folder_lines(
@@ -86,6 +113,7 @@ def folder_lines(
     if beside:
         parts.append(f"{_count(beside, 'object')} left to the assembly beside")
     parts.append(f"{skipped} other files skipped" if skipped != 1 else "1 other file skipped")
+    parts.append(verdict_counts(read).text())
     yield "; ".join(parts)
 
 

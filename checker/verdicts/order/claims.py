@@ -12,22 +12,26 @@ from dataclasses import dataclass, replace
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.model import (
     NO_ORDER,
+    Agent,
     AllOf,
     Answer,
     Assumption,
     Constraint,
     Kernel,
     Order,
+    Relation,
     Strength,
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.lemmas import (
     Lemma,
+    Missing,
     VendorLemma,
     by_execution,
     counterexample,
     holds,
 )
+from fencewright.lowering.code.effects import Proxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +145,40 @@ def _broken(claim: Claim) -> Order:
     lemma = claim.broken
     if isinstance(lemma, VendorLemma):
         return Order(Strength.BROKEN, claim.rule, lemma.reason(), claim.line, finding=lemma.finding)
-    reason = "" if lemma is None else counterexample(lemma).reason
-    return Order(Strength.BROKEN, claim.rule, reason, claim.line)
+    if lemma is None:
+        return Order(Strength.BROKEN, claim.rule, "", claim.line)
+    outcome = counterexample(lemma)
+    finding = finding_of(lemma, outcome.missing)
+    return Order(Strength.BROKEN, claim.rule, outcome.reason, claim.line, finding=finding)
+
+
+_OF_ACQUIRE = frozenset({Missing.ACQUIRE, Missing.WAIT_SCOPE})
+_OF_SCOPE = frozenset({Missing.SIGNAL_SCOPE, Missing.WAIT_SCOPE, Missing.SCOPES, Missing.ALL})
+
+
+def finding_of(lemma: Lemma, missing: Missing) -> Rule:
+    """The rule of the registry that a lemma which lacks a piece is a finding of."""
+    signal = lemma.release.signal
+    if missing is Missing.PROXY:
+        return _of_proxies(lemma)
+    if missing is Missing.BYTES:
+        return Rule.MBARRIER_BYTES
+    if signal.is_cluster:
+        return Rule.CLUSTER_BARRIER
+    if signal.is_phase:
+        return Rule.MBARRIER_SCOPE if missing in _OF_SCOPE else Rule.MBARRIER_ORDER
+    if signal.is_barrier or signal.is_next:
+        return Rule.MISSING_BARRIER
+    return Rule.UNORDERED_WAIT if missing in _OF_ACQUIRE else Rule.UNORDERED_SIGNAL
+
+
+def _of_proxies(lemma: Lemma) -> Rule:
+    if lemma.later.proxy is Proxy.TENSORMAP:
+        return Rule.TENSORMAP_FENCE
+    if not lemma.earlier.writes:
+        return Rule.PROXY_READS
+    is_received = lemma.relation is Relation.GRID and lemma.later.agent is not Agent.THREAD
+    return Rule.PROXY_ACQUIRE if is_received else Rule.PROXY_FENCE
 
 
 def _unknown(kernel: Kernel, claims: Sequence[Claim]) -> Order:

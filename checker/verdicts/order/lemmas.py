@@ -15,7 +15,7 @@ from functools import cache
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.model import ASYNCHRONOUS, Access, Agent, Relation
 from fencewright.lowering.code.effects import Proxy
-from fencewright.lowering.vocabulary import Ordering, RmwKind, Scope
+from fencewright.lowering.vocabulary import FastStrEnum, Ordering, RmwKind, Scope
 from fencewright.simulator.core.condition import Memory, Register
 from fencewright.simulator.core.program import Location, Placement, Thread
 from fencewright.simulator.ptx.events import (
@@ -118,12 +118,27 @@ class Lemma:
     later: Payload
 
 
+class Missing(FastStrEnum):
+    """The piece that a lemma lacks, the least by which it holds."""
+
+    RELEASE = "nothing releases before the signal"
+    ACQUIRE = "nothing acquires after the signal is seen"
+    BOTH = "nothing releases before the signal, and nothing acquires after it is seen"
+    SIGNAL_SCOPE = "the scope of the signal is too narrow"
+    WAIT_SCOPE = "the scope of the wait is too narrow"
+    SCOPES = "the scopes of the signal and of the wait are too narrow"
+    ALL = "the scope is narrower, and nothing releases or acquires"
+    BYTES = "no arrival expects the bytes of the copy"
+    PROXY = "no fence between the proxies"
+    ORDER = "no such order"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """An outcome that the model allows though the lemma forbids it, with its program and the
     remedy."""
 
-    missing: str
+    missing: Missing
     program: str
     values: str
 
@@ -184,7 +199,7 @@ def counterexample(lemma: Lemma) -> Outcome:
     found = _violation(lemma)
     if found is None:
         raise ValueError("the lemma holds")
-    missing = next((name for name, other in _remedies(lemma) if holds(other)), "no such order")
+    missing = next((name for name, other in _remedies(lemma) if holds(other)), Missing.ORDER)
     program = " || ".join(
         "; ".join(instruction_text(each) for each in thread.instructions)
         for thread in found[0].threads
@@ -192,19 +207,21 @@ def counterexample(lemma: Lemma) -> Outcome:
     return Outcome(missing, program, found[1])
 
 
-def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
+def _remedies(lemma: Lemma) -> Iterator[tuple[Missing, Lemma]]:
     """The pieces that may be missing, each with the lemma that has it."""
     widest = Scope.SYSTEM
     released = replace(lemma, release=_mended(lemma.release, Ordering.RELEASE))
     acquired = replace(lemma, acquire=_mended(lemma.acquire, Ordering.ACQUIRE))
-    yield "nothing releases before the signal", released
-    yield "nothing acquires after the signal is seen", acquired
+    yield Missing.RELEASE, released
+    yield Missing.ACQUIRE, acquired
     both = replace(released, acquire=acquired.acquire)
-    yield "nothing releases before the signal, and nothing acquires after it is seen", both
+    yield Missing.BOTH, both
     wide = replace(lemma, release=_wide(lemma.release), acquire=_wide(lemma.acquire))
-    yield f"the scope is narrower than {lemma.relation.scope}", wide
+    yield Missing.SIGNAL_SCOPE, replace(lemma, release=wide.release)
+    yield Missing.WAIT_SCOPE, replace(lemma, acquire=wide.acquire)
+    yield Missing.SCOPES, wide
     yield (
-        "the scope is narrower, and nothing releases or acquires",
+        Missing.ALL,
         replace(
             wide,
             release=replace(wide.release, fence=widest),
@@ -212,10 +229,10 @@ def _remedies(lemma: Lemma) -> Iterator[tuple[str, Lemma]]:
         ),
     )
     counted = replace(lemma, release=replace(lemma.release, counts=True))
-    yield "no arrival expects the bytes of the copy", counted
+    yield Missing.BYTES, counted
     fenced = replace(lemma.release, proxy=True), replace(lemma.acquire, proxy=True)
     for release, acquire in ((fenced[0], lemma.acquire), (lemma.release, fenced[1]), fenced):
-        yield "no fence between the proxies", replace(lemma, release=release, acquire=acquire)
+        yield Missing.PROXY, replace(lemma, release=release, acquire=acquire)
 
 
 def _mended(half: Half, ordering: Ordering) -> Half:

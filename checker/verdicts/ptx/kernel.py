@@ -407,7 +407,8 @@ class _Filler:
         is_of_several = any(
             word.startswith(("multicast", "cta_group::2")) for word in each.statement.opcode.words
         )
-        if not is_of_several or space not in _SHARED:
+        is_own = each.statement.operation in _COLLECTIVES  # Each of a pair has its own address.
+        if not is_of_several or is_own or space not in _SHARED:
             return None
         return self.registers.table.opaque(f"ranks of {each.number}", 32, varies=True)
 

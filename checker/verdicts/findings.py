@@ -1,0 +1,250 @@
+"""Findings of verdicts: one for each cause of races, in the words of who wrote the kernel."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    Conflict,
+    Note,
+    OneSide,
+    Region,
+    Relation,
+    Root,
+    Verdict,
+)
+
+_REMEDIES: Mapping[Rule, str] = {
+    Rule.MISSING_BARRIER: "write __syncthreads() between the two",
+    Rule.UNORDERED_SIGNAL: "write __threadfence() before the signal, or let it release",
+    Rule.UNORDERED_WAIT: "write __threadfence() after the wait, or let it acquire",
+    Rule.MBARRIER_SCOPE: "give the operations of the mbarrier .release.cluster and "
+    ".acquire.cluster",
+    Rule.MBARRIER_ORDER: "let the arrival release and the wait acquire",
+    Rule.MBARRIER_INIT: "write __syncthreads() after the initialisation (for other blocks "
+    "fence.mbarrier_init.release.cluster and a barrier of the cluster)",
+    Rule.MBARRIER_BYTES: "let an arrival expect the bytes: mbarrier.arrive.expect_tx",
+    Rule.PROXY_FENCE: "write fence.proxy.async between the two, before the barrier or signal",
+    Rule.PROXY_ACQUIRE: "write fence.proxy.async after the wait",
+    Rule.PROXY_READS: "write fence.proxy.async between the two, before the barrier or signal",
+    Rule.CLUSTER_BARRIER: "write cluster.sync() between the two",
+    Rule.TENSORMAP_FENCE: "write fence.proxy.tensormap::generic.acquire of the map before",
+    Rule.READ_ONLY: "load without .nc (without __ldg or const __restrict__)",
+    Rule.ASYNC_UNWAITED: "wait for the copy before",
+    Rule.MBARRIER_PHASE: "let the parity that is waited for change with each phase",
+    Rule.SPIN: "read it by a volatile or atomic load (.relaxed or .volatile)",
+}
+_OF_WARP = "write __syncwarp() between the two"
+_OF_NOTHING = (
+    "no barrier, flag or fence is between; order the blocks by a flag, or give each a place of "
+    "its own"
+)
+_OF_ITSELF = "let one thread do it, or give each thread a place of its own"
+_OBJECTS: Mapping[Region, str] = {
+    Region.SHARED: "the shared variable",
+    Region.GLOBAL: "the variable",
+    Region.PARAMETER: "the memory of parameter",
+    Region.POINTER: "the memory of the pointer at",
+}
+
+
+def findings_of(
+    verdict: Verdict,
+    place_of: Callable[[int], Hashable] = lambda line: line,
+    is_replayed: Callable[[Conflict], bool] = lambda _: False,
+) -> Iterator[Finding]:
+    """The findings of a verdict: errors of races that execution replays, warnings of other races.
+
+    A note is of what needs a launch that the text does not say, and of reads that only execution
+    orders before a write. ``place_of``: the place of a line that its author knows.
+    """
+    conflicts = [_of_spin(each, verdict.sides) for each in verdict.conflicts]
+    for cause in _causes(conflicts, place_of):
+        yield _finding(verdict, cause, is_replayed)
+    spun = {each.cause for each in conflicts if each.finding is Rule.SPIN}
+    for side in verdict.sides:
+        if side.finding is not Rule.SPIN or side.access.line not in spun:
+            yield _of_side(side)
+    for rule in dict.fromkeys(each.finding for each in verdict.notes):
+        yield _of_notes([each for each in verdict.notes if each.finding is rule])
+
+
+def _of_spin(conflict: Conflict, sides: Sequence[OneSide]) -> Conflict:
+    """A conflict of a weak read that a loop waits by is a finding of that."""
+    both = {conflict.first.instruction, conflict.second.instruction}
+    for side in sides:
+        if side.finding is Rule.SPIN and side.access.instruction in both:
+            return replace(conflict, finding=Rule.SPIN, cause=side.access.line)
+    return conflict
+
+
+def _of_notes(notes: Sequence[Note]) -> Finding:
+    """One note for all reads that execution alone orders: whole loops of real kernels have them."""
+    first = notes[0]
+    more = len({(each.read, each.write) for each in notes}) - 1
+    others = f", and {more} more like it," if more else ""
+    message = (
+        f"the read of line {first.read} comes before the write of line {first.write}{others} by "
+        f"execution alone ({first.by}): {_REMEDIES[first.finding]} to order memory too"
+    )
+    return Finding(first.write, first.finding, message, Level.NOTE, (first.read,))
+
+
+def _causes(
+    conflicts: Sequence[Conflict], place_of: Callable[[int], Hashable]
+) -> Iterator[Sequence[Conflict]]:
+    """The conflicts that one repair ends, together."""
+    by_cause: dict[Hashable, list[Conflict]] = {}
+    for each in conflicts:
+        by_cause.setdefault(_cause_of(each, place_of), []).append(each)
+    needs_barrier: list[Sequence[Conflict]] = []
+    for own in by_cause.values():
+        if own[0].finding is Rule.MISSING_BARRIER and not _is_of_itself(own[0]):
+            needs_barrier.append(own)
+        else:
+            yield own
+    yield from _gaps([own[0] for own in needs_barrier])
+
+
+def _cause_of(conflict: Conflict, place_of: Callable[[int], Hashable]) -> Hashable:
+    """What conflicts of one cause have alike: the signal, or both accesses, as the author wrote
+    them."""
+    if _is_of_lifetime(conflict):
+        return conflict.finding, conflict.missing
+    if conflict.cause is not None:
+        return conflict.finding, place_of(conflict.cause)
+    return conflict.finding, place_of(conflict.first.line), place_of(conflict.second.line)
+
+
+def _gaps(conflicts: Sequence[Conflict]) -> Iterator[Sequence[Conflict]]:
+    """The conflicts that one barrier ends, where it stands after all first and before all second
+    accesses: as few barriers as pairs of lines need."""
+    some: list[Conflict] = []
+    for each in sorted(conflicts, key=_lines):
+        if some and each.first.line >= some[0].second.line:
+            yield some
+            some = []
+        some.append(each)
+    if some:
+        yield some
+
+
+def _places(conflict: Conflict) -> tuple[int, ...]:
+    """The lines of a conflict's accesses; the beginning and the end of a CTA are at none."""
+    if _is_of_lifetime(conflict):
+        return (conflict.first.line,)
+    return conflict.first.line, conflict.second.line
+
+
+def _is_of_lifetime(conflict: Conflict) -> bool:
+    first, second = conflict.first, conflict.second
+    return first.number == second.number and first.instruction != second.instruction
+
+
+def _lines(conflict: Conflict) -> tuple[int, int]:
+    return conflict.second.line, conflict.first.line
+
+
+def _finding(
+    verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
+) -> Finding:
+    conflict = next(filter(is_replayed, cause), cause[0])
+    more = len({_lines(each) for each in cause}) - 1
+    message = _message(conflict, verdict.condition)
+    if more:
+        message += f" ({more} more {'pair' if more == 1 else 'pairs'} of lines like this)"
+    others = [line for each in cause for line in _places(each)]
+    others += [each.cause for each in cause if each.cause is not None]
+    at = _places(conflict)[-1]
+    about = tuple(line for line in dict.fromkeys(others) if line != at)
+    finding = Finding(at, conflict.finding, message, Level.WARNING, about)
+    if verdict.kind is VerdictKind.LAUNCH:
+        return replace(finding, lesser=Level.NOTE)
+    return replace(finding, lesser=Level.ERROR) if is_replayed(conflict) else finding
+
+
+def _of_side(side: OneSide) -> Finding:
+    """The finding of half a protocol."""
+    level = Level.WARNING if side.is_sure else Level.NOTE
+    name, payload = _object(side.access.place.root, side.access.place.root), side.payload
+    if payload is None:
+        message = (
+            f"the loop waits until another thread changes {name}, and {side.missing}: "
+            f"{_REMEDIES[side.finding]}"
+        )
+        return Finding(side.access.line, side.finding, message, level)
+    what = _object(payload.place.root, payload.place.root)
+    if side.access.writes:
+        message = (
+            f"another block may see this signal in {name} before what line {payload.line} wrote to "
+            f"{what}: {side.missing}; {_REMEDIES[side.finding]}"
+        )
+    else:
+        message = (
+            f"line {payload.line} may read {what} as it was before the signal in {name} that this "
+            f"waits for: {side.missing}; {_REMEDIES[side.finding]}"
+        )
+    return Finding(side.access.line, side.finding, message, level, (payload.line,))
+
+
+def _message(conflict: Conflict, condition: str) -> str:
+    first, second = conflict.first, conflict.second
+    one, other = (conflict.witness.thread(n).replace("CTA", "block") for n in (0, 1))
+    if conflict.relation is Relation.CLUSTER:
+        one, other = (each.partition(" of ")[0] for each in (one, other))
+        one, other = f"{one} of another block of it", f"{other} of a block of a cluster"
+    if _is_of_lifetime(conflict):
+        what = _object(first.place.root, first.place.root)
+        return f"a thread {_does(first)} {what} of another block of its cluster: {conflict.missing}"
+    also = " too" if _is_of_itself(conflict) else ""
+    needs = f", only under a launch: {condition}" if condition else ""
+    return (
+        f"{other} {_does(second)} {_object(second.place.root, first.place.root)} where {one} "
+        f"{_does(first)} it{also} (line {first.line}, as in {conflict.witness}{needs}): "
+        f"{_said(conflict)}; {_remedy(conflict)}"
+    )
+
+
+def _said(conflict: Conflict) -> str:
+    """What is missing, without the outcome that a model allows."""
+    return conflict.missing.partition(": the ")[0]
+
+
+def _is_of_itself(conflict: Conflict) -> bool:
+    return conflict.first.instruction == conflict.second.instruction
+
+
+def _does(access: Access) -> str:
+    if access.number < 0:  # Of an mbarrier.
+        return "uses" if access.is_strong else "initialises"
+    if access.agent is not Agent.THREAD:
+        verbs = ("lets a copy read", "lets a copy write")
+    else:
+        verbs = ("reads", "writes")
+    if access.is_atomic:
+        return "updates"
+    return verbs[access.writes]
+
+
+def _object(root: Root, other: Root) -> str:
+    known = other if root.region is Region.UNKNOWN else root
+    kind = _OBJECTS.get(known.region)
+    if kind is None:
+        return f"{known.name} memory" if known.name in ("shared", "global") else "memory"
+    return known.name if " " in known.name else f"{kind} '{known.name}'"
+
+
+def _remedy(conflict: Conflict) -> str:
+    if conflict.cause is None and conflict.finding in (
+        Rule.MISSING_BARRIER,
+        Rule.UNORDERED_SIGNAL,
+    ):
+        if conflict.relation is Relation.GRID:
+            return _OF_NOTHING
+        if _is_of_itself(conflict):
+            return _OF_ITSELF
+        if conflict.relation is Relation.WARP:
+            return _OF_WARP
+    return _REMEDIES[conflict.finding]

@@ -1,0 +1,222 @@
+"""Halves of protocols: signals that another kernel waits for, waits for what another one signals.
+
+Such a kernel is not judged, for its partner is not known. But a half that orders nothing, even
+beside the strongest partner that there is, is wrong in every program: that is a lemma like those of
+whole protocols. Where a kernel both signals and waits, what it reads after the wait may be its own
+input, as after a barrier at its start, so that its waits are not sure. Source: PTX ISA, "Release
+and Acquire Patterns".
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fencewright.checker.findings.finding import Rule
+from fencewright.checker.verdicts.expressions import leaves, number_of
+from fencewright.checker.verdicts.model import (
+    Access,
+    Agent,
+    Kernel,
+    Loop,
+    OneSide,
+    Region,
+    Relation,
+)
+from fencewright.checker.verdicts.order.claims import finding_of
+from fencewright.checker.verdicts.order.flags import acquire_half, release_fence, signal_of
+from fencewright.checker.verdicts.order.guards import guards_of
+from fencewright.checker.verdicts.order.lemmas import (
+    Half,
+    Lemma,
+    Payload,
+    Signal,
+    counterexample,
+    holds,
+)
+from fencewright.lowering.code.value import Iteration, Result, Value
+from fencewright.lowering.vocabulary import Ordering, Scope
+
+_RELEASES = Half(Signal(Ordering.RELEASE, Scope.SYSTEM), Scope.SYSTEM)
+_ACQUIRES = Half(Signal(Ordering.ACQUIRE, Scope.SYSTEM), Scope.SYSTEM)
+"""The strongest partners."""
+_OPEN = (Region.PARAMETER, Region.POINTER, Region.GLOBAL)
+"""Objects that another kernel may access."""
+
+
+def halves(kernel: Kernel) -> Iterator[OneSide]:
+    """The halves of a kernel that order nothing, each with what it should order.
+
+    Of a vendor whose lemmas are other ones none is looked for.
+    """
+    if kernel.handing is not None:
+        return
+    yield from _spins(kernel)
+    yield from _signals(kernel)
+    yield from _waits(kernel)
+
+
+def _waits(kernel: Kernel) -> Iterator[OneSide]:
+    """Waits for flags that the kernel never writes, of each the first read that it should order."""
+    if not any(each.reads and each.is_strong for each in kernel.accesses):
+        return
+    writes = [each for each in kernel.accesses if each.writes]
+    signals = any(each.is_strong for each in writes)
+    seen: set[int] = set()
+    for later in kernel.accesses:
+        if not _is_payload(later) or not later.reads:
+            continue
+        broken = _broken_wait(kernel, later, writes)
+        if broken is not None and broken[0].instruction not in seen:
+            seen.add(broken[0].instruction)
+            yield _side(broken[0], later, broken[1], is_sure=not signals)
+
+
+def _broken_wait(
+    kernel: Kernel, later: Access, writes: Sequence[Access]
+) -> tuple[Access, Lemma] | None:
+    """The first wait for a flag before a read, which it does not order.
+
+    None where one does, or is for what the kernel itself may write.
+    """
+    broken: tuple[Access, Lemma] | None = None
+    for guard in guards_of(kernel, later, 0, 2):
+        for number, _ in guard.members:
+            read = _polled(kernel, number, later)
+            if read is None:
+                continue
+            half = acquire_half(kernel, read, guard, later, later)
+            lemma = Lemma(Relation.GRID, Payload(True), _RELEASES, half, Payload.of(later))
+            if holds(lemma) or any(_may_be_one(read, each) for each in writes):
+                return None
+            broken = broken or (read, lemma)
+    return broken
+
+
+def _polled(kernel: Kernel, number: int, later: Access) -> Access | None:
+    """The strong read that an instruction is, where a loop without ``later`` repeats it."""
+    if all(later.instruction in _instructions(kernel, each) for each in kernel.loops_of(number)):
+        return None
+    for access in kernel.accesses_at.get(number, ()):
+        is_flag = access.reads and access.is_strong and access.place.root.region in _OPEN
+        if is_flag and access.result is not None and access.result not in _used(kernel):
+            return access
+    return None
+
+
+def _used(kernel: Kernel) -> frozenset[Value]:
+    """What addresses and stored values are computed from: a flag with data in it needs no order."""
+
+    def make() -> frozenset[Value]:
+        values = [each.value for each in kernel.accesses if each.value is not None]
+        forms = (each.place.offset for each in kernel.accesses)
+        values += [value for form in forms if form is not None for value, _ in form.terms]
+        return frozenset(leaves(values))
+
+    return kernel.remembered("used", make)
+
+
+def _signals(kernel: Kernel) -> Iterator[OneSide]:
+    """Strong stores to what the kernel never reads, of each the last write that it should order."""
+    reads = [each for each in kernel.accesses if each.reads]
+    for signal in kernel.accesses:
+        is_flag = signal.writes and signal.is_strong and not signal.reads
+        if not is_flag or signal.place.root.region not in _OPEN:
+            continue
+        if any(_may_be_one(signal, each) for each in reads):
+            continue
+        if signal.value is not None and number_of(signal.value) == 0:
+            continue  # A flag that is taken back.
+        earlier = [
+            each
+            for each in kernel.accesses
+            if _is_payload(each)
+            and each.writes
+            and each.place.root != signal.place.root
+            and kernel.may_reach(each.instruction, signal.instruction)
+        ]
+        for each in reversed(earlier):
+            fence = release_fence(kernel, each, signal.instruction, met=False)
+            half = Half(signal_of(signal), fence)
+            lemma = Lemma(Relation.GRID, Payload.of(each), half, _ACQUIRES, Payload(False))
+            if not holds(lemma):
+                yield _side(signal, each, lemma, is_sure=True)
+                break
+
+
+def _may_be_one(first: Access, second: Access) -> bool:
+    """True of two places of one object that constants do not set apart."""
+    one, other = first.place.offset, second.place.offset
+    if first.place.root != second.place.root or one is None or other is None:
+        return first.place.root == second.place.root
+    if one.terms or other.terms or first.size is None or second.size is None:
+        return True
+    return (
+        one.constant < other.constant + second.size and other.constant < one.constant + first.size
+    )
+
+
+def _is_payload(access: Access) -> bool:
+    is_plain = access.agent is Agent.THREAD and not access.is_strong
+    return is_plain and access.place.root.region in _OPEN
+
+
+def _side(access: Access, payload: Access, lemma: Lemma, *, is_sure: bool) -> OneSide:
+    outcome = counterexample(lemma)
+    return OneSide(access, payload, outcome.missing, finding_of(lemma, outcome.missing), is_sure)
+
+
+def _spins(kernel: Kernel) -> Iterator[OneSide]:
+    """Loops that end only once somebody else has written what a weak read of theirs returns."""
+    seen: set[int] = set()
+    for loop in kernel.loops.values():
+        read = _spun(kernel, loop)
+        if read is not None and read.instruction not in seen:
+            seen.add(read.instruction)
+            missing = "a weak read need not see what others write"
+            yield OneSide(read, None, missing, Rule.SPIN, is_sure=True)
+
+
+def _spun(kernel: Kernel, loop: Loop) -> Access | None:
+    own = _instructions(kernel, loop)
+    if own & {each.instruction for each in kernel.barriers}:
+        return None  # Who is met there may have written.
+    exits = [
+        (edge, literals)
+        for edge, literals in kernel.edge_literals.items()
+        if edge[0] in loop.blocks and edge[1] not in loop.blocks
+    ]
+    leaving = [
+        edge
+        for block in loop.blocks
+        for after in kernel.graph.successors[block]
+        if after not in loop.blocks
+        for edge in ((block, after),)
+    ]
+    if not exits or len(exits) != len(leaving):
+        return None
+    decided = leaves(literal.value for _, literals in exits for literal in literals)
+    if any(isinstance(leaf, Iteration) and leaf is loop.iteration for leaf in decided):
+        return None
+    results = [leaf for leaf in decided if isinstance(leaf, Result) and leaf.instruction in own]
+    reads = [each for leaf in results for each in kernel.accesses_at.get(leaf.instruction, ())]
+    if not reads or len(reads) != len(results) or len({*reads}) != len(reads):
+        return None
+    written = {
+        each.place.root for each in kernel.accesses if each.writes and each.instruction in own
+    }
+    is_spin = all(
+        not each.is_strong and each.place.root not in written and _is_fixed(each, own)
+        for each in reads
+    )
+    return reads[0] if is_spin else None
+
+
+def _is_fixed(access: Access, own: frozenset[int]) -> bool:
+    """True of a place that is the same in every iteration of a loop."""
+    form = access.place.offset
+    return form is not None and not any(
+        isinstance(leaf, Iteration) or (isinstance(leaf, Result) and leaf.instruction in own)
+        for leaf in leaves(value for value, _ in form.terms)
+    )
+
+
+def _instructions(kernel: Kernel, loop: Loop) -> frozenset[int]:
+    return frozenset(each for block in loop.blocks for each in kernel.instructions[block])
