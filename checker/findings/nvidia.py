@@ -132,9 +132,8 @@ PAGES = (
         (_ERROR, _WARNING, _NOTE),
         summary="What changes is loaded as read-only",
         text="`ld.global.nc` may be served by a cache that is not coherent: it is for data that "
-        "stay "
-        "as they are while the kernel runs. An error where the kernel stored there, a warning "
-        "after an acquire from other work-groups.",
+        "stay as they are while the kernel runs. An error or a warning where the kernel writes "
+        "there, a warning after an acquire from other work-groups.",
         source="PTX ISA, ld.global.nc",
         bad=f"{_POLL}{_READ_ONLY}",
         good=f"{_POLL}ld.global.b32 %r2, [%rd1];\n",

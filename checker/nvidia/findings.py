@@ -16,7 +16,6 @@ from fencewright.checker.nvidia.guarantees import Guarantees, lines_of, releases
 from fencewright.checker.nvidia.lifetimes import End, LifetimeAnalysis
 from fencewright.checker.nvidia.phases import Misuse, PhaseAnalysis
 from fencewright.checker.nvidia.proxies import Conflict, ProxyAnalysis, RequiredOrder
-from fencewright.checker.nvidia.stale_proxy_reads import Change, ViewAnalysis
 from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
 from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
@@ -100,7 +99,6 @@ def _hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from _unfenced_products(ProductAnalysis(places))
     yield from _misused(PhaseAnalysis(places))
     yield from _early_ends(LifetimeAnalysis(places))
-    yield from _past_changes(ViewAnalysis(places))
     yield from _early_reads(GridAnalysis(places))
     yield from _mbarrier_scopes(function, Guarantees(function), places)
     yield from _surplus(file, function)
@@ -340,36 +338,6 @@ def _early_ends(analysis: LifetimeAnalysis) -> Iterator[Finding]:
         rule, text = _ENDS[each.end]
         message = text.format(line=each.before.line)
         yield _finding(each.later, rule, _WARNING, message, (each.before,))
-
-
-# Tensor maps, and data that are read-only
-
-
-def _past_changes(analysis: ViewAnalysis) -> Iterator[Finding]:
-    """Of each reading instruction one, of what is surest."""
-    seen: set[int] = set()
-    for each in analysis.missing():
-        if each.later.number in seen:
-            continue
-        seen.add(each.later.number)
-        name, line = each.later.statement.opcode.name, each.before.line
-        rule, level = Rule.READ_ONLY, _ERROR
-        match each.change:
-            case Change.MAP:
-                rule = Rule.TENSORMAP_FENCE
-                message = (
-                    f"{name} goes by the tensor map that line {line} changed: "
-                    "fence.proxy.tensormap::generic.acquire is missing between"
-                )
-            case Change.STORE:
-                message = f"{name} reads what line {line} stored: .nc is for what no thread writes"
-            case Change.ACQUIRE:
-                level = _WARNING
-                message = (
-                    f"{name} may read what others wrote before the acquire of line {line}, as it "
-                    "was before: .nc is for what no thread writes"
-                )
-        yield _finding(each.later, rule, level, message, (each.before,))
 
 
 # Grids that depend on others

@@ -847,7 +847,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "nc-own-data", "sm_90a", "read-only", "error",
+        "nc-own-data", "sm_90a", "read-only", "warning",
         """
 st.global.b32 [%rd6], %r1;
 ld.global.nc.b32 %r3, [%rd6];

@@ -14,6 +14,7 @@ from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
+    AnyOf,
     Kernel,
     Loop,
     OneSide,
@@ -51,6 +52,7 @@ def halves(kernel: Kernel) -> Iterator[OneSide]:
     yield from _spins(kernel)
     yield from _signals(kernel)
     yield from _waits(kernel)
+    yield from _stale_reads(kernel)
 
 
 def _waits(kernel: Kernel) -> Iterator[OneSide]:
@@ -88,6 +90,28 @@ def _broken_wait(
                 return None
             broken = broken or (read, lemma)
     return broken
+
+
+def _stale_reads(kernel: Kernel) -> Iterator[OneSide]:
+    """Reads as read-only of what a wait before them says that others have written.
+
+    Source: PTX ISA, ld.global.nc.
+    """
+    writes = [each for each in kernel.accesses if each.writes]
+    for later in kernel.accesses:
+        if later.is_coherent or later.place.root.region not in _OPEN:
+            continue
+        # What the next iteration of a loop reads may be read-only.
+        own = [each for each in guards_of(kernel, later, 0, 2) if each.unknown == AnyOf(())]
+        for guard, (number, _) in ((each, member) for each in own for member in each.members):
+            read = _polled(kernel, number, later)
+            if read is None or any(_may_be_one(read, each) for each in writes):
+                continue
+            half = acquire_half(kernel, read, guard, later, later)
+            if holds(Lemma(Relation.GRID, Payload(True), _RELEASES, half, Payload(False))):
+                missing = "a load as read-only need not see what is written meanwhile"
+                yield OneSide(read, later, missing, Rule.READ_ONLY, is_sure=True)
+                break
 
 
 def _polled(kernel: Kernel, number: int, later: Access) -> Access | None:
