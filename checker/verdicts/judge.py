@@ -55,7 +55,7 @@ from fencewright.checker.verdicts.solver import (
     Launch,
     z3_module,
 )
-from fencewright.lowering.code.value import Iteration, Param, Result, Value
+from fencewright.lowering.code.value import Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 _SMALL = ((2, 64), (2, 256), (8, 256))
@@ -701,7 +701,7 @@ class _Judge:
         for launch in launches or self._exact_launches():
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:
-                return _SMALL[1], witness
+                return _SMALL[(launch.block or _BLOCKS[0]) > _BLOCKS[0]], witness
         for size in () if launches else (*_SMALL, _ANY):
             witness = self._solver(relation, size).witness(constraints)
             if witness is not None:
@@ -726,7 +726,9 @@ class _Judge:
             return f"some contents of {', '.join(sorted(contents))}, which addresses depend on"
         if self.launch.block is not None and self.launch.grid is not None:
             return ""
-        if size not in _SMALL[:2]:
+        # Who asks for no size of a CTA, and has no roles that name threads, has one in mind.
+        is_asked = self._reads(("%ntid",)) or (self.launch.block or self.kernel.required)
+        if size not in _SMALL[: 2 if is_asked or _names_threads(first, second) else 1]:
             return f"as {witness}"
         if of_all := self._condition_of_all(first, second, relation):
             return of_all
@@ -840,6 +842,16 @@ def _certain(access: Access) -> Access:
     if access.least is None:
         return access
     return replace(access, size=access.least, obstacle="", least=None)
+
+
+def _names_threads(*accesses: Access) -> bool:
+    """True of a condition on the thread's index that no parameter has a part in."""
+    parts = (leaves((each.value,)) for access in accesses for each in access.conditions)
+    return any(
+        any(isinstance(leaf, Thread) for leaf in own)
+        and not any(isinstance(leaf, Param) for leaf in own)
+        for own in parts
+    )
 
 
 def _parameters_of(access: Access) -> set[str]:

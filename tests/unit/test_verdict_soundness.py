@@ -4,8 +4,12 @@ A kernel that is proved has no race in the model, for all launches or for the on
 that is reported for that launch is one of the model. What is not judged says nothing.
 """
 
+from pathlib import Path
+
 import pytest
-from campaigns import Share, shares
+from campaigns import Share, first_of, shares
+from race_deletions import mutants
+from test_race_deletions import NEEDLESS, right_kernels
 from verdict_kernels import (
     Case,
     Fence,
@@ -29,6 +33,7 @@ from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.core.exploration import WorkBudget
+from fencewright.simulator.threads.launch import kernel_named, parse_launch, read_module
 
 pytest.importorskip("z3")
 
@@ -139,3 +144,22 @@ def test_a_poll_that_writes_is_no_signal_of_another_thread() -> None:
     )
     assert not races(case, WorkBudget())
     assert judge(kernel(case), launch(case)).kind is VerdictKind.RACE_FREE
+
+
+@pytest.mark.parametrize("number", first_of(range(20), 3))
+def test_no_right_kernel_races_and_no_mutant_is_proved_that_lacks_something(
+    tmp_path: Path, number: int
+) -> None:
+    """The mutants of the deletion study of execution, of which it names those that lack nothing."""
+    name, text, given = list(right_kernels(tmp_path))[number]
+    asked = parse_launch(given)
+    own = Launch(asked.block, asked.grid)
+    file = read_ptx(text, "k.ptx")
+    module = read_module(file, text)
+    function = file.functions[kernel_named(module, asked.kernel).name]
+    assert judge(kernel_of(file, function), own).kind is not VerdictKind.RACE
+    for mutant in mutants(function.name, text):
+        changed = read_ptx(mutant.text, "k.ptx")
+        found = judge(kernel_of(changed, changed.functions[function.name]), own)
+        is_needless = (name, mutant.instruction) in NEEDLESS
+        assert is_needless or found.kind is not VerdictKind.RACE_FREE, (name, mutant)

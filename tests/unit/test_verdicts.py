@@ -261,6 +261,20 @@ def test_an_address_that_arguments_decide_is_a_race_of_some_contents() -> None:
     assert verdict_of(body, Launch((64, 1, 1), (1, 1, 1))).kind is LAUNCH
 
 
+def test_a_stride_of_ctas_that_more_threads_overrun_is_a_race_of_larger_ones() -> None:
+    """CTAs of 128 threads have places apart; who asks for the size means any."""
+    body = """
+    mov.u32 %r8, %ctaid.x; shl.b32 %r8, %r8, 7; add.u32 %r9, %r8, %r2;
+    mul.wide.u32 %rd3, %r9, 4; add.u64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2;
+"""
+    verdict = verdict_of(body)
+    assert verdict.kind is LAUNCH
+    assert verdict.condition.startswith("as --grid")
+    assert verdict_of(body, Launch(block=(128, 1, 1))).kind is FREE
+    assert verdict_of(body, Launch((256, 1, 1), (2, 1, 1))).kind is RACE
+    assert verdict_of(f"mov.u32 %r10, %ntid.x;{body}").kind is RACE
+
+
 def test_a_second_dimension_is_a_race_under_a_launch_alone():
     body = "mov.u32 %r8, %tid.y; add.u32 %r9, %r8, %r2; st.shared.u32 [%r5], %r9;"
     assert verdict_of(body).kind is LAUNCH
