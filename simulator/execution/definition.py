@@ -76,6 +76,7 @@ class Definition:
             for n, byte in enumerate(memory.bytes[each.start : each.start + each.size]):
                 self.bytes[None, each.address + n] = int(byte)
         self.executed: Counter[int] = Counter()
+        self.ticks = 0
 
     def run(self) -> Counter[int]:
         """Run every work-group: all waves to the next barrier, then on."""
@@ -263,6 +264,10 @@ class _Wave:
         value = self._read(lane, source, int(own[step.source]), size)
         self._write(lane, target, int(own[step.target]), size, value)
 
+    def _tick(self) -> int:
+        self.all.ticks += 1
+        return self.all.ticks
+
     def _special(self, lane: int, value: LaneValue, lanes: Lanes) -> int:
         launch = self.all.launch
         thread = _axes(self.start + lane, launch.block)
@@ -279,7 +284,7 @@ class _Wave:
             for each, axis in zip(found, "XYZ", strict=True)
         }
         known |= {"LANE": lane, "ACTIVE": sum(1 << each for each in lanes)}
-        known["ARGUMENTS"] = self.all.initial.arguments
+        known |= {"ARGUMENTS": self.all.initial.arguments, "CLOCK": self._tick()}
         return known[value.name]
 
 

@@ -66,6 +66,9 @@ _ROOM = 1 << 14
 _TURN = 64
 """After so many segments the wave runs that has waited longest."""
 
+_TICKS = 64
+"""Ticks of a clock in each segment."""
+
 _IDLE, _DEADLOCK = 8, 4096
 """After so many segments that only polled, other lanes of the waves run; after so many, none ever
 will."""
@@ -874,4 +877,5 @@ _SPECIAL: dict[LaneValue, Callable[[_Run], NDArray[np.int64]]] = {
     LaneValue.LANE: _lane,
     LaneValue.ACTIVE: _active,
     LaneValue.ARGUMENTS: lambda run: np.array(run.execution.memory.arguments),
+    LaneValue.CLOCK: lambda run: np.array(_TICKS * run.execution.runs),
 }

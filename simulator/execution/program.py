@@ -162,6 +162,8 @@ class LaneValue(FastStrEnum):
     """A mask with a bit for each lane of the wave that is active."""
     ARGUMENTS = "address of the arguments"
     """Where the kernel's arguments lie in memory (CDNA)."""
+    CLOCK = "clock"
+    """A number that grows while the launch runs."""
 
 
 @dataclass(frozen=True, slots=True)

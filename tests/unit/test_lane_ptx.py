@@ -157,6 +157,32 @@ def test_special_registers_and_literals() -> None:
     assert words(body) == [1000 * n + 32 + 1 + 2 for n in range(THREADS)]
 
 
+@pytest.mark.parametrize("clock", ["clock", "clock64", "globaltimer"])
+def test_a_clock_goes_on(clock: str) -> None:
+    wide = "64" in clock or "global" in clock
+    last = "cvt.u32.u64 %r4, %rd5;" if wide else "mov.u32 %r4, %r5;"
+    first, name, bits = ("%rd4", "%rd5", "u64") if wide else ("%r6", "%r5", "u32")
+    body = f"""
+  mov.{bits} {first}, %{clock};
+  bar.sync 0;
+  mov.{bits} {name}, %{clock}; sub.{bits} {name}, {name}, {first}; {last}
+  setp.gt.u32 %p1, %r4, 0; selp.u32 %r4, 1, 0, %p1; st.global.u32 [%rd1], %r4;
+"""
+    program = read(OWN + body)
+    memory, _ = run(program, 1, THREADS, [np.zeros(256, np.uint32), np.zeros(256, np.uint32)])
+    assert memory.contents("argument 0", np.uint32)[:THREADS].all()
+
+
+def test_a_copy_of_all_its_bytes_may_say_so() -> None:
+    body = """
+  .shared .align 4 .b8 tile[1024];
+  mov.u32 %r4, tile; shl.b32 %r5, %r1, 2; add.u32 %r4, %r4, %r5;
+  cp.async.ca.shared.global [%r4], [%rd2], 4, 4; cp.async.wait_all;
+  ld.shared.u32 %r6, [%r4]; add.u32 %r6, %r6, 1; st.global.u32 [%rd1], %r6;
+"""
+    assert words(body) == [n + 1 for n in range(THREADS)]
+
+
 def test_carries_second_results_and_hints() -> None:
     body = """
     .reg .b64 %policy;
@@ -451,7 +477,7 @@ def test_pointers_follow_every_path() -> None:
         ("ld.global.v2.u32 %r1, [%rd1];", "a vector has a register for each element"),
         ("st.bulk.weak.shared::cta [%rd1], 64, 0;", "stores without a type"),
         ("ld.param.u32 %r1, [%rd1];", "no parameter of the kernel is named"),
-        ("cp.async.ca.shared.global [%rd1], [%rd2], 4, %r1;", "it copies fewer bytes"),
+        ("cp.async.ca.shared.global [%rd1], [%rd2], 4, %r1;", "it may copy fewer bytes"),
         ("div.f32 %f1, %f1, %f2;", "'div.f32': it is not executed: it has no formula"),
         ("setp.eq.and.u32 %p1|%p2, %r1, 1;", "'setp.eq.and.u32' is not executed: it has 3"),
     ],

@@ -702,8 +702,8 @@ class _Kernel:
 
     def copy_async(self, opcode: Opcode, operands: Sequence[str]) -> None:
         target, source, size, *given = operands
-        if len(given) > ("L2::cache_hint" in opcode.words):
-            self.refuse("it copies fewer bytes than it writes")
+        if len(given) > ("L2::cache_hint" in opcode.words) and number(given[0]) != number(size):
+            self.refuse("it may copy fewer bytes than it writes")
         self.copy_bytes(target, source, async_copy(opcode, self.number(size), self.place))
 
     def copy_bulk(self, opcode: Opcode, operands: Sequence[str]) -> None:
@@ -1010,6 +1010,7 @@ _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
     | {f"%cluster_nctaid.{axis}": 1 for axis in "xyz"}
     | {"%cluster_ctarank": 0, "%cluster_nctarank": 1, "%is_explicit_cluster": 0, "%gridid": 0}
     | dict.fromkeys(LANE_MASKS, LaneValue.LANE)
+    | dict.fromkeys(("%clock", "%clock64", "%globaltimer", "%globaltimer_lo"), LaneValue.CLOCK)
     # Nothing gives a kernel parameters beside its own: it is no cooperative launch.
     | {f"%envreg{n}": 0 for n in range(32)}
 )
