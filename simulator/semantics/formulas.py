@@ -301,14 +301,28 @@ def _of_integer(of: Type, to: Type, a: Term) -> Term:
     return call("of_integer", (to.name, mode), (value,), to.width)
 
 
+def _widened_nan(of: Type, to: Type, a: Term) -> Term:
+    """A NaN with its sign, and its fraction in the upper part of the wider one, as an H200 has
+    it."""
+    shift = _FRACTIONS[to.name] - _FRACTIONS[of.name]
+    rest = constant(to.sign - (1 << _FRACTIONS[to.name]))
+    return (a & of.sign - 1) << shift | rest | (a & of.sign) << to.width - of.width
+
+
+_FRACTIONS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+"""Bits of the fraction of a number."""
+
+
 def _between_numbers(of: Type, to: Type, a: Term) -> Term:
     a, mode = low(a, of.width), to.opcode.rounding
     if mode not in _WHOLE | {"", "rn"}:
         return call("convert", (of.name, to.name, mode), (a,), to.width)
     value = number(a, of.name)
     found = bits(integral(value, mode) if mode in _WHOLE else value, to.name, to.width)
-    if to.width == 64:
+    if to.width == 64 and of.width == 64:
         return choose(is_nan(of, a), to.nan, found)
+    if to.width == 64 or (of.name, to.name) == ("bf16", "f32"):
+        return choose(is_nan(of, a), _widened_nan(of, to, a), found)
     if of.width == 64 and to.width == 32 and mode not in _WHOLE:
         # The upper part of the fraction of a NaN stays, as an H200 has it.
         kept = a >> 32 & 0x80000000 | a >> 29 & 0x3FFFFF | 0x7FC00000

@@ -489,9 +489,7 @@ def _absolute(t: Type, a: Term) -> Term:
 
 
 def _negated(t: Type, a: Term) -> Term:
-    """A NaN of 16 bits is the canonical one, and with .ftz; of 64 bits it stays: as an H200."""
-    if t.width == 32 and "ftz" not in t.opcode.modifiers:
-        return a ^ t.sign
+    """A NaN is the canonical one, of 64 bits it stays, as an H200 has it."""
     return choose(is_nan(t, a), a if t.width == 64 else t.nan, a ^ t.sign)
 
 

@@ -220,7 +220,7 @@ def on_floats(name: str, words: Sequence[str], type_: str, operands: Sequence[in
         return nans[0] | 1 << 51
     if name == "abs" and math.isnan(numbers[0]):
         return operands[0] if type_ == "f64" else NAN[type_]
-    if name == "neg" and math.isnan(numbers[0]) and type_ != "f32":
+    if name == "neg" and math.isnan(numbers[0]):
         return operands[0] if type_ == "f64" else NAN[type_]
     found = of_numbers(name, words, type_, operands, numbers)
     is_made = (
@@ -375,8 +375,6 @@ def flushed(opcode: str, operands: Sequence[int]) -> int:
 
     count = 2 if opcode.startswith("setp") else len(operands)
     given = [*map(flush, operands[:count]), *operands[count:]]
-    if opcode.startswith("neg") and math.isnan(number(given[0], "f32")):
-        return NAN["f32"]
     found = meaning(opcode.replace(".ftz", ""), given)
     return flush(found) if opcode.endswith("f32") and opcode[:4] not in ("setp", "cvt.") else found
 
@@ -463,6 +461,12 @@ def converted(words: Sequence[str], value: int) -> int:
     found = number(value, source)
     if (to, source) == ("f32", "f64") and math.isnan(found):
         return 0x7FC00000 | value >> 32 & 1 << 31 | value >> 29 & 0x3FFFFF
+    widens = (to, source) in (("f64", "f32"), ("f64", "f16"), ("f32", "bf16"))
+    if widens and math.isnan(found):
+        (size, precision), (wide, bits) = FORMATS[source], FORMATS[to]
+        infinity = (1 << wide - 1) - (1 << bits - 1)
+        fraction = (value & (1 << precision - 1) - 1) << bits - precision
+        return (value >> size - 1 & 1) << wide - 1 | infinity | fraction
     if to in FLOATS:
         if "rzi" in how and isinstance(found, Fraction):
             cut = Fraction(math.trunc(found))

@@ -235,6 +235,8 @@ def kernel_of(name: str, operands: Sequence[str], result: str) -> str:
     return "\n".join([*lines, "st.global.u64 [%a2], %w;", "ret;", "}"])
 
 
+_PARTS = frozenset({"bfe", "bfi"})
+"""Operations whose places and lengths are below 256. Source: PTX ISA, bfe; bfi."""
 _EDGES = (0, 1, 0x3C00, 0x3F80, 0x7C00, 0x7E00, 0x7F80, 0x8000, 0xFF80, 0x7FFFFFFF, 0x80000000)
 _FRESH = 64
 """Operands that are drawn for each opcode besides those of the file."""
@@ -242,11 +244,14 @@ _FRESH = 64
 
 def _cases(opcode: str, pairs: Sequence[Sequence[str]], operands: Sequence[str]) -> list[list[int]]:
     """The operands of the file, and others."""
+    head = opcode.partition(".")[0]
     draw, found = Random(opcode), [[int(word, 16) for word in each] for each in pairs]
     for _ in range(_FRESH):
         words: list[int] = []
         for type in operands:
             bits = 1 if type == "pred" else int(type[1:])
+            if head in _PARTS and type == "b32" and len(words) >= _OTHERS[head]:
+                bits = 8
             word = draw.choice(_EDGES) if draw.randrange(4) == 0 else draw.getrandbits(bits)
             words.append(word & (1 << bits) - 1)
         found.append(words)
