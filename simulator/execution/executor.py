@@ -171,8 +171,6 @@ class _Execution:
         self.exists: LaneFlags = (thread < launch.threads)[turns]
         self._begin(np.arange(self.slots))
 
-    # Which waves run
-
     def unknown_result(self) -> str:
         """A buffer whose contents are not known at the end, and of what they come; "" for none."""
         left = None if self.origins is None else self.origins.left_in(self.memory.bytes)
@@ -183,6 +181,8 @@ class _Execution:
             each.name for each in self.memory.buffers if each.start <= at < each.start + each.size
         )
         return f"{name} depends on {origin}"
+
+    # Which waves run
 
     def run(self) -> None:
         """Run until all work-groups have ended."""
