@@ -440,6 +440,16 @@ def test_shared_memory_of_another_cta_is_there_while_the_cta_is(access: str) -> 
     assert conflict.finding is Rule.CLUSTER_BARRIER
 
 
+def test_a_cluster_barrier_of_another_round_orders_nothing() -> None:
+    place = "mov.u32 %r6, %cluster_ctarank; xor.b32 %r9, %r6, 1;\n"
+    place += "shl.b32 %r7, %r1, 2; add.u32 %r8, %r4, %r7; mov.u32 %r12, 0;\n"
+    remote = REMOTE.format("st.shared::cluster.u32 [%r10], %r12;")
+    begin = f"{place}{MEET}ROUND:\n{remote}{MEET}ld.shared.u32 %r11, [%r8];\n"
+    end = f"add.u32 %r12, %r12, 1; setp.lt.u32 %p2, %r12, 4; @%p2 bra ROUND;\n{MEET}ret;"
+    assert verdict(begin + MEET + end).kind is FREE
+    assert verdict(begin + end).kind is RACE
+
+
 REMOTE_ARRIVAL = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];"
 REMOTE_WAIT = "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
 

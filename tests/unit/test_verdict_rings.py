@@ -163,6 +163,24 @@ def test_a_pipeline_is_proved_whatever_counts_its_slots(size: int, form: Form) -
     assert "mbarrier" in " ".join(found.by)
 
 
+def test_a_copy_after_another_one_is_no_read_before_a_write() -> None:
+    text = pipeline()
+    line = 1 + next(n for n, own in enumerate(text.splitlines()) if own.startswith("cp.async"))
+    notes = [str(each) for each in verdict(text).notes]
+    assert notes
+    assert not any(f"read of line {line} " in each for each in notes)
+
+
+def test_more_readers_than_an_mbarrier_counts_are_not_proved() -> None:
+    """Two warps read, and the slot is free when one of them has: the other may still."""
+    text = pipeline().replace(".reqntid 64", ".reqntid 96")
+    readers = "setp.gt.u32 %p2, %r2, 31;"
+    both = text.replace(readers, "setp.eq.u32 %p2, %r2, 32;")
+    assert readers in text
+    assert verdict(text).kind is FREE
+    assert verdict(both).kind is not FREE
+
+
 def test_threads_of_a_launch_are_counted() -> None:
     text = pipeline(arrive=ARRIVE, count=32).replace(".reqntid 64, 1, 1", "")
     text = text.replace("setp.gt.u32 %p2, %r2, 31;", "setp.eq.u32 %p2, %r2, 32;")

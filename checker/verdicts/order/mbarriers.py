@@ -101,6 +101,8 @@ def claims(
             continue
         way = _Way(kernel, earlier, later, pair, guard, waited, arrival, writer)
         for claim in way.claims():
+            if doubt and claim.finding is Rule.MBARRIER_ORDER:
+                claim = replace(claim, wrong="")  # Others may arrive that nobody knows of.
             yield replace(claim, doubt=claim.doubt or doubt)
 
 
@@ -418,6 +420,10 @@ class _Way:
         if arrival.place.rank is not None:
             return  # Who arrives is of another CTA than the copy that it has waited for.
         ring = _ring_of_copy(kernel, self.earlier)
+        # All are threads of one CTA, and what is ordered is the end of one copy and the issue of
+        # another, of one proxy: no fence between proxies is needed.
+        pair = replace(pair, relation=Relation.CTA)
+        later = replace(self.later, agent=Agent.THREAD)
         at_arrival = replace(
             self.earlier,
             instruction=arrival.instruction,
@@ -437,7 +443,7 @@ class _Way:
             here = Together(self.writer, self.guard.thread, Scope.WORKGROUP)
             holds = (Holds(each, self.writer) for each in arrivers(arrival))
             late = AllOf((here, *holds, self._in_phase(), first.unless))
-            way = replace(self, earlier=at_arrival)
+            way = replace(self, pair=pair, earlier=at_arrival, later=later)
             second = way._claim(late, way._half(met=False))
             lemmas = (*first.lemmas, *second.lemmas)
             yield replace(second, lemmas=lemmas, doubt=first.doubt)
