@@ -9,6 +9,7 @@ _CHIP = "sm_90a"
 _PROXIES = "PTX ISA, Memory Consistency Model, Proxies; membar/fence, fence.proxy"
 
 _STORE = "st.shared.b32 [tile], 1;\n"
+_LOAD = "ld.shared.b32 %r2, [tile];\n"
 _PROXY_FENCE = "fence.proxy.async.shared::cta;\n"
 _BULK_STORE = (
     "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 128;\n"
@@ -220,8 +221,8 @@ PAGES = (
         "complete before they have; or it expects others, where all of them are constants of a "
         "block: it completes too early, or never.",
         source="PTX ISA, mbarrier, tracking asynchronous operations by tx-count",
-        bad=f"@%p0 {_EXPECT.replace('128', '64')}@%p0 {_BULK_LOAD}{_WAIT}",
-        good=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT}",
+        bad=f"@%p0 {_EXPECT.replace('128', '64')}@%p0 {_BULK_LOAD}{_WAIT}{_LOAD}",
+        good=f"@%p0 {_EXPECT}@%p0 {_BULK_LOAD}{_WAIT}{_LOAD}",
     ),
     _page(
         Rule.MBARRIER_ORDER,
@@ -231,8 +232,8 @@ PAGES = (
         "waits "
         "for the phase need not see the stores.",
         source="PTX ISA, mbarrier.arrive, mbarrier.try_wait: .sem",
-        bad=f"{_STORE}{_ARRIVE.format('relaxed')}{_WAIT}ld.shared.b32 %r2, [tile+4];\n",
-        good=f"{_STORE}{_ARRIVE.format('release')}{_WAIT}ld.shared.b32 %r2, [tile+4];\n",
+        bad=f"@%p0 {_STORE}@%p0 {_ARRIVE.format('relaxed')}{_WAIT}{_LOAD}",
+        good=f"@%p0 {_STORE}@%p0 {_ARRIVE.format('release')}{_WAIT}{_LOAD}",
     ),
     _page(
         Rule.WGMMA_FENCE,

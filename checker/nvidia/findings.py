@@ -269,35 +269,13 @@ def _unfenced_products(analysis: ProductAnalysis) -> Iterator[Finding]:
 
 
 _MISUSES = {
-    Misuse.PHASE: (
-        Rule.MBARRIER_PHASE,
-        "the loop waits for the same parity in every round, while line {line} arrives in every "
-        "round: from the second round on this does not wait",
-    ),
     Misuse.UNUSED_RESULT: (
         Rule.MBARRIER_WAIT,
         "{name} may answer that the phase is not complete, and nothing uses its answer",
     ),
-    Misuse.NO_BYTES: (
-        Rule.MBARRIER_BYTES,
-        "no mbarrier.expect_tx says that this completes bytes on its mbarrier: the phase may "
-        "complete before the copy has",
-    ),
-    Misuse.BYTES: (
-        Rule.MBARRIER_BYTES,
-        "{wanted} bytes are expected, but the copies from line {line} on are of {found}",
-    ),
     Misuse.ALIVE: (
         Rule.MBARRIER_INIT,
         "{name} writes where the mbarrier of line {line} is: mbarrier.inval is missing between",
-    ),
-    Misuse.RELAXED_WAIT: (
-        Rule.MBARRIER_ORDER,
-        "the wait is relaxed, and does not acquire what line {line} reads: .acquire is missing",
-    ),
-    Misuse.RELAXED_ARRIVAL: (
-        Rule.MBARRIER_ORDER,
-        "the arrival is relaxed, and does not release what line {line} wrote: .release is missing",
     ),
 }
 
@@ -305,12 +283,8 @@ _MISUSES = {
 def _misused(analysis: PhaseAnalysis) -> Iterator[Finding]:
     for each in analysis.misused():
         rule, text = _MISUSES[each.misuse]
-        message = text.format(
-            line=each.other.line if each.other else 0,
-            name=each.at.statement.opcode.name,
-            found=each.found,
-            wanted=each.wanted,
-        )
+        line = each.other.line if each.other else 0
+        message = text.format(line=line, name=each.at.statement.opcode.name)
         yield _finding(each.at, rule, _WARNING, message, [each.other] if each.other else ())
 
 

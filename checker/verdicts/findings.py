@@ -23,6 +23,8 @@ _REMEDIES: Mapping[Rule, str] = {
     Rule.MBARRIER_SCOPE: "give the operations of the mbarrier .release.cluster and "
     ".acquire.cluster",
     Rule.MBARRIER_ORDER: "let the arrival release and the wait acquire",
+    Rule.MBARRIER_PHASE: "wait for the phase in which it is done: let the parity change each time "
+    "that a phase completes",
     Rule.MBARRIER_INIT: "write __syncthreads() after the initialisation (for other blocks "
     "fence.mbarrier_init.release.cluster and a barrier of the cluster)",
     Rule.MBARRIER_BYTES: "let an arrival expect the bytes: mbarrier.arrive.expect_tx",

@@ -32,6 +32,7 @@ from fencewright.checker.verdicts.order.lemmas import (
     holds,
 )
 from fencewright.lowering.code.effects import Proxy
+from fencewright.lowering.vocabulary import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,9 @@ def finding_of(lemma: Lemma, missing: Missing) -> Rule:
     if signal.is_cluster:
         return Rule.CLUSTER_BARRIER
     if signal.is_phase:
-        return Rule.MBARRIER_SCOPE if missing in _OF_SCOPE else Rule.MBARRIER_ORDER
+        # Of an arrival in another CTA it is its words for the cluster that are missing.
+        is_scope = missing in _OF_SCOPE or signal.scope is Scope.CLUSTER
+        return Rule.MBARRIER_SCOPE if is_scope else Rule.MBARRIER_ORDER
     if signal.is_barrier or signal.is_next:
         return Rule.MISSING_BARRIER
     return Rule.UNORDERED_WAIT if missing in _OF_ACQUIRE else Rule.UNORDERED_SIGNAL
