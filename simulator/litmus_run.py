@@ -121,6 +121,10 @@ class LanguageTest(ABC):
         """The data races of executions that never end, as far as ``limits`` allow."""
         return ()
 
+    @abstractmethod
+    def data_races(self, limits: Limits) -> tuple[tuple[str, ...], str]:
+        """The data races of the test, as far as ``limits`` allow, and why there may be others."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceTest(LanguageTest):
@@ -143,6 +147,10 @@ class SourceTest(LanguageTest):
         races = tuple(map(str, once(found.races)))
         note = _note(found.complete, limits, work)
         return Run(found.outcomes, races, incomplete=note, steps=work.done)
+
+    def data_races(self, limits: Limits) -> tuple[tuple[str, ...], str]:
+        found = self.run(limits)
+        return found.races, found.incomplete
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
         from fencewright.simulator.pictures.execution_graph import source_graph
@@ -217,6 +225,12 @@ class CdnaTest(LanguageTest):
         found = find_counterexample(program, formula, configuration, limits.states)
         return None if found is None else tuple(str(found).splitlines())
 
+    def data_races(self, limits: Limits) -> tuple[tuple[str, ...], str]:
+        # The machine has no data races: they are those of what its code was lowered from.
+        if self.source is None:
+            return (), "machine code has no data races, and there is no source"
+        return self.source.data_races(limits)
+
     def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
         return stuck_waves(self, limits), ""
 
@@ -256,6 +270,24 @@ class PtxTest(LanguageTest):
             found = found.project(self.observed)
         note = _note(found.complete, limits, work)
         return Run(found, (), errors, incomplete=note, steps=work.done)
+
+    def data_races(self, limits: Limits) -> tuple[tuple[str, ...], str]:
+        from fencewright.simulator.ptx.formats.columns import instruction_text
+        from fencewright.simulator.ptx.model import data_races
+
+        work = limits.budget()
+        found, is_complete = data_races(self.test.program, self.model, limits.bound, work)
+        threads = self.test.program.threads
+
+        def access(place: tuple[int, int]) -> str:
+            thread, position = place
+            return f"P{thread}, '{instruction_text(threads[thread].instructions[position])}'"
+
+        races = tuple(
+            f"{each.location}: {access(each.first)} and {access(each.second)}"
+            for each in sorted(found)
+        )
+        return races, "" if is_complete else _note(False, limits, work)
 
     def execution(self, formula: Formula, limits: Limits) -> tuple[str, ...] | None:
         from fencewright.simulator.pictures.execution_graph import ptx_graph

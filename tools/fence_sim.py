@@ -99,6 +99,7 @@ class TestReport:
 
     ``progress`` says whether it ends, None where nobody asked: of what is not well-formed.
     ``source`` are the races of what it was lowered from, as far as that was looked at.
+    ``data_races`` of the test, and why there may be others: None where they were not asked for.
     """
 
     test: RunnableTest
@@ -108,6 +109,7 @@ class TestReport:
     steps: tuple[str, ...] = ()
     progress: Progress | None = None
     source: SourceRaces | None = None
+    data_races: tuple[tuple[str, ...], str] | None = None
 
     @property
     def source_races(self) -> tuple[str, ...]:
@@ -135,6 +137,7 @@ class TestReport:
         if self.source is not None and self.source.incomplete and not self.source_races:
             lines.append(f"Not decided whether the source races: {self.source.incomplete}")
         lines += [f"Error: {each}" for each in found.errors]
+        lines += self._flags()
         if self.verdict in (ConditionVerdict.HOLDS, ConditionVerdict.FAILS):
             lines.append("Ok" if self.verdict is ConditionVerdict.HOLDS else "No")
         else:
@@ -153,6 +156,16 @@ class TestReport:
             lines += ["", f"{self._witness}:", *(f"  {step}" for step in self.steps)]
         return "\n".join(lines) + "\n"
 
+    def _flags(self) -> Iterator[str]:
+        """The data races as herd7 flags them."""
+        if self.data_races is None:
+            return
+        races, unsure = self.data_races
+        for each in races:
+            yield f"Flag data-race {each}"
+        if not races:
+            yield f"Flag not decided: {unsure}" if unsure else "Flag no data-race"
+
     @property
     def _witness(self) -> str:
         exists = self.test.condition.quantifier is Quantifier.EXISTS
@@ -163,6 +176,11 @@ class TestReport:
         outcomes = self.found.outcomes
         positive, negative = self.counts
         states = () if outcomes is None else outcomes.as_mappings()
+        flags: dict[str, object] = {}
+        if self.data_races is not None:
+            races, unsure = self.data_races
+            word = "race" if races else "not decided" if unsure else "no race"
+            flags = {"data_race": word, "data_races": list(races)}
         return {
             "file": file,
             "test": self.test.name,
@@ -180,6 +198,7 @@ class TestReport:
             "machine_states": self.found.states,
             "seconds": round(self.seconds, 6),
             "execution": list(self.steps),
+            **flags,
         }
 
 
@@ -345,7 +364,8 @@ def _report(test: RunnableTest, limits: Limits, arguments: Namespace) -> TestRep
     seconds = time.perf_counter() - start
     verdict = judge(test, found, ends, () if source is None else source.races)
     steps = _steps(test, verdict, limits, arguments)
-    return TestReport(test, found, verdict, seconds, steps, ends, source)
+    races = test.data_races(limits) if arguments.races else None
+    return TestReport(test, found, verdict, seconds, steps, ends, source, races)
 
 
 def _steps(
@@ -474,6 +494,11 @@ def _parser() -> ArgumentParser:
         "--random", metavar="N", type=positive, help="only N random executions: incomplete"
     )
     runner.add_argument("--seed", metavar="N", type=int, help="of --random (0)")
+    runner.add_argument(
+        "--races",
+        action="store_true",
+        help="say whether a test has data races: of PTX by its axioms, of AMD code by its source",
+    )
     runner.add_argument(
         "--progress-check",
         action="store_true",

@@ -13,7 +13,7 @@ from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
 from fencewright.checker.verdicts.contents import chosen, contents_of, data_in, terms_of, tickets
 from fencewright.checker.verdicts.enumeration import RANK
-from fencewright.checker.verdicts.expressions import leaves
+from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (

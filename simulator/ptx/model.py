@@ -898,6 +898,19 @@ class _Location:
     writes: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class DataRace:
+    """Two accesses of a location, one a write, which nothing orders and which are not morally
+    strong: the thread and the place in its code of each.
+
+    Source: PTX ISA, "Data Races".
+    """
+
+    location: str
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+
 class Enumeration:
     """All outcomes of one combination of paths."""
 
@@ -989,6 +1002,28 @@ class Enumeration:
             if self.allows(x, location, co):
                 values.update(self.values[w] for w in location.writes if not co[w])
         return values
+
+    def races(self, x: PtxExecution) -> Iterator[DataRace]:
+        """The data races of an execution."""
+        frame, events = self.frame, self.frame.skeleton.events
+        writes = set(frame.skeleton.writes)
+        accesses = [n for n in (*self.reads, *writes) if events[n].thread >= 0]
+        for first, second in product(accesses, accesses):
+            one, other = events[first], events[second]
+            if one.thread >= other.thread or one.location != other.location:
+                continue
+            if not {first, second} & writes or frame.ms[first] >> second & 1:
+                continue
+            if not (x.cause[first] >> second | x.cause[second] >> first) & 1:
+                places = (one.thread, one.position), (other.thread, other.position)
+                yield DataRace(one.location or "", *places)
+
+    def is_allowed(self, x: PtxExecution) -> bool:
+        """True where every location has a coherence order that the axioms allow."""
+        return all(
+            any(self.allows(x, each, co) for co in self.coherence_orders(x, each))
+            for each in self.locations
+        )
 
     def sampled_memories(self, hint: InterleavingHint, random: Random) -> set[tuple[int, ...]]:
         """The final values of all locations in one execution at random, near ``hint``."""
@@ -1128,6 +1163,23 @@ def enumerated_outcomes(
             memories = Enumeration(model, combination, frame).final_memories()
             found.add((prefix + memory for memory in memories), combination.waits)
     return found.outcomes(observed, candidates.complete and not work.is_spent)
+
+
+def data_races(
+    program: PtxProgram, model: PtxModel, bound: int, work: WorkBudget
+) -> tuple[set[DataRace], bool]:
+    """The data races of the executions that the axioms allow, and whether those are all."""
+    candidates = PtxCandidates(program, bound, Axiom.NO_THIN_AIR not in model.axioms, work)
+    frames: dict[int, PtxFrame] = {}
+    found: set[DataRace] = set()
+    for combination in candidates:
+        for skeleton in combination.skeletons:
+            search = Enumeration(model, combination, _frame(frames, skeleton, model, work))
+            for x in search.executions():
+                races = set(search.races(x)) - found
+                if races and search.is_allowed(x):
+                    found |= races
+    return found, candidates.complete and not work.is_spent
 
 
 _MOST_ORDERS = 32

@@ -650,3 +650,36 @@ def test_columns_need_no_framework() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.endswith("[]\n")
+
+
+ROOT = Path(__file__).parents[2]
+RACY = ROOT / "tests" / "litmus" / "ptx" / "CoWW.races.litmus"
+RIGHT = ROOT / "tests" / "litmus" / "ptx" / "2+2W.litmus"
+PASSING = ROOT / "examples" / "litmus" / "message_passing.mlir"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        ([str(RACY)], "Flag data-race x: P0, 'st.weak x, 1' and P1, 'st.weak x, 2'"),
+        ([str(RIGHT)], "Flag no data-race"),
+        ([str(PASSING)], "Flag no data-race"),
+        ([str(PASSING), "--mcpu", "sm_90"], "Flag no data-race"),
+        ([str(PASSING), "--mcpu", "gfx942"], "Flag no data-race"),
+        (
+            [str(PASSING), "--mcpu", "sm_90", "--without", "st.release=st.relaxed"],
+            "Flag data-race data: P0, 'st.weak data, 42' and P1, 'ld.weak r2, data'",
+        ),
+    ],
+)
+def test_races_are_flagged_where_they_are_asked_for(
+    arguments: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fence_sim.main(["run", *arguments])
+    assert "Flag" not in capsys.readouterr().out
+    fence_sim.main(["run", "--races", *arguments])
+    assert flag in capsys.readouterr().out.splitlines()
+    fence_sim.main(["run", "--races", "--json", *arguments])
+    row = json.loads(capsys.readouterr().out)
+    assert row["data_race"] == ("no race" if "no data-race" in flag else "race")
+    assert bool(row["data_races"]) is (row["data_race"] == "race")

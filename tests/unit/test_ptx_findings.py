@@ -290,7 +290,9 @@ def test_a_surplus_fence_has_its_price() -> None:
 
 
 def test_of_two_proxy_fences_one_is_surplus() -> None:
-    assert said(STORE + FENCE + FENCE + "bar.sync 0;\n" + BULK_STORE) == [("surplus-proxy-fence", NOTE)]
+    assert said(STORE + FENCE + FENCE + "bar.sync 0;\n" + BULK_STORE) == [
+        ("surplus-proxy-fence", NOTE)
+    ]
 
 
 def test_a_call_may_need_the_fence_before_it() -> None:
