@@ -33,6 +33,7 @@ from fencewright.checker.verdicts.model import (
     Kernel,
     Not,
     Order,
+    Region,
     Relation,
     Strength,
     ThreadPair,
@@ -70,8 +71,9 @@ def _unwaited(
         return replace(order, finding=Rule.MISSING_BARRIER)
     is_first = separated(kernel, first, later, pair).strength is Strength.PROVED
     pending = earlier if is_first or not later.queue else later
-    is_copy = pending.agent is Agent.COPY
-    finding = Rule.LDS_DMA_BARRIER if is_copy else Rule.LDS_BARRIER
+    finding = Rule.LDS_DMA_BARRIER if pending.agent is Agent.COPY else Rule.LDS_BARRIER
+    if pending.place.root.region is not Region.SHARED:
+        finding = Rule.UNORDERED_SIGNAL
     reason = f"line {pending.line} is not waited for before the barrier"
     return replace(order, reason=reason, finding=finding)
 

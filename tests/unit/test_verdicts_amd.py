@@ -355,7 +355,7 @@ CASES = (
         "waves on two CUs",
         _SPLIT,
         (
-            ("s_waitcnt vmcnt(0) ; stored", Rule.LDS_BARRIER),
+            ("s_waitcnt vmcnt(0) ; stored", Rule.UNORDERED_SIGNAL),
             ("s_barrier", Rule.MISSING_BARRIER),
             ("buffer_inv sc0", Rule.UNORDERED_WAIT),
         ),
