@@ -1,10 +1,12 @@
 """What every benchmark shares: fair CPU timing of whole processes, result tables, the machine."""
 
+import json
 import os
 import platform
 import resource
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,6 +70,29 @@ def rate(work: Callable[[], int], runs: int = 5) -> float:
         items = work()
         best = max(best, items / (time.process_time() - start))
     return best
+
+
+def shown(seconds: float) -> str:
+    """A time as people read it."""
+    return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def kib(name: str) -> int:
+    """A figure of this process from Linux, in KiB; ``getrusage`` counts the parent's memory too."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+def in_a_process(script: str) -> object:
+    """What a script prints as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return json.loads(done.stdout)
 
 
 def machine() -> str:

@@ -19,6 +19,8 @@ _NAMES = (
     "llvm_ir_edit",
     "start_up",
     "simulator",
+    "many_waves",
+    "spin_peer",
     "memory",
     "triton_counts",
     "fence_check",

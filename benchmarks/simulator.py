@@ -1,16 +1,13 @@
 """The simulator: whole outcome sets from text, the PTX corpus, states a second, peak memory."""
 
-import json
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from harness import Result
+from harness import Result, in_a_process, kib, shown
 from simulator_tests import FENCED, MANY_RUNS, ring
 
 if TYPE_CHECKING:
@@ -46,10 +43,6 @@ def _cpu_seconds(work: Callable[[], object], runs: int = _RUNS) -> float:
     return statistics.median(seconds)
 
 
-def _shown(seconds: float) -> str:
-    return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
 # Outcome sets
 
 
@@ -68,7 +61,7 @@ def _outcome_sets() -> Result:
     rows: list[tuple[str, ...]] = []
     for name, text in FENCED.items():
         ours = [
-            _shown(_cpu_seconds(lambda text=text, chip=chip: _outcomes(text, chip)))
+            shown(_cpu_seconds(lambda text=text, chip=chip: _outcomes(text, chip)))
             for chip in (None, "gfx942", "sm_90")
         ]
         rows.append((name, *ours, *_PEER_MILLISECONDS[name]))
@@ -95,7 +88,7 @@ def _decided(work: "WorkBudget", run: "Callable[[WorkBudget], bool]") -> str:
     """How long a run takes, once; in brackets if ``work`` does not decide."""
     start = time.process_time()
     complete = run(work)
-    seconds = _shown(time.process_time() - start)
+    seconds = shown(time.process_time() - start)
     return seconds if complete else f"({seconds})"
 
 
@@ -208,7 +201,7 @@ def _ptx_corpus() -> Result:
         judged = _corpus_outcomes(paths, version)
         seconds = _cpu_seconds(lambda version=version: _corpus_outcomes(paths, version), 3)
         rows.append(
-            (f"PTX {version}", str(judged), _shown(seconds), f"{judged / seconds:.0f}", peer)
+            (f"PTX {version}", str(judged), shown(seconds), f"{judged / seconds:.0f}", peer)
         )
     return Result(
         "PTX litmus tests in columns",
@@ -229,12 +222,6 @@ _EXPLORED = (
 _STATE_LIMIT = 1_000_000
 
 
-def _kib(name: str) -> int:
-    """A figure of this process from Linux, in KiB; ``getrusage`` counts the parent's memory too."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
-
-
 def explored(machine: str, name: str) -> dict[str, float | int]:
     """States, CPU seconds and KiB of memory of exploring a test on gfx942, in this process."""
     from fencewright.simulator.cdna.engine import CdnaEngine
@@ -246,12 +233,12 @@ def explored(machine: str, name: str) -> dict[str, float | int]:
     text = FENCED.get(name) or ring(int(name.removeprefix("SB")))
     (test,) = read_string("-", text, Lowering("gfx942"))
     assert isinstance(test, CdnaTest)
-    before = _kib("VmRSS")
+    before = kib("VmRSS")
     chosen = CdnaEngine if machine == "engine" else CdnaMachine
     start = time.process_time()
     found = explore(chosen(test.test.program, test.configuration), _STATE_LIMIT)
     seconds = time.process_time() - start
-    return {"states": found.states, "seconds": seconds, "before": before, "peak": _kib("VmHWM")}
+    return {"states": found.states, "seconds": seconds, "before": before, "peak": kib("VmHWM")}
 
 
 def _exploration() -> Result:
@@ -260,21 +247,14 @@ def _exploration() -> Result:
         script = (
             f"import json, simulator; print(json.dumps(simulator.explored({machine!r}, {name!r})))"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            check=True,
-            text=True,
-        )
-        found = cast("dict[str, float]", json.loads(done.stdout))
+        found = cast("dict[str, float]", in_a_process(script))
         states, seconds = found["states"], found["seconds"]
         rows.append(
             (
                 name,
                 machine,
                 f"{states:,.0f}",
-                _shown(seconds),
+                shown(seconds),
                 f"{states / seconds / 1000:.0f} k",
                 f"{found['peak'] / 1024:.0f} MiB",
                 f"{(found['peak'] - found['before']) / 1024:.0f} MiB",
