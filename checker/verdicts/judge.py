@@ -635,6 +635,10 @@ class _Judge:
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
         condition = self._condition(first, second, relation, size, witness)
+        is_again = first.number == second.number and first.instruction == second.instruction
+        is_free = order.strength is not Strength.BROKEN
+        if not condition and is_again and is_free and self._may_be_one_value(first):
+            condition = _OF_VALUES
         if condition:
             self.launches.append((conflict, condition))
             return True
@@ -734,9 +738,6 @@ class _Judge:
             return of_all
         if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
             return f"as {witness}: the block's shape is not in the text"
-        is_again = first.number == second.number and first.instruction == second.instruction
-        if is_again and self._may_be_one_value(first):
-            return _OF_VALUES
         parameters = _parameters_of(first) | _parameters_of(second)
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"
