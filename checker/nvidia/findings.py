@@ -8,7 +8,9 @@ not known, and is never held against it.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import Finding, Level, Rule
 from fencewright.checker.nvidia.grid_dependency import GridAnalysis
@@ -21,6 +23,7 @@ from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
 from fencewright.checker.verdicts.findings import findings_of
 from fencewright.checker.verdicts.judge import judge
+from fencewright.checker.verdicts.model import Conflict as Race
 from fencewright.checker.verdicts.model import Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
@@ -40,6 +43,9 @@ from fencewright.lowering.ptx.completions import SIGNALS, Completion, Left
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
+if TYPE_CHECKING:
+    from fencewright.checker.replay.ptx import Replayer
+
 _ERROR, _WARNING, _NOTE = Level.ERROR, Level.WARNING, Level.NOTE
 
 
@@ -52,11 +58,38 @@ class JudgedFunction:
     findings: tuple[Finding, ...]
 
 
+@dataclass(frozen=True)
+class _Replays:
+    """The answer for each race of a function whether an execution shows it again."""
+
+    file: PtxFile
+    function: PtxFunction
+
+    @cached_property
+    def _replayer(self) -> "Replayer":
+        # Here, for most functions have no race, and executors are large.
+        from fencewright.checker.replay.ptx import Replayer
+
+        return Replayer(self.file, self.function)
+
+    def __call__(self, conflict: Race) -> bool:
+        return self._replayer.replay(conflict).is_confirmed
+
+
 def judged(file: PtxFile, function: PtxFunction, launch: Launch | None = None) -> JudgedFunction:
-    """The verdict and the findings of one function, for all launches or for one."""
+    """The verdict and the findings of one function, for all launches or for one.
+
+    A race that an execution shows again is an error.
+    """
     verdict = judge(kernel_of(file, function), launch)
     sources = {each.line: each.source for each in function.instructions}
-    races = list(findings_of(verdict, lambda line: sources.get(line) or line))
+    races = list(
+        findings_of(
+            verdict,
+            lambda line: sources.get(line) or line,
+            _Replays(file, function),
+        )
+    )
     return JudgedFunction(function, verdict, tuple(_merged(races, _hazards(file, function))))
 
 

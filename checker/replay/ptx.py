@@ -90,6 +90,8 @@ class Replayer:
         if prod(witness.grid) * prod(witness.block) > _MOST_THREADS:
             return Replay(False, f"it takes more than {_MOST_THREADS} threads")
         sides = conflict.first.instruction, conflict.second.instruction
+        if not self.places.keys() >= {*sides}:
+            return Replay(False, "it is not of two instructions of the kernel's own text")
         pair = frozenset(self.places[each] for each in sides)
         if (known := self.races.get(pair)) is not None and known.is_confirmed:
             return known

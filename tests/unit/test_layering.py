@@ -36,7 +36,13 @@ MAY_IMPORT = {
     ),
     "checker/findings": ("checker.findings", "lowering"),
     "checker/lifting": ("checker.amd", "checker.lifting", *JUDGES),
-    "checker/nvidia": ("checker.lifting", "checker.nvidia", "checker.verdicts", *JUDGES),
+    "checker/nvidia": (
+        "checker.lifting",
+        "checker.nvidia",
+        "checker.replay",
+        "checker.verdicts",
+        *JUDGES,
+    ),
     "checker/replay": (
         "checker.replay",
         "checker.verdicts",
