@@ -37,6 +37,7 @@ NOT_RUN = {
     "docs/pictures.md": 1,
     "docs/races.md": 2,
     "docs/remarks.md": 1,
+    "docs/run-a-kernel.md": 2,
     "docs/start.md": 1,
     "docs/tools.md": 2,
     "docs/triton.md": 2,
