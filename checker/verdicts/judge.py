@@ -379,7 +379,7 @@ class _Judge:
             Overlap(one, 0, other, 1),
             *tickets(self.kernel, (first, second), relation),
         )
-        is_again = relation is Relation.THREAD and first is second
+        is_again = relation is Relation.THREAD and first.number == second.number
         if is_again:
             # One execution of a copy does not conflict with itself.
             iterations = [loop.iteration for loop in self.kernel.loops_of(first.instruction)]

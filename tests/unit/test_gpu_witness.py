@@ -215,9 +215,12 @@ def run_witness(
     def opened(*, patience: float) -> Simulated:
         return Simulated(fails_at=fails_at)
 
+    def described(device: Simulated) -> str:
+        return "simulated"
+
     monkeypatch.setattr(gpu, "Device", opened)
     monkeypatch.setattr(gpu, "GpuError", OSError)
-    monkeypatch.setattr(gpu, "description", lambda device: "simulated")
+    monkeypatch.setattr(gpu, "description", described)
     return fence_sim.main(
         ["run-gpu", str(path), "--witness", launch, "--fixed", "right", "--launches", "1", *more]
     )

@@ -95,7 +95,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "lock-relaxed", "sm_90a", "unordered-wait", "warning",
+        "lock-relaxed", "sm_90a", "unordered-wait", "error",
         """
 POLL:
 atom.relaxed.gpu.global.cas.b32 %r2, [%rd2], 0, 1;
@@ -118,7 +118,7 @@ st.release.gpu.global.b32 [%rd2], 0;
 """,
     ),
     Shape(
-        "unlock-relaxed", "sm_90a", "unordered-signal", "warning",
+        "unlock-relaxed", "sm_90a", "unordered-signal", "error",
         """
 POLL:
 atom.acquire.gpu.global.cas.b32 %r2, [%rd2], 0, 1;
@@ -141,7 +141,7 @@ atom.release.gpu.global.exch.b32 %r4, [%rd2], 0;
 """,
     ),
     Shape(
-        "last-block-no-acquire", "sm_90a", "unordered-wait", "warning",
+        "last-block-no-acquire", "sm_90a", "unordered-wait", "error",
         """
 mov.u32 %r4, %ctaid.x; mov.u32 %r5, %nctaid.x; add.u32 %r6, %r5, -1;
 mul.wide.u32 %rd8, %r4, 4; add.s64 %rd9, %rd1, %rd8;
@@ -205,7 +205,7 @@ st.relaxed.sys.global.b32 [%rd2], 1;
 """,
     ),
     Shape(
-        "shared-elected-no-bar", "sm_90a", "missing-barrier", "warning",
+        "shared-elected-no-bar", "sm_90a", "missing-barrier", "error",
         """
 @%p1 st.shared.b32 [slot], %r20;
 ld.shared.b32 %r3, [slot];
@@ -219,7 +219,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "shared-elected-branch-no-bar", "sm_90a", "missing-barrier", "warning",
+        "shared-elected-branch-no-bar", "sm_90a", "missing-barrier", "error",
         """
 @!%p1 bra NEXT;
 st.shared.b32 [slot], %r20;
@@ -237,7 +237,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "shared-neighbour-no-bar", "sm_90a", "missing-barrier", "warning",
+        "shared-neighbour-no-bar", "sm_90a", "missing-barrier", "error",
         """
 mov.u32 %r5, tile;
 shl.b32 %r6, %r1, 2;
@@ -572,7 +572,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "mbar-init-no-bar", "sm_90a", "mbarrier-init", "warning",
+        "mbar-init-no-bar", "sm_90a", "mbarrier-init", "error",
         """
 @%p1 mbarrier.init.shared::cta.b64 [full], 32;
 mbarrier.arrive.release.cta.shared::cta.b64 _, [full];
@@ -590,7 +590,7 @@ mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [full], 0;
 """,
     ),
     Shape(
-        "proxy-store-after-bar", "sm_90a", "proxy-fence", "warning",
+        "proxy-store-after-bar", "sm_90a", "proxy-fence", "error",
         """
 mov.u32 %r5, tile;
 shl.b32 %r6, %r1, 2;
@@ -847,7 +847,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "nc-own-data", "sm_90a", "read-only", "warning",
+        "nc-own-data", "sm_90a", "read-only", "error",
         """
 st.global.b32 [%rd6], %r1;
 ld.global.nc.b32 %r3, [%rd6];
@@ -860,7 +860,7 @@ st.global.b32 [%rd7], %r3;
 """,
     ),
     Shape(
-        "global-reread-layout", "sm_90a", "missing-barrier", "warning",
+        "global-reread-layout", "sm_90a", "missing-barrier", "error",
         """
 st.global.b32 [%rd6], %r1;
 xor.b32 %r5, %r1, 32; mul.wide.u32 %rd8, %r5, 4; add.s64 %rd9, %rd1, %rd8;

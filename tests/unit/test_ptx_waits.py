@@ -176,8 +176,11 @@ INIT = "@p0 bra E;\nmbarrier.init.shared::cta.b64 [bar], 1;\nE: "
 TRY = "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p1, [bar], 0;\nselp.b32 r9, 1, 0, p1;\n"
 FENCED = INIT.replace("E: ", "fence.mbarrier_init.release.cluster;\nE: ")
 RELAXED = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n"
-REMOTE = "mov.u32 r1, bar;\nmapa.shared::cluster.u32 r2, r1, 1;\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [r2];\n"
-REMOTE += RELAXED.replace(".relaxed", "")
+REMOTE = (
+    "mov.u32 r1, bar;\nmapa.shared::cluster.u32 r2, r1, 1;\n"
+    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r2];\n"
+    + RELAXED.replace(".relaxed", "")
+)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +196,7 @@ REMOTE += RELAXED.replace(".relaxed", "")
     ],
 )  # fmt: skip
 def test_initialisations(bad: str, good: str) -> None:
-    assert said(bad) == [("mbarrier-init", "warning")]
+    assert said(bad) == [("mbarrier-init", "error")]
     assert said(good) == []
 
 
@@ -214,7 +217,7 @@ READ_ONLY = "ld.global.nc.b32 r2, [d1];\n"
         (POLL.format("acquire") + READ_ONLY, READ_ONLY + POLL.format("acquire"), ("read-only", "warning")),
         (POLL.format("relaxed") + "fence.acq_rel.gpu;\n" + READ_ONLY, POLL.format("relaxed") + READ_ONLY,
             ("read-only", "warning")),
-        ("st.global.b32 [d1], r1;\n" + READ_ONLY, "st.global.b32 [d1+4], r1;\n" + READ_ONLY, ("read-only", "warning")),
+        ("st.global.b32 [d1], r1;\n" + READ_ONLY, "st.global.b32 [d1+4], r1;\n" + READ_ONLY, ("read-only", "error")),
         # What the next turn of a loop reads may be read-only.
         (POLL.format("acquire") + READ_ONLY, "M: " + READ_ONLY + POLL.format("acquire") + "@p3 bra M;\n",
             ("read-only", "warning")),

@@ -156,7 +156,7 @@ def _but(half: Half, ordering: Ordering | None = None, scope: Scope | None = Non
         (Relation.GRID, _FLAG, _but(_SEEN, None, Scope.WORKGROUP), _LOAD, Missing.WAIT_SCOPE,
             Rule.UNORDERED_WAIT),
         (Relation.CLUSTER, _but(_PHASE, Ordering.RELAXED), _WAITED, _LOAD, Missing.RELEASE,
-            Rule.MBARRIER_ORDER),
+            Rule.MBARRIER_SCOPE),
         (Relation.CLUSTER, _but(_PHASE, None, Scope.WORKGROUP), _WAITED, _LOAD,
             Missing.SIGNAL_SCOPE, Rule.MBARRIER_SCOPE),
         (Relation.CLUSTER, _but(_MET, Ordering.RELAXED), _LEFT, _LOAD, Missing.RELEASE,

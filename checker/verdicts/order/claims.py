@@ -149,6 +149,8 @@ def _broken(claim: Claim) -> Order:
     if lemma is None:
         return Order(Strength.BROKEN, claim.rule, "", claim.line)
     outcome = counterexample(lemma)
+    if outcome.missing is Missing.ORDER:
+        return NO_ORDER  # Its pattern orders no such accesses, whatever its words.
     finding = finding_of(lemma, outcome.missing)
     return Order(Strength.BROKEN, claim.rule, outcome.reason, claim.line, finding=finding)
 

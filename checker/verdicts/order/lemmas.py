@@ -233,6 +233,8 @@ def _remedies(lemma: Lemma) -> Iterator[tuple[Missing, Lemma]]:
     fenced = replace(lemma.release, proxy=True), replace(lemma.acquire, proxy=True)
     for release, acquire in ((fenced[0], lemma.acquire), (lemma.release, fenced[1]), fenced):
         yield Missing.PROXY, replace(lemma, release=release, acquire=acquire)
+    crossed = replace(both.release, proxy=True), replace(both.acquire, proxy=True)
+    yield Missing.BOTH, replace(both, release=crossed[0], acquire=crossed[1])
 
 
 def _mended(half: Half, ordering: Ordering) -> Half:
