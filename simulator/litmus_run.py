@@ -405,10 +405,11 @@ def races_of_source(
     As far as looking for them costs no more than the run ``found``, and without executions where
     no two accesses can race; None where there is no source. Raises ``ProgramError``.
     """
-    from fencewright.simulator.source.events import check, racing
-
     if test.source is None:
         return None
+    # Here, for tests in columns have no source.
+    from fencewright.simulator.source.events import check, racing
+
     check(test.source.test.program)
     if not racing(test.source.test.program):
         return SourceRaces()

@@ -57,14 +57,17 @@ Sizes = tuple[int, int, int] | None
 
 
 def judged(
-    module: "PtxFile", block: Sizes = None, grid: Sizes = None
+    module: "PtxFile", block: Sizes = None, grid: Sizes = None, *, replays: bool = True
 ) -> "Iterator[JudgedFunction]":
-    """All functions with their verdicts and findings, for all launches or for one."""
+    """All functions with their verdicts and findings, for all launches or for one.
+
+    ``replays``: races are executed, and those that an execution shows again are errors.
+    """
     from fencewright.checker.nvidia.findings import judged as judged_function
     from fencewright.checker.verdicts.solver import Launch
 
     for function in module.functions.values():
-        yield judged_function(module, function, Launch(block, grid))
+        yield judged_function(module, function, Launch(block, grid), replays=replays)
 
 
 def named(module: "PtxFile", judged: "Iterable[JudgedFunction]") -> Iterator[FunctionName]:

@@ -58,6 +58,10 @@ class JudgedFunction:
     findings: tuple[Finding, ...]
 
 
+def _never(conflict: Race) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class _Replays:
     """The answer for each race of a function whether an execution shows it again."""
@@ -76,10 +80,12 @@ class _Replays:
         return self._replayer.replay(conflict).is_confirmed
 
 
-def judged(file: PtxFile, function: PtxFunction, launch: Launch | None = None) -> JudgedFunction:
+def judged(
+    file: PtxFile, function: PtxFunction, launch: Launch | None = None, *, replays: bool = True
+) -> JudgedFunction:
     """The verdict and the findings of one function, for all launches or for one.
 
-    A race that an execution shows again is an error.
+    ``replays``: races are executed, and those that an execution shows again are errors.
     """
     verdict = judge(kernel_of(file, function), launch)
     sources = {each.line: each.source for each in function.instructions}
@@ -87,10 +93,10 @@ def judged(file: PtxFile, function: PtxFunction, launch: Launch | None = None) -
         findings_of(
             verdict,
             lambda line: sources.get(line) or line,
-            _Replays(file, function),
+            _Replays(file, function) if replays else _never,
         )
     )
-    return JudgedFunction(function, verdict, tuple(_merged(races, _hazards(file, function))))
+    return JudgedFunction(function, verdict, tuple(_merged(races, hazards(file, function))))
 
 
 def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
@@ -98,14 +104,14 @@ def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     yield from judged(file, function).findings
 
 
-def _merged(races: Sequence[Finding], hazards: Iterable[Finding]) -> Iterator[Finding]:
+def _merged(races: Sequence[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
     """Races and hazards; of two that say one thing, the race."""
-    hazards = list(hazards)
+    others = list(others)
     worse = [
-        each for each in races if not any(_is_said(each, other, worse=True) for other in hazards)
+        each for each in races if not any(_is_said(each, other, worse=True) for other in others)
     ]
     yield from worse
-    for each in hazards:
+    for each in others:
         if not any(_is_said(each, other, worse=False) for other in worse):
             yield each
 
@@ -120,7 +126,8 @@ def _is_said(finding: Finding, other: Finding, *, worse: bool) -> bool:
     return bool({finding.line, *finding.about} & {other.line, *other.about})
 
 
-def _hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
+def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
+    """The findings in one function that no verdict is needed for."""
     yield from _unknown(function)
     places = Places(file, function)
     analysis = ProxyAnalysis(places)

@@ -114,7 +114,7 @@ class Machine:
     ) -> tuple[Allocation, int]:
         """``locate``, with bounds and alignment checked. Raises ``OutOfBounds``."""
         memory, at = self.locate(thread, address, space, site)
-        if at + size > memory.size or at % min(size, 16):
+        if at + size > memory.size or (size and at % min(size, 16)):
             raise outside(memory, address, at, size)
         return memory, at
 

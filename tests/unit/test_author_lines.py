@@ -372,6 +372,6 @@ def test_a_race_that_is_proved_is_at_its_source(
     status, out, _ = check(capsys, "--prove", "--strict")
     assert status == 1
     assert out.startswith("k.ptx:4: _Z1kPiS_: race\n")
-    assert "q.cu:3:12: warning: thread" in out
+    assert "q.cu:3:12: error: thread" in out
     assert f"    {SOURCE.splitlines()[2]}\n    {' ' * 11}^\n" in out
     assert "q.cu:2:3: note: line 11 of k.ptx: 'st.shared.u32 [%t4], %t1'" in out

@@ -65,7 +65,7 @@ def write(folder: Path, text: str) -> str:
         (["--mcpu", "gfx942", "--without", "global_store_dword:sc1", "--progress-check"], DOES_NOT_HOLD),
         (["--mcpu", "gfx942", "--state-limit", "10"], INCOMPLETE),
         (["--mcpu", "gfx942", "--random", "5"], INCOMPLETE),
-        (["--mcpu", "gfx942", "--progress-check", "--state-limit", "45"], INCOMPLETE),
+        (["--mcpu", "gfx942", "--progress-check", "--state-limit", "15"], INCOMPLETE),
         (["--mcpu", "gfx1100"], USAGE),
         (["--mcpu", "gfx942", "--source"], USAGE),
         (["--mcpu", "gfx942", "--mattr", "wave32"], USAGE),

@@ -183,6 +183,7 @@ PTX_CODE = """
 .address_size 64
 
 .visible .entry frob(.param .u64 data)
+.reqntid 1, 1, 1
 {
 	.reg .b32 %r<3>;
 	.reg .b64 %rd<4>;

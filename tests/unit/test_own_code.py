@@ -107,7 +107,5 @@ def test_an_order_that_our_ptx_lacks_is_found(weaker: str, monkeypatch: pytest.M
     tally = Tally()
     check_kernels(tally, ("sm_80",))
     said = [each.split(": ") for each in tally.errors]
-    patterns = {rule for _, place, rule, *_ in said if place.startswith("line ")}
     kinds = {kind for _, kind, *_ in said if not kind.startswith("line ")}
     assert kinds == {"release"} if weaker == ".release." else kinds >= {"acquire"}
-    assert patterns == {"unordered-signal"} if weaker == ".release." else patterns

@@ -78,7 +78,6 @@ def test_verdicts_of_random_kernels_are_those_of_the_model(share: Share) -> None
             assert not disagreement(case, verdict, own is not None), (seed, text_of(case))
 
 
-@pytest.mark.campaign
 def test_random_kernels_are_proved_and_race() -> None:
     """The generator makes both, and the engine decides most of them."""
     kinds = [judge(kernel(case), launch(case)).kind for case in map(random_case, range(60))]

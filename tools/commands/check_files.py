@@ -202,7 +202,9 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     paths = paths_of(module.files, file)
     reporter = _Reporter(path, file, code, paths, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
-    judged = list(ptx_check.judged(module, arguments.block, arguments.grid))
+    # A race that the source has is no fault of what compiled it: it stays a warning.
+    replays = not (arguments.source or arguments.run)
+    judged = list(ptx_check.judged(module, arguments.block, arguments.grid, replays=replays))
     in_functions = (each for one in judged for each in one.findings)
     found = [*sorted(in_functions), *sorted(with_source)]
     reported = tuple(map(reporter.reported, found))

@@ -25,7 +25,7 @@ from fencewright.checker.amd.comparison.against_source import compare_assembly
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Level, Rule
 from fencewright.checker.nvidia.against_source import compare_in_order, compare_ptx
-from fencewright.checker.nvidia.findings import find_problems
+from fencewright.checker.nvidia.findings import hazards
 from fencewright.checker.source.compare import Comparison
 from fencewright.checker.source.numbered import with_orders
 from fencewright.checker.source.program import (
@@ -111,7 +111,7 @@ class Tally:
     def problems_of(self, name: str, module: PtxFile, but: frozenset[Rule] = frozenset()) -> None:
         """Count what is wrong with PTX whatever the source, but for some rules."""
         for function in module.functions.values():
-            for each in find_problems(module, function):
+            for each in hazards(module, function):
                 if each.level is not Level.NOTE and each.rule not in but:
                     self.errors.append(f"{name}: line {each.line}: {each.rule}: {each.message}")
 
