@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
+from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     Access,
     Agent,
@@ -59,8 +60,9 @@ def findings_of(
 ) -> Iterator[Finding]:
     """The findings of a verdict: errors of races that execution replays, warnings of other races.
 
-    A note is of what needs a launch that the text does not say, and of reads that only execution
-    orders before a write. ``place_of``: the place of a line that its author knows.
+    A note is of what needs a launch that the text does not say, of stores that may be of one value,
+    and of reads that only execution orders before a write. ``place_of``: the place of a line that
+    its author knows.
     """
     conflicts = [_of_spin(each, verdict.sides) for each in verdict.conflicts]
     for cause in _causes(conflicts, place_of):
@@ -162,9 +164,23 @@ def _finding(
     at = _places(conflict)[-1]
     about = tuple(line for line in dict.fromkeys(others) if line != at)
     finding = Finding(at, conflict.finding, message, Level.WARNING, about)
-    if verdict.kind is VerdictKind.LAUNCH:
+    if verdict.kind is not VerdictKind.LAUNCH and is_replayed(conflict):
+        return replace(finding, lesser=Level.ERROR)
+    if verdict.kind is VerdictKind.LAUNCH or all(map(_may_write_one_value, cause)):
         return replace(finding, lesser=Level.NOTE)
-    return replace(finding, lesser=Level.ERROR) if is_replayed(conflict) else finding
+    return finding
+
+
+def _may_write_one_value(conflict: Conflict) -> bool:
+    """True of two stores of what memory or other lanes decide, as copies of one element are, and
+    that no protocol is meant to order."""
+    sides = (conflict.first, conflict.second)
+    return conflict.cause is None and all(
+        each.agent is Agent.THREAD
+        and not each.reads
+        and (each.value is None or any(map(is_data, leaves((each.value,)))))
+        for each in sides
+    )
 
 
 def _of_side(side: OneSide) -> Finding:

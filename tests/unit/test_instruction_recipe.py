@@ -183,7 +183,6 @@ PTX_CODE = """
 .address_size 64
 
 .visible .entry frob(.param .u64 data)
-.reqntid 1, 1, 1
 {
 	.reg .b32 %r<3>;
 	.reg .b64 %rd<4>;
@@ -194,7 +193,6 @@ PTX_CODE = """
 	mul.wide.u32 %rd2, %r1, 4;
 	add.s64 %rd3, %rd1, %rd2;
 	ld.global.b32 %r2, [%rd3];
-	st.global.b32 [%rd3], %r2;
 	ret;
 }
 """
