@@ -11,21 +11,11 @@ from collections.abc import Mapping
 from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.text import Registers
 from fencewright.lowering.cdna.instruction_row import Unit
+from fencewright.lowering.cdna.kernel import USER_REGISTERS
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.vocabulary import AddressSpace
-
-_USER_REGISTERS = (
-    ("user_sgpr_private_segment_buffer", 4),
-    ("user_sgpr_dispatch_ptr", 2),
-    ("user_sgpr_queue_ptr", 2),
-    ("user_sgpr_kernarg_segment_ptr", 2),
-    ("user_sgpr_dispatch_id", 2),
-    ("user_sgpr_flat_scratch_init", 2),
-    ("user_sgpr_private_segment_size", 1),
-)
-"""What a kernel is given in scalar registers if its descriptor says so, in this order."""
 
 _PRELOADED = "user_sgpr_kernarg_preload_length"
 
@@ -55,7 +45,7 @@ def data_loads(flow: Flow) -> frozenset[int]:
 
 def _preloaded(descriptor: Mapping[str, int]) -> frozenset[str]:
     """The arguments that are in registers where a kernel begins."""
-    first = sum(words for name, words in _USER_REGISTERS if descriptor.get(name))
+    first = sum(words for name, words in USER_REGISTERS if descriptor.get(f"user_sgpr_{name}"))
     count = descriptor.get(_PRELOADED, 0)
     return frozenset(f"s{number}" for number in range(first, first + count))
 

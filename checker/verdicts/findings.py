@@ -154,7 +154,8 @@ def _lines(conflict: Conflict) -> tuple[int, int]:
 def _finding(
     verdict: Verdict, cause: Sequence[Conflict], is_replayed: Callable[[Conflict], bool]
 ) -> Finding:
-    conflict = next(filter(is_replayed, cause), cause[0])
+    shown = next(filter(is_replayed, cause), None)
+    conflict = shown or cause[0]
     more = len({_lines(each) for each in cause}) - 1
     message = _message(conflict, verdict.condition)
     if more:
@@ -164,7 +165,7 @@ def _finding(
     at = _places(conflict)[-1]
     about = tuple(line for line in dict.fromkeys(others) if line != at)
     finding = Finding(at, conflict.finding, message, Level.WARNING, about)
-    if verdict.kind is not VerdictKind.LAUNCH and is_replayed(conflict):
+    if verdict.kind is not VerdictKind.LAUNCH and shown is not None:
         return replace(finding, lesser=Level.ERROR)
     if verdict.kind is VerdictKind.LAUNCH or all(map(_may_write_one_value, cause)):
         return replace(finding, lesser=Level.NOTE)

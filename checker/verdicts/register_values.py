@@ -7,10 +7,10 @@ others, "Efficiently Computing Static Single Assignment Form".
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
-from fencewright.checker.verdicts.model import Loop
+from fencewright.checker.verdicts.model import Literal, Loop, SyncGroup
 from fencewright.checker.verdicts.sequences import sequence_of
 from fencewright.lowering.code.dominance import dominates, immediate_dominators
 from fencewright.lowering.code.graph import Graph, postorder
@@ -65,6 +65,31 @@ class RegisterValues(ABC):
     @abstractmethod
     def _bits(self, register: str) -> int:
         """The width of a register."""
+
+    def sync_groups(self, signal_of: Callable[[Value], int | None]) -> tuple[SyncGroup, ...]:
+        """The blocks into which every edge tests the result of a strong read or of a wait.
+
+        ``signal_of``: the instruction of a value that is such a result, None of any other value.
+        """
+        groups: list[SyncGroup] = []
+        for block in self.order:
+            before = [p for p in self.graph.predecessors[block] if p in self.dominators]
+            members = [self._tested(start, block, signal_of) for start in before]
+            known = [each for each in members if each is not None]
+            if known and len(known) == len(members):
+                groups.append(SyncGroup(block, tuple(known)))
+        return tuple(groups)
+
+    def _tested(
+        self, start: int, block: int, signal_of: Callable[[Value], int | None]
+    ) -> tuple[int, Literal] | None:
+        """The first result that an edge tests, by the instruction that has it."""
+        value = self.edge_literals.get((start, block))
+        for literal in () if value is None else self.expressions.literals(value, True, start):
+            for part in sorted(leaves((literal.value,)), key=lambda leaf: leaf.number):
+                if (instruction := signal_of(part)) is not None:
+                    return instruction, literal
+        return None
 
     # The graph
 

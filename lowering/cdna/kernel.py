@@ -24,6 +24,17 @@ METADATA_VERSION = (1, 2)
 _DEFAULT_WAVE, _SMALL_WAVE = 64, 32
 """Lanes of a wave, where the descriptor says nothing and where it says wavefront_size32."""
 
+USER_REGISTERS = (
+    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2),
+    ("kernarg_segment_ptr", 2), ("dispatch_id", 2), ("flat_scratch_init", 2),
+    ("private_segment_size", 1),
+)  # fmt: skip
+"""Scalar registers that are set up if the descriptor says so (``user_sgpr_`` before the name), in
+their order, with the number of each. Source: LLVM AMDGPUUsage, SGPR initial state."""
+
+WORK_ITEM_ID_BITS = 10
+"""Bits of each work-item id where they are packed. Source: LLVM AMDGPUUsage, VGPR initial state."""
+
 
 class ArgumentKind(FastStrEnum):
     """What a kernel argument is: plain data, a pointer to memory, or to LDS of the launch."""

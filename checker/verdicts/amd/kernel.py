@@ -510,28 +510,14 @@ class _Filler:
 
     def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
         """The blocks into which every edge tests what a strong access has returned."""
-        registers = self.registers
         strong = {access.instruction for access in accesses if access.reads and access.is_strong}
-        groups: list[SyncGroup] = []
-        for block in registers.order:
-            before = [p for p in registers.graph.predecessors[block] if p in registers.dominators]
-            members: list[tuple[int, Literal]] = []
-            for start in before:
-                value = registers.edge_literals.get((start, block))
-                literals = () if value is None else self.expressions.literals(value, True, start)
-                tested = [
-                    (part.instruction, literal)
-                    for literal in literals
-                    for part in sorted(leaves((literal.value,)), key=lambda leaf: leaf.number)
-                    if isinstance(part, Result) and part.instruction in strong
-                ]
-                if not tested:
-                    members = []
-                    break
-                members += tested[:1]
-            if members:
-                groups.append(SyncGroup(block, tuple(members)))
-        return tuple(groups)
+
+        def read(part: Value) -> int | None:
+            if isinstance(part, Result) and part.instruction in strong:
+                return part.instruction
+            return None
+
+        return self.registers.sync_groups(read)
 
     # What is in the way
 

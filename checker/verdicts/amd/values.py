@@ -22,6 +22,7 @@ from fencewright.lowering.cdna.code.flow import Flow, Step
 from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import KernelArgument, Operand
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
 from fencewright.lowering.code.dominance import dominates
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
@@ -42,15 +43,7 @@ KERNEL_ARGUMENTS = "kernel arguments"
 """The name of the pointer to them."""
 _EXEC, _SCC = "exec_lo", "scc"
 _WORD = 32
-_ID_BITS = 10
 _MOST_THREADS = 1024
-_USER_REGISTERS = (
-    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2),
-    ("kernarg_segment_ptr", 2), ("dispatch_id", 2), ("flat_scratch_init", 2),
-    ("private_segment_size", 1),
-)  # fmt: skip
-"""Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial
-state."""
 _MASK, _PAIR = "?", ":"
 """What the names of registers begin with that are one mask, or one pair, where paths meet."""
 
@@ -138,7 +131,7 @@ class LaneRegisters(RegisterValues):
         if not descriptor:
             return
         first = 0
-        for name, count in _USER_REGISTERS:
+        for name, count in USER_REGISTERS:
             if not descriptor.get(f"user_sgpr_{name}"):
                 continue
             called = KERNEL_ARGUMENTS if name == "kernarg_segment_ptr" else name
@@ -178,7 +171,9 @@ class LaneRegisters(RegisterValues):
         if self.chip.packed_workitem_ids:
             total = ids[0]
             for place, own in enumerate(ids[1:], 1):
-                total = e.apply("add", (total, self.words.shifted(own, _ID_BITS * place)), _WORD)
+                total = e.apply(
+                    "add", (total, self.words.shifted(own, WORK_ITEM_ID_BITS * place)), _WORD
+                )
             yield "v0", total
         else:
             yield from ((f"v{n}", own) for n, own in enumerate(ids))

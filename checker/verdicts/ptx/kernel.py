@@ -615,26 +615,7 @@ class _Filler:
             if each.statement.operation in MBARRIER_WAITS:
                 for register in each.statement.defines:
                     results[registers.result(each, register)] = each.number
-        groups: list[SyncGroup] = []
-        for block in registers.order:
-            before = [p for p in registers.graph.predecessors[block] if p in registers.dominators]
-            members: list[tuple[int, Literal]] = []
-            for start in before:
-                value = registers.edge_literals.get((start, block))
-                literals = () if value is None else self.expressions.literals(value, True, start)
-                tested = [
-                    (results[part], literal)
-                    for literal in literals
-                    for part in _results_in(literal.value)
-                    if part in results
-                ]
-                if not tested:
-                    members = []
-                    break
-                members += tested[:1]
-            if members:
-                groups.append(SyncGroup(block, tuple(members)))
-        return tuple(groups)
+        return registers.sync_groups(results.get)
 
     def _fences(self, each: PtxInstruction) -> Iterator[Fence]:
         statement = each.statement
@@ -748,10 +729,6 @@ def _mapa_in(value: Value) -> Apply | None:
     found = {part for part in _parts(value) if isinstance(part, Apply) and "mapa" in part.operation}
     only = found.pop() if len(found) == 1 else None
     return only if isinstance(only, Apply) and len(only.arguments) == 2 else None
-
-
-def _results_in(value: Value) -> Iterator[Value]:
-    yield from (part for part in _parts(value) if isinstance(part, Result))
 
 
 def _parts(value: Value) -> set[Value]:

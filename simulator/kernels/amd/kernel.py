@@ -18,6 +18,7 @@ from fencewright.lowering.cdna.code.text import (
     Operand,
 )
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
 from fencewright.lowering.cdna.performance.accesses import LANES
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.effects import Kind
@@ -75,16 +76,6 @@ def program_of(
 
 _GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
 _THREADS = (LaneValue.THREAD_X, LaneValue.THREAD_Y, LaneValue.THREAD_Z)
-_ID_BITS = 10
-"""Bits of each work-item id where they are packed. Source: LLVM AMDGPUUsage, VGPR initial state."""
-
-_USER_REGISTERS = (
-    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2),
-    ("kernarg_segment_ptr", 2), ("dispatch_id", 2), ("flat_scratch_init", 2),
-    ("private_segment_size", 1),
-)  # fmt: skip
-"""Scalar registers that are set up, in their order. Source: LLVM AMDGPUUsage, SGPR initial
-state."""
 _WITHOUT_VALUE = frozenset({"private_segment_buffer", "flat_scratch_init", "private_segment_size"})
 """The registers that find private memory, which each lane has for itself here."""
 
@@ -232,7 +223,7 @@ class _Reader:
         """The values that the hardware puts in registers before a kernel begins."""
         state, descriptor = self.state, self.descriptor
         first = 0
-        for name, count in _USER_REGISTERS:
+        for name, count in USER_REGISTERS:
             if not descriptor.get(f"user_sgpr_{name}"):
                 continue
             registers = tuple([f"s{n}" for n in range(first, first + count)])
@@ -358,7 +349,7 @@ def _parameter(argument: KernelArgument) -> KernelParameter:
 
 
 def _packed(x: Values, y: Values, z: Values) -> Values:
-    return x | y << np.uint64(_ID_BITS) | z << np.uint64(2 * _ID_BITS)
+    return x | y << np.uint64(WORK_ITEM_ID_BITS) | z << np.uint64(2 * WORK_ITEM_ID_BITS)
 
 
 # What is not needed

@@ -27,6 +27,7 @@ from fencewright.lowering.cdna.code.text import (
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.cdna.counters.waits import read_wait
 from fencewright.lowering.cdna.instructions import either_form
+from fencewright.lowering.cdna.kernel import USER_REGISTERS
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import AddressSpace, Operation
 from fencewright.simulator.cdna import instructions as machine
@@ -306,22 +307,13 @@ def _place(block: int, state: _State) -> _BlockStart:
 
 # The kernel's start (AMDGPUUsage, "Initial Kernel Execution State")
 
-_USER_REGISTERS = (
-    ("user_sgpr_private_segment_buffer", 4),
-    ("user_sgpr_dispatch_ptr", 2),
-    ("user_sgpr_queue_ptr", 2),
-    ("user_sgpr_kernarg_segment_ptr", 2),
-)
-"""The contents of the first scalar registers, in their order, with the number of registers of
-each."""
-
 
 def _initial_state(function: Function, launch: ThreadLaunch) -> _State:
     first = 0
-    for name, count in _USER_REGISTERS:
-        if function.descriptor.get(name):
-            if name == "user_sgpr_kernarg_segment_ptr":
-                break
+    for name, count in USER_REGISTERS:
+        if name == "kernarg_segment_ptr":
+            break
+        if function.descriptor.get(f"user_sgpr_{name}"):
             first += count
     state: _State = {f"s{first + half}": _HalfAddress("", 0, half) for half in range(2)}
     return state | {"exec_lo": 1, "exec_hi": 0} | dict(launch.registers)
