@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from fencewright.checker.verdicts.enumeration import (
@@ -378,12 +378,27 @@ class BitVectors:
         elif left.place.root.region is Region.SHARED:
             parts.append(self._equal("ctaid", left_thread, right_thread))
         if left.size is not None and right.size is not None:
-            # Of offsets that do not wrap, the one is in the other's bytes.
-            parts += [a - b < right.size, b - a < left.size]
+            apart = _steps(left.place.offset, right.place.offset)
+            if left.size == right.size > 0 and apart % left.size == 0:
+                # Words of one size that never begin within each other: they are one or apart.
+                parts.append(self._is_equal(left, left_thread, right, right_thread))
+            else:
+                # Of offsets that do not wrap, the one is in the other's bytes.
+                parts += [a - b < right.size, b - a < left.size]
         size = left.place.root.size
         if size is not None:
             parts += [z3.ULT(a, size), z3.ULT(b, size)]
         return z3.And([z3.BoolVal(True, self.budget.context), *parts])
+
+    def _is_equal(self, left: Access, left_thread: int, right: Access, right_thread: int) -> Any:
+        """Equality of two offsets, or of what both of them are multiples of."""
+        one, other = left.place.offset, right.place.offset
+        assert one is not None and other is not None
+        if one.constant == other.constant and len(one.terms) == len(other.terms) == 1:
+            ((a, times),), ((b, by),) = one.terms, other.terms
+            if times == by and all(map(_is_narrow, (a, b))) and 0 < times < 1 << 32:
+                return self._value(a, left_thread) == self._value(b, right_thread)
+        return self.offset(one, left_thread) == self.offset(other, right_thread)
 
     def offset(self, form: LinearForm, thread: int) -> Any:
         """A linear form of a thread, as a number of 64 bits."""
@@ -500,6 +515,16 @@ class BitVectors:
                     ]
             self._divided[key] = quotient, rest, multiple, value
         return self._divided[key][:2]
+
+
+def _steps(left: LinearForm, right: LinearForm) -> int:
+    """The number that all differences of two offsets are multiples of; 0: there is none."""
+    return gcd(left.constant - right.constant, *(times for _, times in (*left.terms, *right.terms)))
+
+
+def _is_narrow(value: Value) -> bool:
+    """True of a value of 64 bits whose multiples by 32 bits do not wrap around."""
+    return isinstance(value, Apply) and value.operation == "zext" and value.arguments[0].bits <= 32
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any, Any], Any]] = {

@@ -137,6 +137,34 @@ def test_a_value_that_nobody_writes_is_not_judged() -> None:
     assert verdict(body).kind is UNJUDGED
 
 
+ROUNDS = """
+@%p1 bra DONE;
+shl.b32 %r9, %r2, 5; and.b32 %r9, %r9, -64; and.b32 %r10, %r2, 1;
+setp.eq.u32 %p2, %r10, 0;
+mov.u32 %r11, 0;
+L: add.u32 %r12, %r11, %r9; shl.b32 %r12, %r12, 5; mul.wide.u32 %rd5, %r12, 4;
+add.u64 %rd6, %rd1, %rd5; add.u64 %rd7, %rd2, %rd5;
+@%p2 bra WRITER;
+SPIN: ld.acquire.gpu.global.u32 %r7, [%rd7{shift}];
+setp.eq.u32 %p4, %r7, 0; @%p4 bra SPIN;
+ld.global.u32 %r6, [%rd6];
+bra NEXT;
+WRITER: st.global.u32 [%rd6], 42;
+st.{order}.gpu.global.u32 [%rd7], 1;
+NEXT: add.u32 %r11, %r11, 1; setp.lt.u32 %p5, %r11, 64; @%p5 bra L;
+DONE: ret;"""
+"""CTAs in pairs: of each round the even one stores a slot and its flag, the odd one polls and
+reads."""
+
+
+def test_flags_of_rounds_of_pairs_of_ctas_order_their_slots() -> None:
+    right = verdict(ROUNDS.format(order="release", shift=""))
+    assert right.kind is FREE
+    assert "nothing releases" in missing(ROUNDS.format(order="relaxed", shift=""))
+    # The flag of the round before says nothing of this round's slot.
+    assert verdict(ROUNDS.format(order="release", shift="+-128")).kind is not FREE
+
+
 def test_a_flag_that_is_seen_at_the_start_proves_nothing() -> None:
     body = passing(RELEASE, ACQUIRE).replace("setp.eq.u32 %p4, %r7, 0", "setp.ne.u32 %p4, %r7, 0")
     assert verdict(body).kind is not FREE
