@@ -620,7 +620,9 @@ class _Judge:
         missing = order.reason or _missing(relation)
         if order.unless is not None:
             constraints = (*constraints, order.unless)
-        of_all = self._condition_of_all(first, second, relation)
+        is_free = order.strength is not Strength.BROKEN
+        # Who hands something over to other CTAs is one of several, whatever it asks.
+        of_all = self._condition_of_all(first, second, relation) if is_free else ""
         if of_all and any(condition == of_all for _, condition in self.launches):
             return True  # Of this condition one conflict is enough.
         contents = tuple(chosen(self.kernel, self.contents, (first, second)))
@@ -634,9 +636,8 @@ class _Judge:
         finding = self._finding(first, second, relation, order)
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
-        condition = self._condition(first, second, relation, size, witness)
+        condition = self._condition(first, second, relation, size, witness, of_all)
         is_again = first.number == second.number and first.instruction == second.instruction
-        is_free = order.strength is not Strength.BROKEN
         if not condition and is_again and is_free and self._may_be_one_value(first):
             condition = _OF_VALUES
         if condition:
@@ -719,8 +720,12 @@ class _Judge:
         relation: Relation,
         size: tuple[int, int],
         witness: Witness,
+        of_all: str,
     ) -> str:
-        """The launches that have a race, if it needs more than a small one; "" if any has."""
+        """The launches that have a race, if it needs more than a small one; "" if any has.
+
+        ``of_all``: the condition of a race at a place that all threads access.
+        """
         contents = {
             self.contents[part].read.place.root.name
             for access in (first, second)
@@ -734,7 +739,7 @@ class _Judge:
         is_asked = self._reads(("%ntid",)) or (self.launch.block or self.kernel.required)
         if size not in _SMALL[: 2 if is_asked or _names_threads(first, second) else 1]:
             return f"as {witness}"
-        if of_all := self._condition_of_all(first, second, relation):
+        if of_all:
             return of_all
         if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
             return f"as {witness}: the block's shape is not in the text"

@@ -22,7 +22,7 @@ tuple[Constraint, ...]`` has one constraint, about iterations of loops, for each
 where a barrier always stands between. A rule that recognises a barrier gives its instructions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -691,15 +691,33 @@ class Kernel:
         return self.block_of[end] in self._reachable_after(self.block_of[start])
 
     def all_paths_pass(
-        self, start: int | None, end: int | None, predicate: Callable[[int], bool]
+        self,
+        start: int | None,
+        end: int | None,
+        predicate: Callable[[int], bool],
+        conditions: Iterable[Literal] = (),
     ) -> bool:
         """True where every path from just after ``start`` to just before ``end`` passes such an
         instruction.
 
         None: from the entry, or to an exit (exits stand for the instructions where threads end).
-        Conditions of branches are not looked at: a path is one of the graph. Guarded instructions
-        count as the predicate says.
+        A path is one of the graph, whatever its branches test, but for those that contradict
+        ``conditions``: of a thread that takes the path, at all times. Guarded instructions count as
+        the predicate says.
         """
+        excluded = {(each.value, not each.polarity) for each in conditions}
+
+        def after(block: int) -> list[int]:
+            return [
+                target
+                for target in self.graph.successors[block]
+                if not excluded
+                or not any(
+                    (each.value, each.polarity) in excluded
+                    for each in self.edge_literals.get((block, target), ())
+                )
+            ]
+
         if start is None:
             work, seen = [self.entry], {self.entry}
         else:
@@ -710,7 +728,7 @@ class Kernel:
                 return True
             if end_here is not None or (end is None and self.exits.intersection(own)):
                 return False
-            work = list(self.graph.successors[block])
+            work = after(block)
             seen = set(work)
         while work:
             block = work.pop()
@@ -720,7 +738,7 @@ class Kernel:
                 continue
             if ends_here:
                 return False
-            for target in self.graph.successors[block]:
+            for target in after(block):
                 if target not in seen:
                     seen.add(target)
                     work.append(target)

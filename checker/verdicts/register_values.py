@@ -83,12 +83,13 @@ class RegisterValues(ABC):
     def _tested(
         self, start: int, block: int, signal_of: Callable[[Value], int | None]
     ) -> tuple[int, Literal] | None:
-        """The first result that an edge tests, by the instruction that has it."""
+        """The last result that an edge tests, by the instruction that has it: what a poll is
+        compared with comes before it."""
         value = self.edge_literals.get((start, block))
         for literal in () if value is None else self.expressions.literals(value, True, start):
-            for part in sorted(leaves((literal.value,)), key=lambda leaf: leaf.number):
-                if (instruction := signal_of(part)) is not None:
-                    return instruction, literal
+            known = (signal_of(part) for part in leaves((literal.value,)))
+            if tested := [each for each in known if each is not None]:
+                return max(tested), literal
         return None
 
     # The graph

@@ -393,7 +393,8 @@ class BitVectors:
     def _is_equal(self, left: Access, left_thread: int, right: Access, right_thread: int) -> Any:
         """Equality of two offsets, or of what both of them are multiples of."""
         one, other = left.place.offset, right.place.offset
-        assert one is not None and other is not None
+        assert one is not None
+        assert other is not None
         if one.constant == other.constant and len(one.terms) == len(other.terms) == 1:
             ((a, times),), ((b, by),) = one.terms, other.terms
             if times == by and all(map(_is_narrow, (a, b))) and 0 < times < 1 << 32:

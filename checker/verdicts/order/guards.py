@@ -105,9 +105,16 @@ def _retried(kernel: Kernel) -> Iterator[MbarrierStep]:
     return (each for each in kernel.mbarriers if each.retries and each.step is Step.WAIT)
 
 
-def _of_literal(kernel: Kernel, literal: Literal) -> tuple[int, Literal | None] | None:
-    """The one strong read or wait that a condition is about."""
-    results = {each for each in leaves((literal.value,)) if isinstance(each, Result)}
+def _of_literal(
+    kernel: Kernel, literal: Literal, loop: Loop | None = None
+) -> tuple[int, Literal | None] | None:
+    """The one strong read or wait that a condition is about, in a loop if one is given."""
+    results = {
+        each
+        for each in leaves((literal.value,))
+        if isinstance(each, Result)
+        and (loop is None or kernel.block_of[each.instruction] in loop.blocks)
+    }
     if len(results) != 1:
         return None
     instruction = results.pop().instruction
@@ -163,7 +170,7 @@ def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
         for edge, literals in kernel.edge_literals.items():
             if edge[0] not in loop.blocks or edge[1] in loop.blocks:
                 continue
-            tested = [each for each in (_of_literal(kernel, x) for x in literals) if each]
+            tested = [each for each in (_of_literal(kernel, x, loop) for x in literals) if each]
             if tested:
                 tests.setdefault(tested[0])
                 edges.add(edge)
