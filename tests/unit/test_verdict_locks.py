@@ -5,13 +5,10 @@ the thread itself, or one that it meets at barriers.
 """
 
 import pytest
-from test_verdict_orders import FREE, HEAD, RACE, missing, verdict
+from test_verdict_orders import FREE, RACE, missing, verdict
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
-from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.ptx.kernel import kernel_of
 from fencewright.checker.verdicts.solver import Launch
-from fencewright.lowering.ptx.code.text import read_ptx
 
 ROUNDS = """
 mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd1, %rd5;
@@ -132,9 +129,7 @@ def test_turns_of_ctas_are_apart_where_the_launch_says_so() -> None:
     """CTA i of n has the turns i, i + n, ..; of more CTAs two would have one."""
     turn = "shl.b32 %r9, %r11, 2; add.u32 %r9, %r9, %r2; add.u32 %r10, %r9, 1;"
     body = rounds("turn", draw=turn)
-    file = read_ptx(f"{HEAD}{body}\n}}\n")
-    kernel = kernel_of(file, file.functions["k"])
-    assert judge(kernel, Launch((64, 1, 1), (4, 1, 1))).kind is FREE
-    assert judge(kernel, Launch((64, 1, 1), (8, 1, 1))).kind is not FREE
-    assert judge(kernel).kind is not FREE
+    assert verdict(body, Launch((64, 1, 1), (4, 1, 1))).kind is FREE
+    assert verdict(body, Launch((64, 1, 1), (8, 1, 1))).kind is not FREE
+    assert verdict(body).kind is not FREE
     assert "nothing acquires" in missing(rounds("turn", take="relaxed", draw=turn))

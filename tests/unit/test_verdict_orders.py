@@ -9,6 +9,7 @@ from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Verdict
 from fencewright.checker.verdicts.ptx.kernel import kernel_of
+from fencewright.checker.verdicts.solver import Launch
 from fencewright.lowering.ptx.code.text import read_ptx
 
 pytest.importorskip("z3")
@@ -36,9 +37,9 @@ add.s64 %rd4, %rd1, %rd3;
 RACE, FREE, UNJUDGED = VerdictKind.RACE, VerdictKind.RACE_FREE, VerdictKind.NOT_JUDGED
 
 
-def verdict(body: str) -> Verdict:
+def verdict(body: str, launch: Launch | None = None) -> Verdict:
     file = read_ptx(f"{HEAD}{body}\n}}\n")
-    return judge(kernel_of(file, file.functions["k"]))
+    return judge(kernel_of(file, file.functions["k"]), launch)
 
 
 def missing(body: str) -> str:
@@ -270,6 +271,29 @@ def test_the_last_block_reads_what_all_stored() -> None:
 )
 def test_a_last_block_without_a_fence_is_a_race(body: str, reason: str) -> None:
     assert reason in missing(body)
+
+
+def two_rounds(first: str, second: str, between: str = "bar.sync 0;") -> str:
+    """Two rounds with counters and words of their own, and one variable that says who is last."""
+    names = "MEET", "NEXT"
+    rounds = [
+        text.replace("MEET", name).replace("DONE:\nret;", "").replace("DONE", f"ROUND{name}")
+        for text, name in zip((first, second), names, strict=True)
+    ]
+    rounds[1] = rounds[1].replace("[%rd4]", "[%rd4+65536]").replace("[%rd2]", "[%rd2+64]")
+    rounds[1] = rounds[1].replace("[%rd1+0]", "[%rd1+65536]")
+    return f"{rounds[0]}\nROUNDMEET: {between}\n{rounds[1]}\nROUNDNEXT: ret;"
+
+
+def test_a_variable_that_each_round_writes_hands_on_the_last_counter() -> None:
+    grid = Launch(None, (4, 1, 1))
+    assert verdict(two_rounds(last_block(), last_block()), grid).kind is FREE
+    assert "nothing releases" in missing(two_rounds(last_block(), last_block(before="")))
+    assert verdict(two_rounds(last_block(), last_block(), ""), grid).kind is not FREE
+    # What another thread writes is not overwritten by thread 0.
+    other = "setp.ne.u32 %p7, %r1, 1; @%p7 bra SKIP; st.shared.u32 [last], 1;\nSKIP:\nbar.sync 0;"
+    body = two_rounds(last_block(), last_block().replace("bar.sync 0;", other))
+    assert verdict(body, grid).kind is not FREE
 
 
 def test_a_count_that_not_all_have_reached_is_not_proved() -> None:

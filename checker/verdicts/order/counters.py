@@ -31,7 +31,7 @@ from fencewright.checker.verdicts.model import (
     Together,
 )
 from fencewright.checker.verdicts.order.claims import Claim
-from fencewright.checker.verdicts.order.flags import lemma_of, writes_of
+from fencewright.checker.verdicts.order.flags import lemma_of, writes_to
 from fencewright.checker.verdicts.order.guards import Guard, comes_by, follows, implied
 from fencewright.lowering.code.value import Apply, Iteration, Value
 from fencewright.lowering.vocabulary import Scope
@@ -105,7 +105,9 @@ def _last_added(
     thread: int,
 ) -> Access | None:
     """The addition of all CTAs, of which a guard has found that it was the last."""
-    if not _adds_one(read) or [each.number for each in writes_of(kernel, read)] != [read.number]:
+    if not _adds_one(read):
+        return None
+    if [each.number for each in writes_to(kernel, pair, read)] != [read.number]:
         return None
     if read.result is None or read.result.bits != 32:
         return None
@@ -137,7 +139,7 @@ def _awaited(kernel: Kernel, pair: ThreadPair, guard: Guard, thread: int) -> Acc
     """The addition that all CTAs have made when a guard's count is reached."""
     number = guard.members[0][0]
     (read,) = (each for each in kernel.accesses_at[number] if each.is_strong and each.reads)
-    adds = sorted(writes_of(kernel, read), key=lambda each: each.instruction)
+    adds = sorted(writes_to(kernel, pair, read), key=lambda each: each.instruction)
     adds = [each for each in adds if each.instruction != read.instruction]
     if not adds or not all(map(_adds_one, adds)) or len(guard.around) > 1:
         return None

@@ -42,6 +42,8 @@ from fencewright.checker.verdicts.order.lemmas import (
 )
 from fencewright.lowering.vocabulary import Ordering, Scope
 
+_WRITER, _READER = 800, 801
+"""The numbers of threads of which a conflict knows nothing."""
 _KNOWN = ("", "exch", "cas")
 """Updates whose new value is their operand."""
 
@@ -113,6 +115,15 @@ def writes_of(kernel: Kernel, read: Access) -> list[Access]:
         if each.writes
         and (each.place.root == read.place.root or each.place.root.region is Region.UNKNOWN)
     ]
+
+
+def writes_to(kernel: Kernel, pair: ThreadPair, word: Access) -> Iterator[Access]:
+    """The accesses that may write a word, of whichever threads."""
+    for write in writes_of(kernel, word):
+        one, other = write.place.offset, word.place.offset
+        is_known = one is not None and other is not None and not one.terms and not other.terms
+        if write is word or (is_known and one == other) or pair.satisfiable(Overlap(write, _WRITER, word, _READER)) is not Answer.UNSATISFIABLE:
+            yield write
 
 
 def _seen(

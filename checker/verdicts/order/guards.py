@@ -324,7 +324,7 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
         reads = kernel.accesses_at.get(result.instruction, ())
         if len(reads) != 1 or reads[0].is_strong or not reads[0].reads:
             continue
-        write = _only_write(kernel, reads[0])
+        write = _last_write(kernel, reads[0])
         if write is None or write.value is None or write.value.bits < result.bits:
             continue
         value = e.substituted(literal.value, {result: e.resized(write.value, result.bits)})
@@ -349,16 +349,35 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
                     yield Guard((member,), around, other, barrier, True, own)
 
 
-def _only_write(kernel: Kernel, read: Access) -> Access | None:
-    """The one write of a variable that is read whole; None if there are several, or none."""
+def _last_write(kernel: Kernel, read: Access) -> Access | None:
+    """The write of a variable that is read whole, after which whoever else writes it does not any
+    more before the read; None if there is none."""
+    if read.place.rank is not None or read.place.offset is None or read.place.offset.terms:
+        return None
     writes = [
         each for each in kernel.accesses if each.writes and each.place.root == read.place.root
     ]
-    if len(writes) != 1 or read.place.rank is not None or writes[0].is_atomic:
+    if any(each.is_atomic or not _is_same_word(each, read) for each in writes):
         return None
-    write = writes[0]
-    same = write.place.offset == read.place.offset and write.size == read.size
-    return write if same and read.place.offset is not None and not read.place.offset.terms else None
+    for write in writes:
+        others = (each for each in writes if each is not write)
+        if kernel.may_reach(write.instruction, read.instruction) and all(
+            _is_overwritten(kernel, each, write, read) for each in others
+        ):
+            return write
+    return None
+
+
+def _is_same_word(write: Access, read: Access) -> bool:
+    return write.place.offset == read.place.offset and write.size == read.size
+
+
+def _is_overwritten(kernel: Kernel, first: Access, write: Access, read: Access) -> bool:
+    """True where who has executed ``first`` executes ``write`` before it comes to a read."""
+    steady = [each for each in first.conditions if is_steady(each.value)]
+    return kernel.all_paths_pass(
+        first.instruction, read.instruction, lambda number: number == write.instruction, steady
+    )
 
 
 def implied(own: Iterable[Literal], given: Iterable[Literal]) -> bool:

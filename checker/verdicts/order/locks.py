@@ -36,7 +36,7 @@ from fencewright.checker.verdicts.model import (
     Together,
 )
 from fencewright.checker.verdicts.order.claims import Claim
-from fencewright.checker.verdicts.order.flags import lemma_of, writes_of
+from fencewright.checker.verdicts.order.flags import lemma_of, writes_to
 from fencewright.checker.verdicts.order.guards import Guard, follows, guards_of
 from fencewright.checker.verdicts.order.lemmas import Lemma, VendorLemma, holds
 from fencewright.lowering.code.value import Apply, Iteration, Opaque, Result, Value
@@ -251,7 +251,7 @@ def _turn(kernel: Kernel, guard: Guard, read: Access, literal: Literal) -> Value
 def _ends(kernel: Kernel, pair: ThreadPair, section: _Section) -> _Ends | None:
     """All writes that give a lock back; None of a word that others write, or holders twice."""
     ends: list[tuple[Access, _Section]] = []
-    for write in _writes(kernel, pair, section.take):
+    for write in writes_to(kernel, pair, section.take):
         if write.place.root != section.take.place.root:
             return None
         if section.turn is None and _takes(write):
@@ -302,13 +302,6 @@ def _is_taken_between(
     )
 
 
-def _writes(kernel: Kernel, pair: ThreadPair, word: Access) -> Iterator[Access]:
-    """The accesses that may write a word, of whichever threads."""
-    for write in writes_of(kernel, word):
-        if write is word or _may_be(pair, Overlap(write, _HOLDER, word, _OTHER)):
-            yield write
-
-
 def _may_be(pair: ThreadPair, *constraints: Constraint) -> bool:
     return pair.satisfiable(*constraints) is not Answer.UNSATISFIABLE
 
@@ -347,7 +340,7 @@ def _draws(kernel: Kernel, pair: ThreadPair, section: _Section, both: Sequence[C
             return False
         if kernel.loops_of(add.instruction) != section.guard.around:
             return False
-        if [each.number for each in _writes(kernel, pair, add)] != [add.number]:
+        if [each.number for each in writes_to(kernel, pair, add)] != [add.number]:
             return False
         return not _may_be(pair, *both, Not(Overlap(add, _HOLDER, add, _OTHER)))
     return False
