@@ -329,11 +329,6 @@ def _misused(analysis: PhaseAnalysis) -> Iterator[Finding]:
 
 
 _ENDS = {
-    End.CTA: (
-        Rule.CLUSTER_BARRIER,
-        "the kernel may end while another CTA does what line {line} does to its shared memory: a "
-        "barrier of the cluster is missing before the end",
-    ),
     End.PAIR: (
         Rule.CLUSTER_BARRIER,
         "the other CTA may not have done the allocation of line {line}: a barrier of the cluster "

@@ -1,12 +1,9 @@
-"""Memory whose life ends while others may use it: a CTA's shared memory, and tensor memory.
+"""Tensor memory that is freed while others may use it.
 
-Neither an end nor a free is an access that verdicts follow. All CTAs of a cluster, and all threads
-of a CTA, run the same text. A forward dataflow has what a CTA has accessed of another one's shared
-memory, and what it has allocated together with another one, since it last met them: at the
-cluster's barrier, or, of accesses, by an arrival or a wait at an mbarrier of the cluster; and what
-threads have accessed in tensor memory since a barrier of theirs. Source: PTX ISA, "Cluster of
-Cooperative Thread Arrays"; "barrier.cluster"; "tcgen05.dealloc"; CUDA programming guide,
-"Distributed Shared Memory": it has to exist until all accesses of it are done.
+Verdicts do not follow places in tensor memory. All CTAs of a cluster, and all threads of a CTA, run
+the same text. A forward dataflow has what a CTA has allocated together with another one since it
+last met it at the cluster's barrier, and what threads have accessed in tensor memory since a
+barrier of theirs. Source: PTX ISA, "barrier.cluster"; "tcgen05.dealloc".
 """
 
 from collections.abc import Iterator
@@ -16,20 +13,13 @@ from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.ptx.code.addresses import Places
 from fencewright.lowering.ptx.code.flow import states
-from fencewright.lowering.ptx.code.statements import (
-    ACCESSES,
-    ARRIVALS,
-    MBARRIER_WAITS,
-    OperandRole,
-    Statement,
-)
+from fencewright.lowering.ptx.code.statements import MBARRIER_WAITS, Statement
 from fencewright.lowering.ptx.code.text import PtxInstruction
 from fencewright.lowering.ptx.code.values import Elections, Values
 from fencewright.lowering.ptx.completions import MEETS
-from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Scope
+from fencewright.lowering.vocabulary import FastStrEnum
 
 _PAIR = "cta_group::2"
-_ENDS = ("ret", "exit")
 _IN_TENSOR_MEMORY = frozenset({"tcgen05 ld", "tcgen05 st"})
 _FREES = "tcgen05 dealloc"
 _BARRIERS = MEETS | MBARRIER_WAITS | {"bar warp sync", "barrier cluster wait", "call"}
@@ -39,7 +29,6 @@ _BARRIERS = MEETS | MBARRIER_WAITS | {"bar warp sync", "barrier cluster wait", "
 class End(FastStrEnum):
     """What ends too early."""
 
-    CTA = "the CTA, while another may access its shared memory"
     PAIR = "tensor memory that another CTA may not have allocated yet"
     TENSOR = "tensor memory that other threads may access"
 
@@ -55,43 +44,30 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Masks of instructions since the last meeting: accesses of other CTAs, allocations, accesses
-    of tensor memory.
+    """Masks of instructions since the last meeting: allocations, and accesses of tensor memory."""
 
-    ``apart``: the last meeting was at an mbarrier, by which CTAs may take turns to the end.
-    """
-
-    accessed: int = 0
     allocated: int = 0
     tensor: int = 0
-    apart: bool = False
 
     def join(self, other: "_State") -> "_State":
         """What may be on either path."""
-        return _State(
-            self.accessed | other.accessed,
-            self.allocated | other.allocated,
-            self.tensor | other.tensor,
-            self.apart or other.apart,
-        )
+        return _State(self.allocated | other.allocated, self.tensor | other.tensor)
 
 
 class LifetimeAnalysis:
-    """The ends of memory in one kernel that come too early."""
+    """The ends of tensor memory in one kernel that come too early."""
 
     def __init__(self, places: Places):
         self.places = places
         self.function = places.function
         self._of = {each.number: each for each in self.function.instructions}
-        self._remote = {number for number, each in self._of.items() if self._reads_another(each)}
         self._frees = any(each.statement.operation == _FREES for each in self._of.values())
 
     def early(self) -> Iterator[EarlyEnd]:
         """What ends too early, in the order of the text."""
-        if not self.function.is_entry or not (self._frees or self._remote):
+        if not self.function.is_entry or not self._frees:
             return
         elections = Elections(self.places, Values(self.places))
-        ended: set[int] = set()
         for each, state in states(self.function, _State(), self._after):
             name, guard = each.statement.operation, each.statement.guard
             if _is_of_pair(each.statement, "dealloc"):
@@ -105,21 +81,6 @@ class LifetimeAnalysis:
                     if not elections.is_elected(number, before.statement.guard):
                         yield EarlyEnd(End.TENSOR, before, each)
                         break
-            if name in _ENDS:
-                for number in bits(state.accessed):
-                    if number not in ended:
-                        ended.add(number)
-                        yield EarlyEnd(End.CTA, self._of[number], each)
-
-    def _reads_another(self, each: PtxInstruction) -> bool:
-        """True where it reads the shared memory of another CTA."""
-        return each.statement.kind in ACCESSES and any(
-            access.reads
-            and access.space in (AddressSpace.SHARED_CLUSTER, None)
-            and self.places.is_remote(access.address)
-            and bool(self.places.of(access).variables)
-            for access in each.statement.accesses
-        )
 
     def _after(self, each: PtxInstruction, state: _State) -> _State:
         statement, bit = each.statement, 1 << each.number
@@ -130,21 +91,10 @@ class LifetimeAnalysis:
         tensor = 0 if is_barrier else state.tensor
         if name in _IN_TENSOR_MEMORY:
             tensor |= bit
-        if name in MBARRIER_WAITS and statement.scope is Scope.CLUSTER:
-            return _State(allocated=state.allocated, apart=True)
-        accessed, allocated = state.accessed, state.allocated
-        if name in ARRIVALS and self._is_remote_arrival(statement):
-            accessed = 0
-        if each.number in self._remote and not state.apart:
-            accessed |= bit
+        allocated = state.allocated
         if _is_of_pair(statement, "alloc"):
             allocated |= bit
-        return _State(accessed, allocated, tensor, state.apart)
-
-    def _is_remote_arrival(self, statement: Statement) -> bool:
-        mbarrier = statement.operand(OperandRole.MBARRIER)
-        is_named = AddressSpace.SHARED_CLUSTER in statement.opcode.spaces
-        return is_named or self.places.is_remote(mbarrier)
+        return _State(allocated, tensor)
 
 
 def _is_of_pair(statement: Statement, what: str) -> bool:

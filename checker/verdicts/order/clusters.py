@@ -21,6 +21,7 @@ from fencewright.checker.verdicts.model import (
     Kernel,
     Not,
     Order,
+    Region,
     Relation,
     Step,
     Strength,
@@ -78,7 +79,7 @@ def lifetimes(
     nothing orders it with, as a write of all of the memory.
 
     ``arrivals_there``: at mbarriers of other CTAs, which access them too. The order is broken, or
-    not known where something else than cluster barriers may be waited for.
+    not known where the other CTA may be told by an mbarrier.
     """
     waits = {
         each.instruction for each in kernel.barriers if each.level is Scope.CLUSTER and each.waits
@@ -89,6 +90,7 @@ def lifetimes(
         if each.level is Scope.CLUSTER and each.arrives and each.releases
     }
     kept = all(kernel.all_paths_pass(each, None, waits.__contains__) for each in arrivals)
+    is_told = any(step.step is Step.WAIT for step in kernel.mbarriers) and _signals_others(kernel)
     for access in (*kernel.accesses, *arrivals_there):
         if access.place.rank is None or access.agent is not Agent.THREAD:
             continue
@@ -106,9 +108,20 @@ def lifetimes(
         last = max(kernel.exits, default=access.instruction)
         reason = "the other CTA may have ended: no cluster barrier after"
         order = _broken(kernel, access, reason)
-        if any(step.step is Step.WAIT for step in kernel.mbarriers):
+        if is_told:
             order = replace(order, strength=Strength.UNKNOWN)
         yield access, _lifetime(kernel, access, last, "the end of a CTA"), order
+
+
+def _signals_others(kernel: Kernel) -> bool:
+    """True where something arrives, or may arrive, at an mbarrier of another CTA."""
+    steps = (each.place for each in kernel.mbarriers if each.step is Step.ARRIVE)
+    copies = (each.mbarrier for each in kernel.accesses if each.agent in UNGROUPED)
+    places = [*steps, *copies]
+    return any(
+        each is None or each.rank is not None or each.root.region is Region.UNKNOWN
+        for each in places
+    )
 
 
 def _broken(kernel: Kernel, access: Access, reason: str) -> Order:

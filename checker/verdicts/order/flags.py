@@ -122,7 +122,11 @@ def writes_to(kernel: Kernel, pair: ThreadPair, word: Access) -> Iterator[Access
     for write in writes_of(kernel, word):
         one, other = write.place.offset, word.place.offset
         is_known = one is not None and other is not None and not one.terms and not other.terms
-        if write is word or (is_known and one == other) or pair.satisfiable(Overlap(write, _WRITER, word, _READER)) is not Answer.UNSATISFIABLE:
+        if (
+            write is word
+            or (is_known and one == other)
+            or pair.satisfiable(Overlap(write, _WRITER, word, _READER)) is not Answer.UNSATISFIABLE
+        ):
             yield write
 
 
