@@ -209,8 +209,6 @@ def _proxy_fences(analysis: ProxyAnalysis) -> Iterator[Finding]:
 
 
 def _rule_of(required: RequiredOrder) -> Rule:
-    if required.conflict is Conflict.ACQUIRED:
-        return Rule.PROXY_ACQUIRE
     return Rule.PROXY_READS if required.conflict is Conflict.OVERWRITE_READ else Rule.PROXY_FENCE
 
 
@@ -219,8 +217,6 @@ def _level_of(required: Sequence[RequiredOrder], rule: Rule, sure: bool) -> Leve
         return _WARNING if sure else _NOTE
     if sure:
         return _ERROR
-    if rule is Rule.PROXY_ACQUIRE:
-        return _WARNING
     # Two pointers to global memory are mostly of two arrays, and shared memory that is written
     # anew of two buffers; what is read of shared memory was mostly written for that, unless
     # copies write there, too.
@@ -233,8 +229,6 @@ def _what(required: Sequence[RequiredOrder], sure: bool) -> str:
     name = required[0].later.statement.operation_name
     may = "" if sure else "may "
     match required[0].conflict:
-        case Conflict.ACQUIRED:
-            return f"{name} reads global memory that others may have written before this acquire"
         case Conflict.READ:
             return (
                 f"{name} {may}read{'' if may else 's'} what was written through the generic proxy"

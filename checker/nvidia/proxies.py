@@ -42,7 +42,6 @@ class Conflict(FastStrEnum):
     READ = "an async read of what was written"
     OVERWRITE = "an async write of what was written"
     OVERWRITE_READ = "an async write of what was read"
-    ACQUIRED = "an async read of what others may have written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ class ProxyAnalysis:
         return self.code.fences
 
     def missing(self) -> list[RequiredOrder]:
-        """The fences that are owed and absent, by the accesses that owe them."""
+        """The fences that are missing, by the accesses that need them."""
         return self._solve(frozenset(), anything=False)
 
     def surplus(self) -> Iterator[PtxInstruction]:
@@ -315,6 +314,7 @@ class ProxyAnalysis:
                 mine = each.statement.guard if each.statement.guard in guards else None
                 if mine == guard:
                     required += self._required(each, state)
+                    required += self._acquired(each, state) if anything else ()
                     if anything and _may_do_anything(each):
                         required += self._required_by_anything(each, state)
                 state, _ = self._step(each, state, counted, mail)
@@ -420,13 +420,14 @@ class ProxyAnalysis:
                 yield from self._conflicts(async_, state.foreign, AddressSpace.LOCAL, True)
             if async_.place.may_be_global:
                 yield from self._conflicts(async_, state.global_, AddressSpace.GLOBAL, False)
-                if async_.reads:
-                    for number_ in bits(state.acquired):
-                        acquire = self.code.instructions[number_]
-                        conflict = Conflict.ACQUIRED
-                        yield RequiredOrder(
-                            acquire, each, conflict, AddressSpace.GLOBAL, False, True
-                        )
+
+    def _acquired(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
+        """The orders of what other kernels may have written before an acquire, and async reads."""
+        asyncs = self.code.asyncs.get(each.number, ())
+        if any(async_.place.may_be_global and async_.reads for async_ in asyncs):
+            for number_ in bits(state.acquired):
+                acquire = self.code.instructions[number_]
+                yield RequiredOrder(acquire, each, Conflict.READ, AddressSpace.GLOBAL, False)
 
     def _conflicts(
         self, async_: _Async, pending: int, space: AddressSpace, elsewhere: bool

@@ -177,6 +177,7 @@ def test_the_least_remedy_says_which_rule_it_is(
 
 POLL = "L: ld.{}.gpu.global.u32 %r9, [%rd2]; setp.eq.u32 %p2, %r9, 0; @%p2 bra L;\n"
 READ = "    ld.global.u32 %r10, [%rd1];"
+COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [other];"
 
 
 def said(body: str) -> list[tuple[Rule, Level]]:
@@ -202,6 +203,17 @@ def said(body: str) -> list[tuple[Rule, Level]]:
         # As a barrier at the start, after which a kernel reads its own input.
         pytest.param("st.relaxed.gpu.global.u32 [%rd2+64], 1;\n" + POLL.format("relaxed") + READ,
             [(Rule.UNORDERED_WAIT, Level.NOTE)], id="wait-of-who-signals"),
+        # A copy reads by another proxy than that of the acquire.
+        pytest.param(POLL.format("acquire") + COPY, [(Rule.PROXY_ACQUIRE, Level.WARNING)],
+            id="copy"),
+        pytest.param(POLL.format("acquire") + "fence.proxy.async.global;" + COPY, [],
+            id="copy-fenced"),
+        pytest.param(POLL.format("acquire") + "fence.proxy.async.shared::cta;" + COPY,
+            [(Rule.PROXY_ACQUIRE, Level.WARNING)], id="copy-fence-of-other-memory"),
+        pytest.param("fence.proxy.async.global;" + POLL.format("acquire") + COPY,
+            [(Rule.PROXY_ACQUIRE, Level.WARNING)], id="copy-fenced-before"),
+        pytest.param("st.relaxed.gpu.global.u32 [%rd2+64], 1;\n" + POLL.format("acquire") + COPY,
+            [(Rule.PROXY_ACQUIRE, Level.WARNING)], id="copy-of-who-signals"),
         # The data are in the flag.
         pytest.param(POLL.format("relaxed") + READ + "add.u32 %r10, %r10, %r9;\n"
             "st.global.u32 [%rd1+64], %r10;", [], id="flag-with-data"),

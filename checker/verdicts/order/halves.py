@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.expressions import leaves, number_of
 from fencewright.checker.verdicts.model import (
+    ASYNCHRONOUS,
     Access,
     Agent,
     AnyOf,
@@ -63,12 +64,14 @@ def _waits(kernel: Kernel) -> Iterator[OneSide]:
     signals = any(each.is_strong for each in writes)
     seen: set[int] = set()
     for later in kernel.accesses:
-        if not _is_payload(later) or not later.reads:
+        if not later.reads or not (_is_payload(later) or _is_copied(later)):
             continue
         broken = _broken_wait(kernel, later, writes)
         if broken is not None and broken[0].instruction not in seen:
             seen.add(broken[0].instruction)
-            yield _side(broken[0], later, broken[1], is_sure=not signals)
+            # A copy lacks the fence whatever it reads, if others have written that at all.
+            is_sure = not signals or _is_copied(later)
+            yield _side(broken[0], later, broken[1], is_sure=is_sure)
 
 
 def _broken_wait(
@@ -180,6 +183,11 @@ def _may_be_one(first: Access, second: Access) -> bool:
 def _is_payload(access: Access) -> bool:
     is_plain = access.agent is Agent.THREAD and not access.is_strong
     return is_plain and access.place.root.region in _OPEN
+
+
+def _is_copied(access: Access) -> bool:
+    """True of memory of all that a copy reads through the async proxy."""
+    return access.agent in ASYNCHRONOUS and access.place.root.region in _OPEN
 
 
 def _side(access: Access, payload: Access, lemma: Lemma, *, is_sure: bool) -> OneSide:
