@@ -273,6 +273,46 @@ def test_a_last_block_without_a_fence_is_a_race(body: str, reason: str) -> None:
     assert reason in missing(body)
 
 
+POLLED = """
+setp.eq.u32 %p2, %r2, 0;
+@!%p2 bra READER;
+@%p1 bra DONE;
+st.global.u32 [%rd1], 42;
+atom.global.{give}.gpu.exch.b32 %r8, [%rd2], 1;
+bra DONE;
+READER: setp.eq.u32 %p3, %r1, 0;
+L: bar.sync 0;
+mov.u32 %r7, 0;
+@%p3 atom.global.{take}.gpu.cas.b32 %r7, [%rd2], 1, {value};
+@%p3 st.shared.u32 [last], %r7;
+{meet}
+ld.shared.u32 %r9, [last];
+setp.ne.u32 %p4, %r9, 1;
+@%p4 bra L;
+ld.global.u32 %r6, [%rd1];
+DONE:
+ret;"""
+"""Thread 0 polls for its CTA, and tells all in each round what it has found."""
+
+
+def polled(take: str = "acquire", give: str = "release", **parts: str) -> str:
+    return POLLED.format(
+        **{"take": take, "give": give, "value": "1", "meet": "bar.sync 0;"} | parts
+    )
+
+
+def test_a_poll_in_whose_rounds_all_meet_hands_on_what_it_finds() -> None:
+    assert verdict(polled()).kind is FREE
+    assert "nothing acquires" in missing(polled(take="relaxed"))
+    assert "nothing releases" in missing(polled(give="relaxed"))
+    assert verdict(polled(meet="")).kind is not FREE
+    # Who is told by another value need not have been told by the first CTA.
+    assert verdict(polled(value="3")).kind is FREE
+    assert verdict(polled(value="0")).kind is FREE
+    changed = polled(value="2").replace("setp.ne.u32 %p4, %r9, 1", "setp.eq.u32 %p4, %r9, 0")
+    assert verdict(changed).kind is not FREE
+
+
 def two_rounds(first: str, second: str, between: str = "bar.sync 0;") -> str:
     """Two rounds with counters and words of their own, and one variable that says who is last."""
     names = "MEET", "NEXT"

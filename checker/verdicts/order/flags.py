@@ -108,11 +108,15 @@ def _read(kernel: Kernel, number: int) -> Access | None:
 
 
 def writes_of(kernel: Kernel, read: Access) -> list[Access]:
-    """All accesses that may write what is read."""
+    """All accesses that may change what is read.
+
+    An exchange of a value for the same hands on what was written before it.
+    """
     return [
         each
         for each in kernel.accesses
         if each.writes
+        and (each.update != "cas" or each.value is None or each.compared is not each.value)
         and (each.place.root == read.place.root or each.place.root.region is Region.UNKNOWN)
     ]
 

@@ -342,7 +342,8 @@ def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Itera
                 ):
                     continue
                 around = kernel.loops_of(write.instruction)
-                link = _linked(kernel, around, barrier, access.instruction, thread, other)
+                # Of a loop that is left on what is read, the last iteration.
+                link = _linked(kernel, around, barrier, result.instruction, thread, other)
                 if link is not None:
                     together = Together(other, thread, Scope.WORKGROUP)
                     own = (together, *executed(kernel, write, other), *link)
