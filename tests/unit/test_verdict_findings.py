@@ -177,6 +177,13 @@ def test_the_least_remedy_says_which_rule_it_is(
 
 POLL = "L: ld.{}.gpu.global.u32 %r9, [%rd2]; setp.eq.u32 %p2, %r9, 0; @%p2 bra L;\n"
 READ = "    ld.global.u32 %r10, [%rd1];"
+TOLD = """
+mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0;
+L: bar.sync 0; @%p1 bra M;
+ld.{}.gpu.global.u32 %r9, [%rd2]; st.shared.u32 [tile], %r9;
+M: bar.sync 0; ld.shared.u32 %r8, [tile]; setp.eq.u32 %p2, %r8, 0; @%p2 bra L;
+"""
+"""Thread 0 polls, and tells all others by shared memory."""
 COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [other];"
 
 
@@ -203,6 +210,11 @@ def said(body: str) -> list[tuple[Rule, Level]]:
         # As a barrier at the start, after which a kernel reads its own input.
         pytest.param("st.relaxed.gpu.global.u32 [%rd2+64], 1;\n" + POLL.format("relaxed") + READ,
             [(Rule.UNORDERED_WAIT, Level.NOTE)], id="wait-of-who-signals"),
+        pytest.param(TOLD.format("relaxed") + READ, [(Rule.UNORDERED_WAIT, Level.WARNING)],
+            id="told"),
+        pytest.param(TOLD.format("acquire") + READ, [], id="told-acquires"),
+        pytest.param(TOLD.format("relaxed") + READ + "add.u32 %r10, %r10, %r8;\n"
+            "st.global.u32 [%rd1+64], %r10;", [], id="told-with-data"),
         # A copy reads by another proxy than that of the acquire.
         pytest.param(POLL.format("acquire") + COPY, [(Rule.PROXY_ACQUIRE, Level.WARNING)],
             id="copy"),

@@ -129,13 +129,25 @@ def _polled(kernel: Kernel, number: int, later: Access) -> Access | None:
 
 
 def _used(kernel: Kernel) -> frozenset[Value]:
-    """What addresses and stored values are computed from: a flag with data in it needs no order."""
+    """What addresses and stored values are computed from: a flag with data in it needs no order.
+
+    What is stored to shared memory is used where what is read of it is: threads tell each other by
+    it what they have found in a flag.
+    """
 
     def make() -> frozenset[Value]:
-        values = [each.value for each in kernel.accesses if each.value is not None]
+        stores = [each for each in kernel.accesses if each.value is not None]
+        told = [each for each in stores if each.place.root.region is Region.SHARED]
+        values = [each.value for each in stores if each not in told and each.value is not None]
         forms = (each.place.offset for each in kernel.accesses)
         values += [value for form in forms if form is not None for value, _ in form.terms]
-        return frozenset(leaves(values))
+        used = leaves(values)
+        while True:
+            roots = {each.place.root for each in kernel.accesses if each.result in used}
+            known = [each.value for each in told if each.place.root in roots and each.value]
+            if leaves(known) <= used:
+                return frozenset(used)
+            used |= leaves(known)
 
     return kernel.remembered("used", make)
 
