@@ -30,7 +30,7 @@ def test_every_deletion_is_noticed(tmp_path: Path) -> None:
         Deleted.WRITE_BACK: 8,
         Deleted.INVALIDATE: 8,
     }
-    page = (ROOT / "docs/checker.md").read_text()
+    page = (ROOT / "docs/checker-measured.md").read_text()
     assert deletions.printed(total) in page
     found = [
         each for one in assembly.functions.values() for each in check(assembly, one).patterns()

@@ -1,6 +1,7 @@
 """Deletes each wait, scope bit, write-back and invalidate of assembly, and says what is noticed.
 
-``python -m fencewright.tools.dev.campaigns.deletions FILE..`` prints a table for docs/checker.md:
+``python -m fencewright.tools.dev.campaigns.deletions FILE..`` prints a table for
+docs/checker-measured.md:
 of how many the checker finds a hazard, of how many another of its rules tells without a source, and
 of how many more what is provided differs, which a source can be held against.
 """

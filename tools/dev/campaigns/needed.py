@@ -6,7 +6,7 @@ each chip and each wait, scope bit, write-back and invalidate (PTX: fence, order
 deleted in turn from what our passes make of them. A deletion counts if the machine, or PTX's model,
 then does what the program forbids. Where a chip's documents leave something open the machine takes
 it the harder way, and what only that makes necessary may be noticed by a note alone. The table is
-for docs/checker.md.
+for docs/checker-measured.md.
 """
 
 import sys

@@ -5,7 +5,7 @@ races, for each chip and each of its modes, as LLVM compiles them (``--llc``) an
 lower them at both levels. Each thing that can go is taken out alone, and all of a program together;
 the machine, or PTX's model, then must do only what the program may, and end where it did. What can
 go is said of kernels that all waves of a work-group run: where those of a program have kernels of
-their own, what goes wrong is counted apart. The table is for docs/checker.md.
+their own, what goes wrong is counted apart. The table is for docs/checker-measured.md.
 """
 
 import subprocess
