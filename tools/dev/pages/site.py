@@ -19,6 +19,7 @@ import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
@@ -152,13 +153,13 @@ def sections(index: str) -> Iterator[Section]:
         yield Section(title, tuple(entries))
 
 
-def _beside(page: PurePosixPath) -> list[PurePosixPath]:
-    """A page, and after the index of a folder all pages of that folder."""
+def _beside(page: PurePosixPath, listed: AbstractSet[PurePosixPath]) -> list[PurePosixPath]:
+    """A page, and after the index of a folder the pages of that folder that are not listed."""
     if page.name != "README.md":
         return [page]
     others = sorted((ROOT / page.parent).glob("*.md"))
     inside = [PurePosixPath(each.relative_to(ROOT).as_posix()) for each in others]
-    return [page, *(each for each in inside if each != page)]
+    return [page, *(each for each in inside if each not in listed)]
 
 
 def navigation(index: str) -> list[dict[str, object]]:
@@ -167,16 +168,18 @@ def navigation(index: str) -> list[dict[str, object]]:
     def item(page: PurePosixPath) -> dict[str, str]:
         return {title_of((ROOT / page).read_text(encoding="utf-8")): str(place_of(page))}
 
+    parts = tuple(sections(index))
+    listed = {page for part in parts for targets, _ in part.entries for page in targets}
     groups = {
-        section.title: [
+        part.title: [
             item(each)
-            for targets, _ in section.entries
+            for targets, _ in part.entries
             for page in targets
-            for each in _beside(page)
+            for each in _beside(page, listed)
         ]
-        for section in sections(index)
+        for part in parts
     }
-    list(groups.values())[-1].append(item(INDEX))
+    next(iter(groups.values())).append(item(INDEX))
     return [{"Home": str(place_of(HOME))}, *({title: pages} for title, pages in groups.items())]
 
 
