@@ -27,10 +27,10 @@ _HEAD = """<!-- Written by `make docs` from tests/museum; add exhibits there. --
 
 # The museum
 
-Bugs of synchronisation that compilers, libraries and kernels have had, each in a few instructions of our own:
-the wrong form, the right one, and what [fence-check](checker.md) says of it. The threads tell the story.
-`tests/unit/test_museum.py` holds every wrong form to its finding and every right form to none.
-Where the source is needed to know what was asked for, it is beside the code:
+Published synchronisation bugs of compilers, libraries and kernels, each in a few instructions of our own:
+the wrong form, the right one, and the finding of [fence-check](checker.md). The linked threads have the history.
+`tests/unit/test_museum.py` checks that every wrong form has its finding and no right form has any.
+Where only the source shows the required order, it is beside the code:
 
 <!-- not run: it finds something, which is status 1 -->
 ```sh
