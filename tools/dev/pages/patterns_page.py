@@ -54,23 +54,23 @@ _TRIVIAL = "nothing is read after it: the test asks whether the mbarrier is foun
 REASONS = (
     Reason(
         "fence.mbarrier_init", Change.REMOVED,
-        "whoever uses the mbarrier is ordered after its initialisation by the barrier, or by program "
-        "order; PTX's examples have the fence all the same, and it is no instruction",
+        "uses of the mbarrier are ordered after its initialisation by the barrier or program order; "
+        "PTX's examples have the fence, which is no machine instruction",
     ),
     Reason(
         "mbarrier.arrive.expect_tx", Change.RELAXED,
-        "the arrival announces bytes; of what its thread did before nobody reads anything",
+        "the arrival announces bytes; its thread has no earlier writes that are read",
     ),
     Reason(
         "barrier.cluster.arrive.relaxed", Change.REMOVED,
-        "it waits for the peer to start; the model has no work-group that has not started",
+        "it waits for the peer to start; in the model every work-group has started",
         "cluster_barrier_dsmem",
     ),
     *(
         Reason(
             "tcgen05.wait::ld", Change.REMOVED,
-            "PTX keeps the order of a register dependency on `tcgen05.ld`; the wait is for what "
-            "overwrites tensor memory later, and is no instruction", test,
+            "PTX keeps the order of a register dependency on `tcgen05.ld`; the wait protects tensor "
+            "memory from later writes, and is no machine instruction", test,
         )
         for test in ("tcgen05_to_core", "store_then_load", "own_store_then_load")
     ),
@@ -226,11 +226,10 @@ class _Agreement:
         """The section on it."""
         return (
             "## The model and an H200\n\n"
-            f"Of {self.seen} orders that were taken away in both, the GPU showed {self.both} to be "
-            "needed, and the model all of these. "
-            f"{self.model_alone} the model needs and the GPU did not show: it may never, or only in other "
-            "surroundings, and where its machine code was the same there was nothing to show. "
-            f"{self.neither} neither needs. None is needed on the GPU and not in the model: writing this "
+            f"Of {self.seen} orders removed in both, the GPU showed {self.both} to be necessary, and so "
+            f"did the model. {self.model_alone} are necessary in the model alone: the GPU may show them "
+            "never, or in other programs, and not where its machine code is unchanged. "
+            f"{self.neither} are necessary in neither. None is necessary on the GPU alone: writing this "
             "page fails at one that is.\n"
         )
 
@@ -318,27 +317,27 @@ _HEAD = """\
 <!-- Written by `make docs`; change examples/patterns or tools/dev/pages/patterns_page.py, not this page. -->
 # Patterns of synchronisation on NVIDIA GPUs
 
-One thread, copy unit or tensor core writes, another reads: this page has a program for every such pair,
-what makes it right, and what happens without each part of that. Each program is a litmus test in
-`examples/patterns`: written in `scoped`, lowered by the ordinary pipeline, and executed in the PTX model
-on all its executions. The last column has what an H200 did with the same order taken away
+A program for every pair of writer and reader (thread, copy unit, tensor core), its synchronisation,
+and the result without each part of it. Each program is a litmus test in
+`examples/patterns`, written in `scoped`, lowered by the ordinary pipeline, and executed exhaustively in the PTX model.
+The last column is an H200's result without the same order
 ([gpu-async.md](gpu-async.md)).
 """
 
 _MECHANISMS = """\
 ## What synchronises
 
-To *wait* is to go on only when others have come so far. To *order memory* is to make what was written before
-visible after it. A mechanism may do one without the other; a fence alone tells nobody when.
+To *wait* is to block until others have reached a point. To *order memory* is to make earlier writes
+visible. A mechanism may do one without the other; a fence alone does not wait.
 
 | mechanism | PTX | waits | orders memory | scope | of | programs |
 | --- | --- | --- | --- | --- | --- | --- |
 | barrier of a CTA, named barrier | `bar.sync`, `barrier.cta.sync`, `.arrive` | yes; `.arrive` does not | yes, everything | `.cta` | all memory, generic proxy | `generic_in_cta`: barrier_shared, barrier_global, named_barrier |
 | barrier of a cluster | `barrier.cluster.arrive`, `.wait` | yes, at the wait | yes; not with `.arrive.relaxed` | `.cluster` | all memory, generic proxy | `cluster_barrier_dsmem`; `generic_in_cluster`: cluster_barrier_global |
 | mbarrier | `mbarrier.arrive`, `.try_wait` | yes, at the wait | release and acquire; not if `.relaxed` | `.cta`, `.cluster` | all memory, though the mbarrier is in shared memory | `generic_in_cta`: mbarrier_shared, mbarrier_global, mbarrier_relaxed; `cluster_remote_arrive` |
-| mbarrier, bytes | `expect_tx`, and copies and reductions that complete on it | yes, at the wait | what was copied, and nothing else of the thread that started it | `.cluster` | the copy's own accesses, with a proxy fence | `tma_to_core`, `cluster_st_async`, `cluster_dsmem_bulk`; `reductions`: tma_reduce_to_peer, red_async_to_peer |
+| mbarrier, bytes | `expect_tx`, and copies and reductions that complete on it | yes, at the wait | the copied data, and nothing else of the issuing thread | `.cluster` | the copy's own accesses, with a proxy fence | `tma_to_core`, `cluster_st_async`, `cluster_dsmem_bulk`; `reductions`: tma_reduce_to_peer, red_async_to_peer |
 | mbarrier, bytes by hand | `mbarrier.complete_tx` | yes, at the wait | no | | | `election`: completed_by_hand, completed_too_late |
-| groups of copies | `cp.async.wait_group`, `cp.async.bulk.wait_group`, `wgmma.wait_group` | for this thread's own | for this thread | one thread | what was copied; `.read`: only its sources | `cp_async_ampere`, `core_to_tma_store`, `tma_store_to_other_cta_generic`; `reductions`: tma_reduce_to_global |
+| groups of copies | `cp.async.wait_group`, `cp.async.bulk.wait_group`, `wgmma.wait_group` | for this thread's own | for this thread | one thread | the copied data; `.read`: only the sources | `cp_async_ampere`, `core_to_tma_store`, `tma_store_to_other_cta_generic`; `reductions`: tma_reduce_to_global |
 | fence | `fence.release`, `.acquire`, `.acq_rel`, `.sc` | no | yes, beside a flag or a relaxed mbarrier | `.cta` to `.sys` | all memory, generic proxy | `generic_in_cta`: fence_cta, mbarrier_relaxed_fences; `generic_in_cluster`; `generic_on_gpu` |
 | restricted fence | `fence.release.sync_restrict::shared::cta.cluster`, .. | no | yes | `.cluster` | shared memory | `cluster_pull_sync_restrict`, `cluster_core_to_peer_async` |
 | proxy fence | `fence.proxy.async` | no | between the proxies of one thread; has no scope | one thread | the state space that it names | `core_to_tma_store`, `other_cta_generic_to_tma_load`, `core_to_wgmma_smem` |
@@ -362,12 +361,12 @@ _FROM_TO = """\
 | copy unit (TMA) | `tma_to_core`, `election`, `tma_store_to_other_cta_generic`, `cp_async_ampere` | `tma_to_tma`: one proxy, the mbarrier or the group | `tma_to_tcgen05`, `tma_to_wgmma` |
 | tensor core | `tcgen05_to_core`, `core_to_wgmma_smem` (registers) | through CUDA cores: `tcgen05_to_core`, then `core_to_tma_store` | `tcgen05_cp_to_mma`, `tensor_memory`: mma_then_mma |
 
-- **CUDA core to CUDA core.** Anything that releases and acquires at a scope that has both: nothing else.
+- **CUDA core to CUDA core.** A release and an acquire at a scope that includes both.
 - **CUDA core to TMA or tensor core.** The writer's `fence.proxy.async` before it releases, or, from another CTA,
   the reader's after it acquires.
 - **TMA to CUDA core, TMA to tensor core.** The mbarrier: its completion carries a proxy fence.
 - **Tensor core to CUDA core.** `tcgen05.commit` to an mbarrier, which may be waited for relaxed;
-  `tcgen05.fence::after_thread_sync`. The value can be used at once; `tcgen05.wait::ld` is for what overwrites it there.
+  `tcgen05.fence::after_thread_sync`. The value can be used at once; `tcgen05.wait::ld` protects tensor memory from later writes.
 """
 
 _SPACES = """\
@@ -378,36 +377,36 @@ _SPACES = """\
 | shared | `bar.sync` (barrier_shared), named barrier (named_barrier), mbarrier (mbarrier_shared), `fence.cta` (fence_cta) | `barrier.cluster` (cluster_barrier_dsmem), mbarrier (cluster_remote_arrive), `st.async` (cluster_st_async), `fence.cluster` (fence_cluster_shared), `fence.gpu` (fence_gpu_shared), restricted fences (cluster_pull_sync_restrict) | not reachable |
 | global | `bar.sync` (barrier_global), mbarrier (mbarrier_global), relaxed mbarrier with fences (mbarrier_relaxed_fences), `fence.cta` (fence_cta_global) | `barrier.cluster` (cluster_barrier_global), mbarrier (mbarrier_cluster_global), relaxed mbarrier with fences (mbarrier_cluster_fences), `fence.cluster` (fence_cluster_global), `fence.gpu` (fence_gpu_in_cluster) | `fence.gpu` (fence_gpu), release and acquire (release_acquire_gpu) |
 
-An mbarrier that releases and acquires orders global memory too: no further fence is needed. At the scope of
-the CTA it orders nothing for a peer (mbarrier_cluster_too_narrow), and relaxed it orders nothing at all
-(mbarrier_relaxed): then the reader may see what was there before, although it was told to go on.
+An mbarrier that releases and acquires orders global memory too, without further fences. At CTA scope
+it orders nothing for a peer (mbarrier_cluster_too_narrow), and relaxed it orders nothing
+(mbarrier_relaxed): the reader may see stale data after its wait.
 """
 
 _TENSOR_MEMORY = """\
 ## Tensor memory
 
-Tensor memory is often drawn as one more memory that the generic proxy shares with the tensor core, with
-`tcgen05.wait` as the fence between the two. It is neither:
+Tensor memory is not a memory shared by the generic proxy and the tensor core, and
+`tcgen05.wait` is not a fence between the two:
 
-- Only `tcgen05` instructions reach it. `fence`, `fence.proxy.async` and the orderings of mbarriers say nothing of
-  it; a synchronisation around it may be relaxed.
-- `tcgen05.ld` and `tcgen05.st` are asynchronous like the others. `tcgen05.wait::ld` and `::st` wait for those of the
-  thread's own, and order nothing for other threads: own_store_then_load of `tensor_memory` needs no more,
-  store_then_load needs more. PTX keeps the order of a register dependency on `tcgen05.ld` without any wait; that
-  says nothing of when tensor memory was read, so the wait is needed before others may overwrite it
+- Only `tcgen05` instructions access it. `fence`, `fence.proxy.async` and the orderings of mbarriers do not affect
+  it; synchronisation around it may be relaxed.
+- `tcgen05.ld` and `tcgen05.st` are asynchronous. `tcgen05.wait::ld` and `::st` wait for the thread's
+  own, and order nothing for other threads: this suffices for own_store_then_load of `tensor_memory`,
+  not for store_then_load. PTX keeps the order of a register dependency on `tcgen05.ld` without a wait, but
+  tensor memory may be read later, so the wait is needed before others may overwrite it
   (`tmem_war_core_to_tcgen05`). Source: PTX ISA 9.7.16.6.4.5, which is newer than `tcgen05.ld` itself.
-- Between threads it takes a synchronisation of any kind, with `tcgen05.fence::before_thread_sync` before it and
-  `::after_thread_sync` after it. Neither is an instruction of the machine: they keep the compiler from
+- Between threads, any synchronisation with `tcgen05.fence::before_thread_sync` before it and
+  `::after_thread_sync` after it orders tensor memory. Neither is a machine instruction: they stop the compiler from
   moving tcgen05 operations across.
-- `tcgen05.mma` and `.cp` read shared memory in the async proxy: what CUDA cores wrote there takes `fence.proxy.async`.
-  They are done when their `tcgen05.commit` arrives, which is the fence before the synchronisation as well.
-- `mma` after `mma` on one accumulator, and `mma` after `cp`, of one thread are executed in the order in which they
-  are issued: mma_then_mma, `tcgen05_cp_to_mma`.
-- An mbarrier is no unit of the async proxy. Arrivals and waits of threads are in the generic proxy; what
-  completes on it is a copy's or a commit's.
+- `tcgen05.mma` and `.cp` read shared memory in the async proxy: data written by CUDA cores need `fence.proxy.async`.
+  They complete when their `tcgen05.commit` arrives, which includes the fence before the synchronisation.
+- One thread's `mma` after `mma` on one accumulator, and `mma` after `cp`, execute in issue order:
+  mma_then_mma, `tcgen05_cp_to_mma`.
+- An mbarrier is not in the async proxy: arrivals and waits of threads are in the generic proxy;
+  copies and commits complete on it.
 """
 
 _READING = """\
-`P0`, `P1`, .. are threads, each a warp of its own; a location stands for a tile. *removed*: taken out; *relaxed*: its
-ordering taken away; *sources only*: `.read`. A barrier is taken away from all of its threads.
+`P0`, `P1`, .. are threads, each in its own warp; a location represents a tile. *relaxed*: without its
+ordering; *sources only*: `.read`. A barrier is removed from all of its threads.
 """
