@@ -263,33 +263,33 @@ HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this
 
 # What the tests of the passes notice
 
-The passes that take synchronisation away are as right as the conditions under which they leave
-it alone. `make mutants-of-passes` changes each file in every small way: a condition taken out or
-negated, a part of one left out, a comparison, a number or a set operation changed, a statement
-dropped. Each such *mutant* lowers the programs of the tests and random ones, in every mode of every
-chip, until a model finds code that does what its source forbids. Two kinds of file are tried on more.
-Those that decide where code waits run on kernels with accesses of every kind on any control-flow
-graph, judged by every order in which the accesses complete. Those that select instructions run on
-requests that are listed with the code that they need. A program is tried if it runs the statement that is changed.
-Some of the random programs hand data over two agents or three, at another scope on each leg
-(`tests/litmus/across_agents.py`): `--further` tries those that no test sees on more of them.
+Passes that remove synchronisation are only as correct as their conditions. `make mutants-of-passes`
+makes every small change to each file: a condition or a part of one removed or
+negated, a comparison, number or set operation changed, a statement
+dropped. Each *mutant* lowers the programs of the tests, and random ones that run the changed statement, in every mode of every
+chip, until a model finds a forbidden outcome. Files that place waits also run on kernels with
+accesses of every kind on any control-flow
+graph, judged by every completion order; files that select instructions run on
+requests listed with their required code.
+Some random programs pass data across two or three agents, at different scopes
+(`tests/litmus/across_agents.py`); `--further` tries undetected mutants on more of them.
 
-- **wrong**: it does;
-- **fails**, **hangs**: it raises an error, or does not end;
-- **more**: its code is right, as far as it was checked, and never has fewer operations: it costs more;
-- **other**: its code is right, as far as it was checked, and has fewer operations somewhere;
-- **same**: it makes the same code of every program. Most of these guards save time, matter only to
-  remarks, or repeat another guard that is as strict.
+- **wrong**: a forbidden outcome;
+- **fails**, **hangs**: an error, or no end;
+- **more**: the checked code is right and never has fewer operations;
+- **other**: the checked code is right and has fewer operations somewhere;
+- **same**: the same code of every program. Most of these guards save time, affect only
+  remarks, or repeat an equally strict guard.
 
-`tests/data/guards` lists each mutant with the program that shows what it does. `make test` runs every
-program that shows one wrong, failing or hanging (`tests/unit/test_guards.py`), so none of these
-passes it: of the mutants that are known to make wrong code it notices all.
+`tests/data/guards` lists each mutant with the program that reveals it. `make test` runs every
+program that shows one wrong, failing or hanging (`tests/unit/test_guards.py`), so it detects all mutants known to
+produce wrong code.
 """
 
 GUARDS_HEADER = """
 ## Guards
 
-Every condition, and every part of one, that can be taken out. The tests keep these lists complete.
+Every condition, and every part of one, removed. The tests keep these lists complete.
 
 """
 
@@ -307,11 +307,11 @@ STRINGS_HEADER = """
 
 `make fence-strings` runs all strings of up to four fences and accesses through the passes on fences
 (`tests/unit/test_fence_strings.py`). The letters are fences of each ordering and two scopes,
-or restricted to memory that is not there, and accesses of each ordering, restricted or not, to flags
-and data. The longest strings are of fences, and of fences with accesses that stand for all that the passes
-treat alike. Each string is put into the middle of a thread, in up to four *programs* among other threads
-that would notice. Of the programs that a pass *changed* those are *judged* by the models whose
-code has not been found right for a string that is as strong in each letter, which allows no more.
+or restricted to absent memory, and accesses of each ordering, restricted or not, to flags
+and data. The longest strings are of fences, and of fences with representative accesses.
+Each string is placed inside a thread, in up to four *programs* with observing threads.
+Of the programs that a pass *changed* those are *judged* by the models whose
+code is not already known to be right for a string at least as strong in each letter.
 
 | pass | strings of | programs | changed | judged | wrong | processor's time |
 | --- | --- | --- | --- | --- | --- | --- |
