@@ -647,12 +647,12 @@ _HEAD = """\
 <!-- Written by 'make sentinel'; do not edit. -->
 # What compilers get wrong
 
-Random programs without races, as LLVM IR, compiled at -O2 by every LLVM that was installed, and checked
-against what they ask for ([checker.md](checker.md#against-the-source)), the kernels of a work-group
-each by itself. A line is one kind of fault; the program is the smallest of those that show it.
-`python -m fencewright.tools.dev.campaigns.sentinel --seed SEED > k.ll` writes it, and `fence-check --run 'COMMAND' k.ll`
-shows what is wrong, with what the machine makes of it. `tools/dev/newer_llvms.sh` fetches LLVMs that are newer than
-the installed ones. `gfx942+tgsplit` is a chip in tgsplit mode, `gfx1100+cumode` one that is not in WGP mode.
+Random race-free programs, as LLVM IR, compiled at -O2 by every installed LLVM, and checked
+[against their source](checker.md#against-the-source), each kernel of a work-group
+alone. A line is one kind of fault, with the smallest program that shows it.
+`python -m fencewright.tools.dev.campaigns.sentinel --seed SEED > k.ll` writes the program, and `fence-check --run 'COMMAND' k.ll`
+shows the fault and its execution. `tools/dev/newer_llvms.sh` fetches newer
+LLVMs. `gfx942+tgsplit` is a chip in tgsplit mode, `gfx1100+cumode` one in CU mode.
 """
 
 
