@@ -42,30 +42,29 @@ _HEAD = """<!-- Written by `python benchmarks/mutants.py`; change the tests, not
 
 # What the checker notices
 
-Agreement with published verdicts says little: most ways to break a litmus test leave its verdict
-as it is. A *mutant* is a test with one thing weakened: a fence dropped, an acquire or a release
-made relaxed, a scope narrowed. This page counts the mutants that are noticed. Each of the first
-four columns notices what the one before it does, and more:
+Agreement with published verdicts is weak evidence: most ways to break a litmus test do not change its verdict.
+A *mutant* is a test with one weakening: a fence dropped, an acquire or a release
+made relaxed, a scope narrowed. The first four columns count detected mutants, each including the previous:
 
-- **verdict**: the published answer changes: whether the one outcome of the condition can happen;
+- **verdict**: the published answer changes;
 - **outcome set**: some final state of all registers and locations appears or disappears;
 - **placed elsewhere**: a final state does so when the threads are all in one CTA, each in its own CTA,
   in one cluster or not, or each on its own GPU;
 - **among partners**: a final state does so when the changed thread runs among other threads: every
   partner of two operations on its locations, in the same CTA, another CTA, another GPU; pairs of
   threads that pass data on through it; a partner and a third thread that overwrites;
-- **equivalent**: nothing can notice, and `simulator/ptx/mutants.py` says why, for example because
-  nothing comes after the fence; the reasons are themselves tested on random programs;
-- **missed**: the rest. Some of these may be equivalent too.
+- **equivalent**: undetectable, for a reason of `simulator/ptx/mutants.py` such as
+  nothing after the fence; the reasons are tested on random programs;
+- **missed**: the rest, of which some may be equivalent.
 
 """
 
 _SHAPES = """
 ## The battery
 
-The same for lowered code. Each instruction and each bit of every sequence is weakened once, and
-the tests of the operation's battery run until one of them has an outcome that its source forbids,
-or never ends. `docs/reference/certificates.md` names each test, and says why what is kept is kept.
+The same for lowered code. Each instruction and bit of every sequence is weakened once, and
+the operation's battery runs until a test has a forbidden outcome
+or never ends. `docs/reference/certificates.md` names each test, and the reason for each remaining part.
 
 """
 
