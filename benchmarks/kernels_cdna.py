@@ -250,12 +250,12 @@ def page() -> str:
         "",
         f"What a kernel has in its code for {CHIP}: write-backs / invalidates / waits for memory,",
         "waits for data included. The kernels are in `examples/kernels-cdna/`, in MLIR and in",
-        "LLVM IR. A count is of instructions, not of how often they run: an invalidate after a",
-        "spin loop counts as much as one in it. What the columns are: `docs/minimise.md`; minimised",
-        "is the default, and stores=through is asked for. The last two are of kernels in LLVM IR,",
-        "by default and with stores that go through where that costs less, compiled by LLVM 22 -O2,",
-        "which waits for data by itself, its arguments included. LLVM's surplus is what",
-        "`fence-check --surplus` finds that can go from its code (`docs/checker.md`).",
+        "LLVM IR. Instructions are counted, not executions: an invalidate after a",
+        "spin loop counts as much as one in it. *minimised* is the default, stores=through an",
+        "option (`docs/minimise.md`). The last two columns are of kernels in LLVM IR,",
+        "by default and with write-through stores where cheaper, compiled by LLVM 22 -O2,",
+        "which adds its own waits for data and arguments. LLVM's surplus is what",
+        "`fence-check --surplus` reports as redundant (`docs/checker.md`).",
         "",
         "| kernel | " + " | ".join(columns) + " |",
         "|" + " --- |" * (len(columns) + 1),
@@ -267,8 +267,8 @@ def page() -> str:
     lines.append("| **sum** | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "LLVM's waits are too few: from -O1 on it deletes waits after write-backs",
-        "(llvm/llvm-project#178316), without which a flag can overtake the write-back.",
+        "LLVM has too few waits: from -O1 on it deletes waits after write-backs",
+        "(llvm/llvm-project#178316), so that a flag can overtake the write-back.",
         *_several_waves(),
     ]
     return "\n".join(lines)
