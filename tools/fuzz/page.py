@@ -19,41 +19,40 @@ _HEAD = """\
 <!-- Written by `make fuzz`; change tools/fuzz/page.py, not this page. -->
 # Random programs
 
-`fence-sim fuzz` draws small programs at random, lowers each with all passes of `-O2` for a CDNA
-chip in one of its modes and for a PTX chip, and executes both exhaustively on the models of the
-machines. Every outcome must be one that the source allows. `make fuzz` checks 100,000.
+`fence-sim fuzz` draws small random programs, lowers each at `-O2` for a CDNA
+chip in one of its modes and for a PTX chip, and executes both exhaustively on the machine
+models. The source must allow every outcome. `make fuzz` checks 100,000.
 
 With `--llvm-ir N` the first N programs are checked as LLVM IR too: lowered as such, compiled by
-LLVM's code generator at -O2, read back from its assembly, and executed on the CDNA machine. There
-the lowering shares the work with LLVM, which may still move an access, read it by a scalar load,
+LLVM's code generator at -O2, and executed on the CDNA machine from its assembly. LLVM
+may still move an access, read it by a scalar load,
 or remove a wait. In one round of four each pointer is `noalias`; in another every other access
-is in a function of its own, which is lowered by itself, and constants are copied from memory; in the
-last one every other plain access is `unordered`, and the text is edited, not printed anew.
+is in a separately lowered function, and constants are copied from memory; in the
+last every other plain access is `unordered`, and the text is edited, not reprinted.
 
 A program has two to four threads, from one work-group to two agents apart. Data is mostly plain,
-because plain data needs caches to be written back and invalidated. It is passed on under flags (spun
-on or read once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
-memory and in LDS, through pointers of their own space and generic ones. In between is
-synchronisation that nobody needs, of every ordering and scope. Some programs have atomics without
-any data, and a few are arbitrary; most of those have a race. From seed 2,000,000,000 on, the waves of a
+so that caches must be written back and invalidated. It is passed on under flags (polled
+or read once), locks, barriers, grid barriers, counters and Dekker's algorithm, in global
+memory and in LDS, through specific and generic pointers, with redundant
+synchronisation of every ordering and scope between. Some programs have only atomics,
+and a few are arbitrary, mostly racy. From seed 2,000,000,000 on, the waves of a
 work-group all release before a barrier, and some of them publish after it.
 
 A violation is code that
 
-- can end as the source forbids, or uses a register that was not waited for;
+- has a forbidden outcome, or uses a register before its wait;
 - may never end although the unoptimised code does, with no help from the caches (CDNA);
-- has more write-backs, invalidates or fences than the unoptimised code on some path through a kernel;
+- has more write-backs, invalidates or fences than the unoptimised code on some path;
 - or makes a pass fail.
 
-For each violation the fuzzer prints the smallest program that shows it, and the first pass that
-introduces it. `--failures tests/fuzz/seeds` keeps the program there, where `tests/unit/test_fuzz.py`
-checks it from then on. That test also breaks each rule of the passes on purpose, and the fuzzer has to
-notice. `fence-sim fuzz --seed N` shows one program. Ctrl-C keeps the results so far; the same
-command continues from them, unless the code has changed since.
+For each violation the fuzzer prints the smallest program, and the first pass that
+introduces it. `--failures tests/fuzz/seeds` keeps the program, which `tests/unit/test_fuzz.py`
+then checks. That test also breaks each rule of the passes on purpose, which the fuzzer must
+detect. `fence-sim fuzz --seed N` shows one program. Ctrl-C keeps the results; the same
+command continues from them if the code is unchanged.
 
-Racy programs mean nothing and are skipped. *Too large* is what exceeds the fuzzer's
-limit: it proves nothing, and is not counted as sound. Nor is *not executed*: what the model of the
-target does not have.
+Racy programs are skipped. *Too large* exceeds the fuzzer's limit and does not count as sound, nor does *not executed*:
+the model of the target lacks an operation.
 
 On a GPU: [gpu-litmus.md](gpu-litmus.md#random-programs).
 """
