@@ -92,7 +92,7 @@ def _many_waves() -> Result:
             "before: does it end",
         ),
         tuple(rows),
-        "CPU time of what `fence-sim run` asks of a test, each in a process of its own, best of "
+        "CPU time of `fence-sim run`, each test in a process of its own, best of "
         "three; in brackets where it is not decided within the states that the outcomes took. "
         "Before: the code of 21b6951f, each in a pair with the new.",
     )

@@ -265,7 +265,7 @@ RATES = {
 
 
 def rates() -> Iterator[str]:
-    yield "## Rates of what is on an SM"
+    yield "## Rates within an SM"
     yield ""
     yield "What 1024 threads on each of the 132 SMs read in a loop, all SMs together. At the 1,980 MHz of the"
     yield "device 128 bytes a clock are 33,454 GB/s: shared memory and L1 give them."

@@ -1,4 +1,4 @@
-// CUDA core -> tcgen05 through tensor memory. tcgen05.st is waited for, and the tensor fences stand
+// CUDA core -> tcgen05 through tensor memory. tcgen05.st is waited for, and the tensor fences are
 // around a synchronisation that may be relaxed: tensor memory has an order of its own.
 //
 // fence-sim run --mcpu sm_100a examples/patterns/core_tmem_to_tcgen05.mlir

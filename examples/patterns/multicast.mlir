@@ -1,5 +1,5 @@
 // Between GPUs, by multicast addresses (NVLink SHARP): a store to one reaches the memory of each GPU, a
-// load gives the sum of what is there. Flags are raised in the same way, with a release; each GPU
+// load gives the sum of the values. Flags are raised in the same way, with a release; each GPU
 // waits for its own, by its own address.
 //
 // fence-sim run --mcpu sm_90 examples/patterns/multicast.mlir

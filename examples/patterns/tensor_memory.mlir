@@ -1,6 +1,6 @@
 // Tensor memory: only tcgen05 instructions reach it, and neither a proxy fence nor an ordinary fence orders
 // them. A thread waits for its own loads and stores (tcgen05.wait::ld, ::st); a synchronisation of
-// threads orders them if a tcgen05.fence stands before it and after it; a multiplication is done when
+// threads orders them if a tcgen05.fence precedes and follows it; a multiplication is done when
 // its commit has arrived. The pass inserts all but the synchronisation.
 //
 // fence-sim run --mcpu sm_100a examples/patterns/tensor_memory.mlir

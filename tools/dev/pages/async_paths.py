@@ -560,7 +560,7 @@ def _refusals(found: list[tuple[Instruction, Mapping[Route, str]]]) -> Iterator[
 
 _HEAD = f"""\
 <!-- Written by `make docs`; change tools/dev/pages/async_paths.py, not this page. -->
-# Which instruction goes by which path
+# Asynchronous instructions by path
 
 Every asynchronous instruction, and what else newer chips have beside loads and stores, tried on each way to the PTX
 model: as an operation of [`scoped`](async.md), lowered and executed; as an instruction of the `ptx` dialect; in a .ptx file
@@ -568,6 +568,6 @@ model: as an operation of [`scoped`](async.md), lowered and executed; as an inst
 definition have to agree; in {_SEEDS} programs of the [fuzzer](fuzz-async.md); and as a kernel for an H200
 ([gpu-litmus.md](gpu-litmus.md)). *yes*: it was executed; *text*: the compiler leaves the call as it is, and takes it to
 do anything; *-*: there is no word for it; *other*: what is run there is an
-instruction that the model takes for the same; *refused*: by the line below. The tests of what they order are in
+instruction that the model takes for the same; *refused*: by the line below. Tests of their order are in
 `tests/unit/test_ptx_async.py` and [patterns.md](patterns.md).
 """

@@ -11,8 +11,9 @@ from pathlib import Path
 
 _WRITTEN = re.compile(r"^<!-- (?:begin: \w+|strides: .*?) -->$.*?^<!-- end.*?-->$", re.M | re.S)
 _QUOTED = re.compile(r"^```.*?^```$|<pre>.*?</pre>|<!--.*?-->", re.M | re.S)
-_QUOTED_LINE = re.compile(r"^(?:>| {4,}(?![-*\d])).*$", re.M)
+_QUOTED_LINES = re.compile(r"^>.*$|(?<=\n\n)(?: {4}.*\n?)+", re.M)
 _TABLE = re.compile(r"^\|.*\n?", re.M)
+_LISTED = re.compile(r"^- `[a-z].*\.py .*\n?", re.M)
 
 MEASURED = frozenset(
     {"benchmarks.md", "gpu-async.md", "gpu-kernels.md", "gpu-litmus.md", "gpu-memory.md"}
@@ -28,17 +29,19 @@ def prose_of(page: Path) -> str:
     before, _, after = text.partition(rules)
     if after:
         text = before + _TABLE.sub("", after.partition("\n\n")[0]) + after.partition("\n\n")[2]
-    text = _QUOTED_LINE.sub("", _QUOTED.sub("", _WRITTEN.sub("", text)))
-    return _TABLE.sub("", text) if generated else text
+    text = _QUOTED_LINES.sub("", _QUOTED.sub("", _WRITTEN.sub("", text)))
+    return _LISTED.sub("", _TABLE.sub("", text)) if generated else text
 
 
 def words_of(docs: Path) -> dict[str, int]:
     """The number of words of prose of each page below ``docs``, tables of reference apart."""
     pages = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
     return {
-        name: len(prose_of(path).split())
+        name: sum(any(c.isalnum() for c in word) for word in prose_of(path).split())
         for name, path in pages.items()
-        if not (name.startswith("reference/") and path.read_text("utf-8").startswith("<!-- Written"))
+        if not (
+            name.startswith("reference/") and path.read_text("utf-8").startswith("<!-- Written")
+        )
     }
 
 
