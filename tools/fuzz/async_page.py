@@ -10,18 +10,17 @@ _HEAD = f"""\
 # Random asynchronous programs
 
 `fence-sim fuzz --async` draws programs of two or three threads in one work-group, a cluster of two, or two
-clusters. They store and load, copy and reduce in bulk from and to shared memory and a peer's, store
-and reduce asynchronously, copy as on Ampere, store zeros in bulk, multiply tiles with `wgmma`, and access all of global
-memory by a multicast address; through pointers of their own space and generic ones, under conditions, by the thread that is
-elected, and in loops. In between they synchronise: by barriers, cluster barriers, mbarriers (with arrivals, or with
-bytes that a thread completes by hand) and flags.
+clusters. They load and store, copy and reduce in bulk from and to shared memory and a peer's, store
+and reduce asynchronously, copy as on Ampere, store zeros in bulk, multiply tiles with `wgmma`, and access global
+memory by a multicast address; through specific and generic pointers, under conditions, in an
+elected thread, and in loops. They synchronise by barriers, cluster barriers, mbarriers (arrivals, or
+bytes completed by a thread) and flags.
 
-Each program is drawn as a list of actions that could be carried out one by one. An action that conflicts with
-an earlier one comes only after a synchronisation that orders the two. So the program is free of data
-races *whatever the proxies*, and every execution ends as the actions do one by one: that is what
-`insert-proxy-fences` promises ([async.md](async.md)). Each is lowered for a PTX chip, at -O2 or -O0, and
-executed in the PTX model. A violation is code that can end otherwise or not at all, or that makes a
-pass fail. For each the fuzzer prints the smallest program that shows it.
+Each program is a list of actions in which a synchronisation orders every two conflicting actions, so it is free of data
+races *whatever the proxies*, and every execution must have the outcome of the list in order:
+`insert-proxy-fences` guarantees it ([async.md](async.md)). Each is lowered for a PTX chip, at -O2 or -O0, and
+executed in the PTX model. A violation has another outcome, may not end, or makes a
+pass fail. The fuzzer prints the smallest program of each.
 
 Of one program in {PROBED} everything that the pass inserted is left out: first all of it, then each instruction
 by itself.
