@@ -562,12 +562,12 @@ _HEAD = f"""\
 <!-- Written by `make docs`; change tools/dev/pages/async_paths.py, not this page. -->
 # Asynchronous instructions by path
 
-Every asynchronous instruction, and what else newer chips have beside loads and stores, tried on each way to the PTX
+Every asynchronous or otherwise new instruction, tried on each path to the PTX
 model: as an operation of [`scoped`](async.md), lowered and executed; as an instruction of the `ptx` dialect; in a .ptx file
-([litmus.md](litmus.md)); as inline PTX of LLVM IR; in [columns](columns.md), where the model's search and its plain
-definition have to agree; in {_SEEDS} programs of the [fuzzer](fuzz-async.md); and as a kernel for an H200
-([gpu-litmus.md](gpu-litmus.md)). *yes*: it was executed; *text*: the compiler leaves the call as it is, and takes it to
-do anything; *-*: there is no word for it; *other*: what is run there is an
-instruction that the model takes for the same; *refused*: by the line below. Tests of their order are in
+([litmus.md](litmus.md)); as inline PTX of LLVM IR; in [columns](columns.md), where the model's search and its
+definition must agree; in {_SEEDS} programs of the [fuzzer](fuzz-async.md); and as a kernel for an H200
+([gpu-litmus.md](gpu-litmus.md)). *yes*: executed; *text*: the call stays unchanged and may
+do anything; *-*: not expressible; *other*: an equivalent
+instruction is run; *refused*: with the line below. Tests of their order are in
 `tests/unit/test_ptx_async.py` and [patterns.md](patterns.md).
 """
