@@ -29,7 +29,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -218,12 +218,14 @@ class Report:
         return "ptx" if parse_target(self.target).is_ptx else "amdgcn"
 
     def findings(self) -> list[str]:
-        """The errors and warnings of ``fence-check`` on the assembly, a line each; takes tenths of
-        a second.
+        """The errors and warnings of ``fence-check`` on the assembly, each at its Python line.
 
-        Raises ``AssemblyError`` or ``PtxError`` for assembly that it cannot read.
+        They are lines of text, and take tenths of a second. Raises ``AssemblyError`` or
+        ``PtxError`` for assembly that it cannot read.
         """
-        return [*_FINDINGS_OF[self.stage](self)]
+        from fencewright.compiled import findings_in
+
+        return [*findings_in(self.assembly, self.kernel, self.stage)]
 
     def check(self, *, grid: int | Sequence[int], args: Sequence[Any]) -> "Verdict":
         """The verdict on the races of a launch of a kernel for NVIDIA, which needs no GPU.
@@ -254,37 +256,6 @@ class Report:
             return f"{where}as it was: {counts or 'nothing synchronises'}"
         said = (f"{name} {old} -> {new}" for name, (old, new) in self.difference.items())
         return f"{where}lowered: {', '.join(said) or 'as many instructions of each kind'}"
-
-
-def _cdna_findings(report: Report) -> Iterator[str]:
-    from fencewright.checker.check_amd import check
-    from fencewright.checker.findings.finding import Level
-    from fencewright.lowering.cdna.code.text import read_assembly
-
-    assembly = read_assembly(report.assembly, report.kernel)
-    for function in assembly.functions.values():
-        checked = check(assembly, function)
-        for each in (*checked.hazards(), *checked.patterns()):
-            if each.level is not Level.NOTE:
-                yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
-
-
-def _ptx_findings(report: Report) -> Iterator[str]:
-    from fencewright.checker.findings.finding import SURPLUS, Level
-    from fencewright.checker.nvidia.findings import find_problems
-    from fencewright.lowering.ptx.code.text import read_ptx
-
-    file = read_ptx(report.assembly, report.kernel)
-    for function in file.functions.values():
-        for each in find_problems(file, function):
-            if each.rule not in SURPLUS and each.level is not Level.NOTE:
-                yield f"{report.kernel}:{each.line}: {each.level}: {each.message} [{each.rule}]"
-
-
-_FINDINGS_OF: Mapping[str, Callable[[Report], Iterator[str]]] = {
-    "amdgcn": _cdna_findings,
-    "ptx": _ptx_findings,
-}
 
 
 # The hook

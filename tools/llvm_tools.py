@@ -15,6 +15,7 @@ LLVM_TOOLS = (
     "llvm-mc",
     "llvm-objdump",
     "llvm-remarkutil",
+    "llvm-symbolizer",
     "mlir-opt",
     "mlir-translate",
     "opt",

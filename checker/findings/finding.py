@@ -100,6 +100,19 @@ class Rule(FastStrEnum):
     NOT_COMPARED = "not-compared", _WARNING
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a counterexample: what a ``thread`` does at a line of the code.
+
+    ``order``: its place in an execution; steps that nothing orders have one number.
+    """
+
+    thread: str
+    line: int
+    text: str
+    order: int = 1
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
     """One finding, at a line of the code; ``about``: the other lines that it concerns.
@@ -108,7 +121,7 @@ class Finding:
     prices' units, for the waves of a work-group, or for one if their number is not known; 0: not
     known. Of a comparison with a source: ``source_line`` asks for what is missing,
     ``earlier_source_line`` has the earlier of two accesses, both 0 if not known; ``function`` is
-    the one compared, "" if there is no source.
+    the one compared, "" if there is no source. ``steps``: of a counterexample, where there is one.
     """
 
     line: int
@@ -120,6 +133,7 @@ class Finding:
     cost: int = field(default=0, compare=False)
     function: str = field(default="", compare=False)
     earlier_source_line: int = field(default=0, compare=False)
+    steps: tuple[Step, ...] = field(default=(), compare=False)
 
     @property
     def level(self) -> Level:

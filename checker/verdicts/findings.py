@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from fencewright.checker.findings.finding import Finding, Level, Rule, VerdictKind
+from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.model import (
     Access,
@@ -164,12 +164,32 @@ def _finding(
     others += [each.cause for each in cause if each.cause is not None]
     at = _places(conflict)[-1]
     about = tuple(line for line in dict.fromkeys(others) if line != at)
-    finding = Finding(at, conflict.finding, message, Level.WARNING, about)
+    steps = () if _is_of_lifetime(conflict) else tuple(_steps(conflict))
+    finding = Finding(at, conflict.finding, message, Level.WARNING, about, steps=steps)
     if verdict.kind is not VerdictKind.LAUNCH and shown is not None:
         return replace(finding, lesser=Level.ERROR)
     if verdict.kind is VerdictKind.LAUNCH or all(map(_may_write_one_value, cause)):
         return replace(finding, lesser=Level.NOTE)
     return finding
+
+
+def _steps(conflict: Conflict) -> Iterator[Step]:
+    """The two accesses, each by its thread of the witness; nothing orders them."""
+    one, other = _threads(conflict)
+    first, second = conflict.first, conflict.second
+    roots = (first.place.root, second.place.root)
+    for thread, access, other_root in ((one, first, roots[1]), (other, second, roots[0])):
+        text = f"{thread} {_does(access)} {_object(access.place.root, other_root)}"
+        yield Step(thread, access.line, text)
+
+
+def _threads(conflict: Conflict) -> tuple[str, str]:
+    """The two threads of the witness in the words of who wrote the kernel."""
+    one, other = (conflict.witness.thread(n).replace("CTA", "block") for n in (0, 1))
+    if conflict.relation is Relation.CLUSTER:
+        one, other = (each.partition(" of ")[0] for each in (one, other))
+        return f"{one} of another block of it", f"{other} of a block of a cluster"
+    return one, other
 
 
 def _may_write_one_value(conflict: Conflict) -> bool:
@@ -210,10 +230,7 @@ def _of_side(side: OneSide) -> Finding:
 
 def _message(conflict: Conflict, condition: str) -> str:
     first, second = conflict.first, conflict.second
-    one, other = (conflict.witness.thread(n).replace("CTA", "block") for n in (0, 1))
-    if conflict.relation is Relation.CLUSTER:
-        one, other = (each.partition(" of ")[0] for each in (one, other))
-        one, other = f"{one} of another block of it", f"{other} of a block of a cluster"
+    one, other = _threads(conflict)
     if _is_of_lifetime(conflict):
         what = _object(first.place.root, first.place.root)
         return f"a thread {_does(first)} {what} of another block of its cluster: {conflict.missing}"

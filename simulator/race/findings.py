@@ -18,7 +18,7 @@ class Finding:
     ``key``: the same for findings of one cause at the same pair of source lines. ``needs_launch``:
     other sizes or contents of the launch may order the two, so that a guess does not show it.
     ``instruction``: the text of the one at that line. ``other``: the line of the other access, 0
-    where there is none.
+    where there is none. ``threads``: that do the other access and this one, "" where unknown.
     """
 
     kind: Fault
@@ -29,6 +29,7 @@ class Finding:
     is_error: bool = True
     needs_launch: bool = True
     other: int = 0
+    threads: tuple[str, str] = ("", "")
 
 
 def findings_of(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
@@ -83,6 +84,7 @@ def finding_of(detector: Detector, race: Race) -> Finding:
     return Finding(
         kind, text, other.instruction.line, key, other.instruction.text, is_error,
         not is_error or (race.link is None and row.needs_launch), one.instruction.line,
+        (_who(detector, first), _who(detector, second)),
     )  # fmt: skip
 
 

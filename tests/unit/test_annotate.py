@@ -201,6 +201,11 @@ def test_the_page_stands_by_itself(tmp_path: Path) -> None:
     page = Page(text)
     assert page.ids == [f"L{number}" for number in range(1, BAD.count("\n") + 1)]
     assert set(page.links) <= {f"#{each}" for each in page.ids}
+    # The list at the begin has the error, as a link to its line.
+    lines = BAD.splitlines()
+    use = next(number for number, line in enumerate(lines, 1) if line.startswith("\tv_mov"))
+    assert f'<ul>\n<li class="error"><p class="error"><a href="#L{use}">line {use}</a>' in text
+    assert text.index("<ul>") < text.index("<ol>")
     assert "#L4" in page.links
     assert ("name", "viewport") in page.attributes
     assert not re.search(r"https?:|<script|<link|@import|url\(", text)

@@ -1,8 +1,9 @@
 """Findings at the author's lines, comments that ignore them, configuration, and reports for CI."""
 
 import json
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ from fencewright.lowering.code.source_location import SourceLocation, files_in, 
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
 from fencewright.tools.diagnostics import ToolError
+from fencewright.tools.inputs import object_lines
 from fencewright.tools.reports.author_text import ignores_in
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +44,31 @@ L: {WAIT}
 """
 SOURCE = "inline bool up() { return flag == 1; }\n  int v = data[1];\n  while (!up()) ;\n"
 RULE = "unordered-wait"
+
+RACE = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a)
+{
+ .reg .b64 %rd<4>; .reg .b32 %r<6>;
+ .shared .align 4 .b8 tile[256];
+ .loc 1 5 1
+ mov.u32 %r1, %tid.x;
+ shl.b32 %r2, %r1, 2;
+ mov.u32 %r3, tile;
+ add.u32 %r4, %r3, %r2;
+ .loc 1 7 3
+ st.shared.b32 [%r4], %r1;
+ .loc 1 9 3
+ ld.shared.b32 %r5, [tile];
+ .loc 1 10 3
+ ld.param.b64 %rd1, [a];
+ st.global.b32 [%rd1], %r5;
+ ret;
+}
+ .file 1 "q.cu"
+"""
 
 
 @pytest.fixture
@@ -94,6 +121,88 @@ def test_assembly_has_places_too() -> None:
     module = read_assembly(text)
     (end,) = module.functions["k"].instructions
     assert places_of(end.source, module.files) == (SourceLocation("/x/k.hip", 7, 3),)
+
+
+IR = """\
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %p) !dbg !4 {
+  %v = load volatile i32, ptr addrspace(1) %p, align 4, !dbg !6
+  store volatile i32 %v, ptr addrspace(1) %p, align 4, !dbg !8
+  ret void, !dbg !8
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "q.cl", directory: "/src")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = !DISubroutineType(types: !{})
+!4 = distinct !DISubprogram(name: "k", file: !1, line: 4, type: !3, unit: !0, spFlags: 8)
+!5 = distinct !DISubprogram(name: "f", file: !1, line: 1, type: !3, unit: !0, spFlags: 8)
+!6 = !DILocation(line: 2, column: 10, scope: !5, inlinedAt: !7)
+!7 = distinct !DILocation(line: 5, column: 13, scope: !4)
+!8 = !DILocation(line: 6, column: 1, scope: !4)
+"""
+
+
+def code_object(llvm_tool: Callable[[str], str], text: str) -> bytes:
+    """What llc makes of LLVM IR, its first wait for a load taken out."""
+    options = ("-mtriple=amdgcn-amd-amdhsa", "-mcpu=gfx942")
+    llc = [llvm_tool("llc"), *options, "-O2", "-o", "-"]
+    done = subprocess.run(llc, input=text, capture_output=True, text=True, check=True)
+    bad = done.stdout.replace("s_waitcnt vmcnt(0)", "s_nop 0", 1)
+    assembler = [llvm_tool("llvm-mc"), "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-filetype=obj"]
+    made = subprocess.run(assembler, input=bad.encode(), capture_output=True, check=True)
+    return made.stdout
+
+
+def test_a_code_object_has_the_lines_of_its_dwarf(
+    files: Path, capsys: pytest.CaptureFixture[str], llvm_tool: Callable[[str], str]
+) -> None:
+    llvm_tool("llvm-symbolizer")
+    Path("k.o").write_bytes(code_object(llvm_tool, IR))
+    assert fence_check.main(["k.o"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("/src/q.cl:6:1: error: ")
+    assert lines[1].startswith("k.o:")
+    assert "global_store_dword" in lines[1]
+    assert lines[2].startswith("/src/q.cl:2:10: note: line ")
+    listed, files_of = object_lines.lines_of_object(Path("k.o").read_bytes(), range(0, 64, 4))
+    chains = {tuple(at.line for at in places_of(each, files_of)) for each in listed.values()}
+    assert (2, 5) in chains
+
+
+def test_an_object_without_lines_has_those_of_its_listing(
+    files: Path, capsys: pytest.CaptureFixture[str], llvm_tool: Callable[[str], str]
+) -> None:
+    text = re.sub(r", !dbg !\d+| !dbg !4", "", IR.partition("!llvm.dbg.cu")[0])
+    Path("k.o").write_bytes(code_object(llvm_tool, text))
+    assert fence_check.main(["k.o"]) == 1
+    assert capsys.readouterr().out.startswith("k.o:")
+
+
+def test_a_race_has_a_flow_for_each_thread(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two accesses that nothing orders, each is a step of its thread at the author's line."""
+    Path("k.ptx").write_text(RACE)
+    _, out, _ = check(capsys, "--format", "sarif")
+    results = json.loads(out)["runs"][0]["results"]
+    result = next(each for each in results if "tile" in each["message"]["text"])
+    (flow,) = result["codeFlows"]
+    steps = [step for each in flow["threadFlows"] for step in each["locations"]]
+    lines = [each["location"]["physicalLocation"]["region"]["startLine"] for each in steps]
+    assert (sorted(lines), [each["executionOrder"] for each in steps]) == ([7, 9], [1, 1])
+    threads = {each["message"]["text"] for each in flow["threadFlows"]}
+    assert len(threads) == 2
+    assert all(each.startswith("thread ") for each in threads)
+
+
+def test_a_race_of_a_launch_has_its_order(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("k.ptx").write_text(RACE)
+    _, out, _ = check(capsys, "--launch", "k<<<1, 64>>>(b8[4096])", "--format", "sarif")
+    flows = json.loads(out)["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"]
+    steps = [step for each in flows for step in each["locations"]]
+    assert [each["executionOrder"] for each in steps] == [1, 2]
+    lines = {each["location"]["physicalLocation"]["region"]["startLine"] for each in steps}
+    assert lines == {7, 9}
 
 
 def test_a_finding_is_at_its_source(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from scripts import load_script
 from fencewright import triton as hook
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Rule
+from fencewright.compiled import findings_in
 from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.passes import pipelines
 from fencewright.tools import fence_check
@@ -134,6 +135,54 @@ LEFT: dict[str, dict[Rule, int]] = {
     "softmax_in_one_grid": {Rule.SURPLUS_WAIT: 1},
 }
 """What ``fence-check --surplus`` would take out of lowered kernels, barriers aside (docs/triton.md)."""
+
+
+@pytest.mark.parametrize("stage", ["ptx", "amdgcn"])
+def test_a_finding_names_the_line_of_the_kernel(stage: str) -> None:
+    """The kernel's own line, not that of a helper that was inlined there."""
+    found = [*findings_in(CODE[stage], "k", stage)]
+    assert found
+    place = r"/x/user\.py:[79]: \w+: .* \[[\w-]+\] \(k:\d+\)"
+    assert all(re.fullmatch(place, each) for each in found), found
+
+
+def test_code_without_lines_has_the_lines_of_the_assembly() -> None:
+    (found,) = findings_in(CODE["amdgcn"].replace(".loc", ";"), "k", "amdgcn")
+    assert found.startswith("k:6: error: ")
+
+
+CODE = {
+    "ptx": """\
+.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 k_param_0)
+{
+.reg .b32 %r<6>;
+.shared .align 4 .b8 tile[256];
+mov.u32 %r1, %tid.x;
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, tile;
+add.u32 %r4, %r3, %r2;
+.loc 1 7 3
+st.shared.b32 [%r4], %r1;
+.loc 2 90 3, function_name $L__info_string0, inlined_at 1 9 4
+ld.shared.b32 %r5, [tile];
+ret;
+}
+.file 1 "/x/user.py"
+.file 2 "/triton/standard.py"
+""",
+    "amdgcn": """\
+.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+.file 1 "/x" "user.py"
+k:
+.loc 1 7 3
+s_load_dword s0, s[4:5], 0x0
+s_add_u32 s1, s0, 1
+s_endpgm
+""",
+}
 
 
 @pytest.mark.parametrize("name", LEFT if THOROUGH else ["split_k", "softmax_in_one_grid"])

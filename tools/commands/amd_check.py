@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Rule
-from fencewright.lowering.cdna.code.listing import read_disassembly
+from fencewright.lowering.cdna.code.listing import addresses_in, at_sources, read_disassembly
 from fencewright.lowering.cdna.code.objects import (
     MAGIC,
     chip_of_object,
@@ -21,6 +21,7 @@ from fencewright.lowering.cdna.code.text import Assembly, check_whole, read_asse
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
+from fencewright.tools.inputs.object_lines import lines_of_object
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
 
 _FORMATS = (
@@ -45,7 +46,8 @@ def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
         listing = _disassembled(content, file)
         symbols, descriptors = functions_of_object(content), descriptors_of_object(content)
         untyped = untyped_functions(content)
-        return read_disassembly(listing, chip, file, symbols, descriptors, untyped), listing
+        assembly = read_disassembly(listing, chip, file, symbols, descriptors, untyped)
+        return _at_sources(assembly, content, listing), listing
     if diagnostics.is_bitcode(content):
         raise diagnostics.error("LLVM bitcode, not AMD assembly", file)
     text = diagnostics.as_text(content)
@@ -56,6 +58,16 @@ def read_input(content: bytes, file: str) -> tuple[Assembly, str]:
     assembly = read_assembly(text, file)
     check_whole(text, file)
     return assembly, text
+
+
+def _at_sources(assembly: Assembly, content: bytes, listing: str) -> Assembly:
+    """The assembly of an object with the author's lines, if the object has any."""
+    addresses = addresses_in(listing)
+    lines, files = lines_of_object(content, addresses.values())
+    if not lines:
+        return assembly
+    sources = {line: lines[at] for line, at in addresses.items() if at in lines}
+    return at_sources(assembly, sources, files)
 
 
 def _disassembled(content: bytes, file: str) -> str:

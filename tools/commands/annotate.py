@@ -1,11 +1,12 @@
 """``fence-check --annotate``: assembly with what each synchronisation instruction in it is for."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import SURPLUS, Finding
+from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools.commands.check_files import (
     STDIN,
@@ -19,6 +20,7 @@ from fencewright.tools.reports.annotation import (
     annotated_page,
     annotated_text,
 )
+from fencewright.tools.reports.author_text import author_lines
 
 if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile
@@ -51,7 +53,9 @@ def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
         for each in purposes_of(one.lifted, one.entries)
     ]
     found = [each for one in functions for each in (*one.hazards(), *one.patterns())]
-    return _annotated(file, text, assembly.chip, notes, found, ";")
+    instructions = (each for one in assembly.functions.values() for each in one.instructions)
+    places = author_lines(instructions, assembly.files, file)
+    return _annotated(file, text, assembly.chip, notes, found, ";", places)
 
 
 def _ptx(content: bytes, file: str) -> AnnotatedCode:
@@ -59,7 +63,10 @@ def _ptx(content: bytes, file: str) -> AnnotatedCode:
 
     module = ptx_check.read_input(content, file)
     found = list(ptx_check.findings_of(module))
-    return _annotated(file, as_text(content), module.target, list(_ptx_notes(module)), found, "//")
+    instructions = (each for one in module.functions.values() for each in one.instructions)
+    places = author_lines(instructions, module.files, file)
+    notes = list(_ptx_notes(module))
+    return _annotated(file, as_text(content), module.target, notes, found, "//", places)
 
 
 def _ptx_notes(module: "PtxFile") -> Iterator[Note]:
@@ -79,15 +86,17 @@ def _annotated(
     purposes: Sequence[Note],
     found: Sequence[Finding],
     comment: str,
+    places: Mapping[int, Sequence[SourceLocation]],
 ) -> AnnotatedCode:
-    """Purposes and findings in one; what can go is said once."""
+    """Purposes and findings in one; what can go is said once. ``places``: the author's lines."""
     gone = {each.line for each in purposes if each.kind is NoteKind.SURPLUS}
     notes = list(purposes)
     for each in found:
         if each.rule in SURPLUS and each.line in gone:
             continue
         kind = NoteKind.SURPLUS if each.rule in SURPLUS else NoteKind(str(each.level))
-        notes.append(Note(each.line, kind, each.message, each.about))
+        at = next(iter(places.get(each.line, ())), None)
+        notes.append(Note(each.line, kind, each.message, each.about, str(at or "")))
     notes.sort(key=lambda each: each.line)
     surplus = sum(each.kind is NoteKind.SURPLUS for each in notes)
     errors = sum(each.kind is NoteKind.ERROR for each in notes)

@@ -37,6 +37,7 @@ from fencewright.tools.reports.file_report import (
     FunctionName,
     FunctionVerdict,
     ReportedFinding,
+    ReportedStep,
 )
 from fencewright.tools.statuses import INCOMPLETE, USAGE
 
@@ -287,6 +288,10 @@ class _Reporter:
             can_go,
             self._is_shown(finding, can_go),
             finding.rule in NOT_JUDGED,
+            steps=tuple(
+                ReportedStep(each.thread, self._place(finding, each.line), each.text, each.order)
+                for each in finding.steps
+            ),
         )
 
     def unused(self, findings: Iterable[ReportedFinding]) -> Iterator[Diagnostic]:

@@ -40,6 +40,7 @@ from fencewright.tools.reports.file_report import (
     FunctionName,
     JudgedLaunch,
     ReportedFinding,
+    ReportedStep,
 )
 from fencewright.tools.reports.gate_reports import document_of
 from fencewright.tools.reports.sarif import RuleText
@@ -229,6 +230,13 @@ def _reported(
         return CodeLine(file, line, judged.places.get(line, ()))
 
     others = (("the other access", at(finding.other)),) if finding.other else ()
+    lines, threads = (finding.other, finding.line), finding.threads
+    texts = ("the first access", "the second access, which nothing orders after it")
+    steps = (
+        ReportedStep(thread, at(line), f"{thread}: {text}", order)
+        for order, (thread, line, text) in enumerate(zip(threads, lines, texts, strict=True), 1)
+        if thread and finding.other
+    )
     return ReportedFinding(
         finding.kind.rule,
         Level.ERROR if finding.is_error else Level.WARNING,
@@ -238,6 +246,7 @@ def _reported(
         at(finding.line),
         others,
         ignored=_reason_to_ignore(judged, finding, ignored),
+        steps=tuple(steps),
     )
 
 

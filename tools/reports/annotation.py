@@ -17,14 +17,22 @@ class NoteKind(FastStrEnum):
     ERROR = "error"
 
 
+_WRONG = (NoteKind.ERROR, NoteKind.WARNING, NoteKind.NOTE)
+"""The kinds of findings, the worst first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of a line. ``about``: the other lines that it concerns."""
+    """What is said of a line. ``about``: the other lines that it concerns.
+
+    ``place``: the author's line, where that is known.
+    """
 
     line: int
     kind: NoteKind
     text: str
     about: tuple[int, ...] = ()
+    place: str = ""
 
     def __str__(self) -> str:
         return self.text if self.kind is NoteKind.PURPOSE else f"{self.kind}: {self.text}"
@@ -75,9 +83,9 @@ _STYLE = """\
 body { margin: 0 auto; max-width: 70rem; padding: 0.8rem; font: 15px/1.45 system-ui, sans-serif; }
 h1 { font-size: 1.15rem; overflow-wrap: anywhere; }
 ol { list-style: none; margin: 0; padding: 0; font: 13px/1.5 ui-monospace, monospace; }
-li { display: grid; grid-template-columns: 3.2rem 1fr; scroll-margin-top: 30vh; }
+ol > li { display: grid; grid-template-columns: 3.2rem 1fr; scroll-margin-top: 30vh; }
 li:target { background: #fc03; }
-li > a { color: inherit; opacity: 0.5; text-align: right; padding-right: 0.8rem;
+ol > li > a { color: inherit; opacity: 0.5; text-align: right; padding-right: 0.8rem;
   text-decoration: none; user-select: none; }
 code { white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; font: inherit; }
 p { margin: 0.1rem 0 0.4rem; padding: 0.15rem 0.5rem; border-left: 4px solid var(--purpose);
@@ -87,6 +95,7 @@ p a { color: inherit; }
 .warning { border-color: var(--warning); } .error { border-color: var(--error); }
 .surplus b { color: var(--surplus); } .warning b { color: var(--warning); }
 .error b { color: var(--error); }
+ul { list-style: none; margin: 0 0 0.8rem; padding: 0; }
 """
 
 
@@ -97,7 +106,9 @@ def annotated_page(code: AnnotatedCode) -> Iterator[str]:
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{title}</title><style>\n{_STYLE}</style></head><body>"
-    yield f"<h1>{title}</h1><p>{html.escape(code.summary)}</p><ol>"
+    yield f"<h1>{title}</h1><p>{html.escape(code.summary)}</p>"
+    yield from _findings(code)
+    yield "<ol>"
     notes = code.by_line()
     for number, line in enumerate(code.lines, 1):
         said = "".join(_paragraph(each) for each in notes.get(number, ()))
@@ -107,6 +118,20 @@ def annotated_page(code: AnnotatedCode) -> Iterator[str]:
             f"<div><code>{text}</code>{said}</div></li>"
         )
     yield "</ol></body></html>"
+
+
+def _findings(code: AnnotatedCode) -> Iterator[str]:
+    """The list of what is wrong, the worst first, each a link to its line."""
+    found = [each for each in code.notes if each.kind in _WRONG]
+    if not found:
+        return
+    yield "<ul>"
+    for each in sorted(found, key=lambda each: (_WRONG.index(each.kind), each.line)):
+        at, text = each.place or f"line {each.line}", html.escape(each.text)
+        kind = f"<b>{each.kind}</b>"
+        link = f'<a href="#L{each.line}">{html.escape(at)}</a>'
+        yield f'<li class="{each.kind}"><p class="{each.kind}">{link} {kind} {text}</p></li>'
+    yield "</ul>"
 
 
 def _paragraph(note: Note) -> str:

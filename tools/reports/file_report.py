@@ -35,6 +35,16 @@ class CodeLine:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedStep:
+    """A step of a counterexample; steps with one ``order`` are ordered by nothing."""
+
+    thread: str
+    at: CodeLine
+    text: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedFinding:
     """One finding, as every format has it.
 
@@ -43,7 +53,8 @@ class ReportedFinding:
     ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known.
     ``executed``: what the machine makes of it. ``is_shown``: whether it was asked for;
     ``was_not_judged``: whether it says that something could not be checked; ``is_known``: whether
-    the baseline has it. ``ignored``: the reason of a comment that ignores it.
+    the baseline has it. ``ignored``: the reason of a comment that ignores it. ``steps``: of a
+    counterexample, where there is one.
     """
 
     rule: str
@@ -60,6 +71,7 @@ class ReportedFinding:
     is_known: bool = False
     executed: str = ""
     ignored: str = ""
+    steps: tuple[ReportedStep, ...] = ()
 
     @property
     def is_new(self) -> bool:

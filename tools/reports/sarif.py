@@ -23,6 +23,7 @@ from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
     ReportedFinding,
+    ReportedStep,
     dumped,
     relative_path,
     verdict_counts,
@@ -137,11 +138,36 @@ def _results(
                     _location(place) | {"id": number, "message": {"text": what}}
                     for number, (what, place) in enumerate(related, 1)
                 ]
+            if each.steps:
+                result["codeFlows"] = [_code_flow(each)]
             if each.ignored:
                 result["suppressions"] = [{"kind": "inSource", "justification": each.ignored}]
             if has_baseline:
                 result["baselineState"] = "unchanged" if each.is_known else "new"
             yield result
+
+
+def _code_flow(found: ReportedFinding) -> dict[str, Any]:
+    """A counterexample: a flow for each thread, whose steps are ordered by nothing if they have one
+    number (SARIF 3.38.11, executionOrder)."""
+    by_thread: dict[str, list[ReportedStep]] = {}
+    for step in found.steps:
+        by_thread.setdefault(step.thread, []).append(step)
+    flows = [
+        {
+            "id": f"{number}: {thread}",
+            "message": {"text": thread},
+            "locations": [
+                {
+                    "location": _location(step.at) | {"message": {"text": step.text}},
+                    "executionOrder": step.order,
+                }
+                for step in steps
+            ],
+        }
+        for number, (thread, steps) in enumerate(by_thread.items(), 1)
+    ]
+    return {"message": {"text": "two threads of one launch"}, "threadFlows": flows}
 
 
 def fingerprint_of(report: FileReport, found: ReportedFinding) -> str:

@@ -22,7 +22,7 @@ from fencewright.lowering.cdna.code.text import (
     read_instruction,
     without_comment,
 )
-from fencewright.lowering.code.source_location import AssemblyError
+from fencewright.lowering.code.source_location import AssemblyError, SourceLine
 
 _SYMBOL = re.compile(r"<([^>]+)>:")
 _SECTION = "Disassembly of section"
@@ -94,6 +94,31 @@ def read_disassembly(
         for name, body in bodies.items()
     }
     return Assembly(chip, MappingProxyType(functions))
+
+
+def addresses_in(text: str) -> dict[int, int]:
+    """The address of each instruction of a listing, by its line."""
+    found = ((number, _ADDRESS.search(line)) for number, line in enumerate(text.split("\n"), 1))
+    return {number: int(address[1], 16) for number, address in found if address}
+
+
+def at_sources(
+    assembly: Assembly, sources: Mapping[int, SourceLine], files: Mapping[int, str]
+) -> Assembly:
+    """The assembly with the places that its lines were compiled from; ``files`` by number."""
+    functions = {
+        name: replace(
+            function,
+            body=tuple(
+                replace(each, source=sources.get(each.line))
+                if isinstance(each, AssemblyInstruction)
+                else each
+                for each in function.body
+            ),
+        )
+        for name, function in assembly.functions.items()
+    }
+    return replace(assembly, functions=MappingProxyType(functions), files=files)
 
 
 def _listed(
