@@ -4,12 +4,11 @@ import sys
 from difflib import get_close_matches
 
 from fencewright.tools.programs import PROGRAMS
+from fencewright.tools.statuses import USAGE
 from fencewright.tools.streams import print_or_fail
 from fencewright.tools.version import VERSION
 
 NAME = "fencewright"
-USAGE = 2
-"""The exit status of a command line that is wrong, as with argparse."""
 
 
 def _listing() -> str:

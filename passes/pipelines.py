@@ -57,7 +57,7 @@ def single_passes(steps: Iterable[ModulePass]) -> tuple[ModulePass, ...]:
 
 @dataclass(frozen=True)
 class MinimiseCachesPipeline(Pipeline):
-    """What takes write-backs and invalidates away from CDNA code, or moves them to fewer paths.
+    """Remove write-backs and invalidates of CDNA code, or move them to fewer paths.
 
     Its passes run on one view of the code. ``facts`` and ``stores`` as of ``CDNAPipeline``.
     """

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Action, ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,10 +25,15 @@ class ToolArguments(ArgumentParser):
         _print_help(self, file)
 
 
-def with_errors_of_one_line(parser: ArgumentParser) -> None:
-    """The same for a ``parser`` that somebody else made."""
+def with_errors_of_one_line(
+    parser: ArgumentParser, more_help: Callable[[], str] | None = None
+) -> None:
+    """The same for a ``parser`` that somebody else made.
+
+    ``more_help``: makes what is printed after the help, for it may take time.
+    """
     parser.error = partial(_refuse, parser)
-    parser.print_help = partial(_print_help, parser)
+    parser.print_help = partial(_print_help, parser, more_help=more_help)
 
 
 def add_completion(parser: ArgumentParser) -> None:
@@ -62,8 +67,15 @@ class _CompletionAction(Action):
         parser.exit()
 
 
-def _print_help(parser: ArgumentParser, file: "SupportsWrite[str] | None" = None) -> None:
+def _print_help(
+    parser: ArgumentParser,
+    file: "SupportsWrite[str] | None" = None,
+    *,
+    more_help: Callable[[], str] | None = None,
+) -> None:
     print(parser.format_help(), end="", file=file or sys.stdout)
+    if more_help is not None:
+        print(f"\n{more_help()}", file=file or sys.stdout)
 
 
 def _refuse(parser: ArgumentParser, message: str) -> NoReturn:

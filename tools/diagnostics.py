@@ -23,7 +23,7 @@ from fencewright.simulator.core.processes.memory_limit import (
     memory_limit,
     parse_size,
 )
-from fencewright.tools.statuses import USAGE
+from fencewright.tools.statuses import INCOMPLETE, USAGE
 from fencewright.tools.streams import (
     CLOSED_PIPE,
     check_stdout,
@@ -95,7 +95,7 @@ class ToolError(Exception):
     """An error that is the user's to mend; ``diagnostics`` are printed one line each."""
 
     diagnostics: tuple[Diagnostic, ...]
-    status: int = field(default=1, kw_only=True)
+    status: int = field(default=USAGE, kw_only=True)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.diagnostics))
@@ -107,8 +107,8 @@ def error(message: str, file: str) -> ToolError:
 
 
 def usage(message: str, tool: str) -> ToolError:
-    """A :class:`ToolError` about the command line of ``tool``, with the status of wrong usage."""
-    return ToolError((Diagnostic(message, tool),), status=USAGE)
+    """A :class:`ToolError` about the command line of ``tool``."""
+    return ToolError((Diagnostic(message, tool),))
 
 
 def refuse_options(arguments: Namespace, options: Iterable[str], reason: str, tool: str) -> None:
@@ -228,12 +228,12 @@ def _located(exception: Exception, file: str) -> Diagnostic:
     return Diagnostic(message, file)
 
 
-def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: int = 1) -> int:
+def run_tool(name: str, body: Callable[[], int]) -> int:
     """Run a tool's ``body``; returns its exit status, after one line on stderr for an error.
 
-    ``unwritable`` is the status of an ``OSError``, as a full disk, ``failed`` of what else is no
-    :class:`ToolError`, as an interrupt, SIGTERM or SIGHUP. Usage errors of argparse keep their
-    status 2. A closed stdout is an error; where the reader of a pipe is gone the tool ends with
+    The status is ``USAGE`` after a problem of the input or of a file, as a full disk, and
+    ``INCOMPLETE`` after an interrupt, SIGTERM or SIGHUP, where memory is short, and after a fault
+    of the tool itself. A closed stdout is an error; where the reader of a pipe is gone the tool ends with
     ``CLOSED_PIPE``, without a word. Nothing ever ends in a traceback unless the environment
     variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
@@ -253,9 +253,15 @@ def run_tool(name: str, body: Callable[[], int], failed: int = 1, unwritable: in
             traceback.print_exception(failure)
         forget_streams()
         tell(*_lines(failure, name))
-        if isinstance(failure, ToolError):
-            return failure.status
-        return unwritable if isinstance(failure, OSError) else failed
+        return _status_after(failure)
+
+
+def _status_after(failure: BaseException) -> int:
+    """The exit status after an exception."""
+    if isinstance(failure, ToolError):
+        return failure.status
+    is_known = diagnose(failure, "") is not None
+    return USAGE if is_known and not isinstance(failure, MemoryError) else INCOMPLETE
 
 
 def _status_of(body: Callable[[], int]) -> int:

@@ -523,7 +523,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _annotate(arguments.inputs[0], arguments)
         return _check(arguments)
 
-    return diagnostics.run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
+    return diagnostics.run_tool(NAME, body)
 
 
 if __name__ == "__main__":

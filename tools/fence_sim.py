@@ -548,7 +548,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return failure.status
         raise failure
 
-    return run_tool(NAME, body, failed=INCOMPLETE, unwritable=USAGE)
+    return run_tool(NAME, body)
 
 
 _INPUTS = ("input", "litmus", "certificate", "recheck", "json")

@@ -11,6 +11,7 @@ from importlib import import_module
 from threading import current_thread, main_thread
 from typing import NoReturn, cast
 
+from fencewright.tools.statuses import INCOMPLETE
 from fencewright.tools.streams import print_or_fail
 from fencewright.tools.version import VERSION
 
@@ -19,16 +20,13 @@ from fencewright.tools.version import VERSION
 class Program:
     """A program: its name, its entry point as ``function`` of ``module``, and what it does.
 
-    ``module`` has also ``main(argv)``, which returns the exit status. ``interrupted`` is that of
-    one that is interrupted before it begins, ``unwritable`` where its output cannot be written.
+    ``module`` has also ``main(argv)``, which returns the exit status.
     """
 
     name: str
     module: str
     function: str
     purpose: str
-    interrupted: int = 1
-    unwritable: int = 1
 
     def run(self) -> int:
         """Import the program and run it on the command line; returns its exit status.
@@ -37,7 +35,7 @@ class Program:
         run, and to look through it again later is no use either.
         """
         if sys.argv[1:] in (["-v"], ["--version"]):
-            return print_or_fail(self.name, VERSION.format, self.unwritable)
+            return print_or_fail(self.name, VERSION.format)
         gc.disable()
         with self._ends_at_once():
             entry = cast(Callable[[], int], getattr(import_module(self.module), self.function))
@@ -51,7 +49,7 @@ class Program:
 
         def end(number: int, _frame: object) -> NoReturn:
             os.write(2, f"{self.name}: error: interrupted\n".encode())
-            os._exit(self.interrupted)
+            os._exit(INCOMPLETE)
 
         usual = signal.default_int_handler
         is_ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is usual
@@ -79,16 +77,12 @@ PROGRAMS = (
         "fencewright.tools.fence_sim",
         "main",
         "runs litmus tests, counts what memory accesses cost, makes certificates",
-        interrupted=3,
-        unwritable=2,
     ),
     Program(
         "fence-check",
         "fencewright.tools.fence_check",
         "main",
         "says what the synchronisation of assembly or PTX provides, lacks and wastes",
-        interrupted=3,
-        unwritable=2,
     ),
     Program(
         "fence-translate",

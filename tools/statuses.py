@@ -1,4 +1,4 @@
-"""The exit statuses of what judges programs: fence-sim and ``fence-opt --verify-lowering``.
+"""The exit statuses of the four programs.
 
 The worst of several is the one that is given: see ``worst``.
 """
@@ -6,13 +6,14 @@ The worst of several is the one that is given: see ``worst``.
 from collections.abc import Collection
 
 HOLDS = 0
-"""What was asked holds."""
+"""What was asked was done, and holds."""
 
 DOES_NOT_HOLD = 1
-"""It does not, or the test has no defined outcome."""
+"""It does not hold, or the test has no defined outcome."""
 
 USAGE = 2
-"""The command line is wrong, as with argparse, or for fence-sim the input."""
+"""The command line is wrong, as with argparse, or an input cannot be read or used, or an output
+cannot be written."""
 
 INCOMPLETE = 3
 """It could not be decided: a limit was reached, executions were only sampled, or the run was

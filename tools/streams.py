@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import IO
 
+from fencewright.tools.statuses import USAGE
+
 CLOSED_PIPE = 128 + signal.SIGPIPE
 """The exit status of a program whose reader is gone, which prints nothing more.
 
@@ -30,9 +32,8 @@ def flush_stdout() -> None:
         sys.stdout.flush()
 
 
-def print_or_fail(name: str, text: Callable[[], str], unwritable: int = 1) -> int:
-    """Print the text that a function makes; returns the exit status, ``unwritable`` after an
-    error."""
+def print_or_fail(name: str, text: Callable[[], str]) -> int:
+    """Print the text that a function makes; returns the exit status."""
     try:
         check_stdout()
         print(text())
@@ -42,7 +43,7 @@ def print_or_fail(name: str, text: Callable[[], str], unwritable: int = 1) -> in
             return CLOSED_PIPE
         forget_streams()
         tell(f"{failure.filename or name}: error: {failure.strerror}")
-        return unwritable
+        return USAGE
     return 0
 
 

@@ -4,7 +4,7 @@ A path leads from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``llvm`
 target's instructions. What it does not accept, LLVM IR does, and the errors say so.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
@@ -40,6 +40,8 @@ from fencewright.passes.analysis.control_flow import is_mlir_function, top_level
 
 if TYPE_CHECKING:
     from xdsl.dialects import func, gpu
+
+    from fencewright.mlir_dialects.litmus import TestOp
 
 LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
 """Where to go with what a kernel path does not do."""
@@ -93,9 +95,51 @@ def check_top_level(module: ModuleOp, path: str) -> None:
                     unsupported(op, what)
 
 
+def kernels_of(module: ModuleOp) -> list[Function]:
+    """The functions of a module that become kernels.
+
+    Functions of the host and declarations beside kernels are left out: those without scoped
+    operations that no litmus test runs and that are no kernels, or are not marked where others are.
+    Without a kernel all are taken, for ``check_kernel`` to say why.
+    """
+    functions = [each for each in top_level(module) if is_mlir_function(each)]
+    is_marked = any(map(is_marked_kernel, functions))
+    run = set(_run_by_tests(module)) if is_marked else set[str]()
+    kernels = [
+        each for each in functions if each.sym_name.data in run or not _is_of_host(each, is_marked)
+    ]
+    return kernels if any(each.body.blocks for each in kernels) else functions
+
+
+def _run_by_tests(module: ModuleOp) -> Iterator[str]:
+    """The names of the functions that the threads of litmus tests run."""
+    for test in module.ops:
+        if test.name == "litmus.test":
+            threads = cast("TestOp", test).threads
+            yield from (each.kernel.string_value() for each in threads if each.kernel)
+
+
+def _is_of_host(function: Function, is_marked: bool) -> bool:
+    """True of a function that no kernel path lowers; ``is_marked``: some kernels are."""
+    if _is_scoped(function):
+        return False
+    if is_marked:
+        return not is_marked_kernel(function)
+    return not (function.body.blocks and _is_kernel(function))
+
+
+def _is_scoped(op: Operation) -> bool:
+    return any(isinstance(each, scoped.ScopedOperation) for each in op.walk())
+
+
 def check_printed(module: ModuleOp) -> None:
-    """Raise an error at code beside kernels, which assembly would leave out."""
+    """Raise an error at code beside kernels that assembly would leave out.
+
+    Functions of the host are no part of it.
+    """
     for each in top_level(module):
+        if is_mlir_function(each) and not is_marked_kernel(each) and not _is_scoped(each):
+            continue
         if each.name in _CODE and any(
             block.ops for region in each.regions for block in region.blocks
         ):

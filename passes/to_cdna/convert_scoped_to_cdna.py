@@ -44,7 +44,6 @@ from fencewright.lowering.vocabulary import Operation as ScopedOperation
 from fencewright.mlir_dialects import cdna, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.control_flow import (
-    is_mlir_function,
     reachable_blocks,
     top_level,
 )
@@ -100,14 +99,9 @@ class ConvertScopedToCDNAPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_target()
         lds = _LDS(self._chip().lds_bytes)
-        functions: list[accept.Function] = []
         accept.check_top_level(op, _PATH)
-        variables: list[llvm.GlobalOp] = []
-        for each in top_level(op):
-            if isinstance(each, llvm.GlobalOp):
-                variables.append(each)
-            elif is_mlir_function(each):
-                functions.append(each)
+        functions = accept.kernels_of(op)
+        variables = [each for each in top_level(op) if isinstance(each, llvm.GlobalOp)]
         for each in sorted(variables, key=_is_dynamic):
             lds.allocate(each)
         target = target_of(self)

@@ -38,7 +38,6 @@ from fencewright.mlir_dialects import ptx, scoped
 from fencewright.mlir_dialects.attributes import ORDERINGS
 from fencewright.passes.analysis.acquire_fences import unfenced_updates
 from fencewright.passes.analysis.control_flow import (
-    is_mlir_function,
     reachable_blocks,
     top_level,
 )
@@ -85,13 +84,11 @@ class ConvertScopedToPTXPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self._target()
         shared = accept.SharedVariables(bits_of, PATH)
-        functions: list[accept.Function] = []
         accept.check_top_level(op, PATH)
+        functions = accept.kernels_of(op)
         for each in top_level(op):
             if isinstance(each, llvm.GlobalOp):
                 shared.add(each)
-            elif is_mlir_function(each):
-                functions.append(each)
         for name, variable in shared.variables.items():
             _check_name(variable.op, name)
             properties: dict[str, Attribute] = {

@@ -58,7 +58,7 @@ def test_bad_content_is_one_line(
 ) -> None:
     path = tmp_path / "x.mlir"
     path.write_bytes(content)
-    assert fence_opt.main([str(path)]) == 1
+    assert fence_opt.main([str(path)]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(f"{path}{place}: error: {message}")
     assert captured.err.count("\n") == 1
@@ -68,12 +68,12 @@ def test_bad_content_is_one_line(
 def test_deep_nesting_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "deep.mlir"
     path.write_text("builtin.module {\n" * 5000 + "}\n" * 5000)
-    assert fence_opt.main([str(path)]) == 1
+    assert fence_opt.main([str(path)]) == 2
     assert capsys.readouterr().err == f"{path}: error: nested too deeply\n"
 
 
 def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
-    assert fence_opt.main(["/proc/self/mem"]) == 1
+    assert fence_opt.main(["/proc/self/mem"]) == 2
     assert capsys.readouterr().err == "/proc/self/mem: error: Input/output error\n"
 
 
@@ -84,10 +84,10 @@ def test_usage_errors_have_status_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_failure_leaves_the_output_as_it_was(tmp_path: Path, bad: Path) -> None:
     output = tmp_path / "out.mlir"
-    assert fence_opt.main([str(bad), "-o", str(output)]) == 1
+    assert fence_opt.main([str(bad), "-o", str(output)]) == 2
     assert not output.exists()
     output.write_text("before")
-    assert fence_opt.main([str(bad), "-o", str(output)]) == 1
+    assert fence_opt.main([str(bad), "-o", str(output)]) == 2
     assert output.read_text() == "before"
     assert {path.name for path in tmp_path.iterdir()} == {"bad.mlir", "out.mlir"}
 
@@ -107,12 +107,12 @@ def test_output_keeps_mode_and_link(tmp_path: Path, good: Path) -> None:
 
 def test_output_is_never_the_input(good: Path) -> None:
     before = good.read_text()
-    assert fence_opt.main([str(good), "-o", str(good)]) == 1
+    assert fence_opt.main([str(good), "-o", str(good)]) == 2
     assert good.read_text() == before
 
 
 @pytest.mark.parametrize(
-    ("flags", "status"), [([], 1), (["--verify-lowering"], 3), (["--verify-low"], 3)]
+    ("flags", "status"), [([], 3), (["--verify-lowering"], 3), (["--verify-low"], 3)]
 )
 def test_interrupt(
     good: Path,
@@ -153,13 +153,13 @@ def test_our_own_bug_is_one_line_and_can_be_traced(
         raise TypeError("broken on purpose")
 
     monkeypatch.setattr(fence_opt.FenceOptMain, "_process", broken)
-    assert fence_opt.main([str(good)]) == 1
+    assert fence_opt.main([str(good)]) == 3
     error = capsys.readouterr().err
     assert error.startswith("fence-opt: error: internal error, please report it")
     assert error.endswith("TypeError: broken on purpose\n")
     assert error.count("\n") == 1
     monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
-    assert fence_opt.main([str(good)]) == 1
+    assert fence_opt.main([str(good)]) == 3
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_invalid_ir_from_a_pass_is_caught(
                 inner.erase()
 
     monkeypatch.setattr(CommonSubexpressionElimination, "apply", drop_terminators)
-    assert fence_opt.main([str(good), "-p", "cse"]) == 1
+    assert fence_opt.main([str(good), "-p", "cse"]) == 2
     assert "contains empty block" in capsys.readouterr().err
 
 
@@ -389,3 +389,13 @@ def test_every_pass_calls_the_chip_mcpu() -> None:
     options = {field.name for make in PASSES.values() for field in fields(make())}
     assert "mcpu" in options
     assert not options & {"target", "chip", "cpu", "arch"}
+
+
+def test_help_has_a_line_for_each_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fence_opt.main(["--help"]) == 0
+    lines = capsys.readouterr().out.partition("passes, beside those of xDSL:\n")[2].splitlines()
+    named = [line.partition(":") for line in lines if line.startswith("  ") and line[2] != " "]
+    assert [name.strip() for name, _, _ in named] == [*PASSES]
+    for name, _, text in named:
+        assert text.strip(), name
+        assert text.split()[0] not in ("What", "Which", "Whether", "Where"), name

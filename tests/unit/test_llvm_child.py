@@ -39,9 +39,9 @@ def test_where_llvm_ends_the_process_there_is_an_error(
     path = tmp_path / name
     path.write_text(text)
     if tool == "fence-opt":
-        assert fence_opt.main([str(path)]) == 1
+        assert fence_opt.main([str(path)]) == 2
     else:
-        assert fence_translate.main(["--import-llvm", str(path)]) == 1
+        assert fence_translate.main(["--import-llvm", str(path)]) == 2
     said = capfd.readouterr().err
     assert said.startswith(f"{path}: error: LLVM ends the process on this module: {reason}")
     assert said.count("\n") == 1
@@ -62,7 +62,7 @@ def test_what_is_exported_is_read_in_a_child_too(
         }}
         """
     )
-    assert fence_opt.main([str(path), "-t", "llvm"]) == 1
+    assert fence_opt.main([str(path), "-t", "llvm"]) == 2
     assert "LLVM ends the process on this module: assertion failed" in capfd.readouterr().err
 
 
@@ -106,7 +106,7 @@ def test_a_compare_exchange_has_a_type_that_llvm_can_align(
         f"  %r = cmpxchg weak volatile ptr %p,\n    {type} %v, {type} %v seq_cst seq_cst\n"
         "  ret void\n}\n"
     )
-    assert fence_opt.main([str(path)]) == 1
+    assert fence_opt.main([str(path)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"{path}:4:5: error: cmpxchg of ")
     assert "it takes a pointer, or an integer of a power of two bytes" in said
@@ -154,7 +154,7 @@ def test_bitcode_that_cannot_be_read_says_what_to_do(
 ) -> None:
     path = tmp_path / "kernels.bc"
     path.write_bytes(bitcode()[:700])
-    assert fence_opt.main([str(path)]) == 1
+    assert fence_opt.main([str(path)]) == 2
     said = capfd.readouterr().err
     assert said.startswith(f"{path}: error: LLVM 22.1 cannot read this bitcode: ")
     assert "llvm-dis" in said

@@ -316,7 +316,7 @@ def test_pointers_with_types_are_an_error_at_their_place(
     """LLVM reads them; written beside ``ptr``, which the change needs, no LLVM 14 would."""
     path = tmp_path / "x.ll"
     path.write_text(AMD + TYPED.format(*["i32 addrspace(1)*"] * 2))
-    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 1
+    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 2
     assert capsys.readouterr().err == (
         f"{path}:2:19: error: a pointer with a type, as LLVM 14 and older write them: write 'ptr', as "
         "'opt -S' of LLVM 17 or later does of this file\n"
@@ -363,7 +363,7 @@ def test_instructions_that_share_a_line_are_an_error_at_their_place(
     path.write_text(AMD + "define void @f() {\n  fence release\n  fence acquire ret void\n}\n")
     with pytest.raises(ParseError, match="write each instruction on its own"):
         edited(path.read_text())
-    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 1
+    assert fence_opt.main([str(path), "--mcpu", "gfx942", "-t", "llvm"]) == 2
     assert capsys.readouterr().err == (
         f"{path}:2:1: error: cannot tell which lines are those of @f: write each instruction on "
         "its own, as 'opt -S' does\n"

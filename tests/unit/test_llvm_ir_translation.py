@@ -532,7 +532,7 @@ def test_command_errors(
     monkeypatch.chdir(tmp_path)
     Path("in").write_text(text)
     Path("out").write_text("before")
-    assert fence_translate.main([flag, "in", "-o", "out"]) == 1
+    assert fence_translate.main([flag, "in", "-o", "out"]) == 2
     errors = capsys.readouterr().err
     assert errors.startswith(message)
     assert errors.count("\n") == 1

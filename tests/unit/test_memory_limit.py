@@ -204,7 +204,7 @@ from fencewright.simulator.core.processes import memory_limit
 from fencewright.tools.diagnostics import run_tool
 
 memory_limit._physical = lambda: iter([1 << 29])
-raise SystemExit(run_tool("greedy", lambda: len(bytearray({size})), failed=3))
+raise SystemExit(run_tool("greedy", lambda: len(bytearray({size}))))
 """
 
 

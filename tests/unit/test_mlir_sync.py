@@ -304,7 +304,7 @@ def test_what_scoped_cannot_say_is_refused_by_name_or_kept(
 ) -> None:
     file = written(tmp_path, body)
     line = 1 + MODULE[: MODULE.index("{body}")].count("\n") + CONSTANTS.count("\n")
-    assert fence_opt.main(["--mlir-sync", file]) == 1
+    assert fence_opt.main(["--mlir-sync", file]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     place = rf"{re.escape(file)}:{line}:[1-9][0-9]*"
     assert re.match(rf"{place}: error: {re.escape(name_of(body))} synchronises, and ", told)
@@ -319,7 +319,7 @@ def test_every_operation_that_is_refused_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     body = "\n    ".join(body for body in REFUSED if not body.startswith("%"))
-    assert fence_opt.main(["--mlir-sync", written(tmp_path, body)]) == 1
+    assert fence_opt.main(["--mlir-sync", written(tmp_path, body)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == sum(
         not each.startswith("%") for each in REFUSED
     )
@@ -352,7 +352,7 @@ def test_aliases_that_multiply_are_refused(
     lines = ["#a0 = #test.x<0>"]
     lines += [f"#a{n} = #test.x<#a{n - 1}, #a{n - 1}>" for n in range(1, 64)]
     file.write_text("\n".join([*lines, '"test.op"() {a = #a24} : () -> ()\n']))
-    assert fence_opt.main(["--mlir-sync", str(file)]) == 1
+    assert fence_opt.main(["--mlir-sync", str(file)]) == 2
     told = "with its aliases written out the module is over 64 MiB"
     assert capsys.readouterr().err == f"{file}: error: {told}\n"
 
@@ -362,7 +362,7 @@ def test_what_is_not_in_generic_form_says_what_prints_it(
 ) -> None:
     file = tmp_path / "m.mlir"
     file.write_text("llvm.func @k() {\n  llvm.return\n}\n")
-    assert fence_opt.main(["--mlir-sync", str(file)]) == 1
+    assert fence_opt.main(["--mlir-sync", str(file)]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith(f"{file}:1:")
     assert "not in generic form; mlir-opt --mlir-print-op-generic prints it so" in told
@@ -375,14 +375,14 @@ def test_llvm_ir_is_not_taken_for_mlir(
 ) -> None:
     file = tmp_path / name
     file.write_bytes(b"BC\xc0\xde" if name == "k.bc" else b"define void @k() {\n  ret void\n}\n")
-    assert fence_opt.main([flag, str(file)]) == 1
+    assert fence_opt.main([flag, str(file)]) == 2
     said = flag.removesuffix("-keep")
     assert capsys.readouterr().err == f"{file}: error: this is LLVM IR, and {said} reads MLIR\n"
 
 
 @pytest.mark.parametrize("other", ["--import-mlir", "--import-llvm"])
 def test_the_input_is_of_one_language(other: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fence_opt.main(["--mlir-sync", other, "-"]) == 1
+    assert fence_opt.main(["--mlir-sync", other, "-"]) == 2
     assert "exclude each other" in capsys.readouterr().err
 
 
@@ -390,7 +390,7 @@ def test_the_pass_refuses_too(capsys: pytest.CaptureFixture[str], tmp_path: Path
     file = tmp_path / "m.mlir"
     file.write_text('"nvvm.something.new"() : () -> ()\n')
     asked = [str(file), "--allow-unregistered-dialect", "-p"]
-    assert fence_opt.main([*asked, "import-mlir-sync"]) == 1
+    assert fence_opt.main([*asked, "import-mlir-sync"]) == 2
     assert "m.mlir:1:1: error: nvvm.something.new synchronises" in capsys.readouterr().err
     assert fence_opt.main([*asked, "import-mlir-sync{keep=true}"]) == 0
 
@@ -426,7 +426,7 @@ def test_what_another_dialect_cannot_say_is_not_given_back(
     file = tmp_path / "changed.mlir"
     file.write_text(text.replace("scoped.fence seq_cst", "scoped.fence release"))
     options = [str(file), "-p", "export-mlir-sync", "--allow-unregistered-dialect"]
-    assert fence_opt.main(["--mlir-sync", *options]) == 1
+    assert fence_opt.main(["--mlir-sync", *options]) == 2
     assert (
         "a pass has changed it into what nvvm.memory.barrier cannot say" in capsys.readouterr().err
     )
@@ -437,7 +437,7 @@ def test_what_came_from_nowhere_is_not_given_back(
 ) -> None:
     file = tmp_path / "m.mlir"
     file.write_text("scoped.fence release agent\n")
-    assert fence_opt.main([str(file), "-p", "export-mlir-sync"]) == 1
+    assert fence_opt.main([str(file), "-p", "export-mlir-sync"]) == 2
     assert "did not come from another dialect" in capsys.readouterr().err
 
 

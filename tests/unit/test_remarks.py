@@ -514,7 +514,7 @@ def test_remarks_are_written_though_the_input_has_errors(
     source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source.write_text(f"{source.read_text()}// -----\na.b\n")
-    assert fence_opt.main(["--remarks", "--split-input-file", str(source), *ASM]) == 1
+    assert fence_opt.main(["--remarks", "--split-input-file", str(source), *ASM]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert ": remark: " in lines[0]
     assert "error: operation 'a.b' is not registered" in lines[-1]

@@ -101,7 +101,7 @@ def test_a_kernels_target_id_is_verified(
     flags = ["--mcpu", "gfx942:xnack-", "-o", str(path)]
     assert fence_opt.main([str(EXAMPLE), *flags]) == 0
     path.write_text(path.read_text().replace('"gfx942:xnack-"', f'"{given}"'))
-    assert fence_opt.main([str(path)]) == 1
+    assert fence_opt.main([str(path)]) == 2
     assert reason in capsys.readouterr().err
 
 
