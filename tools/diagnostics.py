@@ -233,9 +233,9 @@ def run_tool(name: str, body: Callable[[], int]) -> int:
 
     The status is ``USAGE`` after a problem of the input or of a file, as a full disk, and
     ``INCOMPLETE`` after an interrupt, SIGTERM or SIGHUP, where memory is short, and after a fault
-    of the tool itself. A closed stdout is an error; where the reader of a pipe is gone the tool ends with
-    ``CLOSED_PIPE``, without a word. Nothing ever ends in a traceback unless the environment
-    variable ``FENCEWRIGHT_TRACEBACK`` is set.
+    of the tool itself. A closed stdout is an error; where the reader of a pipe is gone the tool
+    ends with ``CLOSED_PIPE``, without a word. Nothing ever ends in a traceback unless the
+    environment variable ``FENCEWRIGHT_TRACEBACK`` is set.
     """
     try:
         check_stdout()

@@ -282,6 +282,16 @@ class _ListRulesAction(Action):
         parser.exit()
 
 
+class _ListCachesAction(Action):
+    """Prints one line for each cache of compiled kernels."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+        from fencewright.tools.inputs.caches import listed
+
+        print("\n".join(listed()))
+        parser.exit()
+
+
 def _parser() -> ArgumentParser:
     parser = ToolArguments(NAME, description=__doc__)
     add_completion(parser)
@@ -298,6 +308,13 @@ def _parser() -> ArgumentParser:
         nargs=0,
         action=_ListRulesAction,
         help="print the names of the rules, their levels and what each finds, and exit",
+    )
+    parser.add_argument(
+        "--list-caches",
+        nargs=0,
+        action=_ListCachesAction,
+        help="print the folders in which Triton, Inductor, FlashInfer, DeepGEMM, CuTe DSL and Warp "
+        "keep compiled kernels, and exit",
     )
     parser.add_argument(
         "inputs",

@@ -1,6 +1,9 @@
 """What users import from ``fencewright``."""
 
+import re
+from inspect import signature
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from xdsl.context import Context
@@ -10,6 +13,7 @@ from xdsl.universe import Universe
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 import fencewright
+from fencewright.mlir_dialects import scoped
 from fencewright.universe import UNIVERSE
 
 ROOT = Path(__file__).parents[2]
@@ -109,3 +113,29 @@ def test_a_policy_of_stores_on_a_chip_without_one(chip: str) -> None:
         fencewright.UnsupportedError, match=r"stores=through on .*: it has no effect there"
     ):
         fencewright.lower_llvm_ir("define void @f() {\n  ret void\n}\n", chip, stores="through")
+
+
+def _default(value: object) -> str:
+    return "None" if value is None else f'"{value}"'
+
+
+CONSTRUCTOR = re.compile(r"\| `(\w+Op)\((.*)\)` \|(.*)\|")
+
+
+def test_the_constructors_that_are_public_are_those_of_the_page() -> None:
+    """Parameters in their order with their defaults, and every option."""
+    page = (ROOT / "docs" / "python.md").read_text()
+    rows = {name: (given, set(re.findall(r"`(\w+)`", options)))
+            for name, given, options in CONSTRUCTOR.findall(page)}  # fmt: skip
+    everywhere = {"one_as", "spaces", "availability"}
+    assert {*rows} == {each.__name__ for each in scoped.SYNCHRONOUS.operations}
+    for name, (given, options) in rows.items():
+        _, *parameters = signature(getattr(scoped, name).__init__).parameters.values()
+        *plain, keywords = parameters
+        written = [
+            each.name if each.default is each.empty else f"{each.name}={_default(each.default)}"
+            for each in plain
+        ]
+        assert given == ", ".join(written), name
+        accepted = get_type_hints(get_args(keywords.annotation)[0]).keys()
+        assert options | everywhere == accepted, name

@@ -12,6 +12,7 @@ from test_campaign import cluster
 
 from fencewright.tools import fence_check
 from fencewright.tools.commands import check_files, check_folders
+from fencewright.tools.inputs.caches import CACHES, CacheRow
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "lit" / "tools" / "fence-check"
@@ -523,3 +524,71 @@ def test_a_folder_is_checked_by_a_cluster(check: Check, tmp_path: Path) -> None:
     assert alone[0] == 1
     assert "hazard-raw" in alone[1]
     assert "c.ptx" in alone[2]
+
+
+# Caches of compilers
+
+
+@pytest.mark.parametrize("row", CACHES, ids=lambda row: row.name)
+def test_a_cache_is_where_its_variable_says(row: CacheRow, tmp_path: Path) -> None:
+    assert row.folder({row.variable: str(tmp_path)}) == os.path.join(tmp_path, row.below).rstrip(
+        "/"
+    )
+    assert row.folder({row.variable: f"{tmp_path}:/other"}).startswith(str(tmp_path))
+    assert not {"~", "{"} & set(row.folder({}))
+
+
+def test_a_cache_of_triton_and_one_of_warp_are_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files named as the caches name them; Warp's PTX ends in a null."""
+    for name, end in (("QFO/k.ptx", ""), ("wp_m_1/wp_m_1.sm90.ptx", "\0")):
+        path = tmp_path / name
+        path.parent.mkdir()
+        path.write_text(f".version 8.0\n.target sm_90\n.entry k()\n{{\n ret;\n}}\n{end}")
+    (tmp_path / "QFO" / "k.json").write_text("{}")
+    assert fence_check.main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 files: 0 errors")
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("90a/cached_ops/m/m.so", "FlashInfer: nvcc left the PTX inside: cuobjdump -xptx all FILE"),
+        ("cache/kernel.f.0a/kernel.cubin", "DeepGEMM: set DG_JIT_DUMP_PTX=1"),
+        ("wp_m_1/wp_m_1.sm90.cubin", 'Warp: set warp.config.cuda_output = "ptx"'),
+        ("cutlass_k.sm_90a.cubin", "CuTe DSL: set CUTE_DSL_KEEP_PTX=1"),
+    ],
+)
+def test_a_cache_without_readable_code_says_how_to_get_some(
+    name: str, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x7fELF")
+    assert fence_check.main([str(tmp_path)]) == 2
+    assert way in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_cache_has_no_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    assert fence_check.main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.endswith("there is no AMD assembly, code object or PTX in it\n")
+
+
+def test_caches_are_listed_and_documented(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    with pytest.raises(SystemExit) as end:
+        fence_check._parser().parse_args(["--list-caches"])
+    assert end.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"Triton: {tmp_path} ($TRITON_CACHE_DIR): *.ptx, *.amdgcn; ")
+    page = (ROOT / "docs" / "checker.md").read_text()
+    for row, line in zip(CACHES, lines, strict=True):
+        assert line.startswith(f"{row.name}: ")
+        assert f"| {row.name} | `{row.variable}` |" in page
+        assert f"| {row.evidence} |" in page

@@ -10,6 +10,7 @@ from fencewright.checker.findings.finding import Level, Rule
 from fencewright.lowering.cdna.code.objects import MAGIC, is_amd_object
 from fencewright.tools.commands.check_files import report_on, report_or_problem, unreadable
 from fencewright.tools.diagnostics import diagnose, error, read_bytes
+from fencewright.tools.inputs.caches import ways_to_code
 from fencewright.tools.inputs.code_kind import is_ptx
 from fencewright.tools.reports.file_report import CodeLine, FileReport, ReportedFinding
 from fencewright.tools.statuses import HOLDS
@@ -62,7 +63,10 @@ def inputs_in(folder: str) -> Inputs:
         for name in sorted(names):
             _add(found, os.path.join(path, name))
     if not found.files and not found.problems:
-        nothing = error("there is no AMD assembly, code object or PTX in it", folder)
+        message = "there is no AMD assembly, code object or PTX in it"
+        if ways := ways_to_code(folder):
+            message = f"{message}. {ways}"
+        nothing = error(message, folder)
         found.problems.append(unreadable(folder, nothing))
     return found
 
