@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from drawsvg import Drawing
 
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
-_TEXT, _SMALL, _TINY = 12, 10, 8.5
-_LEFT = 150
-_ADVANCE = 6.4
-"""The width of a small character in pixels."""
-_CELL, _ROW, _MARGIN = 27, 21, 14
+_TEXT = 12
+"""The size of all text: what is smaller cannot be read at 100 %."""
+_LEFT = 170
+_ADVANCE = 7.7
+"""The width of a character in pixels."""
+_CELL, _ROW, _LINE, _MARGIN = 27, 21, 13, 14
 _MOST_ROWS = 34
 """Rows that are drawn of an access; what is left out is said."""
 
@@ -49,32 +50,35 @@ def access_svg(model: Model, places: Places, counts: AccessCounts) -> str:
         raise MissingLibraryError("drawsvg") from missing
     shown = places.rows[:_MOST_ROWS]
     said = [f"{each} = {value}" for each, value in counts.values.items() if value]
-    top = 30 + 14 * len(said) + 30
+    top = 30 + 16 * len(said) + 30
+    height_of_row = _ROW + _LINE * any(len(_label(e)) > 1 for row in shown for e in row.cells)
     width = max(_LEFT + places.columns * _CELL + _MARGIN, 900)
-    height = top + _ROW * len(shown) + (16 if len(shown) < len(places.rows) else 0) + 34
+    below = top + height_of_row * len(shown)
+    height = below + (16 if len(shown) < len(places.rows) else 0) + 58
     page = Drawing(width, height, font_family=_FONT)
     _box(page, 0, 0, width, height, "white", "white")
     title = f"{model.instruction} on {model.target}, {model.lanes} lanes of {model.width} bytes"
-    _text(page, title, _MARGIN, 22, _TEXT, _INK, weight="bold")
+    page.append_title(title)
+    _text(page, title, _MARGIN, 22, _INK, weight="bold")
     for number, words in enumerate(said):
-        _text(page, words, _MARGIN, 40 + 14 * number, _SMALL, _GREY)
-    _text(page, places.unit, _LEFT - 8, top - 8, _SMALL, _GREY, anchor="end")
+        _text(page, words, _MARGIN, 42 + 16 * number, _GREY)
+    _text(page, places.unit, _LEFT - 8, top - 8, _GREY, anchor="end")
     for column in range(places.columns):
         middle = _LEFT + (column + 0.5) * _CELL
-        _text(page, str(column), middle, top - 8, _TINY, _GREY, anchor="middle")
+        _text(page, str(column), middle, top - 8, _GREY, anchor="middle")
     for number, row in enumerate(shown):
-        _draw_row(page, places, row, top + number * _ROW)
-    below = top + _ROW * len(shown) + 14
+        _draw_row(page, places, row, top + number * height_of_row, height_of_row - 3)
+    below += 14
     if len(shown) < len(places.rows):
         left_out = f"and {len(places.rows) - len(shown)} more rows"
-        _text(page, left_out, _LEFT, below, _SMALL, _GREY)
+        _text(page, left_out, _LEFT, below, _GREY)
         below += 16
     numbers = f"numbers: lanes; frames: {places.moves}" if places.moves else "numbers: lanes"
-    _text(page, numbers, _MARGIN, below + 10, _SMALL, _GREY)
-    at = _MARGIN + _ADVANCE * len(numbers) + 24
+    _text(page, numbers, _MARGIN, below + 11, _GREY)
+    at, below = _MARGIN, below + 22
     for look in _looks(places):
         _box(page, at, below, 14, 12, look.fill, look.stroke)
-        _text(page, look.meaning, at + 20, below + 10, _SMALL, _INK)
+        _text(page, look.meaning, at + 20, below + 11, _INK)
         at += 20 + _ADVANCE * len(look.meaning) + 24
     return page.as_svg() + "\n"
 
@@ -90,9 +94,8 @@ def _looks(places: Places) -> Iterator[_Look]:
             yield _MOVED
 
 
-def _draw_row(page: "Drawing", places: Places, row: PlaceRow, top: float) -> None:
-    height = _ROW - 3
-    _text(page, row.label, _LEFT - 8, top + 13, _TINY, _INK, anchor="end")
+def _draw_row(page: "Drawing", places: Places, row: PlaceRow, top: float, height: float) -> None:
+    _text(page, row.label, _LEFT - 8, top + 13, _INK, anchor="end")
     for column in range(places.columns):
         is_moved = column // places.block in row.moved
         fill, stroke = (_MOVED.fill, _MOVED.stroke) if is_moved else ("white", _PALE)
@@ -102,9 +105,9 @@ def _draw_row(page: "Drawing", places: Places, row: PlaceRow, top: float) -> Non
         left = _LEFT + cell.column * _CELL
         _box(page, left + 1, top, _CELL - 2, height, look.fill, look.stroke)
         colour = "white" if cell.is_conflict else _INK
-        label = _label(cell)
-        size = _TINY if len(label) <= 4 else 6
-        _text(page, label, left + _CELL / 2, top + 12.5, size, colour, anchor="middle")
+        for number, label in enumerate(_label(cell)):
+            at = top + 13 + _LINE * number
+            _text(page, label, left + _CELL / 2, at, colour, anchor="middle")
     if places.block > 1:
         for first in range(0, places.columns, places.block):
             _frame(page, _LEFT + first * _CELL, top - 1, places.block * _CELL, height + 2)
@@ -116,18 +119,23 @@ def _look_of(places: Places, cell: Cell) -> _Look:
     return _CONFLICT if cell.is_conflict else _GIVEN
 
 
-def _label(cell: Cell) -> str:
-    whole = ranges(cell.lanes)
-    return whole if len(whole) <= 5 else f"{cell.lanes[0]} +{len(cell.lanes) - 1}"
+def _label(cell: Cell) -> tuple[str, ...]:
+    """The lanes of a cell, in one line or two that are as wide as it: ``0``, ``0`` ``-3``."""
+    first, *others = cell.lanes
+    if not others:
+        return (str(first),)
+    if ranges(cell.lanes) == f"{first}-{others[-1]}":
+        return str(first), f"-{others[-1]}"
+    return str(first), f"+{len(others)}"
 
 
 def _text(
-    page: "Drawing", words: str, x: float, y: float, size: float, colour: str,
+    page: "Drawing", words: str, x: float, y: float, colour: str,
     anchor: str = "start", weight: str = "normal",
 ) -> None:  # fmt: skip
     from drawsvg import Text
 
-    page.append(Text(words, size, x, y, fill=colour, text_anchor=anchor, font_weight=weight))
+    page.append(Text(words, _TEXT, x, y, fill=colour, text_anchor=anchor, font_weight=weight))
 
 
 def _box(

@@ -47,7 +47,7 @@ LOOKS: dict[str, RelationLook] = {
 """Every relation that an edge can have, in the order of the legend."""
 
 CYCLE_COLOUR = "#cf222e"
-_FAINT = "#8c959f"
+_FAINT, _GREY = "#8c959f", "#57606a"
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 _FONT_SIZE = 11
 _CHARACTER = 0.61 * _FONT_SIZE / 72
@@ -106,8 +106,12 @@ def _with_labels(svg: str, graph: ExecutionGraph) -> str:
         for each, box in zip(edges, boxes, strict=True)
         for line in _label_svg(graph, each, box)
     ]
-    body, end, tail = svg.rpartition("</g>")
-    return "\n".join([body.rstrip("\n"), *labels, end + tail])
+    title = f"<title>{escape(f'{graph.name}: {graph.verdict}')}</title>"
+    opening = re.search(r"<svg[^>]*>", svg)
+    assert opening is not None
+    begin, rest = svg[: opening.end()], svg[opening.end() :]
+    body, end, tail = rest.rpartition("</g>")
+    return "\n".join([begin, title + body.rstrip("\n"), *labels, end + tail])
 
 
 def _title_of(edge: Edge) -> str:
@@ -198,7 +202,7 @@ def _agraph(graph: ExecutionGraph, *, named: bool) -> "AGraph":
     middle = (columns[0].left + columns[-1].left + columns[-1].width) / 2 if columns else 0.0
     for column in columns:
         _add_column(drawn, graph, column)
-    _add_text(drawn, "title", _title(graph), middle, _ROW * 1.3)
+    _add_text(drawn, "title", _title(graph), middle, _title_place(graph))
     depth = max((len(column.events) for column in columns), default=0)
     _add_text(drawn, "legend", _legend(graph), middle, -_ROW * (depth - 0.25))
     parallel = _parallel(graph)
@@ -286,9 +290,9 @@ def _node(number: int) -> str:
 def _label(event: GraphEvent) -> str:
     effect = f"<b>{escape(event.effect)}</b>"
     if event.from_initial:
-        effect += f'<font color="{_FAINT}"> initially</font>'
+        effect += f'<font color="{_GREY}"> initially</font>'
     if event.place is not None:
-        effect += f'<font color="{_FAINT}"> :{event.place.line}</font>'
+        effect += f'<font color="{_GREY}"> :{event.place.line}</font>'
     return f"<{'<br/>'.join((effect, *map(escape, _lines(event)[1:])))}>"
 
 
@@ -300,6 +304,12 @@ def _title(graph: ExecutionGraph) -> str:
         f"<br/>{escape(graph.outcome)}"
         f"{''.join(f'<br/>{escape(line)}' for line in wrap(graph.explanation, _EXPLANATION))}>"
     )
+
+
+def _title_place(graph: ExecutionGraph) -> float:
+    """The middle of the title, in inches: its last line is above the names of the threads."""
+    lines = 3 + len(wrap(graph.explanation, _EXPLANATION))
+    return max(_ROW * 1.3, _ROW * 0.55 + 0.2 + lines * 1.3 * 14 / 72 / 2)
 
 
 def _legend(graph: ExecutionGraph) -> str:

@@ -42,14 +42,14 @@ PAINTS: dict[BarLook, Paint] = {
 """Every look of a bar, in the order of the legend."""
 
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
-_TEXT = 11
-_SMALL = 10
+_TEXT = 12
+"""The size of text: what is smaller cannot be read at 100 %."""
 _CHARACTER = 0.64
 """The width of a character in ems: monospaced fonts agree on 0.6, and some renderers round up."""
 _PAD = 5
-_ROW = 32
+_ROW = 34
 _LANE_GAP = 8
-_NAME_GAP = 18
+_NAME_GAP = 20
 """Between lanes, and where their names stand between them."""
 _REPEAT = 900
 """In how many pixels the names of lanes come again."""
@@ -71,9 +71,9 @@ class _Layout:
     def __init__(self, drawn: Timeline, left_out: frozenset[int]):
         self.left_out = left_out
         headings = [heading for lane in drawn.lanes for heading in lane.rows]
-        self.heading_width = _width(headings, _SMALL) + 2 * _PAD
+        self.heading_width = _width(headings, _TEXT) + 2 * _PAD
         names = _width([lane.name for lane in drawn.lanes], _TEXT)
-        places = _width([lane.place for lane in drawn.lanes], _SMALL)
+        places = _width([lane.place for lane in drawn.lanes], _TEXT)
         self.left = max(names, places) + 2 * _PAD + self.heading_width
         self.columns = self._columns(drawn)
         self.right = self.columns[-1]
@@ -81,7 +81,7 @@ class _Layout:
         gap = _NAME_GAP if self.names else _LANE_GAP
         self.rows: list[float] = []
         self.lanes: list[float] = []
-        self.top = _TOP + 13.0 * len(_notes(drawn))
+        self.top = _TOP + 14.0 * len(_notes(drawn))
         below = self.top
         for number, lane in enumerate(drawn.lanes):
             below += gap if number else 0
@@ -140,6 +140,7 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     width = max(layout.right, _width(title, _TEXT)) + 2 * _PAD
     height = layout.bottom + 24 * len(legend) + 2 * _PAD + (18 if left_out else 0)
     svg = Drawing(width, height, font_family=_FONT)
+    svg.append_title(f"{drawn.name}: ends with {drawn.outcome}")
     svg.append(Rectangle(0, 0, width, height, fill="white"))
     _text(svg, [drawn.name], _PAD, 20, size=15, weight="bold")
     _text(svg, [f"ends with {drawn.outcome}"], _PAD, 38)
@@ -168,7 +169,7 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
     if left_out:
         count = "1 step" if len(left_out) == 1 else f"{len(left_out)} steps"
         below = layout.bottom + 24 * len(legend) + 14
-        _text(svg, [f"left out: {count} that only touch registers"], _PAD, below, _SMALL, _GREY)
+        _text(svg, [f"left out: {count} that only touch registers"], _PAD, below, _TEXT, _GREY)
     return svg.as_svg() + "\n"
 
 
@@ -211,14 +212,14 @@ def _add_columns(svg: "Drawing", drawn: Timeline, layout: _Layout) -> None:
     """Step numbers and thin lines between columns."""
     from drawsvg import Line, Rectangle
 
-    _text(svg, ["step"], layout.left - _PAD, layout.top - 8, _SMALL, _GREY, anchor="end")
+    _text(svg, ["step"], layout.left - _PAD, layout.top - 8, _TEXT, _GREY, anchor="end")
     for column, (left, right) in enumerate(zip(layout.columns, layout.columns[1:], strict=False)):
         if column in layout.left_out:
             continue
         svg.append(Line(left, layout.top - 4, left, layout.bottom, stroke="#eaeef2"))
         name = str(column) if column else "start"
         middle = (left + right) / 2
-        _text(svg, [name], middle, layout.top - 8, _SMALL, _GREY, anchor="middle")
+        _text(svg, [name], middle, layout.top - 8, _TEXT, _GREY, anchor="middle")
         if column:
             hover = Rectangle(left, layout.top - 20, right - left, 18, fill_opacity=0)
             hover.append_title(drawn.steps[column - 1])
@@ -232,10 +233,10 @@ def _add_lane(svg: "Drawing", lane: Lane, top: float, layout: _Layout) -> None:
     svg.append(Line(0, edge, layout.right, edge, stroke="#d0d7de"))
     _text(svg, [lane.name], _PAD, top + 13, weight="bold")
     if lane.place:
-        _text(svg, [lane.place], _PAD, top + 26, _SMALL, _GREY)
+        _text(svg, [lane.place], _PAD, top + 28, _TEXT, _GREY)
     for row, heading in enumerate(lane.rows):
         y = top + _ROW * row + 18
-        _text(svg, [heading], layout.left - _PAD, y, _SMALL, _GREY, anchor="end")
+        _text(svg, [heading], layout.left - _PAD, y, _TEXT, _GREY, anchor="end")
 
 
 def _add_bar(svg: "Drawing", bar: TimelineBar, layout: _Layout) -> None:
@@ -292,14 +293,14 @@ def _add_repeated_names(
 ) -> None:
     """The lane's name above it again and again, where none of the ``arrows`` into it is."""
     name = [f"{lane.name}: {lane.place}" if lane.place else lane.name]
-    width = _width(name, _SMALL)
+    width = _width(name, _TEXT)
     for start in layout.names:
         most = int(_REPEAT / 3 / _STEP)
         places = [start + _STEP * n for n in sorted(range(-most, most + 1), key=abs)]
         free = (x for x in places if not any(x - 8 < at < x + width + 8 for at in arrows))
         x = next(free, start)
-        _add_plate(svg, name, x, top - 4, _SMALL, "white")
-        _text(svg, name, x, top - 4, _SMALL, _GREY)
+        _add_plate(svg, name, x, top - 4, _TEXT, "white")
+        _text(svg, name, x, top - 4, _TEXT, _GREY)
 
 
 def _arrow_heads() -> "dict[bool, tuple[str, Marker]]":
@@ -346,7 +347,7 @@ def _legend_rows(drawn: Timeline, layout: _Layout) -> list[list[BarLook]]:
 
 
 def _legend_width(look: BarLook) -> float:
-    return 24 + _width([look.value], _SMALL) + 20
+    return 24 + _width([look.value], _TEXT) + 20
 
 
 def _add_legend(svg: "Drawing", rows: list[list[BarLook]], layout: _Layout) -> None:
@@ -368,5 +369,5 @@ def _add_legend(svg: "Drawing", rows: list[list[BarLook]], layout: _Layout) -> N
                     stroke_dasharray=paint.dash,
                 )
             )
-            _text(svg, [look.value], round(x + 24, 1), y + 11, _SMALL)
+            _text(svg, [look.value], round(x + 24, 1), y + 11, _TEXT)
             x += _legend_width(look)

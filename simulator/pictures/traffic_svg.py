@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from drawsvg import Element
 
 _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
-_TEXT, _SMALL = 11, 9
+_TEXT = 12
+"""The size of text: what is smaller cannot be read at 100 %."""
 _WIDTH = 940
 _LEFT = 20
 _CELL = 12
@@ -43,10 +44,10 @@ class _Page:
         words: str,
         x: float,
         y: float,
-        size: int = _TEXT,
         colour: str = _INK,
         anchor: str = "start",
         weight: str = "normal",
+        size: int = _TEXT,
     ) -> None:
         from drawsvg import Text
 
@@ -87,6 +88,7 @@ def traffic_svg(program: LaneProgram, machine: Machine, traffic: Traffic) -> str
     _draw_timeline(page, program, traffic.timeline)
     height = page.top + 16
     svg = Drawing(_WIDTH, height, font_family=_FONT)
+    svg.append_title(f"{program.name} on {machine.target} ({machine.device})")
     svg.append(Rectangle(0, 0, _WIDTH, height, fill="white"))
     for element in page.elements:
         svg.append(element)
@@ -111,7 +113,7 @@ def _draw_instructions(
     if len(shown) > _MOST_INSTRUCTIONS:
         page.top += 18
         left_out = f"and {len(shown) - _MOST_INSTRUCTIONS} more instructions"
-        page.text(left_out, _LEFT, page.top, _SMALL, _GREY)
+        page.text(left_out, _LEFT, page.top, _GREY)
 
 
 def _is_shown(each: InstructionTraffic) -> bool:
@@ -147,7 +149,7 @@ def _draw_lines(page: _Page, machine: Machine, each: InstructionTraffic) -> None
     left = _LEFT + 84
     for number, line in enumerate(lines[:_MOST_ROWS]):
         y = page.top + number * (_CELL + 2)
-        page.text(f"+{line * _LINE}", left - 8, y + 10, _SMALL, _GREY, "end")
+        page.text(f"+{line * _LINE}", left - 8, y + 10, _GREY, "end")
         for place in range(per_line):
             word = line * per_line + place
             comes = word // unit in moved
@@ -161,7 +163,7 @@ def _draw_lines(page: _Page, machine: Machine, each: InstructionTraffic) -> None
     page.text(f"{what} of {unit * _WORD} bytes, {used} used", said, page.top + 10)
     rest = len(lines) - _MOST_ROWS
     if rest > 0:
-        page.text(f"and {_counted(rest, 'more line')}", said, page.top + 26, _SMALL, _GREY)
+        page.text(f"and {_counted(rest, 'more line')}", said, page.top + 26, _GREY)
     page.top += min(len(lines), _MOST_ROWS) * (_CELL + 2)
 
 
@@ -183,12 +185,12 @@ def _draw_banks(page: _Page, each: InstructionTraffic) -> None:
     cell = _CELL * 32 / banks
     rows = sorted({word // banks for word in words})
     left = _LEFT + 84
-    page.text("bank 0", left, page.top + 8, _SMALL, _GREY)
-    page.text(f"{banks - 1}", left + banks * cell, page.top + 8, _SMALL, _GREY, "end")
+    page.text("bank 0", left, page.top + 8, _GREY)
+    page.text(f"{banks - 1}", left + banks * cell, page.top + 8, _GREY, "end")
     top = page.top + 12
     for place, row in enumerate(rows[:_MOST_ROWS]):
         y = top + place * (_CELL + 2)
-        page.text(f"+{row * banks * _WORD}", left - 8, y + 10, _SMALL, _GREY, "end")
+        page.text(f"+{row * banks * _WORD}", left - 8, y + 10, _GREY, "end")
         for bank in range(banks):
             is_wanted = row * banks + bank in words
             fill = (_CONFLICT if wanted[bank] > 1 else _USED) if is_wanted else _EMPTY
@@ -198,7 +200,7 @@ def _draw_banks(page: _Page, each: InstructionTraffic) -> None:
     page.text(f"lanes {_ranges(lanes)}: {_counted(most, 'word')} of a bank", said, top + 10)
     rest = len(rows) - _MOST_ROWS
     if rest > 0:
-        page.text(f"and {_counted(rest, 'more row')}", said, top + 26, _SMALL, _GREY)
+        page.text(f"and {_counted(rest, 'more row')}", said, top + 26, _GREY)
     page.top = top + min(len(rows), _MOST_ROWS) * (_CELL + 2)
 
 
@@ -249,7 +251,7 @@ def _arrow(
     from drawsvg import Lines
 
     middle = (x + to_x) / 2
-    page.text(f"{_bytes(size)} {what}", middle, y - 9, _SMALL, _GREY, "middle")
+    page.text(f"{_bytes(size)} {what}", middle, y - 9, _GREY, "middle")
     if not size:
         return
     half = max(0.7, 5 * size / most)
@@ -274,7 +276,7 @@ def _draw_timeline(page: _Page, program: LaneProgram, timeline: Sequence[Moment]
     page.heading("dirty bytes in L2, and the fences that write them back or drop lines")
     if not timeline:
         page.top += 14
-        page.text("nothing is written", _LEFT, page.top, colour=_GREY)
+        page.text("nothing is written", _LEFT, page.top, _GREY)
         return
     from drawsvg import Lines
 
@@ -299,11 +301,9 @@ def _draw_timeline(page: _Page, program: LaneProgram, timeline: Sequence[Moment]
     points += [right, level, right, bottom]
     page.elements.append(Lines(*points, close=True, fill=_DIRTY, stroke=_WRITTEN, stroke_width=1))
     page.line(left, bottom, right, bottom, _GREY, 1)
-    page.text(_bytes(most), left - 8, top + 8, _SMALL, _GREY, "end")
-    page.text("0", left - 8, bottom, _SMALL, _GREY, "end")
-    page.text(
-        "instructions of all waves, in the order of execution", left, bottom + 14, _SMALL, _GREY
-    )
+    page.text(_bytes(most), left - 8, top + 8, _GREY, "end")
+    page.text("0", left - 8, bottom, _GREY, "end")
+    page.text("instructions of all waves, in the order of execution", left, bottom + 15, _GREY)
     free = 0.0
     for each in timeline:
         if each.fence is None:
@@ -311,13 +311,13 @@ def _draw_timeline(page: _Page, program: LaneProgram, timeline: Sequence[Moment]
         x = x_of(each.step)
         page.line(x, top - 4, x, bottom, _CONFLICT, 0.7)
         if x >= free:
-            page.text(str(names[each.fence]), x, top - 7, _SMALL, _CONFLICT, "middle")
-            free = x + 14
-    page.top = bottom + 16
+            page.text(str(names[each.fence]), x, top - 7, _CONFLICT, "middle")
+            free = x + 24
+    page.top = bottom + 18
     for fence, number in names.items():
         instruction = program.instructions[fence]
-        page.top += 14
-        page.text(f"{number}  {_at(instruction.place)}{instruction.text}", left, page.top, _SMALL)
+        page.top += 16
+        page.text(f"{number}  {_at(instruction.place)}{instruction.text}", left, page.top)
 
 
 _MOST_POINTS = 4000
