@@ -214,7 +214,7 @@ def test_what_one_types_is_what_runs(page: Page) -> None:
     )
     page.locator("#try-command").fill("fence-opt message_passing.mlir --mcpu sm_90 -t asm")
     status, output = run_it(page)
-    assert status == 1
+    assert status == 2
     assert output.startswith("message_passing.mlir:2:")
     assert "a fence weaker than acquire orders nothing" in output
     page.locator("#try-text").fill(
@@ -248,6 +248,32 @@ def test_what_takes_too_long_can_be_stopped(page: Page) -> None:
     page.locator("#try-run").click()
     expect(page.locator("#try-state")).to_have_text("stopped")
     expect(page.locator("#try-run")).to_have_text("Run")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_page_scrolls_sideways(browser: Browser, address: str, html: Path, width: int) -> None:
+    made = browser.new_page(viewport={"width": width, "height": 900})
+    wide: list[str] = []
+    for path in sorted(html.glob("*.html")):
+        made.goto(f"{address}/{path.name}")
+        if made.evaluate("document.documentElement.scrollWidth") > width:
+            wide.append(path.name)
+    made.close()
+    assert wide == []
+
+
+def test_a_picture_has_its_own_size_and_a_click_shows_it(browser: Browser, address: str) -> None:
+    """Text of pictures has 12 pixels at 100 %: no page makes it smaller."""
+    made = browser.new_page(viewport={"width": 1280, "height": 900})
+    made.goto(f"{address}/pictures.html")
+    for picture in made.locator("a.picture").all():
+        shown = picture.locator("img")
+        sizes = shown.evaluate("image => image.decode().then(() => [image.width, image.naturalWidth])")
+        assert sizes[0] == sizes[1]
+        assert (picture.get_attribute("href") or "").endswith(".svg")
+    made.locator("a.picture").first.click()
+    expect(made).to_have_url(re.compile(r"images/graph\.svg$"))
+    made.close()
 
 
 def test_the_start_page_can_be_read_and_searched(browser: Browser, address: str) -> None:

@@ -51,6 +51,8 @@ HOME = PurePosixPath("README.md")
 LANGUAGES = {".py": "python", ".ll": "llvm", ".cff": "yaml"}
 
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_PICTURE = re.compile(r"^(!\[[^\]]*\]\(([^)\s]+\.svg)\))$", re.MULTILINE)
+"""A picture by itself, which becomes a link to the whole of it."""
 _LINK = re.compile(
     r"(?:\[(?P<text>[^\]\[]*))?\]\((?!https:)(?P<path>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)"
 )
@@ -115,7 +117,9 @@ def staged_text(page: PurePosixPath, text: str) -> tuple[str, set[PurePosixPath]
         return f"{begin}]({posixpath.relpath(place_of(target), here)}{anchor})"
 
     parts = _CODE.split(text)
-    parts[::2] = [_LINK.sub(moved, each) for each in parts[::2]]
+    parts[::2] = [
+        _PICTURE.sub(r"[\1](\2){ .picture }", _LINK.sub(moved, each)) for each in parts[::2]
+    ]
     return "".join(parts), found
 
 
