@@ -90,7 +90,9 @@ class Hook:
         from fencewright.passes.pipelines import lower_llvm_ir
 
         try:
-            return [lower_llvm_ir(each, target, facts=self.facts, edit=True) for each in given], None
+            return [
+                lower_llvm_ir(each, target, facts=self.facts, edit=True) for each in given
+            ], None
         except Exception as problem:
             if self.strict:
                 raise NotLoweredError(f"a kernel for {target}: {problem}") from problem
