@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fencewright.lowering.sequence import UnsupportedError
     from fencewright.passes.pipelines import lower_llvm_ir, lower_module
     from fencewright.passes.print.assembly import print_assembly
-    from fencewright.simulator.performance.accesses.access import access
+    from fencewright.pictured import access
 
     __version__: str
 
@@ -33,7 +33,7 @@ __all__ = [
 
 _HOMES = {
     "UnsupportedError": "fencewright.lowering.sequence",
-    "access": "fencewright.simulator.performance.accesses.access",
+    "access": "fencewright.pictured",
     "check": "fencewright.launches",
     "execute": "fencewright.launches",
     "lower": "fencewright.lowering.lower",

@@ -8,6 +8,7 @@ in a launch of ``fence-check --launch``, whose verdicts ``check`` gives.
 from collections.abc import Sequence
 from typing import Any
 
+from fencewright.lowering.notebook import html_table
 from fencewright.simulator.race.findings import hang_text
 from fencewright.simulator.race.verdict import Verdict, judge, problem_of
 from fencewright.simulator.threads.launch import (
@@ -28,6 +29,25 @@ from fencewright.tools.inputs.code_kind import is_amd_assembly
 
 Sizes = int | Sequence[int]
 """A size: a number, or one to three of them."""
+
+
+class Arguments(tuple[Any, ...]):
+    """The arguments of a launch after it; notebooks show them as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (number, f"{each.dtype}{list(each.shape)}", each.ravel()[:_SHOWN].tolist())
+            if _is_array(each)
+            else (number, type(each).__name__, each)
+            for number, each in enumerate(self)
+        ]
+        return html_table("arguments after the launch", ("argument", "type", "begins with"), rows)
+
+
+_SHOWN = 8
+"""The elements of an array that a notebook shows."""
 
 
 class ExecutionError(RuntimeError):
@@ -98,7 +118,7 @@ def _asked(
 def execute(
     text: str, kernel: str | None = None, *, grid: Sizes = 1, block: Sizes | None = None,
     args: Sequence[Any] = (), shared: int = 0, cluster: Sizes | None = None,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> Arguments:  # fmt: skip
     """The arguments of a launch of a kernel after it: arrays anew, numbers as they were.
 
     ``text``: PTX or AMD assembly. ``kernel``: its name, None for the only one. ``block``: None
@@ -126,13 +146,13 @@ def execute(
         result = argument.copy(order="C")
         memoryview(result).cast("B")[:] = allocation.data[: allocation.size]
         results.append(result)
-    return tuple(results)
+    return Arguments(results)
 
 
 def _execute_amd(
     text: str, kernel: str | None, grid: Sizes, block: Sizes | None, args: Sequence[Any],
     shared: int, cluster: Sizes | None,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> Arguments:  # fmt: skip
     """``execute`` of AMD assembly, whose waves branch as a whole."""
     from fencewright.simulator.execution import launch as waves
     from fencewright.simulator.execution.executor import execute as run_waves
@@ -173,7 +193,7 @@ def _execute_amd(
         result = argument.copy(order="C")
         memoryview(result).cast("B")[:] = found.contents(parameter.name).tobytes()
         results.append(result)
-    return tuple(results)
+    return Arguments(results)
 
 
 def check(

@@ -325,3 +325,10 @@ class Sequence:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        # Here, for notebooks alone show it.
+        from fencewright.lowering.notebook import html_table
+
+        rows = ((each.phase, each.text, each.source) for each in self.instructions)
+        return html_table(f"{self.chip}: {self.cost}", ("phase", "instruction", "source"), rows)

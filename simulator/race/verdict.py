@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.notebook import html_table
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.findings import Finding, findings_of
 from fencewright.simulator.race.rules import Fault
@@ -93,6 +94,13 @@ class Verdict:
         if word is Judgement.NO_RACE:
             return f"{word.value} ({self.seen})"
         return f"{word.value} in this launch ({self.seen})"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            ("error" if each.is_error else "warning", each.line, each.instruction, each.text)
+            for each in self.findings
+        )
+        return html_table(str(self), ("level", "line", "instruction", "finding"), rows)
 
 
 _JUDGEMENTS = {Fault.HANG: Judgement.HANG, Fault.DIVERGENCE: Judgement.DIVERGENCE}

@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.performance import accesses as cdna_rows
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.evidence import Evidence
+from fencewright.lowering.notebook import html_table
 from fencewright.lowering.ptx.performance import accesses as ptx_rows
 from fencewright.lowering.sequence import UnsupportedError, is_ptx
 from fencewright.simulator.execution.addresses import SHARED_WINDOW, SPACE, Addresses, check
@@ -30,13 +31,21 @@ BATCH = 1024
 @dataclass(frozen=True, slots=True)
 class AccessCounts:
     """What the hardware counts of one access, by the profiler's names, and how well that is
-    known."""
+    known. ``picture``: draws the access as SVG; none where it cannot be drawn."""
 
     values: Mapping[str, int]
     evidence: Mapping[str, Evidence]
+    picture: Callable[[], str | None] | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, counter: str) -> int:
         return self.values[counter]
+
+    def _repr_html_(self) -> str:
+        rows = ((name, value, self.evidence[name]) for name, value in self.values.items() if value)
+        return html_table("counters of one access", ("counter", "value", "known"), rows)
+
+    def _repr_svg_(self) -> str | None:
+        return None if self.picture is None else self.picture()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +99,15 @@ def access(instruction: str, addresses: str | Sequence[int | None], target: str)
     that is not modelled, ``AddressError`` for addresses that cannot be.
     """
     model = model_of(instruction, target)
-    given = addresses_of(addresses, model.lanes) if isinstance(addresses, str) else tuple(addresses)
+    given = given_addresses(model, addresses)
     model.check(given)
     (found,) = count(model, [given])
     return found
+
+
+def given_addresses(model: "Model", addresses: str | Sequence[int | None]) -> Addresses:
+    """The address of each lane. Raises ``AddressError`` for an expression that is none."""
+    return addresses_of(addresses, model.lanes) if isinstance(addresses, str) else tuple(addresses)
 
 
 def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[AccessCounts]:

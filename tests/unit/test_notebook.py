@@ -1,0 +1,66 @@
+"""What notebooks show of results: tables, and pictures where they can be drawn."""
+
+import sys
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from test_author_lines import RACE
+
+import fencewright
+
+
+def cells(shown: Any) -> list[list[str]]:
+    """The rows of a table, which is well-formed."""
+    table = ElementTree.fromstring(shown._repr_html_())
+    assert table.tag == "table"
+    assert (table.findtext("caption") or "").strip()
+    return [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+
+
+def test_a_sequence_shows_each_instruction_with_its_source() -> None:
+    sequence = fencewright.lower(
+        op="store", ordering="release", scope="agent", space="global", target="gfx942"
+    )
+    head, *rows = cells(sequence)
+    assert head == ["phase", "instruction", "source"]
+    assert [row[1] for row in rows] == [each.text for each in sequence.instructions]
+    assert all(row[2] for row in rows)
+    assert "gfx942" in sequence._repr_html_()
+
+
+def test_counters_show_how_well_they_are_known_and_a_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = fencewright.access("ds_read_b32", "lane*8", "gfx942")
+    head, *rows = cells(counts)
+    assert head == ["counter", "value", "known"]
+    assert {row[0]: int(row[1]) for row in rows} == {n: v for n, v in counts.values.items() if v}
+    picture = counts._repr_svg_()
+    assert picture is not None
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+    monkeypatch.setitem(sys.modules, "drawsvg", None)
+    assert counts._repr_svg_() is None
+
+
+def test_arguments_and_a_verdict() -> None:
+    done = fencewright.execute(RACE, block=64, args=(np.zeros(4, np.uint32),))
+    assert isinstance(done, tuple)
+    head, row = cells(done)
+    assert head == ["argument", "type", "begins with"]
+    assert row[:2] == ["0", "uint32[4]"]
+    verdict = fencewright.check(RACE, block=64, args=(np.zeros(4, np.uint32),))
+    _, *found = cells(verdict)
+    assert [row[0] for row in found] == [
+        "error" if e.is_error else "warning" for e in verdict.findings
+    ]
+    assert any("tile" in row[3] for row in found)
+
+
+def test_markup_in_a_result_is_text() -> None:
+    from fencewright.lowering.notebook import html_table
+
+    shown = html_table("<b>", ("a&b",), [("<script>",)])
+    assert "<script>" not in shown
+    assert ElementTree.fromstring(shown).findtext("caption") == "<b>"
