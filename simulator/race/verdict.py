@@ -30,6 +30,7 @@ class Judgement(Enum):
     RACE = "race"
     HANG = "hang"
     DIVERGENCE = "barrier divergence"
+    EQUAL_VALUES = "race of equal values"
     NO_RACE = "no race in this launch"
     NOT_JUDGED = "not judged"
 
@@ -66,7 +67,11 @@ class Verdict:
         for worst in (Judgement.RACE, Judgement.HANG, Judgement.DIVERGENCE):
             if worst in words:
                 return worst
-        return Judgement.NOT_JUDGED if self.problem else Judgement.NO_RACE
+        if self.problem:
+            return Judgement.NOT_JUDGED
+        # PTX knows no benign race; what is read is the same, so that the finding is a warning.
+        is_equal = any(each.kind is Fault.SAME_VALUE for each in self.findings)
+        return Judgement.EQUAL_VALUES if is_equal else Judgement.NO_RACE
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -209,7 +214,9 @@ def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding]
     if problem or hang:
         return [], f"the guessed launch does not fit this kernel ({problem or hang}): give --launch"
     kept = [each for each in findings if not each.needs_launch]
-    hidden = sum(each.is_error for each in findings) - sum(each.is_error for each in kept)
+    dropped = [each for each in findings if each.needs_launch]
+    hidden = sum(each.is_error for each in dropped)
+    hidden = hidden or sum(each.kind is Fault.SAME_VALUE for each in dropped)
     if hidden and not any(each.is_error for each in kept):
         number = "a race" if hidden == 1 else f"{hidden} races"
         return [], f"{number} of the guessed launch may not be one of another: give --launch"
