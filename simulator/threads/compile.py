@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.graph import Graph, graph_of
 from fencewright.lowering.code.source_location import SourceLine
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import Ordering, Scope
@@ -140,10 +142,48 @@ def _file_of(files: Mapping[int, str], source: SourceLine) -> str:
     return files.get(source.file, "").rpartition("/")[2]
 
 
+_LEAVES = ("ret", "exit")
+
+
+class _Rounds:
+    """The code of a function that a lane reaches past a barrier or round it, and then not again."""
+
+    def __init__(self, function: PtxFunction):
+        self.function = function
+        self.graph: Graph[int] = graph_of(function.blocks)
+        self.after = {
+            block.number: self._after(block.number)
+            for block in function.blocks
+            if any(each.statement.kind is Kind.BARRIER for each in block.instructions)
+        }
+        inside = {at for blocks in self.after.values() for at in blocks}
+        self.begins = {
+            at
+            for blocks in self.after.values()
+            for at in blocks
+            if any(each not in blocks for each in self.graph.predecessors[at])
+        } & inside
+        """The blocks at whose begin a lane is noted: where such code begins."""
+
+    def _after(self, barrier: int) -> frozenset[int]:
+        before = self.graph.backward.reachable((barrier,))
+        after = self.graph.reachable_after((barrier,))
+        return frozenset(at for at in after if at not in before and self._does(at))
+
+    def _does(self, at: int) -> bool:
+        """True of a block that does more than to end the thread or to jump."""
+        return any(
+            each.statement.operation not in _LEAVES
+            and (each.statement.operation != "bra" or each.statement.guard)
+            for each in self.function.blocks[at].instructions
+        )
+
+
 def site_of(
-    instruction: PtxInstruction, number: int, function: PtxFunction, files: Mapping[int, str]
-) -> Site:
-    """An instruction as observers see it."""
+    instruction: PtxInstruction, number: int, function: PtxFunction, files: Mapping[int, str],
+    after: frozenset[int] = frozenset(),
+) -> Site:  # fmt: skip
+    """An instruction as observers see it; ``after``: of a barrier, as of ``Site``."""
     statement, source = instruction.statement, instruction.source
     opcode = statement.opcode
     strong = statement.is_strong and statement.scope is not None
@@ -163,6 +203,7 @@ def site_of(
         releases=statement.ordering in _RELEASES,
         is_sc=statement.ordering is Ordering.SEQ_CST,
         reads_only=statement.operation == "ld nc",
+        after=after,
     )  # fmt: skip
 
 
@@ -206,6 +247,7 @@ class _Function:
             at += _align(max(each.size or 8, 8), 16)
         self.operands = Operands(function, own)
         self.emitter = Emitter(self.operands, self.is_kernel, updates)
+        self.rounds = _Rounds(function)
 
     def write(self) -> None:
         """Write the function."""
@@ -244,6 +286,8 @@ class _Function:
             None,
         )
         ends = False
+        if self.is_kernel and block.number in self.rounds.begins:
+            self.lines.append(" " * depth + f"T.region = {block.number}")
         for each in block.instructions:
             self._instruction(each, block, depth)
             ends = each is block.instructions[-1] and not each.statement.guard
@@ -254,7 +298,9 @@ class _Function:
 
     def _instruction(self, instruction: PtxInstruction, block: PtxBlock, depth: int) -> None:
         site = len(self.sites)
-        self.sites.append(site_of(instruction, site, self.function, self.files))
+        is_barrier = self.is_kernel and instruction.statement.kind is Kind.BARRIER
+        after = self.rounds.after[block.number] if is_barrier else frozenset[int]()
+        self.sites.append(site_of(instruction, site, self.function, self.files, after))
         pad = " " * depth
         statement = instruction.statement
         start = len(self.lines)

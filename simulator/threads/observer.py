@@ -14,7 +14,8 @@ class Site:
     """An instruction of a program, as an observer sees it.
 
     ``level``: how far it reaches, 0 block, 1 cluster, 2 device or system; -1 of a weak access.
-    ``reads_only``: through the read-only path. ``place``: where it was written.
+    ``reads_only``: through the read-only path. ``place``: where it was written. ``after``: of a
+    barrier, the blocks that a lane reaches past it or round it, and from which it never comes back.
     """
 
     number: int
@@ -27,6 +28,7 @@ class Site:
     releases: bool = False
     is_sc: bool = False
     reads_only: bool = False
+    after: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:

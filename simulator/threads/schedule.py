@@ -313,8 +313,11 @@ class Scheduler:
             live = sum(not each.done for each in threads)
             if count == len(threads) and len(places[warp]) == 1:
                 continue
-            splits = count < live or len(places[warp]) > 1
             site = min(places[warp])
+            # Who has ended does not take part; who has gone round the barrier before, should have.
+            after = self.machine.sites[site].after
+            went = any(each.done and each.region in after for each in threads)
+            splits = count < live or len(places[warp]) > 1 or went
             if splits or site not in self.outcome.partial:
                 self.outcome.partial[site] = Partial(block, splits)
 

@@ -30,13 +30,16 @@ class Mbarrier:
 
 
 class Thread:
-    """A lane: its place in the launch, its generator, and what it waits for."""
+    """A lane: its place in the launch, its generator, and what it waits for.
+
+    ``region``: the last block that it has come to of those after a barrier, as of ``Site``.
+    """
 
     __slots__ = (
         "block", "bulk_group", "copies", "copy_group",
         "done", "generator", "index", "is_lazy", "lane", "local", "locals", "number", "order",
-        "polls", "rank", "result", "shared", "stop", "stops", "tx", "ty", "tz", "vain", "waits",
-        "warp",
+        "polls", "rank", "region", "result", "shared", "stop", "stops", "tx", "ty", "tz", "vain",
+        "waits", "warp",
     )  # fmt: skip
 
     def __init__(self, number: int, index: int, block: "Block", place: Size):
@@ -52,6 +55,7 @@ class Thread:
         self.locals: Any = None
         self.is_lazy = self.done = False
         self.vain = 0
+        self.region = -1
         self.result: Any = None
         self.waits: Any = None
         self.copies: list[tuple[int, Callable[[], None]]] = []

@@ -3,10 +3,17 @@
 from test_race_pairs import kernel, verdict
 
 from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.simulator.launches.guess import guess
 from fencewright.simulator.race.detector import Detector
 from fencewright.simulator.race.schedules import MOST_WORK, ORDERS, delays
-from fencewright.simulator.race.verdict import Judgement
-from fencewright.simulator.threads.launch import Run, execute, parse_launch, read_module
+from fencewright.simulator.race.verdict import Judgement, judge
+from fencewright.simulator.threads.launch import (
+    Run,
+    execute,
+    kernel_named,
+    parse_launch,
+    read_module,
+)
 from fencewright.simulator.threads.schedule import Delay, Schedule
 
 _LAST_IS_NOT_THE_LAST_HOLDER = """
@@ -68,6 +75,30 @@ def test_without_strong_operations_two_orders_are_all() -> None:
     found = verdict("st.global.u32 [%rd5], %r1; ret;", "1, 32")
     assert found.schedules == len(ORDERS)
     assert found.missed == ()
+
+
+def test_writes_of_one_value_under_a_guess_are_not_judged() -> None:
+    """Neither a finding, which other sizes may not have, nor a word of "no race"."""
+    text = kernel("st.global.u32 [%rd1], 1; ret;")
+    module = read_module(read_ptx(text, "k.ptx"), text)
+    found = judge(module, guess(module, kernel_named(module, "k")))
+    assert (found.judgement, found.findings) == (Judgement.NOT_JUDGED, ())
+    assert found.problem.startswith("a race of the guessed launch")
+
+
+def test_lanes_that_go_round_a_barrier_and_end_are_no_lanes_that_have_left() -> None:
+    """Who ends before a barrier does not take part; who goes on with what follows it, does."""
+    odd = "and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 1; "
+    left = verdict(f"{odd} @%p1 bra END; bar.sync 0; st.global.u32 [%rd5], 1; END: ret;", "1, 32")
+    assert left.judgement is Judgement.NO_RACE
+    round_ = verdict(f"{odd} @%p1 bra ON; bar.sync 0; ON: st.global.u32 [%rd5], 1; ret;", "1, 32")
+    assert round_.judgement is Judgement.DIVERGENCE
+    # Rounds of a loop: all lanes take part in the first, and half of them in the second.
+    loop = """
+    and.b32 %r3, %r1, 1; LOOP: bar.sync 0; add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, 2; @%p1 bra LOOP; st.global.u32 [%rd5], 1; ret;"""
+    assert verdict(loop, "1, 32").judgement is Judgement.DIVERGENCE
+    assert verdict(loop.replace("%r1, 1", "%r1, 0"), "1, 32").judgement is Judgement.NO_RACE
 
 
 def test_lanes_at_two_barriers_are_an_error_and_exited_ones_a_warning() -> None:
