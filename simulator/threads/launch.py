@@ -2,13 +2,14 @@
 
 ``name<<<grid, block, shared, cluster>>>(i32[65536], f32[4096]=iota, @0, 64, x.npy)``: sizes are
 numbers or ``(x, y, z)``, and what the kernel declares may be left out; an argument is an array with
-what is in it, the array of another argument, a number, or a file of NumPy's.
+what is in it, the array of another argument, a number, a file of NumPy's, or ``{f32[64], i32(8)}``
+of a parameter that is a struct: its members in order.
 """
 
 import ast
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -79,7 +80,22 @@ class File:
     path: str
 
 
-Argument = Array | Same | File | int | float
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A member of a struct that is a number of a type."""
+
+    type: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A parameter that is a struct: arrays that it points to, and numbers, in order."""
+
+    members: tuple[Array | Same | Number, ...]
+
+
+Argument = Array | Same | File | Struct | int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +143,7 @@ def split(text: str) -> list[str]:
     """The parts of a text between commas that no parentheses enclose."""
     found, depth, start = list[str](), 0, 0
     for at, each in enumerate(text):
-        depth += (each in "([") - (each in ")]")
+        depth += (each in "([{") - (each in ")]}")
         if each == "," and not depth:
             found.append(text[start:at].strip())
             start = at + 1
@@ -157,7 +173,30 @@ def _size(text: str, what: str) -> Size:
     return x, y, z
 
 
+_NUMBER = re.compile(r"([a-z]\w*)\s*\(([^()]*)\)")
+
+
+def _member(text: str, number: int) -> Array | Same | Number:
+    """A member of the struct that an argument is. Raises ``LaunchError``."""
+    if (found := _NUMBER.fullmatch(text)) is not None:
+        type, value = found[1].replace("i", "s", 1), constant(found[2].strip())
+        element = element_of(type)
+        is_whole = isinstance(value, int) or (element is not None and element[0] in ("f", "bf"))
+        if element is not None and element[0] != "pred" and value is not None and is_whole:
+            return Number(type, value)
+    else:
+        member = _argument(text, number)
+        if isinstance(member, Array | Same):
+            return member
+    raise LaunchError(
+        f"argument {number} has the member '{text}': give an array as i32[64], @N, or a number "
+        "with its type as i32(8)"
+    )
+
+
 def _argument(text: str, number: int) -> Argument:
+    if text.startswith("{") and text.endswith("}"):
+        return Struct(tuple(_member(each, number) for each in split(text[1:-1])))
     if text.startswith("@"):
         return Same(_whole(text[1:], f"argument {number}"))
     if text.endswith(".npy"):
@@ -184,6 +223,14 @@ def _argument(text: str, number: int) -> Argument:
     return value
 
 
+def _same_of(arguments: Sequence[Argument]) -> Iterator[tuple[int, Same]]:
+    """The arrays of other arguments that arguments and their members are, by argument."""
+    for number, each in enumerate(arguments):
+        for member in each.members if isinstance(each, Struct) else (each,):
+            if isinstance(member, Same):
+                yield number, member
+
+
 def parse_launch(text: str) -> Launch:
     """A launch from its text. Raises ``LaunchError``."""
     found = _LAUNCH.fullmatch(text)
@@ -193,9 +240,7 @@ def parse_launch(text: str) -> Launch:
     if not 1 <= len(sizes) <= 4:
         raise LaunchError(f"'<<<{found[2]}>>>' has {len(sizes)} sizes: expected {_FORM}")
     arguments = tuple(_argument(each, number) for number, each in enumerate(split(found[3])))
-    for number, each in enumerate(arguments):
-        if not isinstance(each, Same):
-            continue
+    for number, each in _same_of(arguments):
         if each.argument >= number or not isinstance(arguments[each.argument], Array | File):
             raise LaunchError(
                 f"argument {number} is '@{each.argument}', which is no array before it"
@@ -430,6 +475,8 @@ def arguments_of(
     ):
         if isinstance(given, int | float):
             allocation, value = None, number_bytes(parameter, given, number)
+        elif isinstance(given, Struct):
+            allocation, value = None, _struct_bytes(memory, parameter, given, number, known)
         else:
             # Compilers name a parameter after the kernel, and the argument says more.
             given_by_compiler = parameter.name == f"{kernel.name}_param_{number}"
@@ -452,6 +499,36 @@ def arguments_of(
                 value = allocation.base.to_bytes(8, "little")
         known.append(allocation)
         yield allocation, value
+
+
+def _struct_bytes(
+    memory: Memory, parameter: PtxParameter, given: Struct, number: int,
+    known: Sequence[Allocation | None],
+) -> bytes:  # fmt: skip
+    """The bytes of a struct, whose members lie at multiples of their sizes.
+
+    Source: System V ABI, "Aggregates and Unions", which CUDA and HIP follow. Raises
+    ``LaunchError``.
+    """
+    found = b""
+    for at, member in enumerate(given.members):
+        if isinstance(member, Number):
+            value = _bytes_of(member.value, member.type)
+        else:
+            target = (
+                known[member.argument]
+                if isinstance(member, Same)
+                else _array(memory, f"argument {number}.{at}", member)
+            )
+            assert target is not None
+            value = target.base.to_bytes(8, "little")
+        found += bytes(-len(found) % len(value)) + value
+    if parameter.size is None or len(found) > parameter.size:
+        size = parameter.size or _element_size(parameter.type)
+        raise LaunchError(
+            f"argument {number} is a struct of {len(found)} bytes, but {parameter.name} has {size}"
+        )
+    return found + bytes(parameter.size - len(found))
 
 
 def number_bytes(parameter: PtxParameter, given: float, number: int) -> bytes:

@@ -217,3 +217,38 @@ def test_names_of_cpp_need_no_mangling() -> None:
     assert kernel_named(of, "sort").name == "_ZN2ns4sortIfEEvv"
     with pytest.raises(LaunchError, match="there is no kernel 'sor'"):
         kernel_named(of, "sor")
+
+
+def test_a_struct_has_its_members_where_c_puts_them() -> None:
+    """Pointers of their own, to another argument, and numbers at multiples of their sizes."""
+    body = """
+    ld.param.u64 %rd1, [s]; ld.param.u32 %r1, [s+8]; ld.param.u64 %rd2, [s+16];
+    ld.param.f64 %rd3, [s+24]; st.global.u32 [%rd1+4], %r1; st.global.u64 [%rd2], %rd3; ret;"""
+    found = module(
+        body.replace("f64", "b64"), parameters=".param .u64 a, .param .align 8 .b8 s[32]"
+    )
+    launch = parse_launch("k<<<1, 1>>>(f64[1], {u32[2], i32(-7), @0, f64(1.5)})")
+    run = execute(found, launch)
+    assert run.outcome.is_done, run.outcome.problem
+    (array, _) = run.arguments
+    assert array is not None
+    assert values(array, "f64") == [1.5]
+    (member,) = (
+        each for each in run.machine.memory.allocations.values() if each.name == "argument 1.0"
+    )
+    assert values(member, "s32") == [0, -7]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("{i32(1), @0}", "argument 0 is '@0', which is no array before it"),
+        ("{3}", "argument 0 has the member '3': give an array"),
+        ("{i32(1.5)}", "argument 0 has the member"),
+        ("{i64(1), i64(2)}", "argument 0 is a struct of 16 bytes, but s has 8"),
+    ],
+)
+def test_structs_that_cannot_be(arguments: str, problem: str) -> None:
+    found = module(parameters=".param .align 8 .b8 s[8]")
+    with pytest.raises(LaunchError, match=f"^{problem.replace('(', '[(]')}"):
+        execute(found, parse_launch(f"k<<<1, 1>>>({arguments})"))
