@@ -19,6 +19,7 @@ from fencewright.simulator.threads.launch import (
     Module,
     Same,
     Size,
+    argument_of,
     kernel_named,
     read_module,
 )
@@ -84,6 +85,8 @@ def _argument(given: Any, number: int, args: Sequence[Any]) -> Argument:
         return 0
     if isinstance(value, int | float):
         return value
+    if isinstance(value, str) and value.startswith("tensormap("):
+        return argument_of(value, number)
     raise LaunchError(f"argument {number} is {given!r}: a number or a NumPy array is needed")
 
 
@@ -121,7 +124,8 @@ def execute(
 ) -> Arguments:  # fmt: skip
     """The arguments of a launch of a kernel after it: arrays anew, numbers as they were.
 
-    ``text``: PTX or AMD assembly. ``kernel``: its name, None for the only one. ``block``: None
+    ``text``: PTX or AMD assembly. ``kernel``: its name, None for the only one. A tensor map
+    is the text of a launch line: ``"tensormap(@0, f16[64, 128], [16, 64])"``. ``block``: None
     where the kernel declares it. ``shared``: bytes of dynamic shared memory. Raises ``LaunchError``
     for a launch that cannot be, ``ExecutionError`` for one that does not end or gives values that
     are not known (of matrix operations, say), ``PtxError`` or ``AssemblyError`` for other text.
@@ -134,7 +138,7 @@ def execute(
         raise ExecutionError(problem)
     results: list[Any] = []
     for number, (argument, allocation) in enumerate(zip(args, run.arguments, strict=True)):
-        if allocation is None:
+        if allocation is None or isinstance(argument, str):
             results.append(argument)
             continue
         if allocation.unknown:

@@ -10,6 +10,7 @@ from fencewright.lowering.ptx.code.statements import (
     Opcode,
     Statement,
     element_of,
+    read_opcode,
 )
 from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.simulator.semantics.formulas import CARRY, filled, formula_of, update_of
@@ -18,6 +19,7 @@ from fencewright.simulator.semantics.python import function, needs_values, writt
 from fencewright.simulator.semantics.term import Term, constant, operand
 from fencewright.simulator.threads.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, SIZES
 from fencewright.simulator.threads.operands import Operands, python_name, spelt
+from fencewright.simulator.threads.tensors import ELEMENTS
 from fencewright.simulator.threads.unknown import NotExecuted
 
 _SPACES: Mapping[AddressSpace, str] = {
@@ -482,17 +484,69 @@ class Emitter:
 
     def _bulk(self, statement: Statement, site: int) -> Lines:
         opcode = statement.opcode
-        if "multicast::cluster" in opcode.words or "cp_mask" in opcode.words:
+        if "cp_mask" in opcode.words:
             raise NotExecuted(f"{opcode.name} is not executed")
         to, source, size, *others = statement.operands
         mbarrier = next((each for each in others if each.startswith("[")), "")
         signalled = self.operands.address(mbarrier) if mbarrier else "None"
         spaces = self._space(opcode, 0) + self._space(opcode, 1)
-        update = f", {self._updated(opcode)}, {opcode.width // 8}" if opcode.update else ""
+        more = f", {self._updated(opcode)}, {opcode.width // 8}" if opcode.update else ""
+        more += self._mask(opcode, others)
         yield (
             f"M.bulk(T, {self.operands.address(to)}, {self.operands.address(source)}, "
-            f"{self.operands.value(size, 'u32')}, {signalled}, {spaces!r}, {site}{update})"
+            f"{self.operands.value(size, 'u32')}, {signalled}, {spaces!r}, {site}{more})"
         )
+
+    def _mask(self, opcode: Opcode, operands: Sequence[str]) -> str:
+        """The argument for the blocks that a copy goes to, the first operand not in brackets."""
+        if "multicast::cluster" not in opcode.words:
+            return ""
+        mask = next(each for each in operands if not each.startswith("["))
+        return f", mask={self.operands.value(mask, 'u16')}"
+
+    def _tensor(self, statement: Statement, site: int) -> Lines:
+        opcode, operands = statement.opcode, list(statement.operands)
+        other = [
+            each for each in opcode.words if each.startswith(("im2col", "tile::", "cta_group"))
+        ]
+        if other:
+            raise NotExecuted(f"{opcode.name} is not executed: .{other[0]}")
+        loads = opcode.spaces[0] is not AddressSpace.GLOBAL
+        shared = operands.pop(0 if loads else 1)
+        tensor, coordinates = operands[0].strip("[]").split(",", 1)
+        places = [self.operands.value(each, "s32") for each in elements(coordinates.strip())]
+        more = f", {self.operands.address(operands[1])}" if loads else ""
+        more += self._mask(opcode, operands[1:])
+        if opcode.update:
+            more += f", updates={{{', '.join(self._element_updates(opcode))}}}"
+        yield (
+            f"M.tensor(T, {self.operands.sum(tensor.strip())}, ({', '.join(places)},), "
+            f"{self.operands.address(shared)}, {site}{more})"
+        )
+
+    def _element_updates(self, opcode: Opcode) -> Iterator[str]:
+        """The update of a reduction for each type of elements that has one."""
+        for type, code in ELEMENTS.items():
+            of_type = read_opcode(f"red.global.{opcode.update}.{type}")
+            if update_of(of_type) is not None:
+                yield f"{code}: {self._updated(of_type)}"
+
+    def _tensor_field(self, statement: Statement, site: int) -> Lines:
+        opcode, (address, *ordinal, value) = statement.opcode, statement.operands
+        place = next((at for at in ordinal), "0")
+        yield (
+            f"M.replace_field(T, {self.operands.address(address)}, {opcode.words[3]!r}, "
+            f"{self.operands.value(place, 'u32')}, {self.operands.value(value, opcode.type)}, "
+            f"'{self._space(opcode)}', {site})"
+        )
+
+    def _tensor_map(self, statement: Statement, site: int) -> Lines:
+        to, source, *_ = statement.operands
+        addresses = f"{self.operands.address(to)}, {self.operands.address(source)}"
+        yield f"M.copy_map(T, {addresses}, {site})"
+
+    def _hint(self, statement: Statement, site: int) -> Lines:
+        yield "pass"
 
     def _bulk_commit(self, statement: Statement, site: int) -> Lines:
         yield "M.bulk_commit(T)"
@@ -596,8 +650,11 @@ _METHODS: Mapping[str, str] = {
     "_tensor_address": "tcgen05 alloc",
     "_tensor_commit": "tcgen05 commit",
     "_unknown": "multimem st|multimem red|tcgen05 mma|tcgen05 cp",
-    "_refused": "cp async bulk tensor|cp async bulk tensor bulk_group|"
-    "cp reduce async bulk tensor|st async release|red async release|tensormap replace|wmma store|"
+    "_tensor": "cp async bulk tensor|cp async bulk tensor bulk_group|cp reduce async bulk tensor",
+    "_tensor_field": "tensormap replace",
+    "_tensor_map": "tensormap cp_fenceproxy",
+    "_hint": "cp async bulk prefetch|cp async bulk prefetch tensor",
+    "_refused": "st async release|red async release|wmma store|"
     "sust|sured|multimem cp async bulk|multimem cp reduce async bulk|"
     "clusterlaunchcontrol try_cancel",
     "_return": "ret",

@@ -31,6 +31,14 @@ from fencewright.simulator.threads.memory import Allocation, Memory
 from fencewright.simulator.threads.observer import Observer
 from fencewright.simulator.threads.schedule import IN_ORDER, Outcome, Schedule, Scheduler, Stops
 from fencewright.simulator.threads.state import Thread
+from fencewright.simulator.threads.tensors import (
+    ELEMENTS,
+    MOST_BOX,
+    MOST_DIMENSIONS,
+    SWIZZLES,
+    TensorMap,
+)
+from fencewright.simulator.threads.tensors import FORM as TENSOR_FORM
 from fencewright.simulator.threads.unknown import OutOfBounds
 
 Size = tuple[int, int, int]
@@ -95,7 +103,21 @@ class Struct:
     members: tuple[Array | Same | Number, ...]
 
 
-Argument = Array | Same | File | Struct | int | float
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor map: of the array of another argument, or of one of its own.
+
+    ``sizes``, ``box``: elements of each dimension, the last the one whose elements are adjacent.
+    """
+
+    array: Array | Same
+    type: str
+    sizes: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: str
+
+
+Argument = Array | Same | File | Struct | Tensor | int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +207,7 @@ def _member(text: str, number: int) -> Array | Same | Number:
         if element is not None and element[0] != "pred" and value is not None and is_whole:
             return Number(type, value)
     else:
-        member = _argument(text, number)
+        member = argument_of(text, number)
         if isinstance(member, Array | Same):
             return member
     raise LaunchError(
@@ -194,11 +216,69 @@ def _member(text: str, number: int) -> Array | Same | Number:
     )
 
 
-def _argument(text: str, number: int) -> Argument:
+_TENSOR = re.compile(r"tensormap\((.*)\)", re.DOTALL)
+_SIZED = re.compile(r"([a-z]\w*)\s*\[(.*?)\]\s*(=.*)?", re.DOTALL)
+
+
+def _tensor(text: str, number: int, parts: list[str]) -> Tensor:
+    what = f"argument {number}"
+    same = None
+    if parts and parts[0].startswith("@"):
+        same = Same(_whole(parts.pop(0)[1:], what))
+    sized = _SIZED.fullmatch(parts[0]) if parts else None
+    is_box = len(parts) in (2, 3) and parts[1].startswith("[") and parts[1].endswith("]")
+    if sized is None or not is_box or (same and sized[3]):
+        raise LaunchError(
+            f"{what} is '{text}': give a tensor map as {TENSOR_FORM}: elements of the tensor and "
+            "of the box, and the swizzle; after @N, of the array of argument N"
+        )
+    sizes = tuple(_whole(each, what) for each in split(sized[2]))
+    box = tuple(_whole(each, what) for each in split(parts[1][1:-1]))
+    swizzle = parts[2] if len(parts) == 3 else "none"
+    type = sized[1].replace("i", "s", 1) if sized[1].startswith("i") else sized[1]
+    # The tensor's integers of small types have no sign. Source: cuTensorMapEncodeTiled.
+    type = {"s8": "u8", "s16": "u16"}.get(type, type)
+    if type not in ELEMENTS or swizzle not in SWIZZLES:
+        raise LaunchError(
+            f"{what} is '{text}': elements are {', '.join(ELEMENTS)}, swizzles "
+            f"{', '.join(SWIZZLES)}"
+        )
+    if not 1 <= len(sizes) <= MOST_DIMENSIONS or len(box) != len(sizes) or 0 in sizes:
+        raise LaunchError(
+            f"{what} is '{text}': a tensor and its box have the same one to "
+            f"{MOST_DIMENSIONS} dimensions"
+        )
+    element = _element_size(type)
+    if not all(1 <= each <= MOST_BOX for each in box) or box[-1] * element % 16:
+        raise LaunchError(
+            f"{what} is '{text}': a box has 1 to {MOST_BOX} elements in each dimension, and in the "
+            f"last a multiple of {16 // element}"
+        )
+    if len(sizes) > 1 and sizes[-1] * element % 16:
+        raise LaunchError(
+            f"{what} is '{text}': a row of the tensor has a multiple of {16 // element} elements"
+        )
+    if swizzle != "none" and box[-1] * element > int(swizzle[:-1]):
+        raise LaunchError(
+            f"{what} is '{text}': with a swizzle of {swizzle} a row of the box has at most as many "
+            "bytes"
+        )
+    count = 1
+    for each in sizes:
+        count *= each
+    own = same or argument_of(f"{type}[{count}]{sized[3] or ''}", number)
+    assert isinstance(own, Array | Same)
+    return Tensor(own, type, sizes, box, swizzle)
+
+
+def argument_of(text: str, number: int) -> Argument:
+    """An argument of a launch line. Raises ``LaunchError``."""
     if text.startswith("{") and text.endswith("}"):
         return Struct(tuple(_member(each, number) for each in split(text[1:-1])))
     if text.startswith("@"):
         return Same(_whole(text[1:], f"argument {number}"))
+    if (tensor := _TENSOR.fullmatch(text)) is not None:
+        return _tensor(text, number, split(tensor[1]))
     if text.endswith(".npy"):
         return File(text)
     if (found := _ARRAY.fullmatch(text)) is not None:
@@ -223,10 +303,17 @@ def _argument(text: str, number: int) -> Argument:
     return value
 
 
+def _parts(argument: Argument) -> Sequence[object]:
+    """The members of a struct, the array of a tensor map, or the argument itself."""
+    if isinstance(argument, Struct):
+        return argument.members
+    return (argument.array,) if isinstance(argument, Tensor) else (argument,)
+
+
 def _same_of(arguments: Sequence[Argument]) -> Iterator[tuple[int, Same]]:
-    """The arrays of other arguments that arguments and their members are, by argument."""
+    """The arrays of other arguments that arguments and their parts are, by argument."""
     for number, each in enumerate(arguments):
-        for member in each.members if isinstance(each, Struct) else (each,):
+        for member in _parts(each):
             if isinstance(member, Same):
                 yield number, member
 
@@ -239,7 +326,7 @@ def parse_launch(text: str) -> Launch:
     sizes = split(found[2])
     if not 1 <= len(sizes) <= 4:
         raise LaunchError(f"'<<<{found[2]}>>>' has {len(sizes)} sizes: expected {_FORM}")
-    arguments = tuple(_argument(each, number) for number, each in enumerate(split(found[3])))
+    arguments = tuple(argument_of(each, number) for number, each in enumerate(split(found[3])))
     for number, each in _same_of(arguments):
         if each.argument >= number or not isinstance(arguments[each.argument], Array | File):
             raise LaunchError(
@@ -465,6 +552,23 @@ def _file(memory: Memory, name: str, path: str) -> Allocation:
     return found
 
 
+def _map(memory: Memory, name: str, given: Tensor, array: Allocation) -> Allocation:
+    """The memory of a tensor map. Raises ``LaunchError`` where its array is too small."""
+    size = _element_size(given.type)
+    strides = [size]
+    for each in reversed(given.sizes):
+        strides.append(strides[-1] * each)
+    if strides[-1] > array.size:
+        raise LaunchError(f"{name} is of {strides[-1]} bytes, but {array.name} has {array.size}")
+    encoded = TensorMap(
+        array.base, ELEMENTS[given.type], given.sizes[::-1], tuple(strides[1:-1]), given.box[::-1],
+        SWIZZLES[given.swizzle],
+    ).encoded()  # fmt: skip
+    found = memory.allocate(name, len(encoded), 8)
+    found.data[: len(encoded)] = encoded
+    return found
+
+
 def arguments_of(
     kernel: PtxFunction, launch: Launch, memory: Memory
 ) -> Iterator[tuple[Allocation | None, bytes]]:
@@ -481,22 +585,26 @@ def arguments_of(
             # Compilers name a parameter after the kernel, and the argument says more.
             given_by_compiler = parameter.name == f"{kernel.name}_param_{number}"
             name = f"argument {number}" if given_by_compiler else parameter.name
-            if isinstance(given, Array):
-                allocation = _array(memory, name, given)
-            elif isinstance(given, File):
-                allocation = _file(memory, name, given.path)
+            of = given.array if isinstance(given, Tensor) else given
+            if isinstance(of, Array):
+                allocation = _array(memory, name, of)
+            elif isinstance(of, File):
+                allocation = _file(memory, name, of.path)
             else:
-                allocation = known[given.argument]
+                allocation = known[of.argument]
                 assert allocation is not None
+            content = allocation
+            if isinstance(given, Tensor):
+                content = _map(memory, f"the map of {name}", given, allocation)
             if parameter.size is not None:
-                value = bytes(allocation.data[: parameter.size])
+                value = bytes(content.data[: parameter.size])
             elif _element_size(parameter.type) != 8:
                 raise LaunchError(
                     f"argument {number} is an array, but {parameter.name} is .{parameter.type}: "
                     "a number is needed"
                 )
             else:
-                value = allocation.base.to_bytes(8, "little")
+                value = content.base.to_bytes(8, "little")
         known.append(allocation)
         yield allocation, value
 

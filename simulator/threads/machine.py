@@ -3,9 +3,9 @@
 Compiled kernels call the functions of ``Machine``; what makes a thread wait is in ``schedule``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from fencewright.simulator.threads.memory import (
     LOCAL_WINDOW,
@@ -21,10 +21,24 @@ from fencewright.simulator.threads.memory import (
 )
 from fencewright.simulator.threads.observer import Observer, Site
 from fencewright.simulator.threads.state import Block, Cluster, Mbarrier, Size, Thread
+from fencewright.simulator.threads.tensors import BYTES, map_at, replace_field
 from fencewright.simulator.threads.unknown import NotExecuted, Unknown, UnknownUsed
 
 MOST_POLLED = 64
 """Places that a thread is known to poll at a time."""
+_TENSOR_ALIGNMENT = 128
+"""Of a box in shared memory. Source: PTX ISA, cp.async.bulk.tensor."""
+
+
+class _Part(NamedTuple):
+    """Adjacent bytes of a copy: ``taken`` of ``size`` come from the source, the rest is zero."""
+
+    source: Allocation
+    begin: int
+    target: Allocation
+    at: int
+    taken: int
+    size: int
 
 
 class Machine:
@@ -409,35 +423,111 @@ class Machine:
 
     def bulk(
         self, thread: Thread, to: Any, address: Any, size: Any, mbarrier: Any, spaces: str,
-        site: int, update: Callable[..., int] | None = None, element: int = 0,
+        site: int, update: Callable[..., int] | None = None, element: int = 0, mask: Any = None,
     ) -> None:  # fmt: skip
         """cp.async.bulk and cp.reduce.async.bulk: of elements, by an update.
 
-        An mbarrier of None: in the bulk group of the thread.
+        An mbarrier of None: in the bulk group of the thread. ``mask``: the blocks of the cluster
+        that it goes to, where it is not one address.
         """
         size = size.__index__()
         if size % 16:
             raise NotExecuted(f"a bulk copy of {size} bytes, which is no multiple of 16")
-        target, at = self._whole(thread, to, size, spaces[0], site)
         source, begin = self._whole(thread, address, size, spaces[1], site)
-        signalled = None if mbarrier is None else self.mbarrier(thread, mbarrier, "s", site)
-        if update is None:
-            self.observer.bulk(thread, source, begin, target, at, size, signalled, site)
-        else:
-            # Observers have no event for an update through the async proxy.
-            self.unobserved.add(site)
+        for each, barrier in _targets(to, mbarrier, mask):
+            target, at = self._whole(thread, each, size, spaces[0], site)
+            signalled = None if barrier is None else self.mbarrier(thread, barrier, "s", site)
+            part = _Part(source, begin, target, at, size, size)
+            self._send(thread, [part], signalled, size, site, update, element)
+
+    def _send(
+        self, thread: Thread, parts: Sequence[_Part], signalled: Mbarrier | None, size: int,
+        site: int, update: Callable[..., int] | None, element: int,
+    ) -> None:  # fmt: skip
+        """Copy or update by parts later, and complete ``size`` bytes of a phase then."""
+        for each in parts:
+            if each.taken and update is None:
+                self.observer.bulk(
+                    thread, each.source, each.begin, each.target, each.at, each.taken, signalled,
+                    site,
+                )  # fmt: skip
+            if each.taken < each.size or update is not None:
+                # Observers have no event for zeros or an update through the async proxy.
+                self.unobserved.add(site)
 
         def move() -> None:
-            if update is None:
-                _move(source, begin, target, at, size, size)
-            else:
-                for offset in range(0, size, element):
+            for source, begin, target, at, taken, whole in parts:
+                if update is None:
+                    _move(source, begin, target, at, taken, whole)
+                    continue
+                for offset in range(0, taken, element):
                     data = source.get(begin + offset, element)
                     _combine(update, target, at + offset, element, data)
             if signalled is not None:
                 self.complete(signalled, size)
 
         self.later(move)
+
+    def tensor(
+        self, thread: Thread, map_address: Any, coordinates: Sequence[Any], shared: Any, site: int,
+        mbarrier: Any = None, mask: Any = None,
+        updates: Mapping[int, Callable[..., int]] | None = None,
+    ) -> None:  # fmt: skip
+        """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: a box by a tensor map.
+
+        With an mbarrier to shared memory, where what is outside of the tensor is zero, without one
+        from there. ``updates``: of a reduction, by the type of elements.
+        """
+        found = map_at(*self.find(thread, map_address, BYTES, "g", site))
+        if len(coordinates) != len(found.sizes):
+            raise NotExecuted(
+                f"{len(coordinates)} coordinates in a tensor of {len(found.sizes)} dimensions"
+            )
+        if updates is not None and found.element not in updates:
+            raise NotExecuted("a reduction of elements that have none")
+        places = [(each.__index__() ^ 1 << 31) - (1 << 31) for each in coordinates]
+        tensor, base = self.locate(thread, found.address, "g", site)
+        update, pieces = (updates or {}).get(found.element), list(found.pieces(places))
+        for each in pieces:
+            begin = base + each.place
+            if each.taken and not 0 <= begin <= tensor.size - each.taken:
+                raise outside(tensor, tensor.base + begin, begin, each.taken)
+        for address, barrier in _targets(shared, mbarrier, mask):
+            memory, at = self.find(thread, address, 16, "s", site)
+            if at % _TENSOR_ALIGNMENT or at + found.box_size > memory.size:
+                raise outside(memory, address, at, max(found.box_size, _TENSOR_ALIGNMENT))
+            signalled, parts = None, list[_Part]()
+            if barrier is not None:
+                signalled = self.mbarrier(thread, barrier, "s", site)
+            for each in pieces:
+                own, other = found.swizzled(at + each.at), base + each.place
+                inside = own + each.skipped
+                if barrier is None:
+                    parts.append(_Part(memory, inside, tensor, other, each.taken, each.taken))
+                    continue
+                rest = each.size - each.skipped
+                parts.append(_Part(tensor, other, memory, inside, each.taken, rest))
+                if each.skipped:
+                    parts.append(_Part(tensor, 0, memory, own, 0, each.skipped))
+            size = found.box_size
+            self._send(thread, parts, signalled, size, site, update, found.element_size)
+
+    def replace_field(
+        self, thread: Thread, address: Any, field: str, ordinal: int, value: Any, space: str,
+        site: int,
+    ) -> None:  # fmt: skip
+        """tensormap.replace, which observers have no event for."""
+        memory, at = self.find(thread, address, BYTES, space, site)
+        self.unobserved.add(site)
+        replace_field(memory, at, field, ordinal, value)
+
+    def copy_map(self, thread: Thread, to: Any, address: Any, site: int) -> None:
+        """tensormap.cp_fenceproxy: a map from shared memory, and a fence."""
+        self.fence(thread, site)
+        target, at = self.find(thread, to, BYTES, "g", site)
+        source, begin = self.find(thread, address, BYTES, "s", site)
+        self.unobserved.add(site)
+        _move(source, begin, target, at, BYTES, BYTES)
 
     def _whole(
         self, thread: Thread, address: Any, size: int, space: str, site: int
@@ -495,13 +585,27 @@ def _combine(update: Callable[..., int], target: Allocation, at: int, size: int,
         target.put(at, size, used.value)
 
 
+def _targets(to: Any, mbarrier: Any, mask: Any) -> Iterator[tuple[Any, Any]]:
+    """The addresses that a copy goes to, with its mbarriers: of a mask, in each of its blocks."""
+    if mask is None:
+        yield to, mbarrier
+        return
+    for rank in range(mask.bit_length()):
+        if mask >> rank & 1:
+            peer = rank << RANK_BITS
+            yield to & SHARED_OFFSET | peer, mbarrier & SHARED_OFFSET | peer
+
+
 def _move(
     source: Allocation, begin: int, target: Allocation, at: int, taken: int, size: int
 ) -> None:
     if source.unknown or target.unknown:
-        for offset in range(0, size, 4):
-            known = source.get(begin + offset, 4) if offset < taken else 0
-            target.put(at + offset, 4, known)
+        step = 4
+        while (begin | at | taken | size) % step:
+            step //= 2
+        for offset in range(0, size, step):
+            known = source.get(begin + offset, step) if offset < taken else 0
+            target.put(at + offset, step, known)
         return
     target.data[at : at + taken] = source.data[begin : begin + taken]
     target.data[at + taken : at + size] = bytes(size - taken)

@@ -292,8 +292,17 @@ def _of_launch(argument: "Argument", number: int) -> "ArgumentValue":
     """An argument of a launch line. Raises ``LaunchError``."""
     import numpy as np
 
-    from fencewright.simulator.threads.launch import Array, File, LaunchError, Same, array_bytes
+    from fencewright.simulator.threads.launch import (
+        Array,
+        File,
+        LaunchError,
+        Same,
+        Tensor,
+        array_bytes,
+    )
 
+    if isinstance(argument, Tensor):
+        raise LaunchError(f"argument {number} is a tensor map, whose copies are not counted")
     if isinstance(argument, Same):
         raise LaunchError(f"argument {number} is '@{argument.argument}': give an array of its own")
     if isinstance(argument, File):

@@ -1,0 +1,158 @@
+"""Tensor maps: what a copy by one moves, and the 128 bytes that stand for it in memory.
+
+A map is opaque to programs, which copy it and replace its fields: where the fields lie in its bytes
+is of this executor. Dimension 0 is the one whose elements are adjacent.
+Source: PTX ISA, "Tensors"; tensormap.replace; CUDA Driver API, cuTensorMapEncodeTiled.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from struct import pack_into, unpack_from
+from typing import Any
+
+from fencewright.simulator.threads.memory import Allocation
+from fencewright.simulator.threads.unknown import NotExecuted
+
+BYTES = 128
+MOST_DIMENSIONS = 5
+MOST_BOX = 256
+"""Elements of a box in each dimension. Source: cuTensorMapEncodeTiled."""
+_CHUNK = 16
+"""Bytes that a swizzle keeps together."""
+ELEMENTS: Mapping[str, int] = {
+    "u8": 0, "u16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 9,
+    "bf16": 10,
+}  # fmt: skip
+"""The types of elements. Source: tensormap.replace, ``elemtype``."""
+_SIZES = {
+    0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4,
+}  # fmt: skip
+SWIZZLES: Mapping[str, int] = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
+"""Swizzles. Source: tensormap.replace, ``swizzle_mode``."""
+FORM = "tensormap(f16[64, 128], [16, 64], 128B)"
+
+_FIELDS: Mapping[str, tuple[str, int, int]] = {
+    "global_address": ("<Q", 0, 8), "elemtype": ("<B", 8, 1), "rank": ("<B", 9, 1),
+    "swizzle_mode": ("<B", 10, 1), "interleave_layout": ("<B", 11, 1), "fill_mode": ("<B", 12, 1),
+    "global_dim": ("<I", 16, 4), "box_dim": ("<I", 36, 4), "element_stride": ("<I", 56, 4),
+    "global_stride": ("<Q", 80, 8),
+}  # fmt: skip
+"""The form of each field, its first byte, and the bytes from one dimension to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Adjacent bytes of a box: ``taken`` of ``size`` are in the tensor, after ``skipped``.
+
+    ``at``: in the box; ``place``: in the tensor, of the first that is taken.
+    """
+
+    at: int
+    size: int
+    skipped: int
+    taken: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor in global memory, and the box that an access moves.
+
+    ``sizes``, ``box``: elements, dimension 0 first. ``strides``: bytes, of each dimension from 1.
+    """
+
+    address: int
+    element: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0
+
+    @property
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return _SIZES[self.element]
+
+    @property
+    def box_size(self) -> int:
+        """The bytes of a box."""
+        size = self.element_size
+        for each in self.box:
+            size *= each
+        return size
+
+    def encoded(self) -> bytes:
+        """The map's bytes."""
+        data = bytearray(BYTES)
+        fields: dict[str, Sequence[int]] = {
+            "global_address": (self.address,), "elemtype": (self.element,),
+            "rank": (len(self.sizes) - 1,), "swizzle_mode": (self.swizzle,),
+            "global_dim": self.sizes, "box_dim": self.box, "global_stride": self.strides,
+            "element_stride": (1,) * len(self.sizes),
+        }  # fmt: skip
+        for name, values in fields.items():
+            form, first, step = _FIELDS[name]
+            for number, value in enumerate(values):
+                pack_into(form, data, first + number * step, value)
+        return bytes(data)
+
+    def pieces(self, coordinates: Sequence[int]) -> Iterator[Piece]:
+        """The bytes of the box at some coordinates, in their order in shared memory."""
+        size = self.element_size
+        row = self.box[0] * size
+        step = min(row, _CHUNK) if self.swizzle else row
+        first, last = -coordinates[0] * size, (self.sizes[0] - coordinates[0]) * size
+        for number, others in enumerate(product(*map(range, reversed(self.box[1:])))):
+            places = [
+                at + other for at, other in zip(coordinates[1:], reversed(others), strict=True)
+            ]
+            inside = all(0 <= at < of for at, of in zip(places, self.sizes[1:], strict=True))
+            base = sum(at * by for at, by in zip(places, self.strides, strict=True)) - first
+            for begin in range(0, row, step):
+                low = min(max(begin, first), begin + step)
+                taken = max(min(begin + step, last) - low, 0) if inside else 0
+                yield Piece(number * row + begin, step, low - begin, taken, base + low)
+
+    def swizzled(self, at: int) -> int:
+        """The place in shared memory of the byte that would be at a place.
+
+        Source: PTX ISA, "Swizzling Modes": bits 4 up are changed by bits 7 up.
+        """
+        return at ^ (at >> 7 & (1 << self.swizzle) - 1) << 4
+
+
+def replace_field(memory: Allocation, at: int, field: str, ordinal: int, value: Any) -> None:
+    """A field of a map changed: tensormap.replace."""
+    form, first, step = _FIELDS[field]
+    size = {"<B": 1, "<I": 4, "<Q": 8}[form]
+    memory.put(at + first + ordinal * step, size, value)
+
+
+def map_at(memory: Allocation, at: int) -> TensorMap:
+    """The map at a place. Raises ``NotExecuted`` where there is none, or one of another kind."""
+    data = bytes(memory.data[at : at + BYTES])
+
+    def field(name: str, ordinal: int = 0) -> int:
+        form, first, step = _FIELDS[name]
+        found: int = unpack_from(form, data, first + ordinal * step)[0]
+        return found
+
+    def dimensions(name: str, count: int) -> tuple[int, ...]:
+        return tuple(field(name, number) for number in range(count))
+
+    if memory.unknown:
+        raise NotExecuted(f"the tensor map at {memory.place(at)} is not known as a whole")
+    rank, element, swizzle = field("rank") + 1, field("elemtype"), field("swizzle_mode")
+    if rank > MOST_DIMENSIONS or element not in _SIZES or not all(dimensions("box_dim", rank)):
+        raise NotExecuted(f"there is no tensor map at {memory.place(at)}: give it, as {FORM}")
+    plain = field("interleave_layout") == 0 and swizzle in SWIZZLES.values()
+    if not plain or any(each > 1 for each in dimensions("element_stride", rank)):
+        raise NotExecuted(
+            f"the tensor map at {memory.place(at)} has an interleaved layout, element strides or "
+            "another swizzle"
+        )
+    return TensorMap(
+        field("global_address"), element, dimensions("global_dim", rank),
+        dimensions("global_stride", rank - 1), dimensions("box_dim", rank), swizzle,
+    )  # fmt: skip
