@@ -234,6 +234,8 @@ class _Wave:
             return
         base = 0 if step.scalar_base is None else int(own[step.scalar_base])
         address = (int(own[step.address]) + base + step.offset) % (1 << 64)
+        if found.space is MemorySpace.SHARED and step.offset:
+            address %= 1 << 32
         where = (lane, found.space, address, found.width)
         data = [own[each] for each in step.data]
         if found.kind is MemoryAccessKind.STORE:

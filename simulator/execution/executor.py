@@ -109,6 +109,7 @@ def execute(
     return found
 
 
+_WORD = np.int64(0xFFFFFFFF)
 _OUTSIDE = (MemorySpace.GLOBAL, MemorySpace.SCALAR)
 """The spaces whose addresses are those of buffers."""
 
@@ -517,6 +518,9 @@ class _Run:
         if step.scalar_base is not None:
             address = address + self.read(step.scalar_base)
         addresses = np.broadcast_to(address.view(np.int64) + step.offset, self.active.shape)
+        if instruction.space is MemorySpace.SHARED and step.offset:
+            # A sum of a register and an offset is one of 32 bits.
+            addresses = addresses & _WORD
         active = self.active
         if step.where is not None:
             active = active & (self.read(step.where) != 0)

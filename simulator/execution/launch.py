@@ -245,11 +245,17 @@ def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents 
         if argument.dtype.hasobject:
             raise LaunchError(f"{parameter.name}: an array of {argument.dtype}, not of numbers")
         data = np.ascontiguousarray(argument).reshape(-1).view(np.uint8)
+        if not parameter.is_buffer and parameter.bits > 64 and 8 * len(data) == parameter.bits:
+            # What is passed by value is given as its bytes.
+            return None
         found = _Contents(len(data), data)
     else:
         return None
     if parameter.bits != 64:
-        raise LaunchError(f"{parameter.name} is a number of {parameter.bits} bits, not a buffer")
+        by_value = f": give {parameter.bits // 8} bytes" if parameter.bits > 64 else ""
+        raise LaunchError(
+            f"{parameter.name} is a number of {parameter.bits} bits, not a buffer{by_value}"
+        )
     return found
 
 
@@ -257,6 +263,8 @@ def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
     """The bits of a number."""
     if parameter.is_buffer:
         raise LaunchError(f"{parameter.name} is a buffer: give its size in bytes or an array")
+    if isinstance(argument, np.ndarray) and argument.ndim:
+        return int.from_bytes(argument.tobytes(), "little")
     if isinstance(argument, int | np.integer):
         if not -(1 << parameter.bits - 1) <= int(argument) < 1 << parameter.bits:
             raise LaunchError(

@@ -1,6 +1,7 @@
 """Kernels of AMD assembly as lanes run them: EXEC, lane masks, loops, memory, what is refused."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,6 +201,22 @@ def test_kernargs_hidden_ones_too() -> None:
     ]  # fmt: skip
 
 
+def test_an_lds_address_and_its_offset_have_32_bits_in_all() -> None:
+    body = """
+	v_lshlrev_b32_e32 v3, 2, v0
+	v_sub_u32_e32 v4, 0, v3
+	ds_write_b32 v3, v0
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	ds_read_b32 v2, v4 offset:252
+	s_waitcnt lgkmcnt(0)
+"""
+    known = program(body + STORE)
+    known = replace(known, resources=replace(known.resources, shared_bytes=256))
+    found, _ = run(known)
+    assert found.contents("out", np.uint32).tolist() == [63 - n for n in LANES]
+
+
 def test_lds_and_a_barrier() -> None:
     body = """
 	v_and_b32_e32 v1, 0x3ff, v0
@@ -242,11 +259,68 @@ def test_a_raw_buffer_checks_its_range() -> None:
     assert memory.contents("out", np.uint32).tolist() == expected
 
 
+INDEXED = """
+	v_mov_b32_e32 v10, 0x64
+	v_mov_b32_e32 v11, 0xc8
+	v_mov_b32_e32 v12, 0x12c
+	v_mov_b32_e32 v13, 7
+	s_mov_b32 s2, 0x102
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("s_set_gpr_idx_on s2, gpr_idx(SRC0)\n v_mov_b32_e32 v2, v10", 300),
+        ("s_set_gpr_idx_on s2, gpr_idx(DST)\n v_mov_b32_e32 v11, 5\n s_set_gpr_idx_off\n"
+         "v_mov_b32_e32 v2, v13", 5),
+        ("s_set_gpr_idx_on s2, gpr_idx(DST)\n v_mov_b32_e32 v11, 5\n s_set_gpr_idx_off\n"
+         "v_mov_b32_e32 v2, v11", 200),
+        ("s_set_gpr_idx_on s2, gpr_idx(SRC0,DST)\n v_mov_b32_e32 v11, v10\n s_set_gpr_idx_off\n"
+         "v_mov_b32_e32 v2, v13", 300),
+    ],
+)  # fmt: skip
+def test_an_index_chooses_registers(body: str, expected: int) -> None:
+    """Of an index the low 8 bits count; the registers from v10 on are read or written by it."""
+    found, _ = run(program(f"{INDEXED}\t{body}\n\ts_set_gpr_idx_off\n" + STORE))
+    assert found.contents("out", np.uint32).tolist() == [expected] * 64
+
+
+def test_an_indexed_write_is_of_the_lanes_that_are_active() -> None:
+    body = """
+	v_cmp_gt_u32_e32 vcc, 4, v0
+	s_and_saveexec_b64 s[4:5], vcc
+	s_set_gpr_idx_on s2, gpr_idx(DST)
+	v_mov_b32_e32 v10, 9
+	s_set_gpr_idx_off
+	s_or_b64 exec, exec, s[4:5]
+	v_mov_b32_e32 v2, v12
+"""
+    found, _ = run(program(INDEXED + body + STORE))
+    assert found.contents("out", np.uint32).tolist() == [9] * 4 + [300] * 60
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("v_add_u32_e32 v2, v1, v10", "only moves are executed where an index chooses registers"),
+        ("v_mov_b32_dpp v2, v10 row_shl:1 row_mask:0xf bank_mask:0xf", "only moves are"),
+        ("s_branch .LBB0_2\n.LBB0_2:", ""),
+    ],
+)
+def test_what_an_index_does_besides_is_refused(line: str, reason: str) -> None:
+    with pytest.raises(LaunchError) as error:
+        program(f"{INDEXED}\ts_set_gpr_idx_on s2, gpr_idx(SRC0)\n\t{line}\n" + STORE)
+    reason = reason or "its index is for other blocks too"
+    assert f" is not executed: {reason}" in error.value.reason
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("s_movrels_b32 s2, s3", "there is no row for it"),
-        ("s_set_gpr_idx_on s2, gpr_idx(DST)", "there is no row for it"),
+        ("s_set_gpr_idx_on s2, gpr_idx(SRC1)", "'gpr_idx(SRC1)' chooses what is not executed"),
+        ("s_set_gpr_idx_idx s2", "there is no row for it"),
         ("v_add_u32_sdwa v2, v1, v1 dst_sel:DWORD dst_unused:UNUSED_PAD wrong:1", "'dst_sel:DWORD"),
         ("v_and_b32_e64 v2, v1, v1 clamp", "'clamp' is not executed"),
         ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1", "this part of the mode"),

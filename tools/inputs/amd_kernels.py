@@ -10,6 +10,7 @@ from fencewright.lowering.cdna.code.text import (
     check_whole,
     read_assembly,
 )
+from fencewright.lowering.cdna.code.variables import Variable, read_variables
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.execution.program import LaneProgram
@@ -29,7 +30,7 @@ def kernels_of_assembly(
     """The kernels of an assembly file. Raises ``AssemblyError``."""
     assembly = read_assembly(text, file)
     check_whole(text, file)
-    lines = text.splitlines()
+    lines, variables = text.splitlines(), read_variables(text)
 
     def place_of(instruction: AssemblyInstruction) -> SourceLocation:
         line = lines[instruction.line - 1]
@@ -37,17 +38,17 @@ def kernels_of_assembly(
 
     for each in assembly.functions.values():
         if each.descriptor:
-            yield _kernel(each, assembly.functions, l2_per_agent, place_of)
+            yield _kernel(each, assembly.functions, l2_per_agent, place_of, variables)
 
 
 def _kernel(
     function: Function, functions: Mapping[str, Function], l2_per_agent: L2PerAgent | None,
-    place_of: Places,
+    place_of: Places, variables: Mapping[str, Variable],
 ) -> LaneKernel:  # fmt: skip
     return LaneKernel(
         function.name,
         function.chip,
-        lambda: program_of(with_calls(function, functions), l2_per_agent, place_of),
+        lambda: program_of(with_calls(function, functions), l2_per_agent, place_of, variables),
     )
 
 

@@ -3,6 +3,7 @@
 An instruction without a row, of which is known what it defines, leaves unknown values there.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -56,13 +57,16 @@ class Arithmetic(Operands):
     def __init__(self, context: Context, state: State) -> None:
         super().__init__(context, state)
         self._sums: dict[Register, _LowHalf] = {}
+        self.index: tuple[Register, frozenset[str]] | None = None
 
     def compute(self, step: CodeStep) -> None:
         """One instruction that computes. Raises ``NotExecutedError``."""
         instruction, name = step.instruction, opcode_of(step.instruction.mnemonic)[0]
         special = _SPECIAL.get(name)
         meaning = MEANINGS.get(name)
-        if special is not None:
+        if self.index is not None and name not in _INDEXING:
+            self.indexed(step, *self.index)
+        elif special is not None:
             special(self, step, name)
         elif meaning is not None and type(meaning.meaning) in _OF_MEANINGS:
             _OF_MEANINGS[type(meaning.meaning)](self, step, name)
@@ -307,6 +311,14 @@ class Arithmetic(Operands):
         once."""
         meaning, state = MEANINGS[name].meaning, self.state
         assert isinstance(meaning, Sum)
+        words = [each for each in step.instruction.operands if isinstance(each, str)]
+        halves_of_address = [self.context.symbols.half_of(each) for each in words]
+        if halves_of_address and halves_of_address[0] is not None:
+            # The place of the code, which is added to, is 0.
+            value = state.constant(halves_of_address[0], 32)
+            state.set(names_of(step.instruction.operands[0]), value)
+            state.set(SCC, state.constant(0, 32))
+            return
         is_scalar = step.effects.unit is Unit.SALU
         if is_scalar or not meaning.carries or step.instruction.modifiers:
             self.row(step, name)
@@ -414,6 +426,44 @@ class Arithmetic(Operands):
         for names, value in zip(both, values, strict=True):
             self.state.write(names, value)
 
+    # Registers that an index chooses
+
+    def begin_index(self, step: CodeStep, name: str) -> None:
+        """``s_set_gpr_idx_on``: following moves are between registers that an index chooses."""
+        source, chosen = step.instruction.operands
+        found = _CHOSEN.fullmatch(str(chosen))
+        if found is None:
+            raise NotExecutedError(f"'{chosen}' chooses what is not executed")
+        self.index = self.operand(source, 32), frozenset(found[1].split(","))
+        self.state.set(("m0",), self.state.unknown("what chooses registers"))
+
+    def end_index(self, step: CodeStep, name: str) -> None:
+        """``s_set_gpr_idx_off``."""
+        self.index = None
+
+    def indexed(self, step: CodeStep, index: Register, chosen: frozenset[str]) -> None:
+        """``v_mov_b32`` whose registers are so many after those that are named.
+
+        Source: Vega ISA, "VGPR Indexing".
+        """
+        instruction, state = step.instruction, self.state
+        if opcode_of(instruction.mnemonic)[0] != "v_mov_b32" or instruction.modifiers:
+            raise NotExecutedError("only moves are executed where an index chooses registers")
+        result, source = instruction.operands
+        index = state.compute(_low_byte, (index,), "index")
+        if "SRC0" in chosen:
+            values = [state.read((each,)) for each in self.context.from_register(source)]
+            value = state.compute(_chosen, (index, *values), "chosen register")
+        else:
+            value = self.operand(source, 32)
+        if "DST" not in chosen:
+            state.write(names_of(result), value)
+            return
+        for number, each in enumerate(self.context.from_register(result)):
+            place = partial(_put_at, number)
+            changed = state.compute(place, (index, value, state.read((each,))), "chosen register")
+            state.write((each,), changed)
+
     # The mode
 
     def set_mode(self, step: CodeStep, name: str) -> None:
@@ -475,12 +525,33 @@ _SIGN_PLACE = 31
 _WITH_HIDDEN_STATE = (
     "s_movrel",
     "v_movrel",
-    "s_set_gpr_idx",
+    "s_set_gpr_idx_idx",
+    "s_set_gpr_idx_mode",
     "s_setvskip",
     "s_cbranch",
     "v_interp",
 )
 """Operands that choose registers, or that are left out, besides the printed ones."""
+
+_INDEXING = frozenset({"s_set_gpr_idx_on", "s_set_gpr_idx_off"})
+_CHOSEN = re.compile(r"gpr_idx\((SRC0|DST|SRC0,DST)\)")
+
+
+def _low_byte(index: np.ndarray) -> np.ndarray:
+    return low(index, 8)
+
+
+def _chosen(index: np.ndarray, *values: np.ndarray) -> np.ndarray:
+    """The value of the register that an index names; beyond the last 0."""
+    found = np.zeros(np.broadcast_shapes(index.shape, *(each.shape for each in values)), np.uint64)
+    for number, value in enumerate(values):
+        found = np.where(index == number, value, found)
+    return found
+
+
+def _put_at(number: int, index: np.ndarray, new: np.ndarray, old: np.ndarray) -> np.ndarray:
+    return np.where(index == number, new, old)
+
 
 _Handler = Callable[[Arithmetic, CodeStep, str], None]
 _OF_MEANINGS: Mapping[type, _Handler] = MappingProxyType(
@@ -508,5 +579,6 @@ _SPECIAL: Mapping[str, _Handler] = MappingProxyType(
             ("v_swap_b32", "v_permlane32_swap_b32", "v_permlane16_swap_b32"), Arithmetic.swap
         ),
         **dict.fromkeys(("s_setreg_imm32_b32", "s_setreg_b32"), Arithmetic.set_mode),
+        "s_set_gpr_idx_on": Arithmetic.begin_index, "s_set_gpr_idx_off": Arithmetic.end_index,
     }
 )  # fmt: skip

@@ -5,6 +5,7 @@ A wave branches as a whole, and its lanes diverge by EXEC alone. GFX9 only: wave
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fencewright.lowering.cdna.code.text import (
     Operand,
 )
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
+from fencewright.lowering.cdna.code.variables import Variable
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
 from fencewright.lowering.cdna.performance.accesses import LANES
 from fencewright.lowering.code.dataflow import solve
@@ -54,24 +56,29 @@ from fencewright.simulator.kernels.amd.registers import (
     groups_of,
     is_vector,
 )
+from fencewright.simulator.kernels.amd.symbols import symbols_of
 from fencewright.simulator.semantics.amd import BRANCHES
 
 Places = Callable[[AssemblyInstruction], SourceLocation | None]
 
 
 def program_of(
-    function: Function, l2_per_agent: L2PerAgent | None = None, place_of: Places | None = None
+    function: Function,
+    l2_per_agent: L2PerAgent | None = None,
+    place_of: Places | None = None,
+    variables: Mapping[str, Variable] = MappingProxyType({}),
 ) -> LaneProgram:
     """The kernel ``function``. Raises ``LaunchError`` at what is not executed.
 
     ``l2_per_agent``: what caches do with an access depends on it; where it is None, the chip's.
     ``place_of``: where an instruction comes from, None: from nothing; without it, its line.
+    ``variables``: those of the module, by their names.
     """
 
     def of_line(instruction: AssemblyInstruction) -> SourceLocation:
         return SourceLocation(function.file, instruction.line)
 
-    return _Reader(function, l2_per_agent, place_of or of_line).read()
+    return _Reader(function, l2_per_agent, place_of or of_line, variables).read()
 
 
 _GROUPS = (LaneValue.GROUP_X, LaneValue.GROUP_Y, LaneValue.GROUP_Z)
@@ -93,7 +100,10 @@ _DENORMALS = 3
 class _Reader:
     """Reads one kernel."""
 
-    def __init__(self, function: Function, l2_per_agent: L2PerAgent | None, place_of: Places):
+    def __init__(
+        self, function: Function, l2_per_agent: L2PerAgent | None, place_of: Places,
+        variables: Mapping[str, Variable],
+    ):  # fmt: skip
         self.function = function
         self.descriptor = function.descriptor
         self.place_of = place_of
@@ -101,6 +111,10 @@ class _Reader:
         self.chip = CHIPS[function.chip]
         self.reached = postorder([0], lambda n: self.flow.blocks[n].successors)[::-1]
         steps = [step for n in self.reached for step in self.flow.blocks[n].steps]
+        names = {name for each in steps for name in (*each.effects.defines, *each.effects.uses)}
+        numbers = [int(name[1:]) for name in names if name[0] == "v" and name[1:].isdigit()]
+        vectors = max(numbers, default=-1) + 1
+        self.indexed = _indexed(self.flow, self.reached, vectors)
         self.masks = any("exec_lo" in step.effects.defines for step in steps)
         self.live = self._live()
         self.state = Registers(groups_of(_operands(steps)), self.masks)
@@ -111,6 +125,8 @@ class _Reader:
             l2_per_agent=l2_per_agent,
             private=self._private(steps),
             keeps_denormals=self.descriptor.get("float_denorm_mode_32", 0) == _DENORMALS,
+            vectors=vectors,
+            symbols=symbols_of(function.instructions, variables),
             place_of=place_of,
         )
         self.keeps_denormals = context.keeps_denormals
@@ -138,6 +154,7 @@ class _Reader:
             blocks=_without_unused(blocks),
             most_threads=threads,
             scalars=frozenset(self.state.scalars),
+            variables=self.translator.context.symbols.variables,
         )
 
     def _refused(self, instruction: AssemblyInstruction, reason: str) -> LaunchError:
@@ -155,6 +172,7 @@ class _Reader:
             for step in reversed(blocks[number].steps):
                 live.difference_update(self._overwritten(step))
                 live.update(step.effects.uses)
+                live.update(self.indexed.get(step.instruction.line, ()))
             return frozenset(live if self.masks else live.difference(EXEC))
 
         graph = graph_of(blocks).within(set(self.reached)).backward
@@ -165,6 +183,8 @@ class _Reader:
     def _overwritten(self, step: CodeStep) -> Iterable[str]:
         """The registers that an instruction writes in every lane, so that nothing is left of their
         old values."""
+        if step.instruction.line in self.indexed:
+            return ()
         if not self.masks or "exec_lo" not in step.effects.uses:
             return step.effects.defines
         return (name for name in step.effects.defines if not is_vector(name))
@@ -264,6 +284,8 @@ class _Reader:
                 raise self._refused(
                     step.instruction, "its operands are not known here"
                 ) from problem
+        if self.translator.index is not None:
+            raise self._refused(block.steps[-1].instruction, "its index is for other blocks too")
         if block.steps and self.translator.context.keeps_denormals != self.keeps_denormals:
             # Blocks are read in the kernel's own mode, whatever comes before them.
             raise self._refused(
@@ -332,6 +354,23 @@ def _operands(steps: Iterable[CodeStep]) -> Iterator[tuple[str, ...]]:
                 # More than as two that stand alone.
                 yield from [(*low.names, *each.names)] * 2
         before = operands
+
+
+def _indexed(flow: Flow, blocks: Iterable[int], vectors: int) -> Mapping[int, tuple[str, ...]]:
+    """The registers that moves may read or leave as they are by an index, by their lines."""
+    found: dict[int, tuple[str, ...]] = {}
+    for number in blocks:
+        is_on = False
+        for step in flow.blocks[number].steps:
+            mnemonic = step.instruction.mnemonic
+            if mnemonic.startswith("s_set_gpr_idx"):
+                is_on = mnemonic != "s_set_gpr_idx_off"
+            elif is_on:
+                defined = {*step.effects.defines, *step.effects.uses}
+                first = [int(name[1:]) for name in defined if is_vector(name)]
+                names = [f"v{n}" for n in range(min(first, default=vectors), vectors)]
+                found[step.instruction.line] = tuple(names)
+    return found
 
 
 _TAKES_CARRY = ("v_addc_co", "v_subb_co", "v_subbrev_co")

@@ -16,6 +16,7 @@ import numpy as np
 from fencewright.lowering.cdna.access_names import AccessName, Path, access_name
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Operand
+from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.lowering.vocabulary import AddressSpace
@@ -239,7 +240,9 @@ class Accesses(Operands):
         if form.resource is None:
             if form.scalar is None:
                 return _Place(own)
-            scalar = self.operand(form.scalar, 64 if space is not MemorySpace.PRIVATE else 32)
+            # A base is a pair; an offset, and a place in private memory, is one register.
+            is_pair = isinstance(form.scalar, RegisterOperand) and len(form.scalar.names) == 2
+            scalar = self.operand(form.scalar, 64 if is_pair else 32)
             return _Place(scalar) if form.address is None else _Place(own, scalar)
         assert form.scalar is not None
         further = self.operand(form.scalar, 32)

@@ -27,6 +27,7 @@ from fencewright.simulator.kernels.amd.modifiers import (
 )
 from fencewright.simulator.kernels.amd.registers import Names
 from fencewright.simulator.kernels.amd.registers import Registers as State
+from fencewright.simulator.kernels.amd.symbols import Symbols
 from fencewright.simulator.semantics.amd import MASK
 
 SCC = ("scc",)
@@ -37,8 +38,9 @@ NO_MODIFIERS = Modifiers()
 class Context:
     """The facts of one kernel on which its instructions depend beside their registers.
 
-    ``private``: the registers of the resource of private memory. ``place_of``: where an
-    instruction of the text comes from. ``keeps_denormals`` changes where an instruction says so.
+    ``vectors``: the number of vector registers. ``private``: the registers of the resource of
+    private memory. ``place_of``: where an instruction of the text comes from. ``keeps_denormals``
+    changes where an instruction says so.
     """
 
     chip: str
@@ -46,7 +48,14 @@ class Context:
     l2_per_agent: L2PerAgent | None
     private: frozenset[str]
     keeps_denormals: bool
+    symbols: Symbols
+    vectors: int
     place_of: Callable[[AssemblyInstruction], SourceLocation | None]
+
+    def from_register(self, operand: Operand) -> Names:
+        """A vector register, and all after it that the kernel has."""
+        (name,) = names_of(operand)
+        return tuple([f"v{number}" for number in range(int(name[1:]), self.vectors)])
 
 
 def names_of(operand: Operand) -> Names:

@@ -1,0 +1,78 @@
+"""Variables that a kernel of AMD assembly uses, where they lie, and pointers to them.
+
+``s_getpc_b64`` and a sum with ``name@rel32`` make an address, one with ``name@gotpcrel32`` that
+of a pointer. The halves are relative to their own places, 4 and 12 bytes after the first's result.
+Source: LLVM AMDGPUUsage, "Relocation Records".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fencewright.lowering.cdna.code.text import AssemblyInstruction
+from fencewright.lowering.cdna.code.variables import SYMBOL, Variable
+from fencewright.simulator.execution.launch import BASE, VARIABLES
+from fencewright.simulator.execution.program import GlobalVariable
+
+_POINTER = "gotpcrel32"
+_LOW, _HIGH = 4, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """The variables of a kernel; ``addresses``: of them and of pointers to them."""
+
+    addresses: Mapping[tuple[str, bool], int]
+    variables: tuple[GlobalVariable, ...]
+
+    def half_of(self, operand: str) -> int | None:
+        """The half of an address that an operand adds; None for what is no variable."""
+        found = SYMBOL.fullmatch(operand)
+        if found is None:
+            return None
+        address = self.addresses.get((found[1].strip('"'), found[2] == _POINTER))
+        if address is None:
+            return None
+        is_low, addend = found[3] == "lo", int(found[4] or 0)
+        whole = address + addend - (_LOW if is_low else _HIGH)
+        return whole & 0xFFFFFFFF if is_low else whole >> 32 & 0xFFFFFFFF
+
+
+def symbols_of(
+    instructions: Iterable[AssemblyInstruction], variables: Mapping[str, Variable]
+) -> Symbols:
+    """The variables that instructions and such variables name, of those that are known."""
+    named = {
+        (found[1].strip('"'), found[2] == _POINTER): None
+        for each in instructions
+        for operand in each.operands
+        if isinstance(operand, str) and (found := SYMBOL.fullmatch(operand)) is not None
+    }
+    used = {key: None for key in named if key[0] in variables}
+    queue = [*used]
+    while queue:
+        name, is_pointer = queue.pop()
+        of_data = () if is_pointer else variables[name].addresses.values()
+        further = [(name, False)] if is_pointer else [(other, False) for other, _ in of_data]
+        for key in further:
+            if key not in used and key[0] in variables:
+                used[key] = None
+                queue.append(key)
+    known = [key for key in used if key[1] or variables[key[0]].data is not None]
+    addresses = {key: VARIABLES + number * BASE for number, key in enumerate(known)}
+    return Symbols(addresses, tuple(_initial(addresses, variables)))
+
+
+def _initial(
+    addresses: Mapping[tuple[str, bool], int], variables: Mapping[str, Variable]
+) -> Iterator[GlobalVariable]:
+    for (name, is_pointer), address in addresses.items():
+        if is_pointer:
+            pointed = addresses.get((name, False), 0)
+            yield GlobalVariable(f"{name}@{_POINTER}", address, pointed.to_bytes(8, "little"))
+            continue
+        variable = variables[name]
+        data = bytearray(variable.data or b"")
+        for at, (other, offset) in variable.addresses.items():
+            value = addresses.get((other, False), 0) + offset
+            data[at : at + 8] = (value & (1 << 64) - 1).to_bytes(8, "little")
+        yield GlobalVariable(name, address, bytes(data))
