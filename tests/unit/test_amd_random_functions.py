@@ -1,4 +1,7 @@
-"""Random functions in LLVM IR, compiled for AMD chips and run lane by lane, and by this machine's CPU."""
+"""Random functions in LLVM IR, compiled for AMD chips and run lane by lane, and by this machine's CPU.
+
+All shares are 1,008 functions for gfx90a, gfx942 and gfx950, and 336 for gfx908; seeds are kept.
+"""
 
 import ctypes
 import random
@@ -110,7 +113,7 @@ needs_llvm = pytest.mark.skipif(
 
 
 @needs_llvm
-@pytest.mark.parametrize("share", shares(25))
+@pytest.mark.parametrize("share", shares(28))
 @pytest.mark.parametrize("chip", CHIPS)
 def test_random_functions_compute_what_the_cpu_does(
     chip: str, share: Share, tmp_path: Path
