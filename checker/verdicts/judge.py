@@ -437,6 +437,7 @@ class _Judge:
             return False
         reason = _between("the solver came to its limit", first, second, NO_ORDER)
         self.obstacles.append(Obstacle(reason, second.line))
+        self.budget.give_up_proof()
         return False
 
     def _races_in(

@@ -47,6 +47,8 @@ _STEPS = 2_000_000
 """z3's steps for one question."""
 _STEPS_OF_KERNEL = 60_000_000
 """z3's steps for all questions about one kernel."""
+_STEPS_FOR_RACES, _STEPS_OF_RACES = 200_000, 5_000_000
+"""z3's steps for one question, and for all, once a kernel can no longer be proved."""
 _MOST_ITERATIONS = 1 << 28
 _SMALL_BLOCK = 64
 _TRIED = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
@@ -81,9 +83,23 @@ class Budget:
     answer."""
 
     def __init__(self) -> None:
-        self.steps = _STEPS_OF_KERNEL
+        self.limit = _STEPS_OF_KERNEL
+        self.used = 0
+        self.of_question = _STEPS
         self.questions = 0
         self.tries = Tries()
+
+    @property
+    def is_spent(self) -> bool:
+        """True where no steps are left."""
+        return self.used >= self.limit
+
+    def give_up_proof(self) -> None:
+        """Leave steps for easy questions only: after an undecided pair just races are looked
+        for."""
+        if self.of_question == _STEPS:
+            self.of_question = _STEPS_FOR_RACES
+            self.limit = min(self.limit, self.used + _STEPS_OF_RACES)
 
     @cached_property
     def context(self) -> Any:
@@ -225,16 +241,14 @@ class BitVectors:
     def _checked(self, formulas: Sequence[Any]) -> tuple[Any, Any]:
         z3 = z3_module()
         solver = z3.SolverFor("QF_UFBV", ctx=self.budget.context)
-        if self.budget.steps <= 0:
+        if self.budget.is_spent:
             return solver, z3.unknown
-        solver.set("rlimit", _STEPS)
+        solver.set("rlimit", self.budget.of_question)
         solver.add(*self._launch(), *self._iterations, *formulas)
         self.budget.questions += 1
         answer = solver.check()
         # The count is of all that was done in the context.
-        self.budget.steps = _STEPS_OF_KERNEL - int(
-            solver.statistics().get_key_value("rlimit count")
-        )
+        self.budget.used = int(solver.statistics().get_key_value("rlimit count"))
         return solver, answer
 
     # Launches and threads
