@@ -13,6 +13,7 @@ from fencewright.checker.verdicts.intervals import (
     Roles,
     candidates,
     full_barriers,
+    is_steady,
     roles_of,
     shared,
     walks_of,
@@ -39,10 +40,11 @@ from fencewright.checker.verdicts.model import (
     ThreadPair,
 )
 from fencewright.checker.verdicts.order.lemmas import VendorLemma
-from fencewright.lowering.code.value import Thread
+from fencewright.lowering.code.value import Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
 _LIMIT = "the solver came to its limit"
+_NONE = frozenset[int]()
 
 
 def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
@@ -81,14 +83,14 @@ def _unwaited(
 def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
     """The order of two accesses by barriers, whatever performs them: proxies are not looked at."""
     level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
-    some = tuple(candidates(kernel, level))
-    if not some:
+    met, unsure = _masked(kernel, pair) if level is Scope.WAVEFRONT else (_NONE, _NONE)
+    if not met | unsure and not any(candidates(kernel, level)):
         return NO_ORDER
     threads = (pair.earlier, pair.later)
     name = "warp barrier" if level is Scope.WAVEFRONT else "barrier"
     answer = Answer.SATISFIABLE
     for roles in dict.fromkeys((Roles(), roles_of(earlier, later))):
-        full = full_barriers(kernel, level, roles)
+        full = full_barriers(kernel, level, roles, met)
         together = shared(kernel, earlier, later, full, roles, threads)
         answer = _answer(pair, together)
         if answer is Answer.UNSATISFIABLE:
@@ -96,16 +98,48 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
     # A barrier that only some threads reach, or that some only arrive at, may still order them.
-    every = frozenset(each.instruction for each in kernel.barriers)
+    every = met | unsure | {each.instruction for each in kernel.barriers if each.mask is None}
     together = shared(kernel, earlier, later, every, Roles(), threads)
     answer = _answer(pair, together)
     if answer is Answer.UNKNOWN:
         return Order(Strength.UNKNOWN, name, _LIMIT, is_limit=True)
     if answer is Answer.UNSATISFIABLE:
-        number = min(each for each in every if each not in full_barriers(kernel, level))
+        number = min(every - full_barriers(kernel, level))
         line = kernel.line_of(number)
         return Order(Strength.UNKNOWN, name, "threads may not all come to the barrier", line)
     return Order(Strength.ABSENT, name, unless=AnyOf(together))
+
+
+def _masked(kernel: Kernel, pair: ThreadPair) -> tuple[frozenset[int], frozenset[int]]:
+    """The barriers of a part of a warp at which the two lanes of a conflict meet, and those of
+    which that is not known: all of them where one is.
+
+    Lanes wait for those of their own mask, wherever these come to it. Source: PTX ISA,
+    bar.warp.sync.
+    """
+    masks = {each.instruction: each.mask for each in kernel.barriers if each.mask is not None}
+    every, met = frozenset(masks), set[int]()
+    if {"%tid.y", "%tid.z"} & kernel.specials:
+        return _NONE, every
+    for number, mask in masks.items():
+        if not is_steady(mask) or kernel.guards.get(number):
+            return _NONE, every
+        together = _of_one_mask(kernel, mask)
+        if pair.satisfiable(Not(together)) is Answer.UNSATISFIABLE:
+            met.add(number)
+        elif pair.satisfiable(together) is not Answer.UNSATISFIABLE:
+            return _NONE, every
+    return frozenset(met), _NONE
+
+
+def _of_one_mask(kernel: Kernel, mask: Value) -> Constraint:
+    """Threads 0 and 1 name each other in a mask that they have alike."""
+    e = Expressions(kernel.table)
+    lane = e.apply("and", (kernel.table.thread("%tid.x", 32), e.constant(kernel.lanes - 1, 32)), 32)
+    bit = e.apply("and", (e.apply("lshr", (mask, lane), 32), e.constant(1, 32)), 32)
+    zero = e.constant(0, 32)
+    named = tuple(Compare("ne", bit, thread, zero, thread) for thread in (0, 1))
+    return AllOf((Compare("eq", mask, 0, mask, 1), *named))
 
 
 def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:

@@ -63,17 +63,26 @@ State = tuple[tuple[int, Count], ...]
 """The count of each loop around a block, by its head."""
 
 
-def full_barriers(kernel: Kernel, level: Scope, roles: Roles = frozenset()) -> frozenset[int]:
+def full_barriers(
+    kernel: Kernel,
+    level: Scope,
+    roles: Roles = frozenset(),
+    masked: frozenset[int] = frozenset(),
+) -> frozenset[int]:
     """The barriers at which all threads of a CTA or warp meet that satisfy ``roles``.
 
-    ``level``: WORKGROUP or WAVEFRONT. Threads that have ended, or that never come to a barrier
-    again, are not waited for.
+    ``level``: WORKGROUP or WAVEFRONT. ``masked``: barriers of a part of a warp that the threads are
+    in. Threads that have ended, or that never come to a barrier again, are not waited for.
     """
-    return kernel.remembered(("full", level, roles), lambda: _full_barriers(kernel, level, roles))
+    return kernel.remembered(
+        ("full", level, roles, masked), lambda: _full_barriers(kernel, level, roles, masked)
+    )
 
 
-def _full_barriers(kernel: Kernel, level: Scope, roles: Roles) -> frozenset[int]:
-    barriers = frozenset(each.instruction for each in candidates(kernel, level))
+def _full_barriers(
+    kernel: Kernel, level: Scope, roles: Roles, masked: frozenset[int]
+) -> frozenset[int]:
+    barriers = masked.union(each.instruction for each in candidates(kernel, level))
     while True:
         walks = Walks(kernel, barriers, roles)
         # A barrier that is not full separates no one: paths go on through it, and may make

@@ -39,6 +39,10 @@ BARRIER = """
     ld.shared.u32 %r8, [%r7];
 """
 
+TILE = "and.b32 %r21, %r2, 16; mov.u32 %r20, 0xffff; shl.b32 %r20, %r20, %r21;\n"
+"""%r20: the lanes of the thread's half of a warp."""
+HALF = "setp.ge.u32 %p1, %r2, 16; @%p1 bra OUT;\n"
+
 LOOP = """
     mov.u32 %r9, 0;
 L:  and.b32 %r10, %r9, {buffers}; shl.b32 %r11, %r10, 11; add.u32 %r12, %r5, %r11; add.u32 %r13, %r7, %r11;
@@ -78,6 +82,30 @@ OUT:
         pytest.param(BARRIER.format(""), RACE, id="no-barrier"),
         pytest.param(BARRIER.format("fence.acq_rel.cta;"), RACE, id="fence-for-barrier"),
         pytest.param(BARRIER.format("bar.warp.sync -1;"), FREE, id="warp-barrier"),
+        pytest.param(BARRIER.format(TILE + "bar.warp.sync %r20;"), FREE, id="warp-barrier-of-tile"),
+        pytest.param(
+            BARRIER.format(
+                TILE + "xor.b32 %r6, %r4, 64; add.u32 %r7, %r3, %r6;\nbar.warp.sync %r20;"
+            ),
+            RACE,
+            id="warp-barrier-of-another-tile",
+        ),
+        pytest.param(
+            HALF + BARRIER.format("bar.warp.sync 0xffff;") + "OUT:", FREE, id="warp-barrier-of-half"
+        ),
+        pytest.param(
+            HALF + BARRIER.format("bar.warp.sync 0xff;") + "OUT:",
+            NOT_JUDGED,
+            id="warp-barrier-of-less",
+        ),
+        pytest.param(
+            HALF + BARRIER.format("") + "OUT:\nbar.warp.sync 0xffff;", RACE, id="warp-barrier-after"
+        ),
+        pytest.param(
+            HALF + BARRIER.format("activemask.b32 %r20; bar.warp.sync %r20;") + "OUT:",
+            NOT_JUDGED,
+            id="warp-barrier-of-unknown-lanes",
+        ),
         pytest.param(
             BARRIER.format("shfl.sync.bfly.b32 %r20|%p1, %r2, 1, 31, -1;"), RACE, id="shuffle"
         ),
