@@ -137,6 +137,7 @@ class Detector(Observer):
         """Begin with a launch."""
         self.machine, self.sites = machine, machine.sites
         self.executed = machine.executed
+        self.read_only_sites = {each.number for each in machine.sites if each.reads_only}
         self.count = len(machine.threads)
         self.clocks = Clocks(len(machine.blocks[0].threads))
         self.races: dict[tuple[object, ...], Race] = {}
@@ -153,6 +154,8 @@ class Detector(Observer):
         self.exits: dict[int, Knowledge] = {}
         self.unwritten: dict[int, tuple[Thread, Allocation, int]] = {}
         self.accesses = 0
+        # True where a value that was read has ordered something: in another order it may not.
+        self.is_ordered_by_values = False
 
     def begin(self, thread: Thread) -> None:
         """Begin with a thread."""
@@ -191,7 +194,9 @@ class Detector(Observer):
         return Home(who, block.number, block.cluster.number)
 
     def _learn(self, state: State, known: Knowledge) -> None:
-        state.known = self.clocks.join(state.known, known)
+        joined = self.clocks.join(state.known, known)
+        if joined is not state.known:
+            state.known, self.is_ordered_by_values = joined, True
 
     @staticmethod
     def _settle(state: State) -> None:
@@ -303,16 +308,39 @@ class Detector(Observer):
 
     def read(self, thread: Thread, memory: Allocation, at: int, size: int, site: int) -> None:
         """A weak read."""
-        shadow = self._shadow(memory, size)
+        shadow: Shadow | None = memory.shadow
+        if shadow is None or size < shadow.grain:
+            shadow = self._shadow(memory, size)
         self.executed[site] = True
         if shadow is None:
             return
         state: State = thread.order
-        self._check_read(state, shadow, memory, at, size, site, thread.number, state.clock)
+        who = thread.number
+        if size == shadow.grain and site not in self.read_only_sites:
+            # Most reads: of one word that this thread, or one that it knows of, has written.
+            word = at // size
+            writer, reader = shadow.writer[word], shadow.reader[word]
+            is_seen = writer == who + 1 or (
+                writer and self._knows_thread(state, writer - 1, shadow.written[word])
+            )
+            if is_seen and word not in shadow.strong and (reader <= 0 or reader == who + 1):
+                self.accesses += 1
+                if reader == MANY:
+                    shadow.many[word][who] = state.clock, site
+                else:
+                    shadow.reader[word], shadow.read[word] = who + 1, state.clock
+                    shadow.read_site[word] = site
+                return
+        self._check_read(state, shadow, memory, at, size, site, who, state.clock)
         if memory.space == "shared" and site not in self.unwritten:
             self._check_written(thread, shadow, memory, at, site)
-        if self.sites[site].reads_only:
-            self._read_only(shadow, memory, at, size, site, thread.number)
+        if site in self.read_only_sites:
+            self._read_only(shadow, memory, at, size, site, who)
+
+    def _knows_thread(self, state: State, who: int, clock: int) -> bool:
+        """``sees`` of a thread; False of an agent."""
+        row = state.known.rows.get(who // self.clocks.threads)
+        return row is not None and who < self.count and row[who % self.clocks.threads] >= clock
 
     def _check_written(
         self, thread: Thread, shadow: Shadow, memory: Allocation, at: int, site: int
@@ -429,13 +457,31 @@ class Detector(Observer):
         self, thread: Thread, memory: Allocation, at: int, size: int, site: int, value: Any
     ) -> None:
         """A weak write."""
-        shadow = self._shadow(memory, size)
+        shadow: Shadow | None = memory.shadow
+        if shadow is None or size < shadow.grain:
+            shadow = self._shadow(memory, size)
         self.executed[site] = True
         if shadow is None:
             return
-        same = (memory.get(at, size) == value) is True
         state: State = thread.order
-        self._check_write(state, shadow, memory, at, size, site, thread.number, state.clock, same)
+        who = thread.number
+        if size == shadow.grain and not shadow.messages and not shadow.read_only:
+            # Most writes: of one word that nobody else has touched since this thread knew of it.
+            word = at // size
+            writer, reader = shadow.writer[word], shadow.reader[word]
+            if (
+                (not writer or writer == who + 1
+                 or self._knows_thread(state, writer - 1, shadow.written[word]))
+                and (not reader or reader == who + 1
+                     or (reader > 0 and self._knows_thread(state, reader - 1, shadow.read[word])))
+                and word not in shadow.strong
+            ):  # fmt: skip
+                self.accesses += 1
+                shadow.writer[word], shadow.written[word] = who + 1, state.clock
+                shadow.write_site[word], shadow.reader[word] = site, 0
+                return
+        same = (memory.get(at, size) == value) is True
+        self._check_write(state, shadow, memory, at, size, site, who, state.clock, same)
 
     def _check_write(
         self, state: State, shadow: Shadow, memory: Allocation, at: int, size: int, site: int,
@@ -698,7 +744,7 @@ class Detector(Observer):
             for each in meeting.known:
                 joined = self.clocks.join(joined, each)
             meeting.joined = self.clocks.with_all(joined, meeting.own)
-        self._learn(state, meeting.joined)
+        state.known = self.clocks.join(state.known, meeting.joined)
         self.left_phase[state.home.block] = max(self.left_phase.get(state.home.block, -1), phase)
 
     # mbarriers

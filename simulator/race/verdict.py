@@ -128,6 +128,9 @@ def executions(
 ) -> Iterator[Execution]:
     """The runs of a launch: in both orders, then with a delay each, as many as the budget allows.
 
+    Without delays where they can find nothing: where no value that was read has ordered anything,
+    and every access was executed, another winner changes values alone.
+
     ``given``: the bytes that arrays begin with, by argument. ``limit``: turns of threads of a run.
     Raises ``LaunchError``.
     """
@@ -141,11 +144,26 @@ def executions(
     first, *others = ORDERS
     in_order = execution(first)
     yield in_order
+    ordered, missed = in_order.detector.is_ordered_by_values, _missed(in_order)
     for each in others:
-        yield execution(each)
+        other = execution(each)
+        ordered, missed = ordered or other.detector.is_ordered_by_values, missed & _missed(other)
+        yield other
+    if not ordered and not missed:
+        return
     work = in_order.run.outcome.steps + in_order.detector.accesses
     for each in delays(in_order.run.stops, work):
         yield execution(each)
+
+
+def _missed(execution: Execution) -> set[int]:
+    """The accesses that a run has not executed."""
+    run = execution.run
+    return {
+        site.number
+        for site in run.program.sites
+        if is_access(site) and not run.machine.executed[site.number]
+    }
 
 
 class _Trial:

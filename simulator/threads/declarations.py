@@ -72,9 +72,10 @@ def read_declarations(text: str) -> Declarations:
         for pattern, sizes in ((_CLUSTER, clusters), (_MOST, most)):
             if (given := pattern.search(found[2])) is not None:
                 sizes[found[1]] = int(given[1]), int(given[2] or 1), int(given[3] or 1)
+    # Few files have tables, and to look for one takes a second for each megabyte.
     tables = {
         found[1]: tuple(each.strip() for each in found[2].split(","))
-        for found in _TABLE.finditer(text)
+        for found in (_TABLE.finditer(text) if ".branchtargets" in text else ())
     }
     return Declarations(initial, alignments, clusters, most, tables, elements)
 

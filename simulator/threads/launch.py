@@ -10,7 +10,7 @@ import ast
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from struct import unpack_from
@@ -344,10 +344,19 @@ def parse_launch(text: str) -> Launch:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A file that kernels are launched from."""
+    """A file that kernels are launched from, and the kernels of it that are compiled already."""
 
     ptx: PtxFile
     declared: Declarations
+    programs: dict[object, Program] = field(default_factory=dict[object, Program], compare=False)
+
+    def program(self, kernel: str, globals_: Mapping[str, int]) -> Program:
+        """A kernel compiled; ``globals_``: the addresses of the variables of the module."""
+        key = kernel, tuple(globals_.items())
+        if (found := self.programs.get(key)) is None:
+            found = compile_kernel(self.ptx, self.declared, kernel, globals_)
+            self.programs[key] = found
+        return found
 
 
 def read_module(ptx: PtxFile, text: str) -> Module:
@@ -709,7 +718,7 @@ def execute(
     for name, allocation in of_module.items():
         if (variable := module.declared.initial.get(name)) is not None:
             _initialise(allocation, variable, globals_)
-    program = compile_kernel(module.ptx, module.declared, kernel.name, globals_)
+    program = module.program(kernel.name, globals_)
     shared = program.shared_size + launch.shared
     if shared > MOST_SHARED:
         raise LaunchError(f"{shared} bytes of shared memory: {MOST_SHARED} are the most")

@@ -41,13 +41,14 @@ class Trapped(NotExecuted):
 
 @dataclass(slots=True)
 class Warp:
-    """The lanes of a warp that meet."""
+    """The lanes of a warp that meet; ``live``: a bit for each that has not ended."""
 
     threads: list[Thread]
     waiting: dict[tuple[str, int], list[tuple[Thread, Meeting]]] = field(
         default_factory=dict[tuple[str, int], list[tuple[Thread, Meeting]]]
     )
     running: int = 0
+    live: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Scheduler:
         for block in machine.blocks:
             for at in range(0, len(block.threads), WARP):
                 lanes = block.threads[at : at + WARP]
-                warp = Warp(lanes, running=len(lanes))
+                warp = Warp(lanes, running=len(lanes), live=(1 << len(lanes)) - 1)
                 for each in lanes:
                     each.warp = warp
 
@@ -264,6 +265,7 @@ class Scheduler:
         self.left -= 1
         block.live -= 1
         warp.running -= 1
+        warp.live &= ~(1 << thread.lane)
         if not warp.running:
             self._resolve_present(warp)
         for key in list(warp.waiting):
@@ -336,8 +338,7 @@ class Scheduler:
         self._try_cluster(cluster)
 
     def _try_cluster(self, cluster: Any) -> None:
-        live = sum(block.live for block in cluster.blocks)
-        if not cluster.arrived or cluster.arrived < live:
+        if not cluster.arrived or cluster.arrived < sum(block.live for block in cluster.blocks):
             return
         cluster.phase += 1
         cluster.arrived = 0
@@ -373,10 +374,13 @@ class Scheduler:
         arrived = warp.waiting.get(key)
         if not arrived or key[1] < 0:
             return
-        there = {thread.lane for thread, _ in arrived}
-        mask = key[1]
-        needed = {each.lane for each in warp.threads if not each.done and mask >> each.lane & 1}
-        if needed <= there:
+        needed = key[1] & warp.live
+        if len(arrived) < needed.bit_count():
+            return
+        there = 0
+        for thread, _ in arrived:
+            there |= 1 << thread.lane
+        if not needed & ~there:
             self._together(warp, key)
 
     def _together(self, warp: Warp, key: tuple[str, int]) -> None:

@@ -109,3 +109,15 @@ def test_lanes_at_two_barriers_are_an_error_and_exited_ones_a_warning() -> None:
     ended = verdict(begin + "@%p1 ret; bar.sync 0; ret;", "1, 32")
     assert ended.judgement is Judgement.NO_RACE
     assert "the others have ended" in ended.findings[0].text
+
+
+def test_delays_are_for_what_values_order_or_no_run_has_executed() -> None:
+    """A winner that is another one changes values alone where no value that was read orders any."""
+    relaxed = "atom.relaxed.gpu.global.add.u32 %r3, [%rd1], 1; ret;"
+    assert verdict(relaxed).schedules == len(ORDERS)
+    ordered = relaxed.replace("relaxed", "acq_rel")
+    assert verdict(ordered).schedules > len(ORDERS)
+    rare = relaxed.replace(
+        "ret;", "setp.ne.u32 %p1, %r3, 99; @%p1 ret; st.global.u32 [%rd5], 1; ret;"
+    )
+    assert verdict(rare).schedules > len(ORDERS)
