@@ -5,7 +5,7 @@ NumPy arrays for memory; an array that is given twice is one. What a kernel may 
 in a launch of ``fence-check --launch``, whose verdicts ``check`` gives.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fencewright.lowering.notebook import html_table
@@ -102,8 +102,17 @@ def _asked(
         if len(names) != 1:
             raise LaunchError(f"name one of the kernels: {', '.join(names) or 'there is none'}")
         kernel = names[0]
+    name = kernel_named(module, kernel).name
+    return module, *_launch(name, grid, block, args, shared, cluster)
+
+
+def _launch(
+    kernel: str, grid: Sizes, block: Sizes | None, args: Sequence[Any], shared: int,
+    cluster: Sizes | None,
+) -> tuple[Launch, dict[int, bytes]]:  # fmt: skip
+    """A launch, and the bytes that its arrays begin with."""
     launch = Launch(
-        kernel_named(module, kernel).name,
+        kernel,
         _size(grid, "grid"),
         None if block is None else _size(block, "block"),
         shared,
@@ -115,7 +124,7 @@ def _asked(
         for number, each in enumerate(launch.arguments)
         if isinstance(each, Array)
     }
-    return module, launch, given
+    return launch, given
 
 
 def execute(
@@ -153,6 +162,16 @@ def execute(
     return Arguments(results)
 
 
+def _named(kernel: str | None, kernels: Collection[str]) -> str:
+    """A kernel of AMD assembly, or its only one. Raises ``LaunchError``."""
+    name = kernel or (next(iter(kernels)) if len(kernels) == 1 else "")
+    if name not in kernels:
+        there = ", ".join(kernels) or "none"
+        what = f"there is no kernel '{name}': there is" if name else "name one of the kernels:"
+        raise LaunchError(f"{what} {there}")
+    return name
+
+
 def _execute_amd(
     text: str, kernel: str | None, grid: Sizes, block: Sizes | None, args: Sequence[Any],
     shared: int, cluster: Sizes | None,
@@ -163,11 +182,7 @@ def _execute_amd(
     from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
 
     kernels = {each.name: each for each in kernels_of_assembly(text, "kernel.s")}
-    name = kernel or (next(iter(kernels)) if len(kernels) == 1 else "")
-    if name not in kernels:
-        there = ", ".join(kernels) or "none"
-        what = f"there is no kernel '{name}': there is" if name else "name one of the kernels:"
-        raise LaunchError(f"{what} {there}")
+    name = _named(kernel, kernels)
     if cluster is not None:
         raise LaunchError(f"{name} is for a chip without clusters")
     arrays = [each for each in args if _is_array(each) and each.shape != ()]
@@ -207,7 +222,15 @@ def check(
     """The verdict on a launch, executed in several schedules; arguments as of ``execute``.
 
     Its ``judgement`` is a word, ``findings`` say what races; ``str`` of it is what ``fence-check``
-    prints. Raises ``LaunchError`` and ``PtxError``.
+    prints. Raises ``LaunchError``, ``PtxError`` and ``AssemblyError``.
     """
-    module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
-    return judge(module, launch, given)
+    if not is_amd_assembly("", text):
+        module, launch, given = _asked(text, kernel, grid, block, args, shared, cluster)
+        return judge(module, launch, given)
+    from fencewright.lowering.cdna.code.text import read_assembly
+    from fencewright.simulator.race.amd.verdict import judge_kernel
+
+    assembly = read_assembly(text, "kernel.s")
+    kernels = [name for name, each in assembly.functions.items() if each.descriptor]
+    launch, given = _launch(_named(kernel, kernels), grid, block, args, shared, cluster)
+    return judge_kernel(assembly, launch, given=given)

@@ -217,6 +217,26 @@ class Report:
 
         return "ptx" if parse_target(self.target).is_ptx else "amdgcn"
 
+    def _scratch(self, _: int) -> Any:
+        """A parameter that Triton has added and that nothing uses: null, of AMD a byte."""
+        if self.stage == "ptx":
+            return 0
+        import numpy as np
+
+        return np.zeros(1, np.uint8)
+
+    @property
+    def _parameters(self) -> int:
+        """The number of parameters of the kernel, those that Triton has added included."""
+        if self.stage == "ptx":
+            from fencewright.lowering.ptx.code.text import read_ptx
+
+            return len(read_ptx(self.assembly, self.kernel).functions[self.kernel].parameters)
+        from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
+
+        kernels = {each.name: each for each in kernels_of_assembly(self.assembly, self.kernel)}
+        return len(kernels[self.kernel].read().given)
+
     def findings(self) -> list[str]:
         """The errors and warnings of ``fence-check`` on the assembly, each at its Python line.
 
@@ -228,21 +248,17 @@ class Report:
         return [*findings_in(self.assembly, self.kernel, self.stage)]
 
     def check(self, *, grid: int | Sequence[int], args: Sequence[Any]) -> "Verdict":
-        """The verdict on the races of a launch of a kernel for NVIDIA, which needs no GPU.
+        """The verdict on the races of a launch of the kernel, which needs no GPU.
 
         Triton compiles before it launches: the block, the cluster and the shared memory are known
         to it, ``grid`` and ``args`` to who launches. ``args``: numbers and NumPy arrays, of those
-        parameters that are no constants; Triton's own after them are null. Raises ``LookupError``
-        for assembly of AMD, ``LaunchError``, and ``PtxError``.
+        parameters that are no constants; Triton's own after them are null. Raises
+        ``LaunchError``, ``PtxError`` and ``AssemblyError``.
         """
         from fencewright.launches import check
-        from fencewright.lowering.ptx.code.text import read_ptx
 
-        if self.stage != "ptx":
-            raise LookupError(f"{self.kernel} is for {self.target}: launches of PTX are executed")
-        kernel = read_ptx(self.assembly, self.kernel).functions[self.kernel]
-        own = len(kernel.parameters) - len(args)
-        filled = [*args, *[0] * max(own, 0)] if own <= _SCRATCH else args
+        own = self._parameters - len(args)
+        filled = [*args, *map(self._scratch, range(own))] if own <= _SCRATCH else args
         return check(self.assembly, self.kernel, grid=grid, args=filled, shared=self.shared)
 
     def __str__(self) -> str:

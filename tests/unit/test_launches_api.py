@@ -1,5 +1,6 @@
 """Kernels executed and judged from Python, with NumPy's arrays."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from fencewright.simulator.race.rules import Fault
 from fencewright.simulator.race.verdict import Judgement
 from fencewright.simulator.threads.launch import LaunchError
 
+ROOT = Path(__file__).parents[2]
 SCALE = f"""{HEAD}.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 by, .param .u32 n)
 {{.reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;
 ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.f32 %f1, [by]; ld.param.u32 %r1, [n];
@@ -184,3 +186,15 @@ def test_an_array_is_given_once_to_an_amd_kernel() -> None:
     x = np.zeros(64, np.uint32)
     with pytest.raises(LaunchError, match="an array is given twice"):
         fencewright.execute(amd_text(ADD), block=64, args=(x, x))
+
+
+def test_a_launch_of_amd_assembly_is_judged() -> None:
+    text = (ROOT / "tests/lit/tools/fence-check/race-amd-message.s").read_text()
+    args = [np.zeros(64, np.int32) for _ in range(3)]
+    wrong = fencewright.check(text, "wrong", grid=2, block=64, args=args)
+    assert wrong.judgement is Judgement.RACE
+    assert "buffer_wbl2 sc1" in wrong.errors[0].text
+    right = fencewright.check(text, "right", grid=2, block=64, args=args)
+    assert str(right).startswith("no race in this launch (2 blocks x 64 threads")
+    with pytest.raises(LaunchError, match="name one of the kernels: wrong, stale, right"):
+        fencewright.check(text, args=args)

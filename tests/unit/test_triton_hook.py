@@ -122,8 +122,21 @@ def test_a_launch_of_a_compiled_kernel_is_judged() -> None:
     verdict = relaxed.check(grid=3, args=(sums, values, ticket, 3))
     assert str(verdict).startswith("race in this launch")
     assert "atomic_kernels.py" in verdict.findings[0].text
-    with pytest.raises(LookupError, match="launches of PTX are executed"):
-        replace(report, target="gfx942").check(grid=1, args=())
+
+
+def test_a_launch_of_a_kernel_for_amd_is_judged() -> None:
+    np = pytest.importorskip("numpy")
+    atomics = load_script(DATA / "atomic_kernels.py")
+    with hook.enabled("check") as checks:
+        atomics.llvm_ir("sum_last_block", "gfx942")
+    (report,) = checks.reports
+    sums, values, ticket = np.zeros(8, np.int32), np.ones(1024, np.int32), np.zeros(1, np.int32)
+    verdict = report.check(grid=3, args=(sums, values, ticket, 3))
+    assert str(verdict).startswith("no race in this launch (3 blocks x 256 threads"), str(verdict)
+    lost = "\n".join(line for line in report.assembly.splitlines() if "buffer_wbl2" not in line)
+    verdict = replace(report, assembly=f"{lost}\n").check(grid=3, args=(sums, values, ticket, 3))
+    assert str(verdict).startswith("race in this launch"), str(verdict)
+    assert "buffer_wbl2" in verdict.findings[0].text
 
 
 LEFT: dict[str, dict[Rule, int]] = {

@@ -1,7 +1,8 @@
 """The verdict on a launch of an AMD kernel: what two schedules find, and how much they have
 seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,15 @@ SCHEDULES = (False, True)
 
 
 def judge_kernel(
-    assembly: Assembly, launch: Launch, l2_per_agent: L2PerAgent | None = None
+    assembly: Assembly,
+    launch: Launch,
+    l2_per_agent: L2PerAgent | None = None,
+    given: Mapping[int, bytes] | None = None,
 ) -> Verdict:
     """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``.
 
-    Without ``l2_per_agent``: where the chip may have either, many.
+    Without ``l2_per_agent``: where the chip may have either, many. ``given``: the bytes that arrays
+    begin with, by argument.
     """
     function = _kernel(assembly, launch.kernel)
     try:
@@ -53,11 +58,15 @@ def judge_kernel(
         sites = sites_of(function, program, configuration)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
-    block = launch.block or (function.threads, 1, 1)
-    if block[0] is None:
+    if launch.block is None and function.threads is None:
         raise LaunchError(f"{launch.kernel} does not say its size: give the block, as <<<4, 128>>>")
+    block = launch.block or (function.threads or 1, 1, 1)
+    launch = replace(launch, block=block)
     asked = execution.Launch(
-        launch.grid, (block[0], block[1], block[2]), tuple(_arguments(launch)), shared=launch.shared
+        launch.grid,
+        block,
+        tuple(_arguments(launch, given or {})),
+        shared=launch.shared,
     )
     try:
         memory = execution.allocate(program, asked)
@@ -122,15 +131,20 @@ def _configuration(function: Function, l2_per_agent: L2PerAgent | None) -> CdnaC
     return CdnaConfiguration(function.chip, is_split, l2_per_agent)
 
 
-def _arguments(launch: Launch) -> Iterator[execution.ArgumentValue]:
+def _arguments(launch: Launch, given: Mapping[int, bytes]) -> Iterator[execution.ArgumentValue]:
     for number, each in enumerate(launch.arguments):
-        yield _value(number, each)
+        content = given.get(number)
+        yield _value(number, each) if content is None else _bytes(content)
+
+
+def _bytes(content: bytes) -> NDArray[Any]:
+    return np.frombuffer(bytearray(content), dtype=np.uint8)
 
 
 def _value(number: int, given: Argument) -> execution.ArgumentValue:
     match given:
         case Array():
-            return np.frombuffer(bytearray(array_bytes(given)), dtype=np.uint8)
+            return _bytes(array_bytes(given))
         case File(path):
             return _loaded(path)
         case int() | float():
