@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from fencewright.lowering.cdna.code.text import read_instruction
+from fencewright.lowering.cdna.code.text import read_assembly, read_instruction
 from fencewright.lowering.cdna.code.variables import Variable, read_variables
 from fencewright.simulator.execution.executor import execute
 from fencewright.simulator.execution.launch import BASE, VARIABLES, Launch, LaunchError, allocate
 from fencewright.simulator.kernels.amd.symbols import symbols_of
+from fencewright.simulator.race.amd.verdict import judge_kernel
+from fencewright.simulator.threads.launch import parse_launch
 from fencewright.tools.inputs.amd_kernels import kernels_of_assembly
 
 DATA = r"""
@@ -139,3 +141,12 @@ def test_a_kernel_reads_a_variable() -> None:
 def test_a_variable_whose_bytes_are_not_known_is_named(name: str) -> None:
     with pytest.raises(LaunchError, match=f"depends on .*{name}@rel32@"):
         _stored(name)
+
+
+def test_a_launch_that_reads_a_variable_is_judged() -> None:
+    text = (
+        KERNEL.replace("NAME", "table").replace("KIND", "rel32").replace("LOAD", "s_nop 0") + DATA
+    )
+    code, launch = read_assembly(text, "k.s"), parse_launch("k<<<1, 64>>>(i32[1])")
+    assert judge_kernel(code, launch, None, read_variables(text)).problem == ""
+    assert "depends on" in judge_kernel(code, launch).problem

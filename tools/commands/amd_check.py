@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Rule
 from fencewright.lowering.cdna.code.listing import addresses_in, at_sources, read_disassembly
+from fencewright.lowering.cdna.code.object_kernels import with_descriptors
 from fencewright.lowering.cdna.code.objects import (
     MAGIC,
     chip_of_object,
@@ -32,6 +33,14 @@ _FORMATS = (
     ),
 )
 """Other inputs that may be given by mistake, by a pattern of their text."""
+
+
+def read_kernels(content: bytes, file: str) -> tuple[Assembly, str]:
+    """``read_input``, with all that a launch needs of the kernels of a code object."""
+    assembly, text = read_input(content, file)
+    if content.startswith(MAGIC):
+        assembly = with_descriptors(assembly, content, file)
+    return assembly, text
 
 
 def read_input(content: bytes, file: str) -> tuple[Assembly, str]:

@@ -157,16 +157,18 @@ def _judged_file(
             ignores_in(ptx.text, file),
         )
     # Numpy is loaded with it.
+    from fencewright.lowering.cdna.code.variables import read_variables
     from fencewright.simulator.race.amd.verdict import judge_kernel
-    from fencewright.tools.commands.amd_check import read_input
+    from fencewright.tools.commands.amd_check import read_kernels
 
-    assembly, _ = read_input(content, file)
+    assembly, code = read_kernels(content, file)
+    variables = read_variables(code)
     many = L2PerAgent(arguments.l2_per_agent) if arguments.l2_per_agent else None
     return _File(
         assembly.chip,
-        lambda text: iter((judge_kernel(assembly, parse_launch(text), many),)),
+        lambda text: iter((judge_kernel(assembly, parse_launch(text), many, variables),)),
         author_lines(_instructions(assembly.functions), assembly.files, file),
-        ignores_in(diagnostics.as_text(content), file),
+        ignores_in(code, file),
     )
 
 

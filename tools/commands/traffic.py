@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from fencewright.lowering.cdna.code.objects import is_amd_object
 from fencewright.lowering.code.source_location import AssemblyError
 from fencewright.lowering.sequence import UnsupportedError
 from fencewright.tools.diagnostics import (
@@ -21,7 +22,7 @@ from fencewright.tools.diagnostics import (
     usage,
 )
 from fencewright.tools.inputs.code_kind import is_amd_assembly, is_ptx_file
-from fencewright.tools.inputs.litmus.files import name_of, parse_module, read_text
+from fencewright.tools.inputs.litmus.files import name_of, parse_module, read_content, text_of
 from fencewright.tools.inputs.litmus.lowered import NAME
 from fencewright.tools.reports.traffic_report import Launched
 from fencewright.tools.statuses import HOLDS
@@ -62,8 +63,8 @@ def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
     parser.add_argument(
         "input",
         metavar="FILE",
-        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX or AMD assembly of any "
-        "compiler; "
+        help=".mlir in scoped (lowered at -O2), cdna or ptx, or PTX, AMD assembly or an AMD code "
+        "object of any compiler; "
         "- for stdin",
     )
     parser.add_argument("--mcpu", metavar="CHIP", required=True, help="as sm_90 or gfx942")
@@ -413,7 +414,14 @@ def _program(
     arguments: Namespace, file: str, machine: "Machine", asked: str | None
 ) -> "LaneProgram":
     """The kernel that is asked for, lowered where it is in ``scoped``."""
-    text = read_text(arguments.input)
+    content = read_content(arguments.input)
+    if is_amd_object(content):
+        from fencewright.tools.commands.amd_check import read_kernels
+        from fencewright.tools.inputs.amd_kernels import kernels_of_code
+
+        kernels = [*kernels_of_code(*read_kernels(content, file), file, machine.l2_per_agent)]
+        return _chosen(kernels, asked, arguments.mcpu, file, "a function with a descriptor")
+    text = text_of(content, arguments.input)
     if is_ptx_file(arguments.input, text.encode()):
         from fencewright.tools.inputs.ptx_kernels import kernels_of_file
         from fencewright.tools.ptx_check import read_input

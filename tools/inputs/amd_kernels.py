@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fencewright.lowering.cdna.code.text import (
+    Assembly,
     AssemblyInstruction,
     Function,
     check_whole,
@@ -30,6 +31,13 @@ def kernels_of_assembly(
     """The kernels of an assembly file. Raises ``AssemblyError``."""
     assembly = read_assembly(text, file)
     check_whole(text, file)
+    yield from kernels_of_code(assembly, text, file, l2_per_agent)
+
+
+def kernels_of_code(
+    assembly: Assembly, text: str, file: str, l2_per_agent: L2PerAgent | None = None
+) -> Iterator[LaneKernel]:
+    """The kernels of code that is read; ``text``: where it was read from, line by line."""
     lines, variables = text.splitlines(), read_variables(text)
 
     def place_of(instruction: AssemblyInstruction) -> SourceLocation:

@@ -139,6 +139,21 @@ def descriptors_of_object(content: bytes) -> dict[str, dict[str, int]]:
     return found
 
 
+def sections_of(content: bytes) -> Iterator[tuple[int, int, int]]:
+    """The type, place and size of each section of an ELF file; none where it is cut short."""
+    try:
+        start, size, count = _SECTIONS.unpack_from(content)
+        found = [_SECTION.unpack_from(content, start + n * size) for n in range(count)]
+    except struct.error:
+        return
+    yield from ((kind, offset, length) for kind, offset, length, _, _ in found)
+
+
+def symbol_places(content: bytes) -> Iterator[tuple[str, int]]:
+    """The names of symbols, and where they are in the file."""
+    yield from ((each.name, each.offset) for each in _symbols(content))
+
+
 def _flags(content: bytes) -> Iterator[int]:
     """The flags of the sections."""
     start, size, count = _SECTIONS.unpack_from(content)

@@ -4,6 +4,7 @@ seen."""
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.text import Assembly, Function
+from fencewright.lowering.cdna.code.variables import Variable
 from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.simulator.cdna.rows import CdnaConfiguration
 from fencewright.simulator.core.program import ProgramError
@@ -44,17 +46,18 @@ def judge_kernel(
     launch: Launch,
     l2_per_agent: L2PerAgent | None = None,
     given: Mapping[int, bytes] | None = None,
+    variables: Mapping[str, Variable] = MappingProxyType({}),
 ) -> Verdict:
     """Execute a launch of an AMD kernel in both schedules. Raises ``LaunchError``.
 
     Without ``l2_per_agent``: where the chip may have either, many. ``given``: the bytes that arrays
-    begin with, by argument.
+    begin with, by argument; ``variables``: of the module.
     """
     function = _kernel(assembly, launch.kernel)
     try:
         function = with_calls(function, assembly.functions)
         configuration = _configuration(function, l2_per_agent)
-        program = program_of(function, configuration.l2_per_agent)
+        program = program_of(function, configuration.l2_per_agent, variables=variables)
         sites = sites_of(function, program, configuration)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
@@ -117,7 +120,7 @@ def _kernel(assembly: Assembly, name: str) -> Function:
     kernels = {key: each for key, each in assembly.functions.items() if each.descriptor}
     if name not in kernels:
         raise LaunchError(f"there is no kernel '{name}': there is {', '.join(kernels) or 'none'}")
-    if "next_free_vgpr" not in kernels[name].descriptor:
+    if not {"next_free_vgpr", "user_sgpr_count"} & kernels[name].descriptor.keys():
         raise LaunchError("how a kernel of a code object begins is not read: give its assembly")
     return kernels[name]
 

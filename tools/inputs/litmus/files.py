@@ -25,9 +25,22 @@ def name_of(path: str) -> str:
 
 def read_text(path: str) -> str:
     """The file's text. Raises :class:`ToolError`."""
+    return text_of(read_content(path), path)
+
+
+def read_content(path: str) -> bytes:
+    """The file's bytes. Raises :class:`ToolError`."""
     try:
-        text = diagnostics.read_text(None if path == "-" else path)
-    except (OSError, UnicodeDecodeError) as problem:
+        return diagnostics.read_bytes(None if path == "-" else path)
+    except OSError as problem:
+        raise ToolError((_known(problem, name_of(path)),)) from problem
+
+
+def text_of(content: bytes, path: str) -> str:
+    """The text that a file's bytes are. Raises :class:`ToolError`."""
+    try:
+        text = diagnostics.as_text(content)
+    except UnicodeDecodeError as problem:
         raise ToolError((_known(problem, name_of(path)),)) from problem
     if not text.strip():
         raise error("the input is empty", name_of(path))
