@@ -166,7 +166,7 @@ def _judged_file(
     many = L2PerAgent(arguments.l2_per_agent) if arguments.l2_per_agent else None
     return _File(
         assembly.chip,
-        lambda text: iter((judge_kernel(assembly, parse_launch(text), many, variables),)),
+        lambda text: iter((judge_kernel(assembly, parse_launch(text), many, variables=variables),)),
         author_lines(_instructions(assembly.functions), assembly.files, file),
         ignores_in(code, file),
     )

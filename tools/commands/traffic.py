@@ -298,10 +298,13 @@ def _of_launch(argument: "Argument", number: int) -> "ArgumentValue":
         File,
         LaunchError,
         Same,
+        Struct,
         Tensor,
         array_bytes,
     )
 
+    if isinstance(argument, Struct):
+        raise LaunchError(f"argument {number} is a struct, whose traffic is not counted")
     if isinstance(argument, Tensor):
         raise LaunchError(f"argument {number} is a tensor map, whose copies are not counted")
     if isinstance(argument, Same):

@@ -31,6 +31,9 @@ from fencewright.simulator.threads.launch import (
     File,
     Launch,
     LaunchError,
+    Same,
+    Struct,
+    Tensor,
     array_bytes,
 )
 
@@ -152,8 +155,10 @@ def _value(number: int, given: Argument) -> execution.ArgumentValue:
             return _loaded(path)
         case int() | float():
             return given
-        case _:
+        case Same():
             raise LaunchError(f"argument {number}: an AMD kernel gets no array twice here")
+        case Struct() | Tensor():
+            raise LaunchError(f"argument {number}: an AMD kernel takes arrays and numbers here")
 
 
 def _loaded(path: str) -> NDArray[Any]:
