@@ -114,23 +114,21 @@ def kernels() -> Iterator[str]:
     yield "## Whole kernels"
     yield ""
     yield "Ten kernels of `examples/memory` and `examples/kernels`, lowered for sm_90, run lane by lane by"
-    yield "`fence-sim traffic`, beside what Nsight Compute counted: predicted / measured. *Exact* are"
-    yield "requests, sectors, tag wavefronts, wavefronts and bank conflicts of shared memory, as far as a"
-    yield "kernel has any. The two that poll do so as often as it takes."
+    yield "`fence-sim traffic` and counted by Nsight Compute: predicted / measured. *Exact* counts"
+    yield "requests, sectors, tag wavefronts, wavefronts and bank conflicts of shared memory. Two kernels poll."
     yield ""
     measured = counted(DATA / "h200-kernels.txt")
     rows = [compared(each, predicted(each), measured[each.name]) for each in LAUNCHES]
     yield from table(("kernel", "exact", "not", *(name for name, _ in MOVED)), rows)
-    yield "What is not exact, and why as far as it is known:"
+    yield "Inexact counts, with known causes:"
     yield ""
-    yield "- From memory come 2.5 to 4 KiB more, a kernel's code and parameters."
-    yield "- In the matrix product two work-groups of one SM now and then find each other's lines in L1."
-    yield "- In the stencil neighbouring warps store to the same sector at nearly the same time, and L1 sends"
-    yield "  it once."
-    yield "- A copy of every 32nd word has 0.7 % more passes of the tag stage, another number in each run:"
-    yield "  its loads have more lines on the way than L1 has room for, see below."
-    yield "- The look-back scan has five wavefronts of shared loads and as many conflicts in each work-group"
-    yield "  that are no bank conflicts: see below."
+    yield "- Memory reads include 2.5 to 4 KiB of code and parameters."
+    yield "- In the matrix product two work-groups of one SM sometimes hit each other's lines in L1."
+    yield "- In the stencil L1 merges nearly simultaneous stores of neighbouring warps to one sector."
+    yield "- A copy of every 32nd word has 0.7 % more passes of the tag stage, varying by run:"
+    yield "  its loads in flight exceed the room of L1 (below)."
+    yield "- The look-back scan has five wavefronts of shared loads, and as many conflicts, in each work-group"
+    yield "  that are not bank conflicts (below)."
     yield ""
 
 
@@ -139,12 +137,11 @@ CARVE_OUTS = (0, 8, 16, 32, 64, 100, 132, 164, 196, 228)
 
 
 def room() -> Iterator[str]:
-    yield "### Passes that are repeated for want of room"
+    yield "### Passes repeated for lack of room"
     yield ""
-    yield "Tag wavefronts of `copy` by what an SM may have on the way: the lines of one load of every wave"
-    yield "that is there at once, beside what shared memory leaves of the 256 KiB. Where they fit, the count is"
-    yield "as predicted; where not, some passes are repeated, how many is a matter of timing. Counts of"
-    yield "such loads are *inferred* to `fence-sim traffic`."
+    yield "Tag wavefronts of `copy` by an SM's lines in flight (one load of every resident wave) and the room"
+    yield "that shared memory leaves of the 256 KiB. If the lines fit, the count is as predicted; otherwise some"
+    yield "passes are repeated, depending on timing. `fence-sim traffic` labels counts of such loads *inferred*."
     yield ""
     found: list[tuple[object, ...]] = []
     for words in rows_of("h200-tags.txt"):
@@ -158,13 +155,13 @@ def room() -> Iterator[str]:
     head = ("work-groups", "stride", "KiB of shared memory each", "lines on the way, KiB", "room, KiB",
             "predicted", "measured", "more")  # fmt: skip
     yield from table(head, list(dict.fromkeys(found)))
-    yield "### Shared loads that are repeated"
+    yield "### Repeated shared loads"
     yield ""
-    yield "The look-back scan with one work-group, without some of its instructions: none of its shared loads"
+    yield "The look-back scan with one work-group, without some of its instructions. No shared load"
     yield "has a bank conflict, and Nsight Compute counts none by instructions (`memory_l1_wavefronts_shared`)."
-    yield "What the hardware counts is gone without the loads or the relaxed stores of global memory, and"
-    yield "another number where anything moves a shared load in time. So a shared load is repeated that"
-    yield "comes when L1 serves global memory. `fence-sim traffic` does not know of time, and counts none."
+    yield "The hardware's count vanishes without the loads or the relaxed stores of global memory, and"
+    yield "changes with the timing of a shared load. So a shared load is repeated if L1 serves global memory"
+    yield "at that moment. `fence-sim traffic` does not model time and counts none."
     yield ""
     rows: list[tuple[str, ...]] = []
     for line in (DATA / "h200-scan.txt").read_text(encoding="utf-8").splitlines():
@@ -200,9 +197,9 @@ _CDNA_COUNTERS = (
 def kernels_on_cdna() -> Iterator[str]:
     yield "## The same kernels on an MI300X, predicted only"
     yield ""
-    yield "What `fence-sim traffic --mcpu gfx942` says of them; nobody has counted them there. Reduction,"
-    yield "look-back scan and spin lock are those of `examples/memory` that end in `_waves`, since the CDNA"
-    yield "path of MLIR branches as a whole wave; the look-back scan has tiles of 256 words and not 4096."
+    yield "The predictions of `fence-sim traffic --mcpu gfx942`, not measured. Reduction,"
+    yield "look-back scan and spin lock are the `_waves` versions of `examples/memory`, since the CDNA"
+    yield "path of MLIR branches as a whole wave; the look-back scan has tiles of 256 words instead of 4096."
     yield ""
     rows: list[tuple[str, ...]] = []
     executed = [0, 0]
@@ -245,8 +242,7 @@ LEVELS = {
 def latencies() -> Iterator[str]:
     yield "## Latencies"
     yield ""
-    yield "Cycles of a load whose address is what the load before gave, on one thread, 6,144 loads in"
-    yield "random order around a ring."
+    yield "Cycles of a dependent load, on one thread, 6,144 loads in random order around a ring."
     yield ""
     found = [
         (level, LEVELS[level], f"{int(size) >> 10} KiB" if int(size) < 1 << 20 else
@@ -267,8 +263,8 @@ RATES = {
 def rates() -> Iterator[str]:
     yield "## Rates within an SM"
     yield ""
-    yield "What 1024 threads on each of the 132 SMs read in a loop, all SMs together. At the 1,980 MHz of the"
-    yield "device 128 bytes a clock are 33,454 GB/s: shared memory and L1 give them."
+    yield "Rates of 1024 threads on each of the 132 SMs that read in a loop, all SMs together. At the device's"
+    yield "1,980 MHz 128 bytes a clock are 33,454 GB/s, which shared memory and L1 reach."
     yield ""
     found = [(level, RATES[level], f"{int(rate):,}") for level, rate in rows_of("h200-rates.txt")]
     yield from table(("read from", "by", "GB/s"), found)
@@ -277,8 +273,8 @@ def rates() -> Iterator[str]:
 def strides() -> Iterator[str]:
     yield "## Strided reads"
     yield ""
-    yield "Every n-th word of 4 bytes is read: of 256 MiB from memory once, of 16 MiB that L2 has 64 times."
-    yield "GB/s count the words that were asked for. *Moved* is what the sectors of 32 bytes make of it, and"
+    yield "Every n-th 4-byte word is read: of 256 MiB from memory once, of 16 MiB in L2 64 times."
+    yield "GB/s count requested words. *Moved* counts sectors of 32 bytes, and"
     yield "at memory the 64 bytes that L2 fetches at least."
     yield ""
     found: list[tuple[object, ...]] = []
@@ -312,20 +308,20 @@ def kept() -> Iterator[str]:
     yield "sectors, hits and misses of loads, sectors to and from L2. Launches that count otherwise than"
     yield f"predicted: {wrong}."
     yield ""
-    yield "What an access to a line finds that `ld.ca` has brought, and what `ld.ca` finds right after it:"
+    yield "Hits of an access to a line loaded by `ld.ca`, and of an `ld.ca` right after it:"
     yield ""
     groups: dict[tuple[str, ...], list[str]] = {}
     for access in (*LOADS, *L1_STORES, *ATOMICS):
         groups.setdefault(tuple(_found(access, measured)), []).append(_short(access))
     head = ("access", "finds the line", "leaves the line", "brings it in")
     yield from table(head, [(", ".join(names), *found) for found, names in groups.items()])
-    yield "A fence of a scope beyond `.cta` that acquires empties L1, but for local memory."
-    yield "`ld.mmio` asks for a sector for each lane, not for each sector once. `st.cg` fills L1 as other stores"
-    yield "do, though the PTX ISA says that it caches in L2 only; `st.L1::no_allocate` alone brings nothing in."
+    yield "An acquiring fence of a scope beyond `.cta` empties L1, except local memory."
+    yield "`ld.mmio` requests a sector for each lane. `st.cg` fills L1 as other stores"
+    yield "do, although the PTX ISA says that it caches in L2 only; only `st.L1::no_allocate` does not."
     yield ""
-    yield "Local memory is kept in L1: stores stay there, also over a fence, loads hit, and vectors of two and"
-    yield "four words are two and four requests. A load of local memory that nothing has stored counts as a hit"
-    yield "too, though it reads L2: either it is counted so, or L1 has the lines from the profiler's pass before."
+    yield "L1 keeps local memory: stores stay there, also across a fence, loads hit, and vectors of two and"
+    yield "four words are two and four requests. A load of unwritten local memory counts as a hit"
+    yield "too, though it reads L2: by definition, or because of the profiler's previous pass."
     yield f"Of {changed} launches ptxas forwards the store to the load after it, as the count of executed local loads"
     yield "says: they are compared without that load."
     yield ""
@@ -355,8 +351,8 @@ SHAPES = ((1, 1), (8, 1), (32, 1), (1, 132), (8, 132), (32, 132))
 def fences() -> Iterator[str]:
     yield "## Fences after stores"
     yield ""
-    yield "Cycles of a `fence.acq_rel` that every warp executes after n stores of each lane, by how many warps"
-    yield "of a work-group do so on how many SMs: the median over the warps of each warp's best of 16 rounds."
+    yield "Cycles of a `fence.acq_rel` that every warp executes after n stores of each lane, by warps"
+    yield "of a work-group and SMs: the median over the warps of each warp's best of 16 rounds."
     yield ""
     middles = {
         (scope, int(lane), int(stores), (int(warps), int(blocks))): int(middle)
@@ -371,9 +367,9 @@ def fences() -> Iterator[str]:
         yield f"Stores {said}:"
         yield ""
         yield from table(("fence", "warps", "SMs", *(f"n = {n}" for n in STORES)), found)
-    yield "What it says for a program: a fence at `.gpu` waits for the stores of its own warp, one sector"
-    yield "after another, and fences of other warps wait in the same queue. One warp of 32 that fences for its"
-    yield "work-group after a barrier pays once what 32 fences pay each."
+    yield "So a `.gpu` fence waits for the stores of its own warp, one sector"
+    yield "after another, in one queue with fences of other warps. One warp of 32 that fences for its"
+    yield "work-group after a barrier pays once instead of 32 times."
     yield ""
 
 
