@@ -9,13 +9,13 @@ from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.tools.reports.markdown import markdown_table
 
 _KINDS = {
-    CallKind.NOTHING: "nothing that other threads could notice",
-    CallKind.WAIT: "completes what its own thread has issued",
+    CallKind.NOTHING: "nothing observable by other threads",
+    CallKind.WAIT: "completes its own thread's operations",
     CallKind.ACCESS: "weak accesses, in order with the thread's others",
     CallKind.ATOMIC: "accesses by which threads may synchronise",
-    CallKind.ASYNC: "weak accesses that go on after the call, to be waited for",
+    CallKind.ASYNC: "weak accesses that continue after the call, until a wait",
     CallKind.BARRIER: "the execution barrier of the work-group",
-    CallKind.OTHER: "perhaps anything: fences, waits for others, what nobody has judged",
+    CallKind.OTHER: "perhaps anything: fences, waits for others, unjudged intrinsics",
 }
 _GROUPS = (
     ("LLVM's own", LLVM_EFFECTS),
@@ -28,29 +28,21 @@ def effects_page() -> str:
     """The page."""
     lines = [
         "<!-- Written by `make docs` from the rows; change the rows, not this page. -->",
-        "# What calls of intrinsics do",
+        "# Effects of intrinsics",
         "",
-        "What the passes on LLVM IR take calls of LLVM's intrinsics for. LLVM's memory attributes "
-        "are for",
-        "its own optimiser: by them alone a barrier of all waves touches *inaccessible* memory, "
-        "and a flag",
-        "is a read like any other. So each row was judged by itself, from the source in its last "
-        "column. A",
-        "call of an intrinsic without a row may do anything, unless LLVM knows that it touches no "
-        "memory",
-        "and has no side effect. `python -m fencewright.tools.dev.campaigns.intrinsics` compares "
-        "the rows with an",
-        "installed LLVM; for a newer one it shows which intrinsics that adds. A test does so with "
-        "LLVM 22,",
-        "and holds that each row says why it differs, in the column *unlike LLVM*, if and only if "
-        "it does.",
+        "The effects of calls of LLVM's intrinsics, for the passes on LLVM IR. LLVM's memory",
+        "attributes serve its own optimiser: by them alone a barrier of all waves touches",
+        "*inaccessible* memory, and a flag is a read like any other. So each row was judged by",
+        "itself, from the source in its last column. An intrinsic without a row may do anything,",
+        "unless LLVM knows that it touches no memory and has no side effect.",
+        "`python -m fencewright.tools.dev.campaigns.intrinsics` compares the rows with an",
+        "installed LLVM and lists the intrinsics that it adds. A test does so with LLVM 22, and",
+        "checks that the column *unlike LLVM* has a reason exactly where a row differs.",
         "",
-        "In names, `*` is one word between dots, `**` one or more. The types that LLVM adds to a "
-        "name are",
-        "left out.",
+        "In names, `*` is one word between dots, `**` one or more; type suffixes are omitted.",
         "",
-        markdown_table(("kind", "what a call is to other threads"), list(_KINDS.items())),
-        "On CDNA an access counts by its address space; one that is asynchronous in all counters:",
+        markdown_table(("kind", "effect on other threads"), list(_KINDS.items())),
+        "On CDNA an access counts by its address space, an asynchronous one in all counters:",
         "",
         markdown_table(
             ("address space", "counters"),
