@@ -24,22 +24,22 @@ _NOTE = "<!-- Written by `make docs` from the certificates; make them anew, not 
 
 _HEAD = """# Certificates
 
-A certificate is for one mode (target, features, number of L2s, PTX version). It says of every
+A certificate is for one mode (target, features, number of L2s, PTX version). It states for every
 operation that its sequence is
 
 - **sound**: no litmus test built from the operation has an outcome that its source forbids;
 - **minimal**: each instruction and each cache policy bit has a *witness*, a test in which a forbidden
-  outcome happens, or a spin loop never ends, once the part is taken away or weakened. What no test
-  needs is either kept for a reason below, or unnecessary.
+  outcome happens, or a spin loop never ends, without the part or with it weakened. Parts that no test
+  needs are kept for a reason below, or unnecessary.
 
 Each is a JSON file under `certificates/`, in the installed package too. `fence-sim certify` makes
 one, `fence-sim explain` shows a witness step by step.
 
 A certificate rests on the machines of this project, not on hardware; on tests of at most four threads
 with one operation of interest each; and on 32-bit integers. Cluster scope before gfx1250 has the
-sequences of agent scope, and is certified by them. Many L2s per agent also stands for an unknown number:
-such code is run on machines of both kinds. Code of gfx1250 is run on every reading of what its documents
-leave open, and on those by default ([cdna-machine.md](../cdna-machine.md)).
+sequences of agent scope, and is certified by them. Code for many L2s per agent, which includes an unknown number,
+runs on machines of both kinds. Code of gfx1250 runs on every reading of the open points of its
+documents, and on the default ones ([cdna-machine.md](../cdna-machine.md)).
 """
 
 _DETAILED = (Target(DEFAULT_CHIP), Target("sm_90", ptx_version=(8, 6)))
@@ -169,14 +169,14 @@ def certificates_page() -> str:
         "## What is certified\n",
         _summary(certificates),
         "## Memory that agents share\n",
-        "Locations are nonlocal to every L2, so that only the code keeps caches coherent. "
-        "Where threads are on several agents, these chips need more:\n",
+        "Locations are nonlocal to every L2, so only the code keeps caches coherent. "
+        "Across agents, these chips need more:\n",
         _memory(),
         "## Kept though no test needs it\n",
         _kept(),
         "## Without a certificate\n",
-        "Every other operation has the sequence of a certified one, which needs as much, around its "
-        "access (`tests/unit/test_coverage.py`).\n",
+        "Every other operation has the sequence of a certified one around its access "
+        "(`tests/unit/test_coverage.py`).\n",
         _uncertified(),
         "## Findings\n",
         _findings(certificates),
@@ -187,6 +187,6 @@ def certificates_page() -> str:
             parts.append(_rows(shipped(mode)))
     for mode in _DETAILED:
         parts.append(f"## Witnesses: `{mode}`\n")
-        parts.append("Global memory and fences; all else is in the JSON.\n")
+        parts.append("Global memory and fences; the rest is in the JSON.\n")
         parts.append(_detail(shipped(mode)))
     return "\n".join(parts)
