@@ -24,9 +24,9 @@ def memory_page() -> str:
         [
             _NOTE,
             "# The memory hierarchy, as rows\n",
-            "What `fence-sim access` counts with ([access.md](../access.md)). *measured*: on "
-            "hardware, by the named source. *documented*: the vendor or LLVM says so. *inferred*: "
-            "from other chips or instructions, not proven. *not known*: no public source.\n",
+            "The rows of `fence-sim access` ([access.md](../access.md)). *measured*: on hardware, "
+            "by the named source. *documented*: by the vendor or LLVM. *inferred*: from other "
+            "chips or instructions, not proven. *not known*: no public source.\n",
             "## CDNA\n",
             "### Caches of one XCD or die\n",
             _by_chip(_cdna_caches()),
