@@ -155,13 +155,14 @@ def _differences_page() -> str:
             _NOTE,
             "# Where our CDNA sequences differ from LLVM 22\n",
             "Everything else is the same, instruction by instruction: a test compares every "
-            "operation, ordering, scope, address space and hint on four chips, threadgroup split "
-            "mode on and off, with what LLVM emits at -O0.\n",
+            "operation, ordering, scope, address space and hint on four chips, in both "
+            "threadgroup split modes, with LLVM's code at -O0.\n",
             _differences(DIFFERENCES),
             "## gfx1250 and gfx1251, from LLVM 24\n",
             "LLVM 22 lacks the waits round write-backs and invalidates there "
-            "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so is "
-            "the default but for these. The machine of these chips finds the default sufficient.\n",
+            "(llvm/llvm-project#175865). `compat=llvm` is LLVM 24's code, letter for letter; so "
+            "is the default except for these rows, which the machine of these chips finds "
+            "sufficient.\n",
             _differences(GFX1250_DIFFERENCES),
         ]
     )
@@ -208,9 +209,9 @@ def _ptx_differences_page() -> str:
     parts = [
         _NOTE,
         "# Where our PTX differs from other mappings\n",
-        "The differential test asks LLVM for every operation, ordering, scope and address space: "
-        "each difference has exactly one row. libcu++ and the paper "
-        "cannot be asked; their rows are read from their sources.\n",
+        "The differential test compares every operation, ordering, scope and address space with "
+        "LLVM: each difference has exactly one row. The rows of libcu++ and the paper are read "
+        "from their sources.\n",
     ]
     for whose in Whose:
         rows = [
@@ -232,20 +233,20 @@ def _costs_page() -> str:
     parts = [
         _NOTE,
         "# What instructions cost\n",
-        "Prices choose between sequences that are both enough, and are printed in remarks "
-        "([remarks.md](../remarks.md)); they never decide what is enough. "
-        "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of one target "
-        "can be compared with each other, those of different targets cannot.\n",
+        "Prices choose between sufficient sequences and are printed in "
+        "[remarks](../remarks.md); they never decide sufficiency. "
+        "`fencewright.lowering.costs.cost_of(target, instruction)` gives them. Costs of "
+        "different targets cannot be compared.\n",
         "## PTX\n",
         f"{MEASURED_HOW[0].upper()}{MEASURED_HOW[1:]}, with no store outstanding. A row holds for "
         "every instruction that begins with its words, unless a longer one does. Measured figures "
         "are cycles on sm_90 and sm_90a; on other chips they are estimates, of the same ratios.\n",
         _ptx_costs("Instructions", PTX_COSTS),
-        "Some instructions wait for one another, so that together they cost another sum.\n",
+        "Some instructions wait for one another and have a joint price.\n",
         _ptx_costs("Together", TOGETHER),
         "### Fences with stores outstanding\n",
-        "Cycles of a fence on an H200 after stores of one warp, by what it has to wait for; the "
-        "prices above are with nothing outstanding.\n",
+        "Cycles of a fence on an H200 after stores of one warp; the prices above are with "
+        "nothing outstanding.\n",
         _fences_waiting(),
         "## CDNA\n",
         "Estimated, from what an instruction does and how far it reaches, a write-back from what "
