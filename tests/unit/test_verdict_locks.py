@@ -116,6 +116,7 @@ def test_a_section_that_hands_nothing_on_is_not_passed_over() -> None:
     [
         ("add.u32 %r10, %r9, 1;", "add.u32 %r10, %r9, 2;"),  # Of the turn after the next.
         ("[%rd2+64], 1;", "[%rd2+64], 0;"),  # All draw one turn.
+        ("[%rd2+64], 1;", "[%rd2+64], 0x80000000;"),  # Every other one.
         ("atom.global.relaxed.gpu.add.u32 %r9, [%rd2+64], 1;", "and.b32 %r9, %r2, 1;"),
     ],
 )

@@ -235,6 +235,8 @@ def _turn(kernel: Kernel, guard: Guard, read: Access, literal: Literal) -> Value
     if read.result not in (left, right):
         return None
     turn = right if left is read.result else left
+    if number_of(turn) is not None:
+        return None  # All who read have this one: a flag.
     around = set(guard.around)
     heads = {loop.head for loop in around}
     for leaf in leaves((turn,)):
@@ -336,7 +338,7 @@ def _draws(kernel: Kernel, pair: ThreadPair, section: _Section, both: Sequence[C
         return False
     for add in kernel.accesses_at.get(turn.instruction, ()):
         number = None if add.value is None else number_of(add.value)
-        if add.update != "add" or not number or add.result is not turn:
+        if add.update != "add" or number != 1 or add.result is not turn:
             return False
         if kernel.loops_of(add.instruction) != section.guard.around:
             return False
