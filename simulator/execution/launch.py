@@ -271,6 +271,8 @@ def _number(parameter: KernelParameter, argument: ArgumentValue) -> int:
                 f"{parameter.name} has {parameter.bits} bits: {argument} does not fit"
             )
         return int(argument) & (1 << parameter.bits) - 1
+    if parameter.is_integer and isinstance(argument, float | np.floating):
+        raise LaunchError(f"{parameter.name} is {argument}, but it is an integer")
     formats = {16: "<e", 32: "<f", 64: "<d"}
     if parameter.bits not in formats or not isinstance(argument, float | np.floating):
         raise LaunchError(

@@ -321,7 +321,8 @@ class LaneBlock:
 class KernelParameter:
     """A parameter: ``bits`` wide, the address of a buffer if ``is_buffer``; ``offset`` in bytes.
 
-    ``is_hidden``: nobody gives it; it has ``hidden`` of the launch, or 0.
+    ``is_hidden``: nobody gives it; it has ``hidden`` of the launch, or 0. ``is_integer``: it is no
+    number with a fraction.
     """
 
     name: str
@@ -330,6 +331,7 @@ class KernelParameter:
     offset: int
     is_hidden: bool = False
     hidden: LaneValue | None = None
+    is_integer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

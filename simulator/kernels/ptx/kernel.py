@@ -879,9 +879,9 @@ def _parameters(
         assert element is not None, each.type
         bits = element[1] * element[2] * (1 if each.size is None else each.size)
         at = _aligned(at, bits // 8)
-        found.append(
-            KernelParameter(f"argument {n}", bits, each.name in buffers and bits == WORD, at)
-        )
+        is_buffer = each.name in buffers and bits == WORD
+        is_integer = element[0] in ("u", "s")
+        found.append(KernelParameter(f"argument {n}", bits, is_buffer, at, is_integer=is_integer))
         at += bits // 8
     return tuple(found)
 

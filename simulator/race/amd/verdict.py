@@ -64,9 +64,9 @@ def judge_kernel(
         sites = sites_of(function, program, configuration)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
-    if launch.block is None and function.threads is None:
+    block = launch.block or program.block_size
+    if block is None:
         raise LaunchError(f"{launch.kernel} does not say its size: give the block, as <<<4, 128>>>")
-    block = launch.block or (function.threads or 1, 1, 1)
     launch = replace(launch, block=block)
     asked = execution.Launch(
         launch.grid,
