@@ -41,7 +41,8 @@ class Hook:
         self, mode: Mode, facts: Sequence[str], on_report: Callable[[Report], None] | None,
         *, strict: bool,
     ) -> None:  # fmt: skip
-        self.mode, self.facts, self.strict = mode, facts, strict
+        self.mode: Mode = mode
+        self.facts, self.strict = facts, strict
         self.reports: list[Report] = []
         self._on_report = on_report
         self._nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")

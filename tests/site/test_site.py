@@ -268,7 +268,9 @@ def test_a_picture_has_its_own_size_and_a_click_shows_it(browser: Browser, addre
     made.goto(f"{address}/pictures.html")
     for picture in made.locator("a.picture").all():
         shown = picture.locator("img")
-        sizes = shown.evaluate("image => image.decode().then(() => [image.width, image.naturalWidth])")
+        sizes = shown.evaluate(
+            "image => image.decode().then(() => [image.width, image.naturalWidth])"
+        )
         assert sizes[0] == sizes[1]
         assert (picture.get_attribute("href") or "").endswith(".svg")
     made.locator("a.picture").first.click()

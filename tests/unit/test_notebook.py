@@ -11,9 +11,17 @@ from test_author_lines import RACE
 import fencewright
 
 
+def html_of(shown: Any) -> str:
+    return shown._repr_html_()
+
+
+def svg_of(shown: Any) -> str | None:
+    return shown._repr_svg_()
+
+
 def cells(shown: Any) -> list[list[str]]:
     """The rows of a table, which is well-formed."""
-    table = ElementTree.fromstring(shown._repr_html_())
+    table = ElementTree.fromstring(html_of(shown))
     assert table.tag == "table"
     assert (table.findtext("caption") or "").strip()
     return [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
@@ -27,7 +35,7 @@ def test_a_sequence_shows_each_instruction_with_its_source() -> None:
     assert head == ["phase", "instruction", "source"]
     assert [row[1] for row in rows] == [each.text for each in sequence.instructions]
     assert all(row[2] for row in rows)
-    assert "gfx942" in sequence._repr_html_()
+    assert "gfx942" in html_of(sequence)
 
 
 def test_counters_show_how_well_they_are_known_and_a_picture(
@@ -37,11 +45,11 @@ def test_counters_show_how_well_they_are_known_and_a_picture(
     head, *rows = cells(counts)
     assert head == ["counter", "value", "known"]
     assert {row[0]: int(row[1]) for row in rows} == {n: v for n, v in counts.values.items() if v}
-    picture = counts._repr_svg_()
+    picture = svg_of(counts)
     assert picture is not None
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     monkeypatch.setitem(sys.modules, "drawsvg", None)
-    assert counts._repr_svg_() is None
+    assert svg_of(counts) is None
 
 
 def test_arguments_and_a_verdict() -> None:

@@ -112,8 +112,12 @@ def test_bitcode_for_the_linker_is_left_alone(nvvm: Nvvm) -> None:
 def test_a_hook_that_came_later_has_to_go_first(nvvm: Nvvm) -> None:
     seen: list[str] = []
     hook.install("check", on_report=lambda report: seen.append(report.kernel))
-    ours = nvvm.compile_ir
-    nvvm.compile_ir = lambda *given, **options: ours(*given, **options)
+    ours: Any = nvvm.compile_ir
+
+    def another(*given: Any, **options: Any) -> bytes:
+        return ours(*given, **options)
+
+    nvvm.compile_ir = another
     with pytest.raises(RuntimeError, match="replaced after"):
         hook.uninstall()
     nvvm.compile_ir([IR])

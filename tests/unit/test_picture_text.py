@@ -45,13 +45,13 @@ class Text:
 
 
 def pixels(length: str) -> float:
-    number = float(re.match(r"[\d.]+", length)[0])  # pyright: ignore[reportOptionalSubscript]
+    number = float(length.rstrip("pxt"))
     return number * 96 / 72 if length.endswith("pt") else number
 
 
 def scale(root: ElementTree.Element) -> float:
     """Pixels of a unit of the picture."""
-    _, _, width, _ = map(float, (root.get("viewBox") or "").split())
+    width = float((root.get("viewBox") or "").split()[2])
     return pixels(root.get("width") or str(width)) / width
 
 
@@ -94,7 +94,7 @@ def texts(root: ElementTree.Element) -> Iterator[Text]:
         dx, dy = moved(element, parents)
         down = float(element.get("y") or 0)
         size = float(inherited(element, "font-size", parents, "16"))
-        for number, span in enumerate(spans):
+        for span in spans:
             words = "".join(span.itertext()).strip()
             if span is not element:
                 down = float(span.get("y") or down) + size * float(

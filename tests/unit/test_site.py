@@ -192,5 +192,10 @@ def test_the_buttons_of_a_page_copy_what_one_types() -> None:
 
 
 def test_a_picture_by_itself_is_a_link_to_the_whole_of_it() -> None:
-    text, _ = staged_text(PurePosixPath("docs/pictures.md"), "a ![b](images/graph.svg)\n\n![c](images/graph.svg)\n")
-    assert text == "a ![b](images/graph.svg)\n\n[![c](images/graph.svg)](images/graph.svg){ .picture }\n"
+    text, _ = staged_text(
+        PurePosixPath("docs/pictures.md"), "a ![b](images/graph.svg)\n\n![c](images/graph.svg)\n"
+    )
+    assert (
+        text
+        == "a ![b](images/graph.svg)\n\n[![c](images/graph.svg)](images/graph.svg){ .picture }\n"
+    )
