@@ -45,6 +45,16 @@ class SourceLine:
         return next(each for each in places if each.file == places[-1].file)
 
 
+def place_text(source: SourceLine, files: Mapping[int, str]) -> str:
+    """The line of the author that a place was compiled from, and that of the function within it."""
+
+    def named(line: SourceLine) -> str:
+        return f"{files.get(line.file, '').rpartition('/')[2]}:{line.line}"
+
+    written = source.in_kernel
+    return named(written) if written == source else f"{named(written)}, in {named(source)}"
+
+
 _FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?(?:.*?\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 

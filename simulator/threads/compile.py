@@ -11,7 +11,7 @@ from typing import Any
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import Graph, graph_of
-from fencewright.lowering.code.source_location import SourceLine
+from fencewright.lowering.code.source_location import place_text
 from fencewright.lowering.ptx.code.text import PtxBlock, PtxFile, PtxFunction, PtxInstruction
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.simulator.semantics import python
@@ -138,10 +138,6 @@ class _Layout:
             self.places[name] = f"(T.rank << 24 | {at})"
 
 
-def _file_of(files: Mapping[int, str], source: SourceLine) -> str:
-    return files.get(source.file, "").rpartition("/")[2]
-
-
 _LEAVES = ("ret", "exit")
 
 
@@ -190,9 +186,7 @@ def site_of(
     level = _LEVELS[statement.scope] if strong and statement.scope is not None else -1
     if source is not None and source.file in files:
         written = source.in_kernel
-        place = f"{_file_of(files, written)}:{written.line}"
-        if written != source:
-            place += f", in {_file_of(files, source)}:{source.line}"
+        place = place_text(source, files)
         key = written.file, written.line, opcode.name
     else:
         file = function.file.rpartition("/")[2]

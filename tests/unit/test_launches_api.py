@@ -198,3 +198,13 @@ def test_a_launch_of_amd_assembly_is_judged() -> None:
     assert str(right).startswith("no race in this launch (2 blocks x 64 threads")
     with pytest.raises(LaunchError, match="name one of the kernels: wrong, stale, right"):
         fencewright.check(text, args=args)
+
+
+def test_findings_of_amd_kernels_are_at_lines_of_the_source() -> None:
+    text = (ROOT / "examples/races/last_block.s").read_text()
+    args = [np.zeros(size, np.int32) for size in (256, 4, 1, 1)]
+    (finding,) = fencewright.check(text, "last_block", grid=4, block=64, args=args).errors
+    source = (ROOT / "examples/races/last_block.hip").read_text().splitlines()
+    for did, line in (("reads byte 0 of argument 1", "all +="), ("wrote it", "sums[blockIdx.x] =")):
+        number = next(at for at, each in enumerate(source, 1) if line in each)
+        assert f"{did} at last_block.hip:{number} (" in finding.text

@@ -16,6 +16,7 @@ from fencewright.lowering.cdna.code.flow import Step as CodeStep
 from fencewright.lowering.cdna.code.text import AssemblyInstruction, Function
 from fencewright.lowering.cdna.code.waits import wait_counts
 from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.code.source_location import place_text
 from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent
 from fencewright.simulator.cdna.rows import (
     BITS,
@@ -73,11 +74,14 @@ class Site:
 
 
 def sites_of(
-    function: Function, program: LaneProgram, configuration: CdnaConfiguration
+    function: Function,
+    program: LaneProgram,
+    configuration: CdnaConfiguration,
+    files: Mapping[int, str],
 ) -> tuple[Site, ...]:
     """The rules of the counted instructions of a kernel. Raises ``ProgramError``, ``ValueError``.
 
-    ``program`` is ``function`` with the lines of its text as places.
+    ``program`` is ``function`` with the lines of its text as places; ``files``: as of ``Assembly``.
     """
     flow: Flow = flow_of(function)
     by_line = {step.instruction.line: step for block in flow.blocks for step in block.steps}
@@ -87,7 +91,12 @@ def sites_of(
         assert each.place is not None
         step = by_line[each.place.line]
         kind = each if isinstance(each, MemoryInstruction) else None
-        place = f"{PurePath(each.place.file).name}:{each.place.line}"
+        source = step.instruction.source
+        place = (
+            place_text(source, files)
+            if source is not None and source.file in files
+            else f"{PurePath(each.place.file).name}:{each.place.line}"
+        )
         rule, polls = _rule(step, kind, configuration), each.place.line in polling
         sites.append(Site(number, step.instruction, rule, place, polls))
     return tuple(sites)

@@ -61,7 +61,7 @@ def judge_kernel(
         function = with_calls(function, assembly.functions)
         configuration = _configuration(function, l2_per_agent)
         program = program_of(function, configuration.l2_per_agent, variables=variables)
-        sites = sites_of(function, program, configuration)
+        sites = sites_of(function, program, configuration, assembly.files)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
     block = launch.block or program.block_size
