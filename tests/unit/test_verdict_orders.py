@@ -313,6 +313,13 @@ def test_a_poll_in_whose_rounds_all_meet_hands_on_what_it_finds() -> None:
     assert verdict(changed).kind is not FREE
 
 
+@pytest.mark.parametrize(("scope", "kind"), [("gpu", FREE), ("cta", RACE)])
+def test_a_swap_for_the_same_hands_on_to_its_scope(scope: str, kind: VerdictKind) -> None:
+    """Of a narrower one another CTA may read, and it races with the signal."""
+    swap = f"atom.global.relaxed.{scope}.cas.b32 %r8, [%rd2], 1, 1;"
+    assert verdict(passing(RELEASE, f"{swap} {ACQUIRE}")).kind is kind
+
+
 def two_rounds(first: str, second: str, between: str = "bar.sync 0;") -> str:
     """Two rounds with counters and words of their own, and one variable that says who is last."""
     names = "MEET", "NEXT"

@@ -110,27 +110,29 @@ def _read(kernel: Kernel, number: int) -> Access | None:
 def writes_of(kernel: Kernel, read: Access) -> list[Access]:
     """All accesses that may change what is read.
 
-    An exchange of a value for the same hands on what was written before it.
+    An exchange of a value for the same hands on what was written before it, to all of its scope.
     """
     return [
         each
         for each in kernel.accesses
         if each.writes
-        and (each.update != "cas" or each.value is None or each.compared is not each.value)
+        and not _is_same_again(each)
         and (each.place.root == read.place.root or each.place.root.region is Region.UNKNOWN)
     ]
+
+
+def _is_same_again(access: Access) -> bool:
+    """True of a compare-and-swap that changes nothing, for all CTAs. Source: PTX ISA, "Observation
+    order": morally strong updates continue a release pattern."""
+    is_same = access.update == "cas" and access.compared is access.value is not None
+    return is_same and access.scope is not None and access.scope.includes(Scope.AGENT)
 
 
 def writes_to(kernel: Kernel, pair: ThreadPair, word: Access) -> Iterator[Access]:
     """The accesses that may write a word, of whichever threads."""
     for write in writes_of(kernel, word):
-        one, other = write.place.offset, word.place.offset
-        is_known = one is not None and other is not None and not one.terms and not other.terms
-        if (
-            write is word
-            or (is_known and one == other)
-            or pair.satisfiable(Overlap(write, _WRITER, word, _READER)) is not Answer.UNSATISFIABLE
-        ):
+        meets = Overlap(write, _WRITER, word, _READER)
+        if write is word or pair.satisfiable(meets) is not Answer.UNSATISFIABLE:
             yield write
 
 
