@@ -9,16 +9,15 @@ from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.feasible import without_infeasible_paths
 from fencewright.checker.amd.guarantees import LiftedFunction, describe, guarantees_of
 from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_hazards
-from fencewright.checker.amd.patterns import find_patterns
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
-from fencewright.checker.findings.finding import Finding, Level, Rule
+from fencewright.checker.findings.finding import Finding
 from fencewright.checker.lifting.amd_calls import calls_of, inlined
 from fencewright.checker.lifting.writer import UnliftableError
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.vocabulary import L2PerAgent
+from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,24 @@ class Checked:
         again = find_hazards(code, entries, places)
         yield from (each for each in again if each.rule in ON_A_PATH)
 
-    def patterns(self) -> Iterator[Finding]:
-        """What cannot have been meant, whatever the source."""
-        yield from find_patterns(self.lifted, self.entries, self.barriers)
+    def _unwaited_write_backs(self) -> set[int]:
+        """The lines of write-backs that are in flight where something may publish what they
+        cover."""
+        return {
+            self.lifted.operations[number].line
+            for each in self.lifted.operations
+            if each.writes and not each.in_lds and each.scope.includes(Scope.AGENT)
+            if each.number in self.lifted.places
+            for number, covers in self.lifted.places[each.number].covered.items()
+            if any(covers)
+        }
 
     def surplus(self) -> Iterator[Finding]:
-        """What can go, and what it costs."""
-        unwaited = {
-            line
-            for each in self.patterns()
-            if each.rule is Rule.WRITE_BACK_UNWAITED and each.level is not Level.NOTE
-            for line in each.about
-        }
+        """What can go, and what it costs: no write-back of which the wait is missing."""
         from fencewright.checker.amd.surplus import beside_unknown, find_surplus, surplus_barrier
 
         code = self.lifted.code
-        found = find_surplus(code, self.entries, unwaited)
+        found = find_surplus(code, self.entries, self._unwaited_write_backs())
         yield from (each.finding for each in found)
         kept = beside_unknown(code.flow)
         for each in self.barriers.surplus():

@@ -9,7 +9,7 @@ or atomic that no later read may be older than provides an acquire.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from fencewright.checker.amd.accesses import LEVELS, Mode, Operation
@@ -31,7 +31,8 @@ class Place:
     so far, but for those in flight; ``stale``: by cache. ``pending_invalidates``: the invalidates
     that are not done. ``stale_for_peers``: ``stale`` as it is for others of the work-group;
     ``pending_peer_invalidates``: those of them that an invalidate in flight is about; ``awaited``:
-    which invalidates are, if they hold for the wave itself at once.
+    which invalidates are, if they hold for the wave itself at once. ``covered``: by the number of a
+    write-back in flight, what it covers by reach.
     """
 
     flight: int
@@ -44,6 +45,7 @@ class Place:
     stale_for_peers: tuple[int, ...] = ()
     pending_peer_invalidates: tuple[int, ...] = ()
     awaited: int = 0
+    covered: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
 
 
 def place_of(state: State) -> Place:
@@ -62,6 +64,7 @@ def place_of(state: State) -> Place:
         tuple(state.stale_for_peers if state.has_peers else state.stale),
         _union((*state.pending_peer_invalidates.values(), *state.pending_invalidates.values())),
         sum(1 << number for number, reads in state.pending_peer_invalidates.items() if any(reads)),
+        dict(state.covered) if state.covered else {},
     )
 
 

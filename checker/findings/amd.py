@@ -176,8 +176,7 @@ PAGES = (
         text="A write-back is complete when vmcnt says so. An access that others may see and that "
         "is "
         "issued before tells them of data which their memory does not have yet. The same holds for "
-        "write-backs of other waves since a barrier. A note if the write-back covers nothing that "
-        "this wave stored.",
+        "write-backs of other waves since a barrier.",
         source=f"{_MODEL}, release: buffer_wbl2, then s_waitcnt vmcnt(0)",
         examples=(
             Example(
@@ -195,7 +194,7 @@ PAGES = (
         summary="A write to LDS is in flight at a barrier",
         text="`s_barrier` waits for waves, not for their accesses. If LDS is read before the next "
         "barrier the reader may be first. The same for a read in flight with writes after the "
-        "barrier; any other access in flight is a note.",
+        "barrier. A note if it takes a launch that the code does not name.",
         source="MI300 ISA 4.3, s_barrier; 4.4, wait counters",
         examples=(
             Example(
@@ -213,8 +212,8 @@ PAGES = (
         summary="A load to LDS is in flight at a barrier",
         text="LDS is read after the barrier, perhaps by other waves, for whom nobody else can "
         "wait. "
-        "A note where the load is waited for before another barrier, as in a pipeline of several "
-        "buffers.",
+        "Nothing is said where the load is waited for before another barrier, and a note where "
+        "earlier ones are waited for by number, as in a pipeline of several buffers.",
         source="MI300 ISA 9.1.9, loads to LDS; 4.4, wait counters",
         examples=(
             Example(

@@ -222,6 +222,26 @@ PAGES = (
         ),
     ),
     RulePage(
+        rule=Rule.MISSING_BARRIER,
+        levels=(_ERROR, _WARNING, _NOTE),
+        architectures=_BOTH,
+        summary="Threads access what others write with no barrier between",
+        text="Two threads of a block access one place, one of them writes, and some launch lets "
+        "them meet, as no barrier is between. PTX: an error where execution shows it. A warning "
+        "otherwise, a note where it takes a launch or values that the text does not say.",
+        source="PTX ISA, Memory Consistency Model, data races; bar.sync; MI300 ISA 4.3, s_barrier",
+        examples=(
+            Example(
+                architecture=PTX,
+                chip="sm_90a",
+                bad="@%p0 st.shared.b32 [tile], 1;\nld.shared.b32 %r3, [tile];\n"
+                "st.global.b32 [%rd1], %r3;\n",
+                good="@%p0 st.shared.b32 [tile], 1;\nbar.sync 0;\nld.shared.b32 %r3, [tile];\n"
+                "st.global.b32 [%rd1], %r3;\n",
+            ),
+        ),
+    ),
+    RulePage(
         rule=Rule.SURPLUS_BARRIER,
         levels=(_NOTE,),
         architectures=_BOTH,

@@ -183,17 +183,6 @@ PAGES = (
         good=f"{_MET}{_PUSH}barrier.cluster.arrive.release;\nbarrier.cluster.wait;\n",
     ),
     _page(
-        Rule.MISSING_BARRIER,
-        (_ERROR, _WARNING, _NOTE),
-        summary="Threads access what others write with no barrier between",
-        text="Two threads of a block access one place, one of them writes, and some launch lets "
-        "them meet, as no barrier is between. An error where execution shows it, a warning "
-        "otherwise, a note where it takes a launch or values that the text does not say.",
-        source="PTX ISA, Memory Consistency Model, data races; bar.sync",
-        bad=f"@%p0 {_STORE}ld.shared.b32 %r3, [tile];\nst.global.b32 [%rd1], %r3;\n",
-        good=f"@%p0 {_STORE}bar.sync 0;\nld.shared.b32 %r3, [tile];\nst.global.b32 [%rd1], %r3;\n",
-    ),
-    _page(
         Rule.MBARRIER_PHASE,
         (_WARNING,),
         summary="A wait for one phase of an mbarrier, round after round",

@@ -21,7 +21,7 @@ from fencewright.checker.nvidia.proxies import Conflict, ProxyAnalysis, Required
 from fencewright.checker.nvidia.surplus import BarrierAnalysis, beside_unknown, idle_orderings
 from fencewright.checker.nvidia.waits import MissingWait, WaitAnalysis
 from fencewright.checker.nvidia.wgmma import ProductAnalysis
-from fencewright.checker.verdicts.findings import findings_of
+from fencewright.checker.verdicts.findings import findings_of, merged
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Conflict as Race
 from fencewright.checker.verdicts.model import Verdict
@@ -96,34 +96,12 @@ def judged(
             _Replays(file, function) if replays else _never,
         )
     )
-    return JudgedFunction(function, verdict, tuple(_merged(races, hazards(file, function))))
+    return JudgedFunction(function, verdict, tuple(merged(races, hazards(file, function))))
 
 
 def find_problems(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:
     """The findings in one function."""
     yield from judged(file, function).findings
-
-
-def _merged(races: Sequence[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
-    """Races and hazards; of two that say one thing, the race."""
-    others = list(others)
-    worse = [
-        each for each in races if not any(_is_said(each, other, worse=True) for other in others)
-    ]
-    yield from worse
-    for each in others:
-        if not any(_is_said(each, other, worse=False) for other in worse):
-            yield each
-
-
-def _is_said(finding: Finding, other: Finding, *, worse: bool) -> bool:
-    """True where another finding says the same of a line; ``worse``: at a worse level."""
-    if finding.rule is not other.rule:
-        return False
-    levels = [*Level]
-    if worse and levels.index(other.level) >= levels.index(finding.level):
-        return False
-    return bool({finding.line, *finding.about} & {other.line, *other.about})
 
 
 def hazards(file: PtxFile, function: PtxFunction) -> Iterator[Finding]:

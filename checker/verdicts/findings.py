@@ -1,6 +1,6 @@
 """Findings of verdicts: one for each cause of races, in the words of who wrote the kernel."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fencewright.checker.findings.finding import Finding, Level, Rule, Step, VerdictKind
@@ -38,6 +38,12 @@ _REMEDIES: Mapping[Rule, str] = {
     Rule.ASYNC_UNWAITED: "wait for the copy before",
     Rule.MBARRIER_PHASE: "let the parity that is waited for change with each phase",
     Rule.SPIN: "read it by a volatile or atomic load (.relaxed or .volatile)",
+    Rule.LDS_BARRIER: "wait for it before the barrier",
+    Rule.LDS_DMA_BARRIER: "wait for the load to LDS before the barrier",
+    Rule.LDS_DMA: "wait for the load to LDS before",
+    Rule.CUMULATIVE: "wait for the stores before the barrier, and write back before the signal",
+    Rule.WRITE_BACK_UNWAITED: "wait for the write-back before the signal",
+    Rule.SCALAR_STALE: "read it by a vector load, or write s_dcache_inv before",
 }
 _OF_WARP = "write __syncwarp() between the two"
 _OF_NOTHING = (
@@ -73,6 +79,28 @@ def findings_of(
             yield _of_side(side)
     for rule in dict.fromkeys(each.finding for each in verdict.notes):
         yield _of_notes([each for each in verdict.notes if each.finding is rule])
+
+
+def merged(races: Sequence[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
+    """Races and hazards; of two that say one thing, the race."""
+    others = list(others)
+    worse = [
+        each for each in races if not any(_is_said(each, other, worse=True) for other in others)
+    ]
+    yield from worse
+    for each in others:
+        if not any(_is_said(each, other, worse=False) for other in worse):
+            yield each
+
+
+def _is_said(finding: Finding, other: Finding, *, worse: bool) -> bool:
+    """True where another finding says the same of a line; ``worse``: at a worse level."""
+    if finding.rule is not other.rule:
+        return False
+    levels = [*Level]
+    if worse and levels.index(other.level) >= levels.index(finding.level):
+        return False
+    return bool({finding.line, *finding.about} & {other.line, *other.about})
 
 
 def _of_spin(conflict: Conflict, sides: Sequence[OneSide]) -> Conflict:
@@ -208,24 +236,43 @@ def _of_side(side: OneSide) -> Finding:
     """The finding of half a protocol."""
     level = Level.WARNING if side.is_sure else Level.NOTE
     name, payload = _object(side.access.place.root, side.access.place.root), side.payload
+    remedy = side.remedy or _REMEDIES[side.finding]
+    if payload is None and side.access.writes:
+        message = (
+            f"another block may see this signal in {name} before what was written before: "
+            f"{side.missing}; {remedy}"
+        )
+        return Finding(side.access.line, side.finding, message, level, side.about)
+    if payload is side.access:
+        message = (
+            f"this may read {name} as it was before a signal that was waited for: {side.missing}; "
+            f"{remedy}"
+        )
+        return Finding(side.access.line, side.finding, message, level, side.about)
     if payload is None:
         message = (
-            f"the loop waits until another thread changes {name}, and {side.missing}: "
-            f"{_REMEDIES[side.finding]}"
+            f"the loop waits until another thread changes {name}, and {side.missing}: {remedy}"
         )
         return Finding(side.access.line, side.finding, message, level)
     what = _object(payload.place.root, payload.place.root)
-    if side.access.writes:
+    if side.is_barrier:
+        message = (
+            f"another thread may {_VERBS[side.access.writes]} {name} here while the "
+            f"{_VERBS[payload.writes]} of line {payload.line} is in flight: {side.missing}; "
+            f"{remedy}"
+        )
+    elif payload.writes:
         message = (
             f"another block may see this signal in {name} before what line {payload.line} wrote to "
-            f"{what}: {side.missing}; {_REMEDIES[side.finding]}"
+            f"{what}: {side.missing}; {remedy}"
         )
     else:
         message = (
             f"line {payload.line} may read {what} as it was before the signal in {name} that this "
-            f"waits for: {side.missing}; {_REMEDIES[side.finding]}"
+            f"waits for: {side.missing}; {remedy}"
         )
-    return Finding(side.access.line, side.finding, message, level, (payload.line,))
+    about = tuple(dict.fromkeys((payload.line, *side.about)))
+    return Finding(side.access.line, side.finding, message, level, about)
 
 
 def _message(conflict: Conflict, condition: str) -> str:
@@ -250,6 +297,9 @@ def _said(conflict: Conflict) -> str:
 
 def _is_of_itself(conflict: Conflict) -> bool:
     return conflict.first.instruction == conflict.second.instruction
+
+
+_VERBS = ("read", "write")
 
 
 def _does(access: Access) -> str:

@@ -33,6 +33,7 @@ from fencewright.checker.verdicts.model import (
     Not,
     Note,
     Obstacle,
+    OneSide,
     Order,
     Overlap,
     Region,
@@ -58,18 +59,6 @@ from fencewright.checker.verdicts.solver import (
 from fencewright.lowering.code.value import Iteration, Param, Result, Thread, Value
 from fencewright.lowering.vocabulary import Scope
 
-_SMALL = ((2, 64), (2, 256), (8, 256))
-"""Launches that a race is looked for in, CTAs and threads; in a larger one it is a condition."""
-_BLOCKS = ((64, 1, 1), (256, 1, 1), (16, 16, 1))
-"""Blocks that a race is looked for in first."""
-_FEWEST = (
-    Launch((1, 1, 1), (2, 1, 1)),
-    Launch((2, 1, 1), (1, 1, 1)),
-    Launch((33, 1, 1), (1, 1, 1)),
-    Launch((33, 1, 1), (2, 1, 1)),
-    Launch((2, 1, 1), (2, 1, 1)),
-)
-"""Launches with few threads besides those of a conflict, so that fewer can order them."""
 _ANY = (1 << 30, 1024)
 _OF_ALL = (
     "more than one thread in a CTA: each accesses this place",
@@ -80,6 +69,9 @@ _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
 _OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
 _MBARRIER_BYTES = 8
+_MOST_UNKNOWN = 32
+"""Obstacles after which nobody asks what may order an access of an unknown place: it is one more
+obstacle."""
 _MOST_RACES = 4
 """Races after which no more are looked for: one is enough for the verdict."""
 
@@ -87,7 +79,8 @@ _MOST_RACES = 4
 def judge(kernel: Kernel, launch: Launch | None = None) -> Verdict:
     """The verdict of a kernel, for all launches or for one."""
     if kernel.obstacles:
-        return Verdict(VerdictKind.NOT_JUDGED, obstacles=kernel.obstacles)
+        sides = () if kernel.halves is None else tuple(kernel.halves(kernel, is_decided=False))
+        return Verdict(VerdictKind.NOT_JUDGED, obstacles=kernel.obstacles, sides=sides)
     return _Judge(kernel, launch or Launch()).verdict()
 
 
@@ -107,6 +100,18 @@ class _Judge:
         self.answers: dict[object, Answer] = {}
         self.contents = contents_of(kernel)
 
+        two_warps, more = 2 * kernel.lanes, kernel.lanes + 1
+        self.small = ((2, two_warps), (2, 256), (8, 256))
+        """Launches that a race is looked for in, CTAs and threads; in a larger one it is a
+        condition."""
+        self.blocks = ((two_warps, 1, 1), (256, 1, 1), (16, 16, 1))
+        """Blocks that a race is looked for in first."""
+        self.fewest = tuple(
+            Launch((threads, 1, 1), (ctas, 1, 1))
+            for threads, ctas in ((1, 2), (2, 1), (more, 1), (more, 2), (2, 2))
+        )
+        """Launches with few threads besides those of a conflict, so that fewer can order them."""
+
     def verdict(self) -> Verdict:
         pairs = [*self._pairs(), *self._initialisations()]
         if len(pairs) > _MOST_PAIRS:
@@ -123,10 +128,13 @@ class _Judge:
         arrivals = map(self._as_access, self.kernel.mbarriers)
         for remote, lifetime, order in lifetimes(self.kernel, arrivals):
             self._judge_lifetime(remote, lifetime, order)
-        sides = tuple(halves(self.kernel))
-        self.obstacles += (Obstacle(each.missing, each.access.line) for each in sides)
-        self.obstacles += self._one_sided()
-        self.obstacles += self._divergent_barriers()
+        others = [*self._one_sided(), *self._divergent_barriers()]
+        is_open = bool(self.obstacles or self.launches or others)
+        sides = tuple(halves(self.kernel, is_decided=bool(self.races) or not is_open))
+        self.obstacles += (
+            Obstacle(each.missing, each.access.line) for each in sides if not self._is_launch(each)
+        )
+        self.obstacles += others
         self._assume_roots()
         verdict = Verdict(
             VerdictKind.RACE_FREE,
@@ -147,6 +155,14 @@ class _Judge:
                 verdict, kind=VerdictKind.LAUNCH, conflicts=conflicts, condition=condition
             )
         return verdict
+
+    def _is_launch(self, side: OneSide) -> bool:
+        """True of half a protocol that orders too little for a race under a launch."""
+        return side.payload is not None and any(
+            side.finding is each.finding
+            and side.payload.instruction in (each.first.instruction, each.second.instruction)
+            for each, _ in self.launches
+        )
 
     def _one_sided(self) -> Iterator[Obstacle]:
         """Flags of which the kernel has one side only: the other kernel takes part in every
@@ -309,6 +325,10 @@ class _Judge:
             # Each access meets itself; of those that are atomic nothing is a race.
             self.assumptions.add(assumption)
             return
+        if (leaf := self._data_in(terms_of(first))) is not None:
+            reason = _between("an address depends on data", first, second, NO_ORDER)
+            self.obstacles.append(Obstacle(reason, self._line_of(leaf, first)))
+            return
         constraints = (*executed(self.kernel, first, 0), *executed(self.kernel, second, 1))
         constraints = (*constraints, Overlap(first, 0, second, 1))
         self._race(first, second, relation, constraints, NO_ORDER)
@@ -372,6 +392,11 @@ class _Judge:
 
         ``is_strong``: it is no conflict but for an order that is broken.
         """
+        known = _obstacle_of(first, second)
+        if known is not None and self._is_one_more(first, second):
+            reason = _between(known.reason, first, second, NO_ORDER)
+            self.obstacles.append(Obstacle(reason, known.line))
+            return False
         one, other = self._reduced(first, second, relation)
         constraints: tuple[Constraint, ...] = (
             *executed(self.kernel, first, 0),
@@ -406,7 +431,6 @@ class _Judge:
             return True
         if is_strong and order.strength is not Strength.BROKEN:
             return True
-        known = _obstacle_of(first, second)
         if known is not None:
             races, certain = len(self.races), (_certain(first), _certain(second))
             if certain != (first, second):
@@ -422,10 +446,16 @@ class _Judge:
             return self._in_small_launches(first, second, pair)
         if unsure is not None:
             is_order = order.strength is Strength.UNKNOWN
-            if not is_order or not self._races_in(_FEWEST, first, second, pair):
+            if not is_order or not self._races_in(self.fewest, first, second, pair):
                 self.obstacles.append(unsure)
             return False
         return self._race(first, second, relation, constraints, order)
+
+    def _is_one_more(self, first: Access, second: Access) -> bool:
+        """True of a pair of an unknown place that no bytes of it make a race, where the kernel is
+        not judged for enough such pairs."""
+        is_unknown = all(each.least is None for each in (first, second))
+        return is_unknown and len(self.obstacles) >= _MOST_UNKNOWN
 
     def _in_small_launches(self, first: Access, second: Access, pair: ThreadPair) -> bool:
         """Judge a pair that the solver does not decide for all launches: a race in one is a
@@ -465,7 +495,7 @@ class _Judge:
         """Small launches in which sizes are constants: a product with one is none of two
         unknowns."""
         block, grid = self.launch.block or self.kernel.required, self.launch.grid
-        for threads in _BLOCKS if block is None else (block,):
+        for threads in self.blocks if block is None else (block,):
             yield Launch(threads, grid or (2, 1, 1))
 
     def _reduced(self, first: Access, second: Access, relation: Relation) -> tuple[Access, Access]:
@@ -637,7 +667,7 @@ class _Judge:
         finding = self._finding(first, second, relation, order)
         cause = order.line if order.strength is Strength.BROKEN else None
         conflict = Conflict(first, second, relation, witness, missing, finding, cause)
-        condition = self._condition(first, second, relation, size, witness, of_all)
+        condition = self._condition(conflict, size, of_all)
         is_again = first.number == second.number and first.instruction == second.instruction
         if not condition and is_again and is_free and self._may_be_one_value(first):
             condition = _OF_VALUES
@@ -707,26 +737,19 @@ class _Judge:
         for launch in launches or self._exact_launches():
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:
-                return _SMALL[(launch.block or _BLOCKS[0]) > _BLOCKS[0]], witness
-        for size in () if launches else (*_SMALL, _ANY):
+                return self.small[(launch.block or self.blocks[0]) > self.blocks[0]], witness
+        for size in () if launches else (*self.small, _ANY):
             witness = self._solver(relation, size).witness(constraints)
             if witness is not None:
                 return size, witness
         return _ANY, None
 
-    def _condition(
-        self,
-        first: Access,
-        second: Access,
-        relation: Relation,
-        size: tuple[int, int],
-        witness: Witness,
-        of_all: str,
-    ) -> str:
+    def _condition(self, conflict: Conflict, size: tuple[int, int], of_all: str) -> str:
         """The launches that have a race, if it needs more than a small one; "" if any has.
 
         ``of_all``: the condition of a race at a place that all threads access.
         """
+        first, second = conflict.first, conflict.second
         contents = {
             self.contents[part].read.place.root.name
             for access in (first, second)
@@ -736,14 +759,16 @@ class _Judge:
             return f"some contents of {', '.join(sorted(contents))}, which addresses depend on"
         if self.launch.block is not None and self.launch.grid is not None:
             return ""
-        # Who asks for no size of a CTA, and has no roles that name threads, has one in mind.
+        # Who asks for no size of a CTA, and has no roles that name threads, has one in mind; a
+        # barrier that is there, and is not waited for, says that there are several warps.
         is_asked = self._reads(("%ntid",)) or (self.launch.block or self.kernel.required)
-        if size not in _SMALL[: 2 if is_asked or _names_threads(first, second) else 1]:
-            return f"as {witness}"
+        is_asked = is_asked or conflict.finding in (Rule.LDS_BARRIER, Rule.LDS_DMA_BARRIER)
+        if size not in self.small[: 2 if is_asked or _names_threads(first, second) else 1]:
+            return f"as {conflict.witness}"
         if of_all:
             return of_all
-        if len(self._solver(relation).dimensions("tid")) > 1 and self.kernel.required is None:
-            return f"as {witness}: the block's shape is not in the text"
+        if len(self._solver(conflict.relation).dimensions("tid")) > 1 and self.kernel.required is None:
+            return f"as {conflict.witness}: the block's shape is not in the text"
         parameters = _parameters_of(first) | _parameters_of(second)
         if parameters:
             return f"some values of {', '.join(sorted(parameters))}, which addresses depend on"

@@ -529,7 +529,9 @@ class OneSide:
     does.
 
     ``payload``: what it should order; None for a wait that need not end. ``missing``: a phrase.
-    ``is_sure``: that it is meant to order something.
+    ``is_sure``: that it is meant to order something. ``is_barrier``: the signal is a barrier, after
+    which ``access`` comes. ``about``: other lines that it is about. ``remedy``: a phrase, "" for
+    that of its rule.
     """
 
     access: Access
@@ -537,6 +539,9 @@ class OneSide:
     missing: str
     finding: Rule
     is_sure: bool
+    is_barrier: bool = False
+    about: tuple[int, ...] = ()
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,7 +600,9 @@ class Kernel:
     one instruction after another together, so that their own accesses are in its order.
     ``most_threads`` of a CTA. ``ordered_queues``: those whose copies of one warp are performed in
     the order of their issue. ``handing`` and ``meeting`` make the lemmas of a vendor other than
-    NVIDIA: of a flag's accesses, and of a barrier between two accesses (``VendorLemma``).
+    NVIDIA: of a flag's accesses, and of a barrier between two accesses (``VendorLemma``);
+    ``halves`` finds its halves of protocols, also of a kernel with obstacles, as the function of
+    that name has it.
     """
 
     name: str
@@ -626,6 +633,7 @@ class Kernel:
     ordered_queues: frozenset[str] = frozenset()
     handing: Callable[..., Any] | None = field(default=None, compare=False)
     meeting: Callable[..., Any] | None = field(default=None, compare=False)
+    halves: Callable[..., Sequence[OneSide]] | None = field(default=None, compare=False)
     _memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
     @cached_property

@@ -9,6 +9,7 @@ import pytest
 
 from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Level
+from fencewright.checker.judge_amd import judged
 from fencewright.lowering.cdna.code.text import read_assembly
 
 
@@ -28,7 +29,7 @@ def said(body: str, chip: str) -> list[tuple[str, str]]:
     text = f'\t.amdgcn_target "amdgcn-amd-amdhsa--{chip}"\n\t.type\tk,@function\nk:\n{body}\n\ts_endpgm\n'
     assembly = read_assembly(f"{text}.Lfunc_end0:\n", "k.s")
     checked = check(assembly, assembly.functions["k"])
-    found = [*checked.hazards(), *checked.patterns(), *checked.surplus()]
+    found = [*judged(checked).findings, *checked.surplus()]
     return [(str(each.rule), str(each.level)) for each in found]
 
 

@@ -5,11 +5,22 @@ from dataclasses import dataclass
 
 import pytest
 
+from fencewright.checker.check_amd import check
 from fencewright.checker.findings.finding import Rule
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.judge import judge
-from fencewright.checker.verdicts.model import Verdict, VerdictKind
-from fencewright.lowering.cdna.code.text import read_assembly
+from fencewright.checker.verdicts.model import (
+    NO_ORDER,
+    Access,
+    Kernel,
+    Order,
+    OrderRule,
+    Relation,
+    ThreadPair,
+    Verdict,
+    VerdictKind,
+)
+from fencewright.lowering.cdna.code.text import Assembly, read_assembly
 
 _HEAD = """\
 	.amdgcn_target "amdgcn-amd-amdhsa--{chip}"
@@ -63,7 +74,12 @@ amdhsa.kernels:
 def _verdict(body: str, chip: str = "gfx942", lds: int = 1024, tgsplit: int = 0) -> Verdict:
     text = _HEAD.format(chip=chip) + body + _TAIL.format(lds=lds, tgsplit=tgsplit)
     assembly = read_assembly(text, "k.s")
-    return judge(kernel_of(assembly, assembly.functions["k"]))
+    return _judged(assembly)
+
+
+def _judged(assembly: Assembly) -> Verdict:
+    checked = check(assembly, assembly.functions["k"])
+    return judge(kernel_of(checked.lifted, checked.entries))
 
 
 def _without(body: str, piece: str) -> str:
@@ -318,7 +334,7 @@ CASES = (
         _MESSAGE,
         (
             ("buffer_wbl2 sc1", Rule.CUMULATIVE),
-            ("s_waitcnt vmcnt(0) expcnt(7)", Rule.CUMULATIVE),
+            ("s_waitcnt vmcnt(0) expcnt(7)", Rule.WRITE_BACK_UNWAITED),
             ("buffer_inv sc1", Rule.UNORDERED_WAIT),
         ),
     ),
@@ -327,7 +343,7 @@ CASES = (
         _LOCK,
         (
             ("buffer_wbl2 sc1", Rule.UNORDERED_SIGNAL),
-            ("s_waitcnt vmcnt(0) expcnt(6)", Rule.UNORDERED_SIGNAL),
+            ("s_waitcnt vmcnt(0) expcnt(6)", Rule.WRITE_BACK_UNWAITED),
             ("buffer_inv sc1", Rule.UNORDERED_WAIT),
         ),
     ),
@@ -368,7 +384,7 @@ CASES = (
         _LAST,
         (
             ("buffer_wbl2 sc1", Rule.CUMULATIVE),
-            ("s_waitcnt vmcnt(0) ; written back", Rule.CUMULATIVE),
+            ("s_waitcnt vmcnt(0) ; written back", Rule.WRITE_BACK_UNWAITED),
             ("buffer_inv sc1", Rule.UNORDERED_WAIT),
         ),
     ),
@@ -461,5 +477,51 @@ def test_a_count_says_nothing_while_a_scalar_load_is_in_flight() -> None:
 def test_a_code_without_a_descriptor_is_not_judged() -> None:
     text = '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n.type k,@function\nk:\ns_endpgm\n'
     assembly = read_assembly(text, "k.s")
-    verdict = judge(kernel_of(assembly, assembly.functions["k"]))
+    verdict = _judged(assembly)
     assert "descriptor" in verdict.obstacles[0].reason
+
+
+def test_a_store_right_after_a_wait_for_stores_is_a_flag() -> None:
+    # Stores of gfx90a carry no scope: that of all threads to one place is no race.
+    body = """
+	global_store_dword v1, v0, s[4:5]
+	s_waitcnt vmcnt(0)
+	global_store_dword v2, v0, s[6:7]
+"""
+    verdict = _verdict(body, "gfx90a")
+    assert verdict.kind is VerdictKind.NOT_JUDGED
+    assert {each.reason for each in verdict.obstacles} == {
+        "this kernel never reads what is published here"
+    }
+    plain = body.replace("	s_waitcnt vmcnt(0)\n", "")
+    assert _verdict(plain, "gfx90a").kind is not VerdictKind.NOT_JUDGED
+
+
+def test_an_address_from_memory_that_all_threads_have_is_not_judged() -> None:
+    body = """
+	global_load_dword v4, v2, s[6:7] sc1
+	s_waitcnt vmcnt(0)
+	global_store_dword v4, v3, s[4:5]
+"""
+    verdict = _verdict(body)
+    assert verdict.kind is VerdictKind.NOT_JUDGED
+    assert any("an address depends on data" in each.reason for each in verdict.obstacles)
+
+
+def test_after_many_unknown_places_their_order_is_not_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def order(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
+        asked.append(f"{earlier.line} {later.line}")
+        return NO_ORDER
+
+    rule = OrderRule("counted", frozenset(Relation), order)
+    monkeypatch.setattr("fencewright.checker.verdicts.judge.RULES", (rule,))
+    # Of loads to LDS nobody says what m0 is.
+    body = "\tglobal_load_lds_dword v1, s[4:5]\n" * 12
+    reasons = [each.reason for each in _verdict(body, "gfx950").obstacles]
+    assert len(reasons) > 32
+    assert all(each.startswith("an address that is not known") for each in reasons)
+    assert 0 < len(asked) <= 2 * 32

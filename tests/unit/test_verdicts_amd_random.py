@@ -5,6 +5,7 @@ from amd_verdict_programs import Maker
 from campaigns import Share, shares
 from test_race_amd_kernels import BEGIN, assembly
 
+from fencewright.checker.check_amd import check
 from fencewright.checker.verdicts.amd.kernel import kernel_of
 from fencewright.checker.verdicts.judge import judge
 from fencewright.checker.verdicts.model import Verdict, VerdictKind
@@ -23,7 +24,9 @@ def judged(seed: int) -> tuple[Verdict, bool, str]:
     chip, split = _CHIPS[seed % len(_CHIPS)], seed % _SPLIT == 0
     body = BEGIN + Maker(seed, chip, split=split).body()
     code = assembly(body, chip, split=split)
-    verdict = judge(kernel_of(code, code.functions["k"]), Launch((128, 1, 1), (2, 1, 1)))
+    checked = check(code, code.functions["k"])
+    kernel = kernel_of(checked.lifted, checked.entries)
+    verdict = judge(kernel, Launch((128, 1, 1), (2, 1, 1)))
     launch = parse_launch("k<<<2, 128>>>(i32[256], i32[256], i32[256])")
     executed = judge_kernel(code, launch)
     return verdict, any(each.is_error for each in executed.findings), body

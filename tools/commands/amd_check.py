@@ -2,12 +2,12 @@
 
 import re
 import subprocess
-from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Rule
+from fencewright.checker.lifting.amd_calls import callees
 from fencewright.lowering.cdna.code.listing import addresses_in, at_sources, read_disassembly
 from fencewright.lowering.cdna.code.object_kernels import with_descriptors
 from fencewright.lowering.cdna.code.objects import (
@@ -24,6 +24,10 @@ from fencewright.lowering.vocabulary import L2PerAgent
 from fencewright.tools import diagnostics
 from fencewright.tools.inputs.object_lines import lines_of_object
 from fencewright.tools.llvm_tools import LLVM_HINT, find_llvm_tool
+from fencewright.tools.reports.file_report import FunctionName, FunctionVerdict
+
+if TYPE_CHECKING:
+    from fencewright.checker.judge_amd import JudgedFunction
 
 _FORMATS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
@@ -102,30 +106,22 @@ def checked(
         yield check(assembly, function, l2_per_agent)
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """An analysis of a function; ``option``: the one that requests it, none if it always runs.
-
-    ``replaces``: findings of other analyses that its own say better.
-    """
-
-    find: Callable[[Checked], Iterable[Finding]]
-    option: str | None = None
-    replaces: tuple[Rule, ...] = ()
+def findings_of(each: "JudgedFunction", *, finds_surplus: bool) -> list[Finding]:
+    """The races and hazards of a function; with ``finds_surplus`` what can go, too."""
+    if not finds_surplus:
+        return list(each.findings)
+    kept = [known for known in each.findings if known.rule is not Rule.SURPLUS_WAIT]
+    return [*kept, *each.checked.surplus()]
 
 
-ANALYSES = (
-    Analysis(Checked.hazards),
-    Analysis(Checked.patterns),
-    Analysis(Checked.surplus, "finds_surplus", replaces=(Rule.SURPLUS_WAIT,)),
-)
-
-
-def findings_of(each: Checked, arguments: Namespace) -> list[Finding]:
-    """The findings of the requested analyses in a function."""
-    found: list[Finding] = []
-    for analysis in ANALYSES:
-        if analysis.option is None or getattr(arguments, analysis.option):
-            found = [known for known in found if known.rule not in analysis.replaces]
-            found += analysis.find(each)
-    return found
+def named(assembly: Assembly, judged: "Sequence[JudgedFunction]") -> Iterator[FunctionName]:
+    """The functions with their verdicts, but for those that kernels call and that are none."""
+    called = callees(assembly)
+    for each in judged:
+        function = each.function
+        is_kernel = bool(function.descriptor)
+        if not function.instructions or (function.name in called and not is_kernel):
+            yield FunctionName(function.name, is_kernel)
+            continue
+        said = FunctionVerdict.of(each.verdict, function.instructions[0].line)
+        yield FunctionName(function.name, is_kernel, verdict=said)

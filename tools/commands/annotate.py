@@ -42,6 +42,7 @@ def annotate(path: str, arguments: Namespace) -> None:
 
 def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
     from fencewright.checker.amd.explain import purposes_of
+    from fencewright.checker.judge_amd import judged
     from fencewright.tools.commands.amd_check import checked, read_input
 
     assembly, text = read_input(content, file)
@@ -52,7 +53,7 @@ def _assembly(content: bytes, file: str, arguments: Namespace) -> AnnotatedCode:
         for one in functions
         for each in purposes_of(one.lifted, one.entries)
     ]
-    found = [each for one in functions for each in (*one.hazards(), *one.patterns())]
+    found = [each for one in functions for each in judged(one).findings]
     instructions = (each for one in assembly.functions.values() for each in one.instructions)
     places = author_lines(instructions, assembly.files, file)
     return _annotated(file, text, assembly.chip, notes, found, ";", places)

@@ -5,14 +5,12 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fencewright.checker.findings.finding import (
     NOT_JUDGED,
     SURPLUS,
     Finding,
     Level,
-    VerdictKind,
 )
 from fencewright.checker.source.program import SourceError
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine, places_of
@@ -34,15 +32,10 @@ from fencewright.tools.reports.author_text import Ignore, ignores_in, paths_of, 
 from fencewright.tools.reports.file_report import (
     CodeLine,
     FileReport,
-    FunctionName,
-    FunctionVerdict,
     ReportedFinding,
     ReportedStep,
 )
 from fencewright.tools.statuses import INCOMPLETE, USAGE
-
-if TYPE_CHECKING:
-    from fencewright.lowering.cdna.code.text import Assembly
 
 STDIN = "<stdin>"
 
@@ -130,12 +123,17 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
 
 
 def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespace) -> FileReport:
-    from fencewright.tools.commands.amd_check import checked, findings_of
+    # Here, for other code needs none of it.
+    from fencewright.checker.judge_amd import judged
+    from fencewright.checker.verdicts.solver import Launch
+    from fencewright.tools.commands.amd_check import checked, findings_of, named
 
     assembly, file = beside.code, beside.file
     many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
-    functions = list(checked(assembly, file, many))
-    found = sorted(each for one in functions for each in findings_of(one, arguments))
+    launch = Launch(arguments.block, arguments.grid)
+    functions = [judged(each, launch) for each in checked(assembly, file, many)]
+    surplus = arguments.finds_surplus
+    found = sorted(e for one in functions for e in findings_of(one, finds_surplus=surplus))
     comparisons = beside.comparisons(many)
     found = merged(found, comparisons)
     executed = dict(show_counterexamples(comparisons, file, arguments.counterexamples))
@@ -147,44 +145,21 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     reporter = _Reporter(
         path, file, code, paths_of(assembly.files, file), beside.ignores, arguments
     )
-    provided = (each for one in functions for each in one.provided()) if arguments.lift else ()
+    checks = (each.checked for each in functions)
+    provided = (each for one in checks for each in one.provided()) if arguments.lift else ()
     reported = tuple(reporter.reported(each, executed.get(each, "")) for each in found)
     source = beside.source
     return FileReport(
         path,
         file,
         assembly.chip,
-        tuple(_named(assembly, arguments)),
+        tuple(named(assembly, functions)),
         reported,
         tuple(provided),
         "" if source is None else source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
         unused=tuple(reporter.unused(reported)),
     )
-
-
-_UNJUDGED = FunctionVerdict(
-    VerdictKind.NOT_JUDGED,
-    obstacle="AMD code: see --prove, --launch and --source",
-    obstacles=1,
-)
-
-
-def _named(assembly: "Assembly", arguments: Namespace) -> Iterator[FunctionName]:
-    """The functions of AMD code; with ``--prove`` with their verdicts."""
-    many = arguments.l2_per_agent and L2PerAgent(arguments.l2_per_agent)
-    for each in assembly.functions.values():
-        verdict = _UNJUDGED
-        if arguments.prove and each.instructions:
-            # Here, for other checks need none of it.
-            from fencewright.checker.verdicts.amd.kernel import kernel_of
-            from fencewright.checker.verdicts.judge import judge
-            from fencewright.checker.verdicts.solver import Launch
-
-            launch = Launch(arguments.block, arguments.grid)
-            found = judge(kernel_of(assembly, each, many), launch)
-            verdict = FunctionVerdict.of(found, each.instructions[0].line)
-        yield FunctionName(each.name, bool(each.descriptor), verdict=verdict)
 
 
 def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> FileReport:

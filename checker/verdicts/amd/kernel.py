@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from fencewright.checker.amd.accesses import Mode, Operation, mode_of
-from fencewright.checker.amd.guarantees import LiftedFunction, guarantees_of
-from fencewright.checker.amd.state import code_of, solve, walk
+from fencewright.checker.amd.accesses import Mode, Operation
+from fencewright.checker.amd.guarantees import LiftedFunction
+from fencewright.checker.amd.state import State, walk
+from fencewright.checker.verdicts.amd.halves import Halves, after_waits
 from fencewright.checker.verdicts.amd.lemmas import Handing
 from fencewright.checker.verdicts.amd.values import KERNEL_ARGUMENTS, Executed, LaneRegisters
 from fencewright.checker.verdicts.expressions import leaves
@@ -32,15 +33,14 @@ from fencewright.checker.verdicts.model import (
 )
 from fencewright.lowering.cdna.access_names import AccessName, access_name
 from fencewright.lowering.cdna.chips import Counter
-from fencewright.lowering.cdna.code.flow import Step, flow_of
+from fencewright.lowering.cdna.code.flow import Step
 from fencewright.lowering.cdna.code.operands.operands import fault_of
-from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.cdna.counters.scoreboard import CounterEventKind
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.value import Const, Iteration, Param, Result, Thread, Value
-from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
+from fencewright.lowering.vocabulary import AddressSpace, RmwKind, Scope
 
-_LDS = "LDS"
+_LDS = "the LDS"
 _POINTER_BITS = 64
 _PC = "the code's address"
 _SYMBOL = "symbol "
@@ -52,21 +52,18 @@ _COPIES = str(Counter.VMCNT)
 _UNORDERED = CounterEventKind.SCALAR | CounterEventKind.FLAT
 
 
-def kernel_of(
-    assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
-) -> Kernel:
-    """The kernel that a function of assembly is. Raises ``AssemblyError``."""
-    return _Filler(function, mode_of(assembly, function, l2_per_agent)).kernel()
+def kernel_of(lifted: LiftedFunction, entries: Mapping[int, State]) -> Kernel:
+    """The kernel that a function is; ``entries``: the states where its blocks begin."""
+    return _Filler(lifted, entries).kernel()
 
 
 class _Filler:
-    def __init__(self, function: Function, mode: Mode):
-        self.function = function
-        self.mode = mode
-        self.flow = flow_of(function)
-        self.code = code_of(self.flow, mode)
-        self.entries = solve(self.code)
-        self.lifted: LiftedFunction = guarantees_of(self.code, self.entries)
+    def __init__(self, lifted: LiftedFunction, entries: Mapping[int, State]):
+        self.lifted, self.entries = lifted, entries
+        self.code = lifted.code
+        self.mode: Mode = lifted.mode
+        self.flow = self.code.flow
+        self.function = self.flow.function
         self.operations: Mapping[int, Operation] = {
             id(each.step): each for each in self.code.operations if each.step is not None
         }
@@ -74,7 +71,7 @@ class _Filler:
         self.expressions = self.registers.expressions
         self.accesses_made = count()
         self.open: set[int] = set()
-        self.lds_size: int | None = function.descriptor.get("group_segment_fixed_size") or None
+        self.lds_size: int | None = self.function.descriptor.get("group_segment_fixed_size") or None
 
     def kernel(self) -> Kernel:
         registers = self.registers
@@ -128,6 +125,7 @@ class _Filler:
             ordered_queues=frozenset({_COPIES}),
             handing=handing,
             meeting=handing.met_at_barrier,
+            halves=Halves(handing, self.entries),
         )
 
     # Conditions
@@ -404,8 +402,10 @@ class _Filler:
         """Accesses of which those are strong, too, that a poll or an atomic makes flags.
 
         Stores of some chips carry no scope, and LDS has none: there a store or load is one to a
-        flag if it is of the very place of an access that is strong, or polls.
+        flag if it is of the very place of an access that is strong, or polls; and a store is one
+        right after a wait that only stores need.
         """
+        told = 0 if self.mode.chip.scope_bits else after_waits(self.code, self.entries)
         polled = {each.number for each in accesses if self._polls(each, accesses)}
         flags = {
             _shape(each)
@@ -422,12 +422,17 @@ class _Filler:
             if each.number in polled and not in_lds:
                 operation = self.operations[id(self.registers.steps[each.instruction])]
                 scope = operation.scope
-            if not each.is_strong and (
-                each.number in polled or (is_open and _shape(each) in flags)
-            ):
+            is_flag = each.number in polled or (is_open and _shape(each) in flags)
+            if not in_lds and each.writes and each.agent is Agent.THREAD:
+                is_flag = is_flag or self._is_of(each, told)
+            if not each.is_strong and is_flag:
                 each = replace(each, is_strong=True, scope=scope)
             found.append(each)
         return tuple(found)
+
+    def _is_of(self, access: Access, operations: int) -> bool:
+        operation = self.operations.get(id(self.registers.steps[access.instruction]))
+        return operation is not None and bool(operation.bit & operations)
 
     def _polls(self, access: Access, accesses: Sequence[Access]) -> bool:
         """True of a load in a loop that writes nothing, which what it returns decides to leave."""

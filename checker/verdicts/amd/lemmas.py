@@ -11,6 +11,7 @@ looked at. Source: docs/cdna-machine.md; LLVM AMDGPUUsage, "Memory Model".
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from fencewright.checker.amd.accesses import LEVELS, Operation
 from fencewright.checker.amd.guarantees import LiftedFunction
@@ -21,18 +22,12 @@ from fencewright.checker.verdicts.order.guards import Guard
 from fencewright.checker.verdicts.order.lemmas import VendorLemma
 from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.code.effects import Kind
-from fencewright.lowering.vocabulary import AddressSpace, L2PerAgent, RmwKind, Scope
-from fencewright.simulator.cdna import instructions as machine
-from fencewright.simulator.cdna.instructions import CdnaInstruction, CdnaProgram
-from fencewright.simulator.cdna.rows import BITS, HINTS, CdnaConfiguration
-from fencewright.simulator.cdna.symmetry import SymmetricEngine
-from fencewright.simulator.core.condition import Observable, Register
-from fencewright.simulator.core.exploration import explore
-from fencewright.simulator.core.program import Location, Placement, Program, Thread
+from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
-_POLICY = frozenset({word for bits in BITS for word in bits.split()}) | HINTS
-_EARLIER, _LATER, _RAISED = 1, 2, 1
-_MOST_STATES = 200_000
+if TYPE_CHECKING:
+    from fencewright.simulator.cdna.rows import CdnaConfiguration
+
+_SCALAR_INVALIDATE = "s_dcache_inv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +52,14 @@ class Pieces:
 
     ``is_met``: a barrier of the work-group stands between the access and a wave that signals for
     it, or sees for it; ``caches`` are then those of that wave, ``own`` those of the access's.
+    ``begun``: a write-back that is issued and not waited for, which does nothing.
     """
 
     waits: bool = True
     caches: tuple[str, ...] = ()
     is_met: bool = False
     own: tuple[str, ...] = ()
+    begun: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +67,14 @@ class CdnaLemma(VendorLemma):
     """A pattern that is to order ``earlier`` before ``later``.
 
     ``signal``, ``seen``: the accesses of the flag; None of both: a barrier of the work-group alone.
+    ``is_one_group``, ``is_one_agent``: where the waves are, of which the flag is told.
     """
 
     chip: str
     tgsplit: bool
     l2_per_agent: L2PerAgent | None
     is_one_group: bool
+    is_one_agent: bool
     earlier: Form
     release: Pieces
     signal: Form | None
@@ -84,13 +83,13 @@ class CdnaLemma(VendorLemma):
     later: Form
 
     @property
-    def configuration(self) -> CdnaConfiguration:
+    def configuration(self) -> "CdnaConfiguration":
         """The machine of the chip in its mode."""
-        return CdnaConfiguration(self.chip, self.tgsplit, self.l2_per_agent)
+        return _configuration(self.chip, self.tgsplit, self.l2_per_agent)
 
     def holds(self) -> bool:
         """True where the machine allows no outcome in which the order fails."""
-        return violation(self) is None
+        return _violation(self) is None
 
     def by_execution(self) -> bool:
         """False: the machine knows what execution orders."""
@@ -98,7 +97,7 @@ class CdnaLemma(VendorLemma):
 
     def reason(self) -> str:
         """The piece that is missing, and the machine's counterexample."""
-        found = violation(self)
+        found = _violation(self)
         assert found is not None
         missing = next((text for text, _, other in _remedies(self) if other.holds()), "no order")
         return f"{missing}: the CDNA machine allows {found[1]} of [{found[0]}]"
@@ -111,6 +110,21 @@ class CdnaLemma(VendorLemma):
         )
 
 
+def _configuration(
+    chip: str, tgsplit: bool, l2_per_agent: L2PerAgent | None
+) -> "CdnaConfiguration":
+    # Here, for most functions have no lemma, and the machine is large.
+    from fencewright.simulator.cdna.rows import CdnaConfiguration
+
+    return CdnaConfiguration(chip, tgsplit, l2_per_agent)
+
+
+def _violation(lemma: CdnaLemma) -> tuple[str, str] | None:
+    from fencewright.checker.verdicts.amd.litmus import violation
+
+    return violation(lemma)
+
+
 def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
     """The pieces that may be missing, each with its rule and the lemma that has it."""
     release, acquire = lemma.release, lemma.acquire
@@ -119,10 +133,23 @@ def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
     place = "barrier" if is_barrier else "signal"
     waited = replace(lemma, release=replace(release, waits=True))
     yield f"the access is not waited for before the {place}", signal, waited
-    every = _cache_operations(lemma.configuration)
+    ended = replace(release, waits=True, caches=release.begun)
+    yield (
+        f"the write-back is not waited for before the {place}",
+        Rule.WRITE_BACK_UNWAITED,
+        replace(lemma, release=ended),
+    )
+    every = cache_operations(lemma.configuration)
     rule = Rule.CUMULATIVE if release.is_met else signal
     flushed = replace(release, waits=True, caches=every[0])
     yield f"nothing writes back before the {place}", rule, replace(lemma, release=flushed)
+    if lemma.later.is_scalar and not lemma.configuration.row.splits_counters:
+        emptied = replace(acquire, caches=(*acquire.caches, _SCALAR_INVALIDATE))
+        yield (
+            f"nothing empties the scalar cache after the {place} is seen",
+            Rule.SCALAR_STALE,
+            replace(lemma, acquire=emptied),
+        )
     fresh = replace(acquire, waits=True, caches=every[1])
     yield (
         f"nothing invalidates after the {place} is seen",
@@ -134,7 +161,7 @@ def _remedies(lemma: CdnaLemma) -> Iterator[tuple[str, Rule, CdnaLemma]]:
         signal,
         replace(lemma, release=flushed, acquire=fresh),
     )
-    wide = _widest(lemma.configuration)
+    wide = widest(lemma.configuration)
     if lemma.signal is not None and lemma.seen is not None:
         own = replace(
             lemma,
@@ -154,7 +181,7 @@ def _with(form: Form, bits: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def _cache_operations(configuration: CdnaConfiguration) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def cache_operations(configuration: "CdnaConfiguration") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The widest write-back and invalidates of a chip, as assembly has them."""
     row = configuration.row
     if row.splits_counters:
@@ -168,157 +195,11 @@ def _cache_operations(configuration: CdnaConfiguration) -> tuple[tuple[str, ...]
     return (), ("buffer_wbinvl1_vol",)
 
 
-def _widest(configuration: CdnaConfiguration) -> tuple[str, ...]:
+def widest(configuration: "CdnaConfiguration") -> tuple[str, ...]:
     row = configuration.row
     if row.splits_counters:
         return ("scope:SCOPE_SYS",)
     return ("sc0", "sc1") if row.scope_bits else ("glc",)
-
-
-# The litmus test
-
-
-@cache
-def violation(lemma: CdnaLemma) -> tuple[str, str] | None:
-    """A program of a lemma, and an outcome in which its order fails; None if there is none."""
-    program = program_of(lemma)
-    found = explore(SymmetricEngine(program, lemma.configuration), _MOST_STATES)
-    shown = " || ".join(
-        "; ".join(str(each) for each in thread.instructions) for thread in program.threads
-    )
-    if not found.outcomes.complete:
-        return shown, "outcomes that were not all looked at"
-    for state in found.outcomes.as_mappings():
-        own = _named(state)
-        if lemma.seen is not None and own.get("seen") != _RAISED:
-            continue
-        if _fails(lemma, own):
-            return shown, " ".join(f"{name}={value}" for name, value in state.items())
-    return None
-
-
-def _named(state: Mapping[Observable, int | None]) -> dict[str, int | None]:
-    """The values of registers and of ``x``, by their names."""
-    found: dict[str, int | None] = {}
-    for name, value in state.items():
-        found[name.name if isinstance(name, Register) else name.location] = value
-    return found
-
-
-def _fails(lemma: CdnaLemma, state: Mapping[str, int | None]) -> bool:
-    """True of a final state in which the later access comes before the earlier one."""
-    if not lemma.earlier.writes:
-        return state.get("before") == _LATER
-    if lemma.later.writes:
-        return state.get("x") == _EARLIER
-    return state.get("after") == 0
-
-
-def program_of(lemma: CdnaLemma) -> CdnaProgram:
-    """The litmus test of a lemma."""
-    configuration = lemma.configuration
-    first = _access(configuration, lemma.earlier, "x", _EARLIER, "before")
-    second = _access(configuration, lemma.later, "x", _LATER, "after")
-    wait = _wait(configuration)
-    release = _cached(configuration, lemma.release.caches, wait)
-    own = _cached(configuration, lemma.release.own, wait)
-    before = [first, *([wait] if lemma.release.waits else []), *own]
-    barrier = _barrier(configuration)
-    acquire = _cached(configuration, lemma.acquire.caches, wait)
-    last = [*_cached(configuration, lemma.acquire.own, wait), second]
-    waves: list[tuple[int, list[CdnaInstruction]]] = []
-    if lemma.signal is None or lemma.seen is None:
-        waves = [(0, [*before, *barrier]), (0, [*barrier, *acquire, *last])]
-    else:
-        raised = _access(configuration, lemma.signal, "f", _RAISED, "old")
-        seen = [_seen(configuration, lemma.seen), wait]
-        other = 0 if lemma.is_one_group else 1
-        if lemma.release.is_met:
-            waves += [(0, [*before, *barrier]), (0, [*barrier, *release, raised])]
-        else:
-            waves += [(0, [*before, *release, raised])]
-        if lemma.acquire.is_met:
-            waves += [(other, [*seen, *acquire, *barrier]), (other, [*barrier, *last])]
-        else:
-            waves += [(other, [*seen, *acquire, *last])]
-    return Program(
-        (_location("x", lemma.earlier), _location("f", lemma.signal)),
-        tuple(
-            Thread(_placement(configuration, group, number), tuple(code))
-            for number, (group, code) in enumerate(waves)
-        ),
-    )
-
-
-def _location(name: str, form: Form | None) -> Location:
-    in_lds = form is not None and form.in_lds
-    return Location(name, space=AddressSpace.LOCAL if in_lds else AddressSpace.GLOBAL)
-
-
-def _placement(configuration: CdnaConfiguration, group: int, number: int) -> Placement:
-    """Each work-group on a CU of its own, on another L2 if there are several; in split mode each
-    wave."""
-    has_many = configuration.l2_per_agent is L2PerAgent.MANY
-    cu = number if configuration.tgsplit else 0
-    if not has_many:
-        cu += 8 * group
-    return Placement(group, cu, group if has_many else 0, cluster=group)
-
-
-def _cached(
-    configuration: CdnaConfiguration, texts: Sequence[str], wait: CdnaInstruction
-) -> list[CdnaInstruction]:
-    """Cache operations, and the wait for them."""
-    found: list[CdnaInstruction] = []
-    for text in texts:
-        mnemonic, *bits = text.split()
-        found.append(machine.CacheInstruction(mnemonic, tuple(bits)))
-    return [*found, wait] if found else []
-
-
-def _wait(configuration: CdnaConfiguration) -> CdnaInstruction:
-    row = configuration.row
-    if row.splits_counters:
-        return machine.SplitWait(0, 0, 0, 0)
-    return machine.Wait(0, 0, 0 if row.counts_stores else None)
-
-
-def _barrier(configuration: CdnaConfiguration) -> list[CdnaInstruction]:
-    if not configuration.row.splits_counters:
-        return [machine.WorkgroupBarrier()]
-    unit = machine.BarrierUnit.WAVE
-    return [machine.BarrierSignal(unit), machine.BarrierWait(unit)]
-
-
-def _access(
-    configuration: CdnaConfiguration, form: Form, location: str, value: int, register: str
-) -> CdnaInstruction:
-    if form.is_scalar:
-        return machine.ScalarLoad(register, location)
-    if form.in_lds:
-        if form.kind is Kind.LOAD:
-            return machine.LdsLoad(register, location)
-        if form.kind is Kind.STORE:
-            return machine.LdsStore(location, value)
-        return machine.LdsAtomic(RmwKind.XCHG, location, value)
-    if form.kind is Kind.LOAD:
-        return machine.VectorLoad(register, location, form.bits)
-    if form.kind is Kind.STORE:
-        return machine.VectorStore(location, value, form.bits)
-    returns = configuration.access_effect(Kind.RMW, form.bits).returns
-    old = "old" if returns else None
-    return machine.Atomic(RmwKind.XCHG, location, value, old, form.bits)
-
-
-def _seen(configuration: CdnaConfiguration, form: Form) -> CdnaInstruction:
-    """The instruction that finds the flag raised."""
-    if form.kind is not Kind.RMW:
-        return _access(configuration, form, "f", 0, "seen")
-    if form.in_lds:
-        return machine.LdsAtomic(RmwKind.XCHG, "f", _LATER, "seen")
-    if form.compares:
-        return machine.CompareSwap("f", _RAISED, _LATER, "seen", form.bits)
-    return machine.Atomic(RmwKind.XCHG, "f", _LATER, "seen", form.bits)
 
 
 # The facts of a kernel
@@ -331,6 +212,11 @@ class Handing:
         self.lifted = lifted
         self.operations = operations
         self.mode = lifted.mode
+
+    @property
+    def configuration(self) -> "CdnaConfiguration":
+        """The machine of the function's chip in its mode."""
+        return _configuration(self.mode.target, self.mode.tgsplit, self.mode.l2_per_agent)
 
     def __call__(
         self,
@@ -349,6 +235,7 @@ class Handing:
             self.mode.tgsplit,
             self.mode.l2_per_agent,
             pair.relation is Relation.CTA,
+            True,
             self.form(earlier),
             self._release(kernel, earlier, write.instruction, met=met),
             self.form(write),
@@ -370,17 +257,20 @@ class Handing:
             self.mode.tgsplit,
             self.mode.l2_per_agent,
             True,
+            True,
             self.form(earlier),
             # That a barrier separates what a queue counts says that it has been waited for.
             Pieces(earlier.queue != "" or all(self._is_done(earlier, each) for each in before)),
             None,
             None,
-            Pieces(caches=self._invalidated(after, later.instruction)),
+            Pieces(caches=self.invalidated(after, later.instruction)),
             self.form(later),
         )
 
     def form(self, access: Access) -> Form:
         """An access as the machine has it."""
+        from fencewright.checker.verdicts.amd.litmus import POLICY
+
         operation = self.operations.get(access.instruction)
         in_lds = access.place.root.region is Region.SHARED
         words: tuple[str, ...] = ()
@@ -392,13 +282,12 @@ class Handing:
             in_lds,
             operation is None or operation.is_scalar,
             access.update == "cas",
-            tuple(sorted(word for word in words if word in _POLICY and word not in HINTS)),
+            tuple(sorted(word for word in words if word in POLICY)),
         )
 
     def _release(self, kernel: Kernel, earlier: Access, signal: int, *, met: bool) -> Pieces:
         if not met:
-            waits = self._is_done(earlier, signal)
-            return Pieces(waits, self._written_back((earlier.instruction,), signal, others=False))
+            return self.released(earlier, signal)
         barriers = [
             each
             for each in sorted(full_barriers(kernel, Scope.WORKGROUP))
@@ -410,13 +299,23 @@ class Handing:
             self._written_back(barriers, signal, others=True),
             True,
             own.pop() if len(own) == 1 else (),
+            self._begun(barriers, signal, others=True),
+        )
+
+    def released(self, earlier: Access, signal: int) -> Pieces:
+        """The pieces between an access and a signal of its own wave."""
+        start = (earlier.instruction,)
+        return Pieces(
+            self._is_done(earlier, signal),
+            self._written_back(start, signal, others=False),
+            begun=self._begun(start, signal, others=False),
         )
 
     def _acquire(self, kernel: Kernel, read: Access, guard: Guard, later: Access) -> Pieces:
-        caches = self._invalidated((read.instruction,), guard.end)
+        caches = self.invalidated((read.instruction,), guard.end)
         if not guard.is_met:
             return Pieces(True, caches)
-        own = self._invalidated((guard.end,), later.instruction)
+        own = self.invalidated((guard.end,), later.instruction)
         return Pieces(True, caches, True, own)
 
     def _is_done(self, access: Access, at: int) -> bool:
@@ -446,7 +345,20 @@ class Handing:
                 found.append((reach, each.text))
         return (max(found)[1],) if found else ()
 
-    def _invalidated(self, starts: Sequence[int], end: int) -> tuple[str, ...]:
+    def _begun(self, starts: Sequence[int], end: int, *, others: bool) -> tuple[str, ...]:
+        """The write-back in flight at an instruction that covers what was done before."""
+        place, bits = self._place(end), self._bits(starts)
+        if place is None or bits is None:
+            return ()
+        bits = bits << self.lifted.code.others if others else bits
+        found = [
+            self.lifted.operations[number].text
+            for number, covers in place.covered.items()
+            if any(each & bits for each in covers)
+        ]
+        return tuple(found[:1])
+
+    def invalidated(self, starts: Sequence[int], end: int) -> tuple[str, ...]:
         """The invalidates that are done between instructions and another one, on every path."""
         place = self._place(end)
         bits = self._bits(starts)

@@ -43,12 +43,13 @@ _OPEN = (Region.PARAMETER, Region.POINTER, Region.GLOBAL)
 """Objects that another kernel may access."""
 
 
-def halves(kernel: Kernel) -> Iterator[OneSide]:
+def halves(kernel: Kernel, *, is_decided: bool) -> Iterator[OneSide]:
     """The halves of a kernel that order nothing, each with what it should order.
 
-    Of a vendor whose lemmas are other ones none is looked for.
+    ``is_decided``: the verdict is one on every pair of the kernel's own accesses.
     """
-    if kernel.handing is not None:
+    if kernel.halves is not None:
+        yield from kernel.halves(kernel, is_decided=is_decided)
         return
     yield from _spins(kernel)
     yield from _signals(kernel)

@@ -16,6 +16,9 @@ from pathlib import Path
 from fencewright.checker.amd.accesses import SCALAR_INVALIDATES
 from fencewright.checker.check_amd import Checked, check
 from fencewright.checker.findings.finding import Finding, Level
+from fencewright.checker.verdicts.amd.kernel import kernel_of
+from fencewright.checker.verdicts.findings import findings_of
+from fencewright.checker.verdicts.judge import judge
 from fencewright.lowering.cdna.caches import WRITE_BACKS
 from fencewright.lowering.cdna.chips import KNOWN_CHIPS
 from fencewright.lowering.cdna.code.operands.operands import effects_of
@@ -47,7 +50,7 @@ class Noticed(FastStrEnum):
     """How it is noticed, the surest first."""
 
     HAZARD = "hazard"
-    PATTERN = "pattern"
+    VERDICT = "verdict"
     PROVIDED = "what is provided"
     NOT = "not noticed"
 
@@ -153,8 +156,8 @@ def noticed(assembly: Assembly, before: Checked, deletion: Deletion) -> Noticed:
     after = check(assembly, deletion.function)
     if _errors(after.hazards()) - _errors(before.hazards()):
         return Noticed.HAZARD
-    if _reported(after.patterns()) - _reported(before.patterns()):
-        return Noticed.PATTERN
+    if _races(after) - _races(before):
+        return Noticed.VERDICT
     scopes = {each.line: each.scope for each in before.lifted.operations[1:]}
     narrower = any(
         not each.scope.includes(scopes[each.line]) for each in after.lifted.operations[1:]
@@ -168,8 +171,9 @@ def _errors(findings: Iterator[Finding]) -> set[tuple[int, str]]:
     return {(each.line, each.rule) for each in findings if each.level is Level.ERROR}
 
 
-def _reported(findings: Iterator[Finding]) -> set[tuple[int, str, tuple[int, ...]]]:
-    return {(each.line, each.rule, each.about) for each in findings}
+def _races(checked: Checked) -> set[tuple[int, str, tuple[int, ...]]]:
+    verdict = judge(kernel_of(checked.lifted, checked.entries))
+    return {(each.line, each.rule, each.about) for each in findings_of(verdict)}
 
 
 def counts(assembly: Assembly) -> tuple[Counter[tuple[Deleted, Noticed]], list[Deletion]]:

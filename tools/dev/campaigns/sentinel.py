@@ -599,7 +599,7 @@ def _check_one(
     comparisons = beside.comparisons(None)
     tally.functions[str(compiler), chip] += len(comparisons)
     tally.compared[str(compiler), chip] += sum(each.was_compared for each in comparisons)
-    own = [each for one in functions for each in (*one.hazards(), *one.patterns())]
+    own = [each for one in functions for each in one.hazards()]
     name_of = {
         instruction.line: name
         for name, function in beside.code.functions.items()

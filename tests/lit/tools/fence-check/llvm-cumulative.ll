@@ -6,7 +6,7 @@
 ; One wave publishes what the others have stored before a barrier that waits for no store
 ; (llvm/llvm-project#160501). On gfx942 its write-back goes through the queues behind them.
 
-; CHECK: warning: other waves may reach the barrier of line {{[0-9]+}} with line {{[0-9]+}} in flight, for which this wave cannot wait: s_waitcnt vmcnt(0) is missing before the barrier if this publishes what they stored [cumulative]
+; CHECK: warning: {{.*}} another wave of its block may come to the barrier of line {{[0-9]+}} with it in flight; write s_waitcnt vmcnt(0) before the barrier [cumulative]
 ; CHECK: kernels lead: 0 errors, 1 warning, 0 notes
 
 ; RIGHT: kernels lead: 0 errors, 0 warnings

@@ -6,7 +6,7 @@
 ; LLVM 22 leaves out the wait after a write-back where it knows of nothing else in flight
 ; (llvm/llvm-project#178316).
 
-; CHECK: warning: this may be seen before the write-back of line {{[0-9]+}} is complete, which covers what line {{[0-9]+}} stored: s_waitcnt vmcnt(0) is missing [write-back-unwaited]
+; CHECK: warning: {{.*}} nothing waits for the write-back of line {{[0-9]+}}; write s_waitcnt vmcnt(0) before this [write-back-unwaited]
 ; CHECK: kernels producer: 0 errors, 1 warning, 0 notes
 
 ; RIGHT: kernels producer: 0 errors, 0 warnings

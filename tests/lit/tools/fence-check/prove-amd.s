@@ -1,10 +1,14 @@
 // RUN: fence-check --prove %s | filecheck %s
+// RUN: not fence-check --strict %s | filecheck %s --check-prefix=STRICT
 // A verdict of each function of AMD assembly, with the counterexample of the machine.
 
-// CHECK: prove-amd.s:13: right: race-free (by arithmetic, barrier; assuming that
-// CHECK: prove-amd.s:24: unwaited: race only under a launch: as --grid 2 --block 256
-// CHECK-NEXT: prove-amd.s:28:1: warning: s_barrier lets other waves go on while the write of line 27 to LDS is in flight
+// CHECK: prove-amd.s:17: right: race-free (by arithmetic, barrier; assuming that
+// CHECK: prove-amd.s:28: unwaited: race
+// CHECK-NEXT: prove-amd.s:33:1: warning: thread 255 of block 0 reads the LDS where thread 0 of block 0 writes it (line 31, as in --grid 2 --block 256): line 31 is not waited for before the barrier; wait for it before the barrier [lds-barrier]
 // CHECK: 1 proved, 1 found, 0 not judged
+
+// STRICT: kernels right, unwaited: 0 errors, 1 warning, 0 notes
+// STRICT-NEXT: 1 proved, 1 found, 0 not judged
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 	.text
