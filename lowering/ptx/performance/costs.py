@@ -85,6 +85,9 @@ FENCES = (
     _estimated(269, "fence.sc.cluster", why=_AS_GPU),
     _measured(269, "fence.sc.gpu", note="MEMBAR.SC.GPU; CCTL.IVALL"),
     _measured(1032, "fence.sc.sys", note="MEMBAR.SC.SYS; CCTL.IVALL"),
+    _estimated(12, "membar.cta", why="as fence.sc.cta, which it is (PTX ISA, membar)"),
+    _estimated(269, "membar.gl", why="as fence.sc.gpu, which it is (PTX ISA, membar)"),
+    _estimated(1032, "membar.sys", why="as fence.sc.sys, which it is (PTX ISA, membar)"),
     _measured(2, "fence.acquire.sync_restrict::shared::cluster", note="no instruction at all"),
     _measured(
         17, "fence.release.sync_restrict::shared::cta", note="MEMBAR.ALL.CTA; FENCE.VIEW.ASYNC.S"
@@ -200,6 +203,8 @@ _ARRIVAL = f"{_OBJECT}, and the fence of the scope"
 
 BARRIERS = (
     _measured(15, "barrier.sync", note="bar.sync"),
+    _measured(15, "bar.sync"),
+    _estimated(15, "bar.arrive", why="not more than bar.sync"),
     _estimated(15, "barrier.arrive", why="not more than bar.sync"),
     _estimated(15, "bar.warp.sync", why="not more than bar.sync"),
     _estimated(278, "barrier.cluster.arrive", why="as bar.sync and fence.release.cluster"),
