@@ -16,5 +16,6 @@ k:
 	.amdhsa_kernel k
 		.amdhsa_next_free_vgpr 16
 		.amdhsa_next_free_sgpr 16
+		.amdhsa_accum_offset 16
 		.amdhsa_user_sgpr_kernarg_segment_ptr 1
 	.end_amdhsa_kernel
