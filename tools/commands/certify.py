@@ -11,6 +11,7 @@ from fencewright.lowering.lower import lower_for
 from fencewright.lowering.sequence import Request, Target, UnsupportedError
 from fencewright.lowering.targets import parse_target
 from fencewright.lowering.vocabulary import (
+    SCOPE_WORDS,
     AddressSpace,
     Availability,
     L2PerAgent,
@@ -82,7 +83,14 @@ def _add_mode(parser: ArgumentParser) -> None:
 def _add_operation(parser: ArgumentParser) -> None:
     parser.add_argument("operation", choices=tuple(Operation))
     parser.add_argument("ordering", choices=tuple(Ordering))
-    parser.add_argument("scope", choices=tuple(Scope), nargs="?", default=Scope.SYSTEM)
+    parser.add_argument(
+        "scope",
+        type=lambda given: SCOPE_WORDS.get(given, given),
+        choices=tuple(Scope),
+        nargs="?",
+        default=Scope.SYSTEM,
+        help="or others' word for it: cta, block, gpu, device, sys",
+    )
     parser.add_argument("--space", choices=tuple(AddressSpace), help="of an access (global)")
     parser.add_argument("--kind", choices=tuple(RmwKind), help="of an atomic_rmw (add)")
     parser.add_argument("--failure-ordering", choices=tuple(Ordering), help="of a cmpxchg")
