@@ -113,7 +113,7 @@ def _print(report: FileReport, paint: Callable[[Diagnostic], str], arguments: Na
     from fencewright.tools.reports.text_report import lines_of
 
     if not report.problem:
-        lines = lines_of(report, paint, has_verdicts=arguments.prove)
+        lines = lines_of(report, paint, has_verdicts=arguments.prove, has_costs=arguments.cost)
         print(*map(printable, lines), sep="\n")
 
 
@@ -147,7 +147,9 @@ def _written(
             if each.problem:
                 continue
             if not arguments.in_folder:
-                yield from lines_of(each, paint, has_verdicts=arguments.prove)
+                yield from lines_of(
+                    each, paint, has_verdicts=arguments.prove, has_costs=arguments.cost
+                )
                 continue
             if arguments.prove:
                 yield from verdicts_of(each)
@@ -292,6 +294,9 @@ class _ListCachesAction(Action):
         parser.exit()
 
 
+_FIXES = ("findings", "surplus")
+
+
 def _parser() -> ArgumentParser:
     parser = ToolArguments(NAME, description=__doc__)
     add_completion(parser)
@@ -339,6 +344,17 @@ def _parser() -> ArgumentParser:
         action="store_true",
         help="print the write-backs, invalidates, waits and fences that can go, and what each "
         "costs",
+    )
+    parser.add_argument(
+        "--cost",
+        action="store_true",
+        help="print what each fence, barrier and wait costs, and who says so",
+    )
+    parser.add_argument(
+        "--fix",
+        choices=_FIXES,
+        help="print each finding with a repair that is checked again, and all as a patch; with -o "
+        "write the repaired code; surplus: without what can go, and with weaker fences",
     )
     add_options(parser)
     parser.add_argument(
@@ -438,9 +454,19 @@ def _parser() -> ArgumentParser:
     return parser
 
 
+def _with_what_to_fix(argv: Sequence[str]) -> list[str]:
+    """The command line where ``--fix`` without a word is of findings: files may follow it."""
+    following = (*argv[1:], "")
+    return [
+        f"--fix={_FIXES[0]}" if word == "--fix" and then not in _FIXES else word
+        for word, then in zip(argv, following, strict=True)
+    ]
+
+
 def _parsed(argv: Sequence[str] | None) -> Namespace:
     """The command line, and the configuration where that says nothing."""
     parser = _parser()
+    argv = _with_what_to_fix(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(argv)
     from fencewright.tools.inputs.configuration import configuration
 
@@ -452,8 +478,15 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     return arguments
 
 
-_OF_FILES = ("source", "run", "compile", "code", "counterexamples", "to", "annotate")
+_OF_FILES = ("source", "run", "compile", "code", "counterexamples", "to", "annotate", "fix")
 """Options that say something of one file, or write one for each."""
+
+
+_NOT_FIXED = (
+    *("to", "run", "compile", "annotate", "lift", "baseline", "write_baseline", "launch"),
+    *("launches", "counterexamples"),
+)
+"""Options without an effect on repairs."""
 
 
 _NOT_ANNOTATED = ("to", "source", "run", "compile", "lift", "baseline", "write_baseline")
@@ -467,6 +500,9 @@ def _prepare(arguments: Namespace) -> None:
     arguments.traces = bool(os.environ.get(diagnostics.TRACEBACK_VARIABLE))
     arguments.in_folder = any(map(os.path.isdir, arguments.inputs))
     arguments.finds_surplus = arguments.surplus or arguments.in_folder
+    arguments.replays, arguments.only = True, None
+    is_text = arguments.format == "text" and not arguments.in_folder
+    arguments.prices = arguments.cost or (arguments.surplus and is_text)
     arguments.skipped = arguments.beside = arguments.left = 0
     if arguments.cluster and not arguments.in_folder:
         raise usage("--cluster is for folders", NAME)
@@ -486,6 +522,13 @@ def _prepare(arguments: Namespace) -> None:
         raise usage("--annotate writes assembly; --format has no effect", NAME)
     if arguments.annotate and (len(arguments.inputs) > 1 or arguments.inputs == ["-"]):
         raise usage("--annotate is for one file", NAME)
+    if arguments.fix:
+        refuse_options(arguments, _NOT_FIXED, "--fix repairs code", NAME)
+        arguments.surplus = arguments.surplus or arguments.fix == _FIXES[1]
+        if arguments.format != "text":
+            raise usage("--fix writes a patch; --format has no effect", NAME)
+        if arguments.output and len(arguments.inputs) > 1:
+            raise usage("--fix -o is for one input", NAME)
     if arguments.lift and arguments.format == "sarif":
         raise usage("--lift is not for SARIF, which has findings alone", NAME)
     _check_outputs(arguments, [*arguments.inputs, arguments.source])
@@ -513,7 +556,8 @@ def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
 
     What is found may be written to the baseline that was read: so it is brought up to date.
     """
-    outputs = {"-o": arguments.output, "--code": arguments.code}
+    # What is repaired may take the place of what it was, where that name is given.
+    outputs = {"-o": None if arguments.fix else arguments.output, "--code": arguments.code}
     baseline = {"--write-baseline": arguments.write_baseline}
     try:
         check_outputs(NAME, outputs, [arguments.baseline])
@@ -522,12 +566,18 @@ def _check_outputs(arguments: Namespace, inputs: Sequence[str | None]) -> None:
         raise ToolError(problem.diagnostics, status=USAGE) from problem
 
 
+def arguments_of(argv: Sequence[str] | None) -> Namespace:
+    """The command line (None: that of the process) as commands take it. Raises ``ToolError``."""
+    arguments = _parsed(argv)
+    _prepare(arguments)
+    return arguments
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run fence-check on ``argv`` (None: the command line) and return the exit status."""
 
     def body() -> int:
-        arguments = _parsed(argv)
-        _prepare(arguments)
+        arguments = arguments_of(argv)
         if arguments.launch or arguments.launches:
             from fencewright.tools.commands.race_check import check_launches
 
@@ -536,6 +586,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise usage("--coverage is for --launch and --launches", NAME)
         if arguments.to:
             return worst([_print_scoped(path, arguments) for path in arguments.inputs])
+        if arguments.fix:
+            # Here, for checks alone need none of it.
+            from fencewright.tools.repair.fix import fix
+
+            return fix(arguments)
         if arguments.annotate:
             return _annotate(arguments.inputs[0], arguments)
         return _check(arguments)

@@ -57,9 +57,15 @@ Sizes = tuple[int, int, int] | None
 
 
 def judged(
-    module: "PtxFile", block: Sizes = None, grid: Sizes = None, *, replays: bool = True
+    module: "PtxFile",
+    block: Sizes = None,
+    grid: Sizes = None,
+    *,
+    replays: bool = True,
+    only: str | None = None,
 ) -> "Iterator[JudgedFunction]":
-    """All functions with their verdicts and findings, for all launches or for one.
+    """All functions, or ``only`` one, with their verdicts and findings, for all launches or for
+    one.
 
     ``replays``: races are executed, and those that an execution shows again are errors.
     """
@@ -67,7 +73,8 @@ def judged(
     from fencewright.checker.verdicts.solver import Launch
 
     for function in module.functions.values():
-        yield judged_function(module, function, Launch(block, grid), replays=replays)
+        if only in (None, function.name):
+            yield judged_function(module, function, Launch(block, grid), replays=replays)
 
 
 def named(module: "PtxFile", judged: "Iterable[JudgedFunction]") -> Iterator[FunctionName]:

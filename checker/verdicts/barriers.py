@@ -46,6 +46,9 @@ from fencewright.lowering.vocabulary import Scope
 _LIMIT = "the solver came to its limit"
 _NONE = frozenset[int]()
 
+DIVERGENT_BARRIER = "threads may not all come to the barrier"
+"""The reason not to judge by a barrier that is in a branch which threads of a CTA take apart."""
+
 
 def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
     """The order of two accesses of one CTA that a barrier always separates."""
@@ -106,7 +109,7 @@ def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) 
     if answer is Answer.UNSATISFIABLE:
         number = min(every - full_barriers(kernel, level))
         line = kernel.line_of(number)
-        return Order(Strength.UNKNOWN, name, "threads may not all come to the barrier", line)
+        return Order(Strength.UNKNOWN, name, DIVERGENT_BARRIER, line)
     return Order(Strength.ABSENT, name, unless=AnyOf(together))
 
 

@@ -14,6 +14,7 @@ from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
 from fencewright.checker.verdicts.contents import chosen, contents_of, data_in, terms_of, tickets
 from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import is_data, leaves
+from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -195,7 +196,7 @@ class _Judge:
             is_counted = each.count is not None or each.level is not Scope.WORKGROUP
             if each.instruction not in full and not is_counted:
                 line = self.kernel.line_of(each.instruction)
-                yield Obstacle("threads may not all come to the barrier", line)
+                yield Obstacle(DIVERGENT_BARRIER, line)
 
     def _assume_roots(self) -> None:
         """The assumptions that objects are other ones, where a kernel has several and writes

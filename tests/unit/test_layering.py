@@ -43,6 +43,7 @@ MAY_IMPORT = {
         "checker.verdicts",
         *JUDGES,
     ),
+    "checker/repair": ("checker.findings", "checker.repair", "checker.verdicts", "lowering"),
     "checker/replay": (
         "checker.replay",
         "checker.verdicts",

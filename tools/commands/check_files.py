@@ -12,6 +12,7 @@ from fencewright.checker.findings.finding import (
     Finding,
     Level,
 )
+from fencewright.checker.repair.prices import amd_prices, ptx_prices
 from fencewright.checker.source.program import SourceError
 from fencewright.lowering.code.source_location import AssemblyError, SourceLine, places_of
 from fencewright.lowering.vocabulary import L2PerAgent
@@ -116,6 +117,11 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
     content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
     if arguments.compile:
         file, content = compiled(path, arguments.compile, arguments.code)
+    return report_of(path, file, content, arguments)
+
+
+def report_of(path: str, file: str, content: bytes, arguments: Namespace) -> FileReport:
+    """What is found in a content that messages call ``file``; raises as ``report_on``."""
     beside = read_beside_source(path, content, file, arguments)
     if isinstance(beside, PtxAndSource):
         return _report_on_ptx(path, beside, arguments)
@@ -136,7 +142,8 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
     found = sorted(e for one in functions for e in findings_of(one, finds_surplus=surplus))
     comparisons = beside.comparisons(many)
     found = merged(found, comparisons)
-    executed = dict(show_counterexamples(comparisons, file, arguments.counterexamples))
+    shown = show_counterexamples(comparisons, file, arguments.counterexamples)
+    executed = dict(shown) if arguments.replays else {}
     code = {
         each.line: _CodeOfLine(function.name, each.text, each.source)
         for function in assembly.functions.values()
@@ -159,6 +166,7 @@ def _report_on_assembly(path: str, beside: AssemblyAndSource, arguments: Namespa
         "" if source is None else source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
         unused=tuple(reporter.unused(reported)),
+        prices=tuple(amd_prices(assembly)) if arguments.prices else (),
     )
 
 
@@ -179,8 +187,12 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     reporter = _Reporter(path, file, code, paths, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
     # A race that the source has is no fault of what compiled it: it stays a warning.
-    replays = not (arguments.source or arguments.run)
-    judged = list(ptx_check.judged(module, arguments.block, arguments.grid, replays=replays))
+    replays = arguments.replays and not (arguments.source or arguments.run)
+    judged = list(
+        ptx_check.judged(
+            module, arguments.block, arguments.grid, replays=replays, only=arguments.only
+        )
+    )
     in_functions = (each for one in judged for each in one.findings)
     found = [*sorted(in_functions), *sorted(with_source)]
     reported = tuple(map(reporter.reported, found))
@@ -194,6 +206,7 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
         "" if beside.source is None else beside.source.file,
         (sum(each.was_compared for each in comparisons), len(comparisons)),
         unused=tuple(reporter.unused(reported)),
+        prices=tuple(ptx_prices(module)) if arguments.prices else (),
     )
 
 

@@ -40,6 +40,7 @@ from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_page
 from fencewright.tools.dev.pages.certificates_page import certificates_page
 from fencewright.tools.dev.pages.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.pages.effects_page import effects_page
+from fencewright.tools.dev.pages.fix_page import page as fix_page
 from fencewright.tools.dev.pages.memory_page import memory_page
 from fencewright.tools.dev.pages.museum_page import page as museum_page
 from fencewright.tools.dev.pages.patterns_page import patterns_page
@@ -336,6 +337,7 @@ PAGES = {
     "hierarchy.md": hierarchy_page,
     "cdna-machine.md": cdna_machine_page,
     "museum.md": museum_page,
+    "fix.md": fix_page,
     "patterns.md": patterns_page,
     "async-paths.md": async_paths_page,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fencewright.checker.findings.finding import Level, VerdictKind
+from fencewright.checker.repair.prices import PricedLine
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.tools.diagnostics import Diagnostic, Severity, printable
 from fencewright.tools.reports.author_text import line_of
@@ -138,6 +139,7 @@ class FunctionVerdict:
 
     ``condition``: of the launches that have a race. ``obstacle``: the first reason why it is not
     judged, at the line ``obstacle_line``, 0 if it is about none; ``obstacles``: how many there are.
+    ``reasons``: the reason of every obstacle, whatever the verdict.
     """
 
     verdict: VerdictKind
@@ -148,6 +150,7 @@ class FunctionVerdict:
     obstacle: str = ""
     obstacle_line: int = 0
     obstacles: int = 0
+    reasons: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, verdict: "Verdict", line: int) -> "FunctionVerdict":
@@ -163,6 +166,7 @@ class FunctionVerdict:
             "" if first is None else first.reason,
             0 if first is None else first.line,
             0 if first is None else len(verdict.obstacles),
+            tuple(each.reason for each in verdict.obstacles),
         )
 
     def text(self) -> str:
@@ -199,7 +203,7 @@ class FileReport:
     ``provided``: what each access provides, with its line, if that was asked for. ``compared``: how
     many functions were compared with ``source``, of how many. ``problem``: why it could not be
     read, with ``status``; there is nothing else then. ``unused``: comments of the code that ignore
-    a finding which is not there.
+    a finding which is not there. ``prices``: of its fences and waits, if that was asked for.
     """
 
     path: str
@@ -213,6 +217,7 @@ class FileReport:
     problem: tuple[Diagnostic, ...] = ()
     problem_status: int = HOLDS
     unused: tuple[Diagnostic, ...] = ()
+    prices: tuple[PricedLine, ...] = ()
 
     def status(self, fail_on: Level, *, is_strict: bool = False) -> int:
         """What the exit status is because of this file; ``is_strict``: if all has to be proved."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fencewright.checker.repair.prices import PricedLine
 from fencewright.tools.reports.file_report import (
     CodeLine,
     Counts,
@@ -59,6 +60,18 @@ def _file(report: FileReport) -> dict[str, Any]:
         ],
         "findings": [_finding(each) for each in report.findings if each.is_shown],
         "provided": [{"line": line, "text": text} for line, text in report.provided],
+    } | ({"costs": [_price(each) for each in report.prices]} if report.prices else {})
+
+
+def _price(each: PricedLine) -> dict[str, Any]:
+    cost = each.cost
+    return {
+        "function": each.function,
+        "line": each.line,
+        "instruction": each.instruction,
+        "cost": None if cost is None else cost.amount,
+        "unit": None if cost is None else cost.unit,
+        "source": None if cost is None else cost.source,
     }
 
 

@@ -1,7 +1,11 @@
 """What fence-check prints: findings a line each, a line for each file, a table for a folder."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 
+from fencewright.checker.repair.prices import PricedLine
+from fencewright.lowering.costs import total
 from fencewright.tools.diagnostics import Diagnostic
 from fencewright.tools.reports.file_report import (
     FileReport,
@@ -13,15 +17,25 @@ from fencewright.tools.reports.file_report import (
 
 
 def lines_of(
-    report: FileReport, paint: Callable[[Diagnostic], str] = str, *, has_verdicts: bool = False
+    report: FileReport,
+    paint: Callable[[Diagnostic], str] = str,
+    *,
+    has_verdicts: bool = False,
+    has_costs: bool = False,
 ) -> Iterator[str]:
     """What is printed of one file that could be read, its summary last.
 
-    ``has_verdicts``: with a line for the verdict of each function.
+    ``has_verdicts``: with a line for the verdict of each function; ``has_costs``: for each fence
+    and wait, else prices are summed up.
     """
     if has_verdicts:
         yield from verdicts_of(report)
     yield from findings_of(report, paint)
+    if has_costs:
+        yield from _price_table(report.prices, report.file)
+    else:
+        surplus = (each.at.line for each in report.findings if each.is_surplus)
+        yield from _prices_left(report.prices, surplus, report.file)
     kernels = [each.name for each in report.functions if each.is_kernel]
     others = [each.name for each in report.functions if not each.is_kernel]
     lists = (("kernels", kernels), ("functions", others))
@@ -119,3 +133,49 @@ def folder_lines(
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+# Prices
+
+
+def _sum_of(lines: Iterable[PricedLine]) -> str:
+    known = [each.cost for each in lines if each.cost is not None]
+    return str(total(known)) if known else "unknown"
+
+
+_PRICE_HEADER = ("line", "instruction", "cost", "says")
+
+
+def _price_table(lines: Sequence[PricedLine], file: str) -> Iterator[str]:
+    """A line for each fence and wait, and one for each function; costs are of one execution."""
+    for name, own in _by_function(lines).items():
+        cells = [_PRICE_HEADER, *map(_price_cells, own)]
+        widths = [max(len(row[n]) for row in cells) for n in range(len(_PRICE_HEADER) - 1)]
+        yield f"{file}: {name}: {_number(own)}: {_sum_of(own)}, each executed once"
+        for line, *rest, says in cells:
+            words = (text.ljust(width) for text, width in zip(rest, widths[1:], strict=True))
+            yield "  ".join((line.rjust(widths[0]), *words, says)).rstrip()
+
+
+def _price_cells(each: PricedLine) -> tuple[str, str, str, str]:
+    cost = each.cost
+    price, says = ("not known", "") if cost is None else (str(cost), cost.source)
+    return str(each.line), " ".join(each.instruction.split()), price, says
+
+
+def _prices_left(lines: Sequence[PricedLine], gone: Iterable[int], file: str) -> Iterator[str]:
+    """A line for each function: what the fences and waits cost that stay, without ``gone``."""
+    left_out = set(gone)
+    for name, own in _by_function(lines).items():
+        kept = [each for each in own if each.line not in left_out]
+        if kept:
+            stay = "stays" if len(kept) == 1 else "stay"
+            yield f"{file}: {name}: {_number(kept)} {stay}: {_sum_of(kept)}, each executed once"
+
+
+def _number(lines: Sequence[PricedLine]) -> str:
+    return "1 fence or wait" if len(lines) == 1 else f"{len(lines)} fences and waits"
+
+
+def _by_function(lines: Sequence[PricedLine]) -> Mapping[str, list[PricedLine]]:
+    return {name: list(own) for name, own in groupby(lines, attrgetter("function"))}

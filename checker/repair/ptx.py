@@ -1,0 +1,380 @@
+"""Candidates for repairs of PTX: for each rule what can be written, the smallest first.
+
+They are many on purpose, and none is believed: the judgement of the edited text decides. Sources:
+PTX ISA, Parallel Synchronization and Communication Instructions; Asynchronous copy; griddepcontrol.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from fencewright.checker.findings.finding import Rule
+from fencewright.checker.repair.edits import Action, Edit, Repair, Spot, delete, replace
+from fencewright.checker.repair.search import Fault
+from fencewright.lowering.code.effects import Kind
+from fencewright.lowering.ptx.code.statements import (
+    ACCESSES,
+    ARRIVALS,
+    CONTROL,
+    MBARRIER_WAITS,
+    ORDERINGS,
+    SCOPE_WORDS,
+    SCOPES,
+    SILENT,
+    OperandRole,
+    Statement,
+)
+from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruction
+from fencewright.lowering.vocabulary import Scope
+
+_CTA, _CLUSTER, _GPU, _SYS = SCOPE_WORDS[Scope.WORKGROUP], "cluster", "gpu", "sys"
+_FENCES = tuple(f"fence.acq_rel.{scope};" for scope in (_CTA, _CLUSTER, _GPU, _SYS))
+_PROXY_FENCES = (
+    "fence.proxy.async.shared::cta;",
+    "fence.proxy.async.global;",
+    "fence.proxy.async;",
+)
+_MEET = "bar.sync 0;"
+_WARP_MEETS = "bar.warp.sync 0xffffffff;"
+_CLUSTER_MEETS = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;"
+_WAITS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "cp async": ("cp.async.wait_group 0;", "cp.async.wait_all;"),
+        "cp async bulk": (
+            "cp.async.bulk.wait_group.read 0;",
+            "cp.async.bulk.wait_group 0;",
+            "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;",
+            "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;",
+        ),
+        "wgmma": (
+            "wgmma.wait_group.sync.aligned 0;",
+            "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;",
+        ),
+        "tcgen05 ld": ("tcgen05.wait::ld.sync.aligned;",),
+        "tcgen05 st": ("tcgen05.wait::st.sync.aligned;",),
+    }
+)
+"""What waits for an operation in flight, by the first words of its name."""
+_GROUP_WAITS = frozenset({"cp async wait_group", "cp async bulk wait_group", "wgmma wait_group"})
+
+
+@dataclass(frozen=True, slots=True)
+class PtxCode:
+    """A function in its text: the spots of its statements, by their numbers."""
+
+    function: PtxFunction
+    instructions: tuple[PtxInstruction, ...]
+    spots: Mapping[int, Spot]
+
+    @property
+    def editable(self) -> Iterator[PtxInstruction]:
+        """The statements that stand in a line of the text."""
+        return (each for each in self.instructions if each.number in self.spots)
+
+    def at(self, lines: Iterable[int]) -> list[PtxInstruction]:
+        """The statements of these lines that can be edited, in the order of the lines."""
+        by_line: dict[int, list[PtxInstruction]] = {}
+        for each in self.editable:
+            by_line.setdefault(each.line, []).append(each)
+        return [each for line in dict.fromkeys(lines) for each in by_line.get(line, ())]
+
+    def puts(self, text: str, first: int, last: int) -> Iterator[Repair]:
+        """The text put wherever it can matter: between two statements first, the nearest to the
+        last of them before the others."""
+        for action, number in sorted(self._gaps(), key=lambda gap: _distance(gap, first, last)):
+            yield (Edit(action, self.spots[number], text),)
+
+    def _gaps(self) -> Iterator[tuple[Action, int]]:
+        """The places between statements: before all that others may notice, and at the end of a
+        block that goes on at a label."""
+        for block in self.function.blocks:
+            for each in block.instructions:
+                if each.statement.kind not in SILENT and each.number in self.spots:
+                    yield Action.BEFORE, each.number
+            last = block.instructions[-1] if block.instructions else None
+            if (
+                last is not None
+                and last.statement.kind not in CONTROL
+                and last.number in self.spots
+            ):
+                yield Action.AFTER, last.number
+
+    def renamed(self, each: PtxInstruction, name: str) -> Repair:
+        """The statement with another name of its instruction."""
+        spot = self.spots[each.number]
+        return (replace(spot, spot.text.replace(each.statement.opcode.name, name, 1)),)
+
+
+def _distance(gap: tuple[Action, int], first: int, last: int) -> tuple[int, int]:
+    action, number = gap
+    place = 2 * number + (1 if action is Action.AFTER else -1)
+    low, high = 2 * first, 2 * last
+    if low < place < high:
+        return 0, high - place
+    return (1, place - high) if place > high else (2, low - place)
+
+
+def code_of(function: PtxFunction, text: str) -> PtxCode:
+    """A function with the spots of its statements in the text that it was read from."""
+    lines = text.split("\n")
+    spots: dict[int, Spot] = {}
+    instructions = tuple(function.instructions)
+    for each in instructions:
+        line = lines[each.line - 1] if each.line <= len(lines) else ""
+        begin = each.column - 1
+        end = line.find(";", begin)
+        # A statement over several lines, as a call is, is left as it is.
+        if end >= 0 and each.statement.opcode.name in line[begin:end]:
+            spots[each.number] = Spot(each.line, each.column, line[begin : end + 1])
+    return PtxCode(function, instructions, spots)
+
+
+def ordered_name(statement: Statement, ordering: str, scope: str) -> str:
+    """The name of an instruction with another ordering and scope, where its form has them."""
+    dropped = set(ORDERINGS) | set(SCOPES)
+    words = [word for word in statement.opcode.words if word not in dropped]
+    if words[0] == "mbarrier":
+        place = next(n for n, word in enumerate(words) if word.startswith(("shared", "b64")))
+    else:
+        place = 1
+    words[place:place] = [each for each in (ordering, scope) if each]
+    return ".".join(words)
+
+
+def _scope_of(statement: Statement) -> tuple[str, ...]:
+    """The scopes to try: its own, or those of other threads of the GPU and beyond."""
+    if statement.scope is not None and statement.is_strong:
+        own = SCOPE_WORDS[statement.scope]
+        return (own, *(each for each in (_GPU, _SYS) if _is_wider(each, own)))
+    return _GPU, _SYS
+
+
+def _is_wider(scope: str, than: str) -> bool:
+    return SCOPES[scope] is not SCOPES[than] and SCOPES[scope].includes(SCOPES[than])
+
+
+Row = Callable[[PtxCode, Fault], Iterator[Repair]]
+"""The candidates of a rule for a finding."""
+
+
+def _ends_of(code: PtxCode, fault: Fault) -> tuple[int, int]:
+    """The first and the last statement that a finding is about, by their numbers."""
+    numbers = [each.number for each in code.at((*fault.about, fault.line))]
+    at = [each.number for each in code.at((fault.line,))]
+    last = max(at, default=0)
+    return min(numbers, default=last), last
+
+
+def _between(*texts: str) -> Row:
+    """The texts between what a finding is about, each at all places before the next text."""
+
+    def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+        first, last = _ends_of(code, fault)
+        by_text = [list(code.puts(text, first, last)) for text in texts]
+        # The places between come first, whatever the text: what is far is hardly meant.
+        for near in (True, False):
+            for repairs in by_text:
+                for repair in repairs:
+                    number = _number_of(code, repair[0])
+                    if (first < number <= last) is near:
+                        yield repair
+
+    return candidates
+
+
+def _number_of(code: PtxCode, edit: Edit) -> int:
+    return next(number for number, spot in code.spots.items() if spot == edit.at)
+
+
+def _orders(ordering: str, *, reads: bool) -> Row:
+    """The ordering on a read or a write that the finding is about."""
+
+    def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+        for each in code.at((fault.line, *fault.about)):
+            statement = each.statement
+            takes = statement.operation in ("ld" if reads else "st", "atom", "red")
+            if not takes or (reads and statement.operation == "red"):
+                continue
+            known = statement.ordering
+            both = known is not None and (known.releases if reads else known.acquires)
+            word = "acq_rel" if both else ordering
+            for scope in _scope_of(statement):
+                yield code.renamed(each, ordered_name(statement, word, scope))
+
+    return candidates
+
+
+def _of_mbarriers(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """Arrivals that release, and waits that acquire, at the CTA and at the cluster."""
+    for each in code.at((fault.line, *fault.about)):
+        operation = each.statement.operation
+        if operation not in ARRIVALS | MBARRIER_WAITS:
+            continue
+        word = "release" if operation in ARRIVALS else "acquire"
+        for scope in (_CTA, _CLUSTER):
+            yield code.renamed(each, ordered_name(each.statement, word, scope))
+
+
+def _cluster_arrivals(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """Arrivals at the barrier of the cluster that release."""
+    for each in code.editable:
+        opcode = each.statement.opcode
+        if opcode.operation == "barrier cluster arrive" and "relaxed" in opcode.words:
+            yield code.renamed(each, opcode.renamed({"relaxed": "release"}))
+
+
+def _uncached(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """The load without ``.nc``."""
+    for each in code.at((fault.line, *fault.about)):
+        words = each.statement.opcode.words
+        if "nc" in words:
+            yield code.renamed(each, ".".join(word for word in words if word != "nc"))
+
+
+def _waits(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """A wait that leaves fewer in flight, or a wait for what the finding is about."""
+    for each in code.editable:
+        if each.statement.operation in _GROUP_WAITS:
+            yield from _lower_counts(code, each)
+    words = [each.statement.operation for each in code.at((*fault.about, fault.line))]
+    texts = [
+        text for name, waits in _WAITS.items() if any(map(_begins(name), words)) for text in waits
+    ]
+    yield from _between(*texts)(code, fault)
+
+
+def _begins(name: str) -> Callable[[str], bool]:
+    return lambda operation: (
+        operation == name
+        or (operation.startswith(name) and (name != "cp async" or "bulk" not in operation))
+    )
+
+
+def _lower_counts(code: PtxCode, each: PtxInstruction) -> Iterator[Repair]:
+    spot = code.spots[each.number]
+    left = each.statement.operands[-1] if each.statement.operands else ""
+    for count in range(int(left) - 1, -1, -1) if left.isdigit() else ():
+        head, _, tail = spot.text.rpartition(left)
+        yield (replace(spot, f"{head}{count}{tail}"),)
+
+
+def _before_ends(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """A barrier of the cluster before each end of the kernel."""
+    ends = (each for each in code.editable if each.statement.kind is Kind.END)
+    spots = [code.spots[each.number] for each in ends]
+    if spots:
+        yield tuple(Edit(Action.BEFORE, spot, _CLUSTER_MEETS) for spot in spots)
+
+
+def _ended_mbarrier(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """``mbarrier.inval`` by who initialised it, and a barrier before its memory is used."""
+    _, last = _ends_of(code, fault)
+    for each in code.at(fault.about):
+        statement = each.statement
+        if statement.operation != "mbarrier init":
+            continue
+        guard = f"@{statement.guard} " if statement.guard else ""
+        inval = f"{guard}mbarrier.inval.shared::cta.b64 {statement.operands[0]};"
+        yield (Edit(Action.BEFORE, code.spots[last], f"{inval}\n{_MEET}"),)
+
+
+def _map_fences(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """The acquire of the tensor map that a copy goes by."""
+    for each in code.at((fault.line, *fault.about)):
+        address = each.statement.operand(OperandRole.TENSORMAP)
+        if each.statement.kind in SILENT or not address:
+            continue
+        address = address.partition(",")[0].strip("[] ")
+        for scope in (_CTA, _CLUSTER, _GPU, _SYS):
+            fence = f"fence.proxy.tensormap::generic.acquire.{scope} [{address}], 128;"
+            yield (Edit(Action.BEFORE, code.spots[each.number], fence),)
+
+
+def _several(*rows: Row) -> Row:
+    """The candidates of several rows, one row after another."""
+
+    def candidates(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+        for row in rows:
+            yield from row(code, fault)
+
+    return candidates
+
+
+def _gone(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """The statement left out."""
+    for each in code.at((fault.line,)):
+        if each.statement.kind not in SILENT | CONTROL:
+            yield (delete(code.spots[each.number]),)
+
+
+def _weaker(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """The access with a weaker ordering."""
+    for each in code.at((fault.line,)):
+        statement = each.statement
+        if statement.kind not in ACCESSES or not statement.is_strong:
+            continue
+        scope = SCOPE_WORDS[statement.scope or Scope.AGENT]
+        known = statement.ordering
+        words = ["relaxed"]
+        if known is not None and known.acquires and known.releases:
+            words += ["release", "acquire"]
+        for word in words:
+            yield code.renamed(each, ordered_name(statement, word, scope))
+
+
+def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
+    """The fence of proxies for one state space."""
+    for each in code.at((fault.line,)):
+        if each.statement.operation.startswith("fence proxy"):
+            for space in ("shared::cta", "global"):
+                yield code.renamed(each, f"{each.statement.opcode.name}.{space}")
+
+
+_RELEASES = _several(_orders("release", reads=False), _between(*_FENCES))
+_ACQUIRES = _several(_orders("acquire", reads=True), _between(*_FENCES))
+_BARRIERS = _between(_MEET)
+_IN_CLUSTER = _several(_cluster_arrivals, _between(_CLUSTER_MEETS), _before_ends)
+
+ROWS: Mapping[Rule, Row] = MappingProxyType(
+    {
+        Rule.RELEASE: _RELEASES,
+        Rule.ACQUIRE: _ACQUIRES,
+        Rule.SEQ_CST: _between(*(f"fence.sc.{scope};" for scope in (_CTA, _CLUSTER, _GPU, _SYS))),
+        Rule.COHERENCE: _several(_orders("relaxed", reads=True), _orders("relaxed", reads=False)),
+        Rule.LOST_BARRIER: _BARRIERS,
+        Rule.SPIN: _orders("relaxed", reads=True),
+        Rule.UNORDERED_WAIT: _ACQUIRES,
+        Rule.UNORDERED_SIGNAL: _RELEASES,
+        Rule.MISSING_BARRIER: _between(_MEET, _WARP_MEETS),
+        Rule.PROXY_FENCE: _between(*_PROXY_FENCES),
+        Rule.PROXY_ACQUIRE: _between(*_PROXY_FENCES),
+        Rule.PROXY_READS: _between(*_PROXY_FENCES),
+        Rule.TENSORMAP_FENCE: _map_fences,
+        Rule.READ_ONLY: _uncached,
+        Rule.ASYNC_UNWAITED: _waits,
+        Rule.WGMMA_FENCE: _between("wgmma.fence.sync.aligned;"),
+        Rule.GRID_DEPENDENCY: _between("griddepcontrol.wait;"),
+        Rule.MBARRIER_SCOPE: _of_mbarriers,
+        Rule.MBARRIER_INIT: _several(
+            _ended_mbarrier, _between(_MEET, "fence.mbarrier_init.release.cluster;"), _IN_CLUSTER
+        ),
+        Rule.MBARRIER_ORDER: _of_mbarriers,
+        Rule.CLUSTER_BARRIER: _IN_CLUSTER,
+        Rule.SURPLUS_BARRIER: _gone,
+        Rule.SURPLUS_WAIT: _gone,
+        Rule.SURPLUS_FENCE: _gone,
+        Rule.SURPLUS_PROXY_FENCE: _several(_gone, _narrower_proxy),
+        Rule.SURPLUS_RELEASE: _weaker,
+        Rule.SURPLUS_ACQUIRE: _weaker,
+    }
+)
+"""The candidates of each rule that has any, the smallest first."""
+
+
+def candidates_of(file: PtxFile, text: str, fault: Fault) -> Iterator[Repair]:
+    """The candidates for the repair of a finding in PTX."""
+    row = ROWS.get(Rule(fault.rule))
+    function = file.functions.get(fault.function)
+    if row is None or function is None:
+        return
+    yield from row(code_of(function, text), fault)

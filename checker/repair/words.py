@@ -1,0 +1,103 @@
+"""Repairs in words: of the source's language and lines where they are known, else of the code."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from fencewright.checker.repair.edits import Action, Edit, Repair
+from fencewright.lowering.code.source_location import SourceLocation
+
+SOURCE_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "bar.sync 0": "__syncthreads()",
+        "bar.warp.sync 0xffffffff": "__syncwarp()",
+        "fence.acq_rel.cta": "__threadfence_block()",
+        "fence.acq_rel.gpu": "__threadfence()",
+        "fence.acq_rel.sys": "__threadfence_system()",
+        "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned": (
+            "cluster.sync()"
+        ),
+        "fence.proxy.async.shared::cta": "cuda::ptx::fence_proxy_async(cuda::ptx::space_shared)",
+        "fence.proxy.async.global": "cuda::ptx::fence_proxy_async(cuda::ptx::space_global)",
+        "fence.proxy.async": "cuda::ptx::fence_proxy_async()",
+        "fence.mbarrier_init.release.cluster": (
+            "cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster)"
+        ),
+        "griddepcontrol.wait": "cudaGridDependencySynchronize()",
+        "cp.async.wait_group 0": "__pipeline_wait_prior(0)",
+        "cp.async.wait_all": "__pipeline_wait_prior(0)",
+        "cp.async.bulk.wait_group.read 0": (
+            "cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>())"
+        ),
+        "cp.async.bulk.wait_group 0": (
+            "cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<0>())"
+        ),
+        "s_barrier": "__syncthreads()",
+        "s_barrier_signal -1; s_barrier_wait -1": "__syncthreads()",
+    }
+)
+"""What an author writes for statements, in CUDA or HIP.
+
+Sources: CUDA C++ Programming Guide; libcu++; HIP, C++ language extensions.
+"""
+
+Places = Callable[[int], SourceLocation | None]
+"""The author's place of the statement at a line of the code, if it is known."""
+
+
+def described(repair: Repair, line_of: Callable[[int], int], place_of: Places) -> Iterator[str]:
+    """What to do, a sentence for each edit.
+
+    ``line_of``: the line of the code as it was given; ``place_of``: the author's place of that.
+    """
+    for edit in repair:
+        yield _described(edit, line_of(edit.at.line), place_of)
+
+
+def _described(edit: Edit, line: int, place_of: Places) -> str:
+    text = _joined(edit.text)
+    place = place_of(line)
+    match edit.action:
+        case Action.BEFORE | Action.AFTER:
+            word = SOURCE_WORDS.get(text)
+            where = f"{'before' if edit.action is Action.BEFORE else 'after'} line {line}"
+            if word is None or place is None:
+                return f"put `{text}` {where}{_of(place)}"
+            return f"put `{word}` {_between(edit.action, line, place, place_of)} (`{text}` {where})"
+        case Action.REPLACE:
+            return f"write `{text}` in place of `{_joined(edit.at.text)}`, line {line}{_of(place)}"
+        case Action.DELETE:
+            word = SOURCE_WORDS.get(_joined(edit.at.text))
+            what = f"`{word}`, " if word is not None and place is not None else ""
+            return f"remove {what}`{_joined(edit.at.text)}`, line {line}{_of(place)}"
+
+
+def _joined(text: str) -> str:
+    """Statements in one line, without the end of the last."""
+    return " ".join("; ".join(each.strip().rstrip(";") for each in text.split("\n")).split())
+
+
+def _of(place: SourceLocation | None) -> str:
+    return "" if place is None else f" ({place})"
+
+
+def _between(action: Action, line: int, place: SourceLocation, place_of: Places) -> str:
+    """Where the author puts it: between two lines where the code keeps their order."""
+    step = -1 if action is Action.BEFORE else 1
+    other = next(
+        (
+            found
+            for each in range(line + step, max(line + step * _NEAR, 0), step)
+            if (found := place_of(each)) is not None and found.line != place.line
+        ),
+        None,
+    )
+    first, last = (other, place) if action is Action.BEFORE else (place, other)
+    if first is not None and last is not None and first.file == last.file:
+        if first.line < last.line:
+            return f"between lines {first.line} and {last.line} of {place.file}"
+    word = "before" if action is Action.BEFORE else "after"
+    return f"{word} line {place.line} of {place.file}"
+
+
+_NEAR = 200
+"""Lines of the code in which the next line of the source is looked for."""

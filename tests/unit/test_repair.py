@@ -1,0 +1,409 @@
+"""Repairs: edits of statements, the search that judges them, and what fence-check writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from campaigns import some_of
+
+from fencewright.checker.findings.finding import Level, Rule, VerdictKind
+from fencewright.checker.repair.edits import (
+    Edit,
+    Spot,
+    after,
+    before,
+    delete,
+    edited,
+    moved,
+    replace,
+)
+from fencewright.checker.repair.leaner import leaner
+from fencewright.checker.repair.ptx import ROWS, code_of, ordered_name
+from fencewright.checker.repair.search import Fault, Judgement, Proof, ends, repair_of
+from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
+from fencewright.lowering.ptx.code.statements import read_statement
+from fencewright.lowering.ptx.code.text import read_ptx
+from fencewright.tools import fence_check
+from fencewright.tools.dev.campaigns.museum_repairs import (
+    assembler_of,
+    problem_of,
+    repaired,
+)
+from fencewright.tools.dev.pages.fix_page import RECORD, Row, rows
+from fencewright.tools.dev.pages.museum_page import exhibits
+
+EXHIBITS = {each.name: each for each in exhibits()}
+ROWS_OF = {each.exhibit: each for each in rows()}
+
+# Edits
+
+TEXT = "\ta;\n\tb; c; // d\nL:\te;\n"
+A, B, C, E = Spot(1, 2, "a;"), Spot(2, 2, "b;"), Spot(2, 5, "c;"), Spot(3, 4, "e;")
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (before(B, "x;"), "\ta;\n\tx;\n\tb; c; // d\nL:\te;\n"),
+        (before(E, "x;", "y;"), "\ta;\n\tb; c; // d\nL:\tx;\ny;\ne;\n"),
+        (after(B, "x;"), "\ta;\n\tb;\n\tx;\n\tc; // d\nL:\te;\n"),
+        (after(C, "x;"), "\ta;\n\tb; c; // d\n\tx;\nL:\te;\n"),
+        (replace(C, "x;"), "\ta;\n\tb; x; // d\nL:\te;\n"),
+        (delete(A), "\tb; c; // d\nL:\te;\n"),
+        (delete(B), "\ta;\n\tc; // d\nL:\te;\n"),
+    ],
+)
+def test_an_edit(edit: Edit, text: str) -> None:
+    assert edited(TEXT, (edit,)) == text
+
+
+def test_edits_of_one_repair_do_not_move_each_other() -> None:
+    repair = (before(A, "x;"), delete(C), after(E, "y;"))
+    assert edited(TEXT, repair) == "\tx;\n\ta;\n\tb; // d\nL:\te;\ny;\n"
+
+
+def test_an_edit_of_what_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="line 1 has no 'b;'"):
+        edited(TEXT, (delete(Spot(1, 2, "b;")),))
+
+
+def test_lines_move_with_the_edits() -> None:
+    repair = (before(B, "x;", "y;"), delete(A))
+    assert [moved(line, repair) for line in (1, 2, 3)] == [1, 3, 4]
+
+
+# The search
+
+FAULT = Fault(Rule.MISSING_BARRIER, "k", 3, Level.WARNING, (1,))
+RACE = Judgement((FAULT,), {"k": Proof(VerdictKind.RACE)})
+QUIET = Judgement((), {"k": Proof(VerdictKind.RACE_FREE)})
+REPAIRS = [(before(E, text),) for text in ("x;", "y;", "z;")]
+
+
+def _fault(rule: Rule, line: int, level: Level = Level.WARNING) -> Fault:
+    return Fault(rule, "k", line, level)
+
+
+@pytest.mark.parametrize(
+    ("again", "is_repaired"),
+    [
+        (QUIET, True),
+        (RACE, False),
+        # The same finding in the line to which its statement has moved.
+        (Judgement((_fault(Rule.MISSING_BARRIER, 4),), RACE.proofs), False),
+        # A note that the race has hidden may come.
+        (Judgement((_fault(Rule.UNORDERED_SIGNAL, 9, Level.NOTE),), QUIET.proofs), True),
+        (Judgement((_fault(Rule.UNORDERED_SIGNAL, 9),), QUIET.proofs), False),
+        # The finding is not gone where it is a note only.
+        (Judgement((_fault(Rule.MISSING_BARRIER, 4, Level.NOTE),), QUIET.proofs), False),
+        # What was judged may not become what is not.
+        (Judgement((), {"k": Proof(VerdictKind.NOT_JUDGED, ("why",))}), False),
+        (Judgement((), {}), False),
+    ],
+)
+def test_a_repair_is_judged(again: Judgement, is_repaired: bool) -> None:
+    assert ends(FAULT, REPAIRS[0], RACE, again) is is_repaired
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "holds"),
+    [
+        (Proof(VerdictKind.RACE_FREE), Proof(VerdictKind.LAUNCH), False),
+        (Proof(VerdictKind.NOT_JUDGED, ("a",)), Proof(VerdictKind.NOT_JUDGED, ("b", "c")), True),
+        (
+            Proof(VerdictKind.NOT_JUDGED, ("a",)),
+            Proof(VerdictKind.NOT_JUDGED, ("a", DIVERGENT_BARRIER)),
+            False,
+        ),
+        (Proof(VerdictKind.RACE), Proof(VerdictKind.LAUNCH), True),
+    ],
+)
+def test_a_proof_is_kept(old: Proof, new: Proof, holds: bool) -> None:
+    assert new.holds(old) is holds
+
+
+def test_the_first_candidate_that_is_judged_right_is_the_repair() -> None:
+    asked: list[str] = []
+
+    def judge(text: str, function: str) -> Judgement | None:
+        assert function == "k"
+        asked.append(text)
+        return None if "x;" in text else QUIET if "y;" in text else RACE
+
+    assert repair_of(TEXT, FAULT, RACE, REPAIRS, judge) == REPAIRS[1]
+    assert len(asked) == 2
+    assert repair_of(TEXT, FAULT, RACE, REPAIRS[2:], judge) is None
+
+
+# PTX
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("ld.global.b32 %r1, [%rd1];", "ld.acquire.gpu.global.b32"),
+        ("ld.volatile.global.b32 %r1, [%rd1];", "ld.acquire.gpu.global.b32"),
+        ("atom.add.acquire.sys.s32 %r1, [%rd1], 1;", "atom.acquire.gpu.add.s32"),
+        (
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 4;",
+            "mbarrier.arrive.expect_tx.acquire.gpu.shared::cta.b64",
+        ),
+        (
+            "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [full], 0;",
+            "mbarrier.try_wait.parity.acquire.gpu.shared::cta.b64",
+        ),
+    ],
+)
+def test_a_name_with_another_ordering(statement: str, name: str) -> None:
+    read = read_statement(statement)
+    assert read is not None
+    assert ordered_name(read, "acquire", "gpu") == name
+
+
+def test_statements_have_their_spots() -> None:
+    text = (
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+        "\tmov.u32 %r1, 1; mov.u32 %r2, 2; // bar.sync 1;\n\tbar.sync\n\t0;\n\tret;\n}\n"
+    )
+    (function,) = read_ptx(text).functions.values()
+    spots = code_of(function, text).spots
+    # What is over several lines is not edited.
+    assert [each.text for each in spots.values()] == [
+        "mov.u32 %r1, 1;", "mov.u32 %r2, 2;", "ret;",
+    ]  # fmt: skip
+    for each in spots.values():
+        assert text.split("\n")[each.line - 1][each.column - 1 :].startswith(each.text)
+
+
+def test_every_row_is_of_a_rule_that_ptx_may_have() -> None:
+    assert Rule.RAW not in ROWS
+    assert len(ROWS) >= 25
+
+
+# The museum
+
+
+def test_four_of_five_exhibits_are_repaired() -> None:
+    assert ROWS_OF.keys() == EXHIBITS.keys()
+    assert sum(each.is_repaired for each in ROWS_OF.values()) >= 0.8 * len(ROWS_OF)
+    assert {each.accepted for each in ROWS_OF.values() if each.is_repaired} <= {"ptxas", "llvm-mc"}
+
+
+@pytest.mark.parametrize("name", some_of(sorted(ROWS_OF), 9))
+def test_an_exhibit_is_repaired(name: str) -> None:
+    exhibit, row = EXHIBITS[name], ROWS_OF[name]
+    words, text = repaired(exhibit)
+    assert Row(name, exhibit.rule, words, row.accepted) == row, RECORD
+    if not row.is_repaired:
+        assert text == exhibit.code("wrong")
+        return
+    assembler = assembler_of(exhibit)
+    if assembler is None:
+        pytest.skip("ptxas or llvm-mc is not installed")
+    assert problem_of(exhibit, text, assembler) == ""
+
+
+# The command
+
+MESSAGE = EXHIBITS["flag-relaxed"].folder / "wrong.ptx"
+STORE = "st.{}.gpu.global.b32 [%rd2], 1;"
+
+
+def test_a_patch_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fence_check.main(["--fix", str(MESSAGE)]) == 0
+    said = capsys.readouterr().out
+    assert "note: repair: write `st.release.gpu.global.b32 [%rd2], 1` in place of" in said
+    assert f"\n-\t{STORE.format('relaxed')}\n+\t{STORE.format('release')}\n" in said
+    assert f"{MESSAGE}: 1 of 1 finding repaired" in said
+
+
+def test_the_repaired_code_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    to = tmp_path / "to.ptx"
+    assert fence_check.main(["--fix", str(MESSAGE), "-o", str(to)]) == 0
+    expected = MESSAGE.read_text().replace(STORE.format("relaxed"), STORE.format("release"))
+    assert to.read_text() == expected
+    assert fence_check.main(["--fix", str(to)]) == 0
+    assert f"{to}: nothing to repair" in capsys.readouterr().out
+
+
+def test_a_file_may_be_repaired_in_its_place_and_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(MESSAGE.read_text())
+    assert fence_check.main(["--fix", str(path), "-o", str(path)]) == 0
+    assert STORE.format("release") in path.read_text()
+    assert [each.name for each in tmp_path.iterdir()] == ["k.ptx"]
+
+
+def test_the_status_is_that_of_what_stays(tmp_path: Path) -> None:
+    exhibit = EXHIBITS["lost-write-back-wait"]
+    asked = ["--fix", "--source", str(exhibit.folder / "source.ll")]
+    wrong = str(exhibit.folder / "wrong.s")
+    assert fence_check.main([*asked, wrong]) == 1
+    assert fence_check.main([*asked, wrong, "-o", str(tmp_path / "to.s")]) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--format", "json"], ["--annotate"], ["--to", "scoped"], ["--baseline", "x"], ["--lift"]],
+)
+def test_what_has_no_effect_is_refused(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fence_check.main(["--fix", *options, str(MESSAGE)]) == 2
+    assert "--fix" in capsys.readouterr().err
+
+
+def test_words_of_the_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = tmp_path / "k.ptx"
+    code.write_text(TILE)
+    fence_check.main(["--fix", str(code)])
+    said = capsys.readouterr().out
+    assert (
+        "repair: put `__syncthreads()` between lines 4 and 5 of k.cu (`bar.sync 0` before" in said
+    )
+
+
+TILE = """.version 8.0
+.target sm_90
+.address_size 64
+.file 1 "k.cu"
+.visible .entry k(.param .u64 out)
+{
+	.reg .b32 %r<9>;
+	.reg .b64 %rd<5>;
+	.shared .align 4 .b8 tile[1024];
+	.loc 1 3 1
+	ld.param.u64 %rd1, [out];
+	mov.u32 %r1, %tid.x;
+	mov.u32 %r2, tile;
+	shl.b32 %r3, %r1, 2;
+	add.u32 %r4, %r2, %r3;
+	.loc 1 4 1
+	st.shared.b32 [%r4], %r1;
+	.loc 1 5 1
+	ld.shared.b32 %r5, [tile];
+	mul.wide.u32 %rd2, %r1, 4;
+	add.s64 %rd3, %rd1, %rd2;
+	st.global.b32 [%rd3], %r5;
+	ret;
+}
+"""
+
+# Leaner code
+
+SEQ_CST = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry pass(.param .u64 data, .param .u64 flag, .param .u64 out)
+{
+	.reg .pred %p<9>;
+	.reg .b32 %r<9>;
+	.reg .b64 %rd<9>;
+	ld.param.u64 %rd1, [data];
+	ld.param.u64 %rd2, [flag];
+	ld.param.u64 %rd3, [out];
+	mov.u32 %r1, %ctaid.x;
+	mov.u32 %r2, %tid.x;
+	or.b32 %r3, %r1, %r2;
+	setp.ne.s32 %p1, %r3, 0;
+	@%p1 bra OTHER;
+	st.global.b32 [%rd1], 42;
+	fence.sc.sys;
+	st.relaxed.sys.global.b32 [%rd2], 1;
+	ret;
+OTHER:
+	setp.ne.s32 %p2, %r2, 0;
+	@%p2 bra END;
+POLL:
+	fence.sc.sys;
+	ld.acquire.sys.global.b32 %r4, [%rd2];
+	setp.eq.s32 %p3, %r4, 0;
+	@%p3 bra POLL;
+	ld.global.b32 %r5, [%rd1];
+	mul.wide.u32 %rd4, %r1, 4;
+	add.s64 %rd5, %rd3, %rd4;
+	st.global.b32 [%rd5], %r5;
+END:
+	ret;
+}
+"""
+
+
+def _lean(text: str, tmp_path: Path) -> str:
+    code, to = tmp_path / "k.ptx", tmp_path / "to.ptx"
+    code.write_text(text)
+    assert fence_check.main(["--fix", "surplus", str(code), "-o", str(to)]) == 0
+    return to.read_text()
+
+
+def test_defaults_of_libcu_become_lean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = (
+        SEQ_CST.replace("\tfence.sc.sys;\n\tld", "\tld")
+        .replace("fence.sc.sys", "fence.release.gpu")
+        .replace(".sys", ".gpu")
+    )
+    assert _lean(SEQ_CST, tmp_path) == expected
+    said = capsys.readouterr().out
+    assert "`fence.release.gpu` will do for `fence.sc.sys`: 769 cycles less" in said
+    assert "assuming that no other kernel, GPU or CPU synchronises by this memory" in said
+
+
+def test_an_order_that_two_atomics_show_is_kept(tmp_path: Path) -> None:
+    """Store buffering has no race, and without ``fence.sc`` another outcome."""
+    text = SEQ_CST[: SEQ_CST.index("\tmov.u32 %r1")] + (
+        "\tst.relaxed.gpu.global.b32 [%rd1], 1;\n\tfence.sc.gpu;\n"
+        "\tld.relaxed.gpu.global.b32 %r1, [%rd2];\n\tret;\n}\n"
+    )
+    assert _lean(text, tmp_path) == text
+
+
+def test_nothing_is_weakened_without_a_proof(tmp_path: Path) -> None:
+    """What is not judged keeps its orderings, and of its scopes those that the GPU's include."""
+    text = SEQ_CST.replace("\tst.global.b32 [%rd5], %r5;\n", "\tst.global.b32 [%rd1], %r5;\n")
+    lean = _lean(text, tmp_path)
+    assert lean == text.replace(".sys", ".gpu")
+    assert lean.count("fence.sc.gpu") == 2
+
+
+def test_a_step_that_is_judged_worse_is_not_taken() -> None:
+    proved = Judgement((), {"pass": Proof(VerdictKind.RACE_FREE)})
+    worse = Judgement((), {"pass": Proof(VerdictKind.NOT_JUDGED, ("why",))})
+
+    def judge(text: str, function: str) -> Judgement:
+        assert (text != SEQ_CST, function) == (True, "pass")
+        return worse
+
+    assert not list(leaner(lambda: SEQ_CST, "k.ptx", proved, judge))
+
+
+# Prices
+
+
+def test_fences_and_waits_are_priced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code = tmp_path / "k.ptx"
+    code.write_text(SEQ_CST)
+    assert fence_check.main(["--cost", str(code)]) == 0
+    said = capsys.readouterr().out
+    assert "k.ptx: pass: 3 fences and waits: 2368 (estimated), each executed once" in said
+    assert any(
+        line.split()[:4] == ["18", "fence.sc.sys", "1032", "cycles"] for line in said.splitlines()
+    )
+
+
+def test_prices_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--format", "json", str(EXHIBITS["waits-back-to-back"].folder / "wrong.s")]
+    assert fence_check.main(["--cost", *asked]) == 0
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    assert [each["line"] for each in file["costs"]] == [7, 9]
+    assert file["costs"][0] == {
+        "function": "k",
+        "line": 7,
+        "instruction": "s_waitcnt vmcnt(0)",
+        "cost": 8,
+        "unit": "relative",
+        "source": file["costs"][1]["source"],
+    }
+    assert fence_check.main(["--surplus", *asked]) == 0
+    assert "costs" not in json.loads(capsys.readouterr().out)["files"][0]

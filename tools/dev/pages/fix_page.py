@@ -1,0 +1,101 @@
+"""The page of repairs: what fence-check --fix makes of the museum's exhibits, as it was recorded."""
+
+import csv
+from dataclasses import dataclass
+
+from fencewright.tools.dev.pages.museum_page import ROOT
+from fencewright.tools.reports.markdown import markdown_table
+
+RECORD = ROOT / "repairs.tsv"
+NO_REPAIR = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one exhibit: its repair in words, or ``NO_REPAIR``, and who assembled it."""
+
+    exhibit: str
+    rule: str
+    repair: str
+    accepted: str
+
+    @property
+    def is_repaired(self) -> bool:
+        """True where its finding is gone."""
+        return self.repair != NO_REPAIR
+
+
+def rows() -> tuple[Row, ...]:
+    """The recorded rows."""
+    with RECORD.open(encoding="utf-8", newline="") as stream:
+        return tuple(Row(**each) for each in csv.DictReader(stream, delimiter="\t"))
+
+
+_HEAD = """<!-- Written by `make docs` from tests/museum/repairs.tsv, which
+`python -m fencewright.tools.dev.campaigns.museum_repairs` writes. -->
+
+# Repairs
+
+`fence-check --fix` looks for the smallest repair of each finding: another ordering, scope or state space of
+an instruction that is there, a lower count of a wait, then a fence, wait or barrier that is put in, or what can
+go left out. Each candidate is checked again before it is shown: the finding has to be gone, none may
+be new, and no function may be proved less than before. A barrier to which not all threads come is no repair.
+
+<!-- before: cp tests/museum/lost-write-back-wait/* . -->
+```console
+$ fence-check --fix --source source.ll wrong.s | tail -n +3
+wrong.s:13:1: note: repair: put `s_waitcnt vmcnt(0)` before line 13 (/k.hip:4)
+wrong.s: 1 of 1 finding repaired
+--- wrong.s
++++ wrong.s
+@@ -10,6 +10,7 @@
+ \t.loc\t1 3 1
+ \tbuffer_wbl2 sc1
+ \t.loc\t1 4 1
++\ts_waitcnt vmcnt(0)
+ \tglobal_store_dword v0, v2, s[2:3] sc1
+ \ts_endpgm
+ .Lfunc_end0:
+```
+
+The patch is for the code that was given. Where that has line numbers, the note says what to write in the source:
+``put `__syncthreads()` between lines 4 and 5 of k.cu``. `-o FILE` writes the repaired code in place of the patch; FILE
+may be the input. The [exit status](checker.md#exit-statuses) is that of the code that was given, with `-o` that
+of what was written.
+
+## Leaner code
+
+`--fix surplus` leaves out what [can go](checker.md#what-can-go), and looks in PTX for weaker forms that cost less by
+[the prices](reference/costs.md):
+
+- `.sys` becomes `.gpu`, in any kernel;
+- `fence.sc` becomes `fence.acq_rel`, a fence one of one side, or goes, and an ordered access a relaxed one,
+  where the kernel is proved race-free, the weaker form keeps the proof, and it orders no two atomics of
+  different places, whose values a proof of data says nothing about;
+- `fence.proxy.async` is narrowed to the state space that needs it.
+
+All of it assumes that no other kernel, GPU or CPU synchronises by this memory while the kernel runs: the
+output says so. `--grid` and `--block` say which launches are meant, where the proof needs them.
+
+## The museum
+
+"""
+
+
+def page() -> str:
+    """The page."""
+    recorded = rows()
+    number = sum(each.is_repaired for each in recorded)
+    share = f"{100 * number // len(recorded)} %"
+    said = (
+        f"Of the {len(recorded)} exhibits of [the museum](museum.md) {number} are repaired, {share}, "
+        "and every repaired code is assembled by the program in the last column. "
+        "`tests/unit/test_repair.py` holds the table to the code.\n"
+    )
+    table = markdown_table(("exhibit", "rule", "repair", "accepted by"), map(_cells, recorded))
+    return f"{_HEAD}{said}\n{table}\n"
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    repair = row.repair.replace("|", "\\|") if row.is_repaired else NO_REPAIR
+    return row.exhibit, f"`{row.rule}`", repair, row.accepted if row.is_repaired else ""

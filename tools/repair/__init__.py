@@ -1,0 +1,1 @@
+"""Repairs of code, as fence-check prints and writes them."""

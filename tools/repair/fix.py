@@ -1,0 +1,256 @@
+"""What ``fence-check --fix`` does: repairs of findings, each judged again before it is shown."""
+
+import difflib
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+
+from fencewright.checker.repair.edits import Action, Repair, edited, moved
+from fencewright.checker.repair.leaner import Step, leaner
+from fencewright.checker.repair.search import Fault, Judgement, Proof, repair_of
+from fencewright.checker.repair.words import Places, described
+from fencewright.lowering.cdna.code.objects import MAGIC
+from fencewright.lowering.code.source_location import AssemblyError
+from fencewright.tools import diagnostics
+from fencewright.tools.commands.check_files import STDIN, report_of, unreadable
+from fencewright.tools.diagnostics import Diagnostic, Severity, ToolError, output_file, printable
+from fencewright.tools.inputs.code_kind import is_ptx_file
+from fencewright.tools.reports.author_text import author_lines
+from fencewright.tools.reports.color import painter
+from fencewright.tools.reports.file_report import FileReport, ReportedFinding
+from fencewright.tools.statuses import worst
+
+FINDINGS, SURPLUS = "findings", "surplus"
+"""What ``--fix`` may be of."""
+ASSUMED = (
+    "assuming that no other kernel, GPU or CPU synchronises by this memory while the kernel runs"
+)
+"""The assumption of every weaker form."""
+
+
+def judgement_of(report: FileReport, *, of_surplus: bool) -> Judgement:
+    """The findings and proofs of a report, as the search of repairs compares them.
+
+    ``of_surplus``: with what can go; a repair of what is missing may well make something so.
+    """
+    findings = (each for each in report.findings if of_surplus or not each.is_surplus)
+    proofs = {
+        each.name: Proof(each.verdict.verdict, each.verdict.reasons)
+        for each in report.functions
+        if each.verdict is not None
+    }
+    return Judgement(tuple(map(_fault, findings)), proofs)
+
+
+def _fault(finding: ReportedFinding) -> Fault:
+    about = tuple(place.line for _, place in finding.about if place.file == finding.at.file)
+    return Fault(finding.rule, finding.function, finding.at.line, finding.level, about)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A finding with its repair, None where none was found, and ``lines``: of the text that it was
+    found in, the lines of the code as it was given, 0 of those that are new."""
+
+    finding: ReportedFinding
+    repair: Repair | None
+    lines: tuple[int, ...]
+
+    def line_of(self, line: int) -> int:
+        """The line of the code as it was given."""
+        return self.lines[line - 1] if 0 < line <= len(self.lines) else 0
+
+
+class Fixer:
+    """The repairs of one file, one after another."""
+
+    def __init__(self, path: str, file: str, content: bytes, arguments: Namespace):
+        self.path = path
+        self.file = file
+        self.is_ptx = is_ptx_file(path, content)
+        self.given = self.text = diagnostics.as_text(content)
+        self._lines = tuple(range(1, self.text.count("\n") + 2))
+        # A candidate is judged, and not executed: that would say no more of it.
+        self._arguments = copy(arguments)
+        self._arguments.replays = False
+        self._of_surplus = arguments.fix == SURPLUS
+        self._arguments.finds_surplus = self._of_surplus
+
+    def report(self) -> FileReport:
+        """What is found in the text as it is now."""
+        return report_of(self.path, self.file, self.text.encode(), self._arguments)
+
+    def fixed(self) -> Iterator[Fixed]:
+        """Each finding that is asked for with its repair; ``text`` has those that were found."""
+        given_up: set[tuple[str, str, str]] = set()
+        while True:
+            report = self.report()
+            left = (each for each in report.findings if _key(each) not in given_up)
+            finding = next(filter(self._is_asked, left), None)
+            if finding is None:
+                return
+            fault = _fault(finding)
+            judged = judgement_of(report, of_surplus=self._of_surplus)
+            repair = repair_of(self.text, fault, judged, self._candidates(fault), self._judge)
+            yield Fixed(finding, repair, self._lines)
+            if repair is None:
+                given_up.add(_key(finding))
+            else:
+                self._edit(repair)
+
+    def lean(self) -> Iterator[tuple[Step, int]]:
+        """The steps that make PTX leaner beyond its findings, each with the line of the code as it
+        was given; ``text`` has them done."""
+        if not self.is_ptx:
+            return
+        judged = judgement_of(self.report(), of_surplus=True)
+        for step in leaner(lambda: self.text, self.file, judged, self._judge):
+            yield step, self._lines[step.line - 1]
+            self._edit(step.repair)
+
+    def places(self) -> Places:
+        """The author's place of each line of the code as it was given."""
+        if self.is_ptx:
+            from fencewright.lowering.ptx.code.text import read_ptx
+
+            code = read_ptx(self.given, self.file)
+        else:
+            from fencewright.lowering.cdna.code.text import read_assembly
+
+            code = read_assembly(self.given, self.file)
+        functions = code.functions.values()
+        instructions = (each for function in functions for each in function.instructions)
+        found = author_lines(instructions, code.files, self.file)
+        return lambda line: next(iter(found.get(line, ())), None)
+
+    def diff(self) -> Iterator[str]:
+        """The repairs as a patch of the code as it was given."""
+        old, new = self.given.splitlines(), self.text.splitlines()
+        return difflib.unified_diff(old, new, self.file, self.file, lineterm="")
+
+    def _edit(self, repair: Repair) -> None:
+        old = {moved(number, repair): line for number, line in enumerate(self._lines, 1)}
+        gone = {each.at.line for each in repair if each.action is Action.DELETE}
+        self.text = edited(self.text, repair)
+        for line in gone:
+            # What comes after has taken its place, or shares its line.
+            old[moved(line, repair)] = self._lines[min(line, len(self._lines) - 1)]
+        self._lines = tuple(old.get(n, 0) for n in range(1, self.text.count("\n") + 2))
+
+    def _is_asked(self, finding: ReportedFinding) -> bool:
+        asked = finding.is_shown and finding.is_surplus is self._of_surplus
+        return asked and finding.is_new and not finding.was_not_judged
+
+    def _judge(self, text: str, function: str) -> Judgement | None:
+        """The judgement of a function in a text; None where that cannot be read."""
+        arguments = copy(self._arguments)
+        arguments.only = function
+        try:
+            report = report_of(self.path, self.file, text.encode(), arguments)
+        except (AssemblyError, ToolError):
+            return None
+        return judgement_of(report, of_surplus=self._of_surplus).of(function)
+
+    def _candidates(self, fault: Fault) -> Iterator[Repair]:
+        if self.is_ptx:
+            from fencewright.checker.repair import ptx
+            from fencewright.lowering.ptx.code.text import read_ptx
+
+            return ptx.candidates_of(read_ptx(self.text, self.file), self.text, fault)
+        from fencewright.checker.repair import amd
+        from fencewright.lowering.cdna.code.text import read_assembly
+
+        return amd.candidates_of(read_assembly(self.text, self.file), self.text, fault)
+
+
+def _key(finding: ReportedFinding) -> tuple[str, str, str]:
+    """A finding whose lines may have moved."""
+    return finding.rule, finding.function, finding.instruction
+
+
+def fix(arguments: Namespace) -> int:
+    """Repair the findings of each input; the status is that of checking it.
+
+    With an output it is that of checking what was written there.
+    """
+    return worst([_fix(path, arguments) for path in arguments.inputs])
+
+
+def _fix(path: str, arguments: Namespace) -> int:
+    file = STDIN if path == "-" else path
+    try:
+        content = diagnostics.read_bytes(None if path == "-" else path)
+        if content.startswith(MAGIC):
+            raise diagnostics.error("--fix is for text: a code object has none", file)
+        report = report_of(path, file, content, arguments)
+        fixer = Fixer(path, file, content, arguments)
+        says = arguments.output != "-"
+        for line in _fixed_lines(report, fixer, arguments):
+            if says:
+                print(printable(line))
+    except Exception as problem:
+        unread = unreadable(path, problem)
+        print(*unread.problem, sep="\n", file=sys.stderr)
+        return unread.problem_status
+    if arguments.output is None:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in fixer.diff())
+        return report.status(arguments.fail_on, is_strict=arguments.strict)
+    with output_file(arguments.output) as stream:
+        stream.write(fixer.text)
+    again = report_of(path, file, fixer.text.encode(), arguments)
+    return again.status(arguments.fail_on, is_strict=arguments.strict)
+
+
+def _fixed_lines(report: FileReport, fixer: Fixer, arguments: Namespace) -> Iterator[str]:
+    """The findings with their repairs, what is leaner, and how much that is."""
+    paint = painter(arguments.color, to_stdout=True)
+    place_of = fixer.places()
+    done = list(fixer.fixed())
+    for each in done:
+        line = each.line_of(each.finding.at.line)
+        # As it is reported: with what an execution shows of it, and at its own lines.
+        for shown in _reported(report, each.finding, line).lines():
+            yield str(paint(shown))
+        for text in notes_of(each, place_of):
+            yield str(paint(Diagnostic(text, fixer.file, line, 1, Severity.NOTE)))
+    steps = list(fixer.lean()) if arguments.fix == SURPLUS else []
+    for step, line in steps:
+        yield str(paint(Diagnostic(_step_text(step), fixer.file, line, 1, Severity.NOTE)))
+    if not done and not steps:
+        yield f"{fixer.file}: nothing to repair"
+        return
+    if steps:
+        yield f"{fixer.file}: {ASSUMED}"
+    number = sum(each.repair is not None for each in done)
+    leaner = f"; {_count(len(steps), 'weaker form')}" if steps else ""
+    yield f"{fixer.file}: {number} of {_count(len(done), 'finding')} repaired{leaner}"
+
+
+def _reported(report: FileReport, finding: ReportedFinding, line: int) -> ReportedFinding:
+    """The finding of the report that a finding of the edited text is; itself if none is."""
+    same = (
+        each
+        for each in report.findings
+        if (each.rule, each.function, each.at.line) == (finding.rule, finding.function, line)
+    )
+    return next(same, finding)
+
+
+def notes_of(fixed: Fixed, place_of: Places) -> Iterator[str]:
+    """The repair of a finding in words, or that there is none."""
+    if fixed.repair is None:
+        yield "no repair was found"
+        return
+    for text in described(fixed.repair, fixed.line_of, place_of):
+        yield f"repair: {text}"
+
+
+def _step_text(step: Step) -> str:
+    change = f"`{step.new}` will do for `{step.old}`" if step.new else f"`{step.old}` can go"
+    return f"{change}: {step.saved} {step.unit} less" if step.saved else change
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
