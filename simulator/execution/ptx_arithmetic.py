@@ -424,7 +424,7 @@ def _to_integers(type_: str, mode: str, is_signed: bool, width: int) -> Function
 
 def _of_integers(type_: str, mode: str) -> Function | None:
     if mode != "rn":
-        return None
+        return _of_integers_rounded(type_, mode) if type_ in ("f32", "f64") else None
 
     def convert(number: Values) -> Values:
         if type_ == "f32":
@@ -433,6 +433,30 @@ def _of_integers(type_: str, mode: str) -> Function | None:
         wide = np.asarray(number).astype(np.float64)
         error = (number - wide.astype(np.asarray(number).dtype)).astype(np.float64)
         return _bits(_to_odd(wide, error, np.uint64), type_)
+
+    return convert
+
+
+def _of_integers_rounded(type_: str, mode: str) -> Function:
+    """Directed rounding: the nearest number, or its neighbour. Lane by lane above 53 bits."""
+    exact = _lane_by_lane("of_integer", (type_, mode))
+    real = np.float32 if type_ == "f32" else np.float64
+
+    def convert(number: Values) -> Values:
+        wide = np.asarray(number).astype(np.float64)
+        nearest = wide.astype(real)
+        beyond = nearest.astype(np.float64) - wide
+        if mode == "rz":
+            wrong, way = beyond * wide > 0, real(0)
+        else:
+            wrong = beyond > 0 if mode == "rm" else beyond < 0
+            way = real(-np.inf if mode == "rm" else np.inf)
+        found = np.asarray(_bits(np.where(wrong, np.nextafter(nearest, way), nearest), type_))
+        is_large = np.abs(wide) >= 2.0**53
+        if is_large.any():
+            found = found.copy()
+            found[is_large] = exact(np.asarray(number)[is_large])
+        return found
 
     return convert
 
