@@ -320,7 +320,23 @@ def to_integer(type: str, mode: str, signed: bool, width: int, bits: Bits) -> in
 
 def of_integer(type: str, mode: str, value: int) -> Bits:
     """cvt of an integer to a number."""
-    return round_exact(Fraction(value), type, mode)
+    if type != "f32" or mode not in _DIRECTIONS or not -_EXACT < value < _EXACT:
+        return round_exact(Fraction(value), type, mode)
+    nearest = bits32(value)
+    beyond = f32(nearest) - value
+    # The bits of a number and its sign: one less is the next number towards zero.
+    if mode == "rz":
+        return nearest - 1 if beyond * value > 0 else nearest
+    if beyond > 0 and mode == "rm":
+        return nearest - 1 if value > 0 else nearest + 1
+    if beyond < 0 and mode == "rp":
+        return nearest + 1 if value > 0 else nearest - 1
+    return nearest
+
+
+_DIRECTIONS = frozenset({"rn", "rz", "rm", "rp"})
+_EXACT = 1 << 53
+"""Integers below are exact as numbers of 64 bits."""
 
 
 def convert(source: str, target: str, mode: str, bits: Bits) -> Bits:
