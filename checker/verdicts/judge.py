@@ -11,10 +11,10 @@ from itertools import combinations_with_replacement
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
+from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.checker.verdicts.contents import chosen, contents_of, data_in, terms_of, tickets
 from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import is_data, leaves
-from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
 from fencewright.checker.verdicts.iterations import executed
 from fencewright.checker.verdicts.model import (
@@ -768,7 +768,8 @@ class _Judge:
             return f"as {conflict.witness}"
         if of_all:
             return of_all
-        if len(self._solver(conflict.relation).dimensions("tid")) > 1 and self.kernel.required is None:
+        dimensions = self._solver(conflict.relation).dimensions("tid")
+        if len(dimensions) > 1 and self.kernel.required is None:
             return f"as {conflict.witness}: the block's shape is not in the text"
         parameters = _parameters_of(first) | _parameters_of(second)
         if parameters:
