@@ -152,13 +152,12 @@ class _Rounds:
             for block in function.blocks
             if any(each.statement.kind is Kind.BARRIER for each in block.instructions)
         }
-        inside = {at for blocks in self.after.values() for at in blocks}
         self.begins = {
             at
             for blocks in self.after.values()
             for at in blocks
             if any(each not in blocks for each in self.graph.predecessors[at])
-        } & inside
+        }
         """The blocks at whose begin a lane is noted: where such code begins."""
 
     def _after(self, barrier: int) -> frozenset[int]:
