@@ -317,12 +317,15 @@ class Detector(Observer):
         state: State = thread.order
         who = thread.number
         if size == shadow.grain and site not in self.read_only_sites:
-            # Most reads: of one word that this thread, or one that it knows of, has written.
+            # Most reads: of one word that nobody, this thread, or one that it knows of has written.
             word = at // size
             writer, reader = shadow.writer[word], shadow.reader[word]
-            is_seen = writer == who + 1 or (
-                writer and self._knows_thread(state, writer - 1, shadow.written[word])
-            )
+            if not writer:
+                is_seen = memory.space != "shared"
+            else:
+                is_seen = writer == who + 1 or self._knows_thread(
+                    state, writer - 1, shadow.written[word]
+                )
             if is_seen and word not in shadow.strong and (reader <= 0 or reader == who + 1):
                 self.accesses += 1
                 if reader == MANY:
