@@ -78,6 +78,11 @@ def program_of(
     def of_line(instruction: AssemblyInstruction) -> SourceLocation:
         return SourceLocation(function.file, instruction.line)
 
+    known = [name for name, chip in CHIPS.items() if chip.wave_size == LANES]
+    if function.chip not in known:
+        raise LaunchError(
+            f"{function.name} is for {function.chip}: kernels of {', '.join(known)} are executed"
+        )
     return _Reader(function, l2_per_agent, place_of or of_line, variables).read()
 
 
