@@ -1,1 +1,1 @@
-"""What machine code from elsewhere does."""
+"""Analyses of machine code from other compilers and authors."""

@@ -22,14 +22,14 @@ from fencewright.lowering.vocabulary import L2PerAgent, Scope
 
 @dataclass(frozen=True)
 class Checked:
-    """A function, the states of its blocks, and what each of its operations provides."""
+    """A function, the states of its blocks, and the guarantees of its operations."""
 
     lifted: LiftedFunction
     entries: Mapping[int, State]
 
     @cached_property
     def barriers(self) -> Barriers:
-        """What is done between its barriers."""
+        """The operations between its barriers."""
         return Barriers(self.lifted.code, self.lifted.places)
 
     def hazards(self) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ class Checked:
         }
 
     def surplus(self) -> Iterator[Finding]:
-        """What can go, and what it costs: no write-back of which the wait is missing."""
+        """Redundant synchronisation with its cost: no write-back whose wait is missing."""
         from fencewright.checker.amd.surplus import beside_unknown, find_surplus, surplus_barrier
 
         code = self.lifted.code
@@ -78,13 +78,13 @@ class Checked:
                 yield surplus_barrier(code, each).finding
 
     def scoped(self) -> str:
-        """The function as MLIR; raises ``UnliftableError`` for what ``scoped`` cannot say."""
+        """The function as MLIR; raises ``UnliftableError`` for code without an equivalent."""
         from fencewright.checker.lifting.amd import to_scoped
 
         return to_scoped(self.lifted, self.entries)
 
     def provided(self) -> Iterator[tuple[int, str]]:
-        """The line of each operation, and what it provides; of a call, what it calls."""
+        """The line and guarantee of each operation; of a call, the callee."""
         calls = calls_of(self.lifted.code.flow)
         for each in self.lifted.operations:
             if each.line in calls and calls[each.line].name:
@@ -96,7 +96,7 @@ class Checked:
 def check(
     assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
 ) -> Checked:
-    """What there is to find out of a function of ``assembly``; raises ``AssemblyError``."""
+    """The result of a check of a function of ``assembly``; raises ``AssemblyError``."""
     code = code_of(flow_of(function), mode_of(assembly, function, l2_per_agent))
     entries = solve(code)
     return Checked(guarantees_of(code, entries), entries)
@@ -105,9 +105,9 @@ def check(
 def scoped_with_calls(
     assembly: Assembly, function: Function, l2_per_agent: L2PerAgent | None = None
 ) -> str:
-    """A function as MLIR with what it calls in the place of each call.
+    """A function as MLIR with its callees in the place of each call.
 
-    Raises ``UnliftableError`` for what ``scoped`` cannot say, and calls of what is not there.
+    Raises ``UnliftableError`` for code that ``scoped`` cannot express, and absent callees.
     """
     if not function.instructions:
         raise UnliftableError(0, "it has no instructions")

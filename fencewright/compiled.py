@@ -29,6 +29,7 @@ def findings_in(code: str, name: str, stage: str) -> Iterator[str]:
 
 def _in_amd(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:
     from fencewright.checker.check_amd import check
+    from fencewright.checker.judge_amd import judged
     from fencewright.lowering.cdna.code.text import read_assembly
 
     assembly = read_assembly(code, name)
@@ -36,8 +37,7 @@ def _in_amd(code: str, name: str) -> tuple[Mapping[int, str], Iterator[_Found]]:
     def found() -> Iterator[_Found]:
         for function in assembly.functions.values():
             sources = {each.line: each.source for each in function.instructions}
-            checked = check(assembly, function)
-            for each in (*checked.hazards(), *checked.patterns()):
+            for each in judged(check(assembly, function)).findings:
                 yield each, sources.get(each.line)
 
     return assembly.files, found()

@@ -1,1 +1,1 @@
-"""What the targets are, as rows of data, and the lowering API. Needs no xDSL."""
+"""The targets as rows of data, and the lowering API. Needs no xDSL."""

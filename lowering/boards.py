@@ -27,13 +27,13 @@ BOARDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("sm_120", _NVIDIA, ("rtx5080", "rtx5090", "rtxpro6000")),
     ("sm_121", _NVIDIA, ("gb10", "dgxspark")),
 )
-"""Chip, where that is written, and boards with it, in small letters without what parts a name."""
+"""Chip, its source, and its boards, in small letters without the separators of a name."""
 
 _CHIP_OF = {board: chip for chip, _, boards in BOARDS for board in boards}
 _MAKERS = re.compile(r"^(amd|instinct|nvidia|tesla|geforce|jetson)+")
 
 
 def chip_of_board(name: str) -> str | None:
-    """The chip of what ``name`` says, as in ``H100`` or ``Instinct MI300X``; None if not known."""
+    """The chip that ``name`` contains, as in ``H100`` or ``Instinct MI300X``; None if not known."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     return _CHIP_OF.get(_MAKERS.sub("", plain))

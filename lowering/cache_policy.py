@@ -1,4 +1,4 @@
-"""What an access does at the caches, in words that the rows of both vendors share."""
+"""The behaviour of an access at the caches, in words that the rows of both vendors share."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class Lookup(FastStrEnum):
-    """What an access does at a cache, in the words of CDNA's load and store control tables.
+    """Behaviour of an access at one cache, in the words of CDNA's load and store control tables.
 
     HIT: a line that is present may serve it; MISS: it goes on to the next level though the line
     is present; then what becomes of the line: LRU it is used, STREAM it is unlikely to be
@@ -25,13 +25,13 @@ class Lookup(FastStrEnum):
 
     @property
     def hits(self) -> bool:
-        """Whether a line that is present serves the access."""
+        """True if a line that is present serves the access."""
         return self in (Lookup.HIT_LRU, Lookup.HIT_STREAM, Lookup.HIT_KEEP, Lookup.HIT_EVICT)
 
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """What an access does at each cache; a chip without a last-level cache looks nothing up
+    """The behaviour of an access at each cache; without a last-level cache, nothing is looked up
     there."""
 
     l1: Lookup

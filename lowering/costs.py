@@ -1,4 +1,4 @@
-"""What instructions cost, to choose between alternatives that are sound, never to decide what is.
+"""Costs of instructions, to choose between sound alternatives, never to decide soundness.
 
 The rows are the target's (``lowering.cdna.performance.costs``, ``lowering.ptx.performance.costs``).
 Costs of one target compare with each other, costs of different targets do not.
@@ -17,7 +17,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class Unit(FastStrEnum):
-    """What a cost counts: cycles where all of it was measured, else units of an estimate."""
+    """The unit of a cost: cycles if all of it was measured, else units of an estimate."""
 
     CYCLES = "cycles"
     RELATIVE = "relative"
@@ -25,7 +25,7 @@ class Unit(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The price of an instruction, or of several: how much, of what, and who says so."""
+    """The price of an instruction, or of several: its amount, its unit and its source."""
 
     amount: int
     unit: Unit
@@ -37,7 +37,7 @@ class Cost:
 
 
 class _Rows(Protocol):
-    """What a target's module of costs has."""
+    """The interface of a target's module of costs."""
 
     def read_line(self, text: str) -> Line: ...
 
@@ -57,7 +57,7 @@ def _rows(target: str) -> _Rows:
 
 
 def cost_of(target: str, instruction: Line | str) -> Cost:
-    """What one instruction costs on ``target``; a string is its assembly text.
+    """The cost of one instruction on ``target``; a string is its assembly text.
 
     Raises ``UnsupportedError`` for an unknown target or an instruction without a row.
     """
@@ -69,7 +69,7 @@ def cost_of(target: str, instruction: Line | str) -> Cost:
 def time_after_stores(
     target: str, instruction: Line | str, stores: int, sectors: int
 ) -> Figure | None:
-    """What a fence or a write-back takes its wave after ``stores`` of it with ``sectors`` in all.
+    """The time of a wave's fence or write-back after ``stores`` with ``sectors`` in all.
 
     PTX: cycles of a fence, by what is outstanding. CDNA: nanoseconds of a write-back, which
     depend on how many waves of an XCD execute one and hardly on what is dirty. None where
@@ -81,7 +81,7 @@ def time_after_stores(
 
 
 def cost_of_sequence(target: str, instructions: Iterable[Line | str]) -> Cost:
-    """What consecutive instructions cost.
+    """The cost of consecutive instructions.
 
     The sum of their costs, but for those whose price together has a row of its own: a fence
     after a load waits for it. Raises ``UnsupportedError`` as ``cost_of`` does.

@@ -1,4 +1,4 @@
-"""How well a figure of hardware is known: what rows of measurements carry beside their value."""
+"""The evidence for a figure of hardware, which rows of measurements carry beside their value."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class Evidence(FastStrEnum):
-    """Where knowledge of hardware comes from; the strongest first.
+    """The origin of knowledge of hardware; the strongest first.
 
     ``MEASURED``: on hardware, by the named source. ``DOCUMENTED``: its vendor or LLVM says so.
     ``INFERRED``: it follows from what is known of other chips or instructions; not proven.
@@ -22,7 +22,7 @@ class Evidence(FastStrEnum):
         return tuple(Evidence).index(self)
 
     def weaker(self, other: "Evidence") -> "Evidence":
-        """The weaker of two: what follows from both is known no better."""
+        """The weaker of two: a conclusion from both has no better evidence."""
         return max(self, other, key=lambda each: each.rank)
 
 
@@ -50,5 +50,5 @@ def documented(source: str, low: float, high: float | None = None) -> Figure:
 
 
 def inferred(source: str, low: float, high: float | None = None) -> Figure:
-    """A figure that follows from what ``source`` says of something else."""
+    """A figure that follows from the statement of ``source`` about something else."""
     return Figure(low, low if high is None else high, Evidence.INFERRED, source)

@@ -1,4 +1,4 @@
-"""What the caller may know of a kernel beyond its code, and what each such fact makes unnecessary.
+"""Facts of a kernel that its caller promises, with the synchronisation that they make unnecessary.
 
 A fact is the caller's promise: where it does not hold, what is emitted is not enough. Its rows
 say for each architecture or chip what may be narrowed, each with the reason.
@@ -40,7 +40,7 @@ CLAMPS = (
     Clamp(Fact.NO_CLUSTERS, "ptx", Scope.CLUSTER, Scope.WORKGROUP,
           "PTX ISA, Memory Consistency Model, Scope: without a cluster launch, a cluster is one "
           "CTA"),
-    # What an asynchronous access to LDS and another access do, no wave does in order.
+    # No wave orders an asynchronous access to LDS with another access.
     Clamp(Fact.SINGLE_WAVE_WORKGROUP, "cdna", Scope.WORKGROUP, Scope.WAVEFRONT,
           "LLVM AMDGPUUsage, Memory Model GFX6-GFX942: a wave issues in order; not so with copies "
           "between LDS and memory, llvm/llvm-project#207473 and #224065", whole_kernel=True),
@@ -80,7 +80,7 @@ CACHE_CLAMPS = (
 
 @dataclass(frozen=True, slots=True)
 class PromiseRow:
-    """A row: what a generation does under ``fact``."""
+    """A row: the behaviour of a generation under ``fact``."""
 
     fact: Fact
     generation: Generation
@@ -124,7 +124,7 @@ CUDA_ATOMICS_ROWS = (
                "CUDA C++ Programming Guide, Atomic Functions: relaxed, at thread_scope_device "
                "without a suffix; clang writes them as seq_cst at system scope"),
 )  # fmt: skip
-"""Whatever orders them in the program stands beside them, as __threadfence does."""
+"""The program orders these atomics by separate fences, such as __threadfence."""
 
 
 def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
@@ -144,12 +144,12 @@ def facts_for(names: Iterable[str], target: str) -> frozenset[Fact]:
 
 
 def may_store_through(facts: frozenset[Fact]) -> bool:
-    """Whether ``facts`` promise that plain stores can take the place of write-backs."""
+    """True if ``facts`` promise that plain stores can take the place of write-backs."""
     return any(row.fact in facts for row in STORE_CLAMPS)
 
 
 def are_write_backs_cumulative(facts: frozenset[Fact], target: str) -> bool:
-    """Whether ``facts`` promise that write-backs of ``target`` cover what its CU has in flight."""
+    """True if ``facts`` promise that write-backs of ``target`` cover all in flight in its CU."""
     return any(row.fact in facts and target in chips_of(row.generation) for row in WRITE_BACK_ROWS)
 
 
@@ -161,7 +161,7 @@ def are_elements_unordered(facts: frozenset[Fact], target: str) -> bool:
 
 
 def are_cuda_atomics(facts: frozenset[Fact], target: str) -> bool:
-    """Whether ``facts`` promise that seq_cst updates are CUDA's, which ``target`` may relax."""
+    """True if ``facts`` promise that seq_cst updates are CUDA's, which ``target`` may relax."""
     architecture = backend_of(target).architecture
     return any(row.fact in facts and row.architecture == architecture for row in CUDA_ATOMICS_ROWS)
 

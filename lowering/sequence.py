@@ -1,4 +1,4 @@
-"""What is asked of a lowering and what it answers: targets, requests, instructions, sequences."""
+"""Requests to a lowering and its answers: targets, requests, instructions, sequences."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnsupportedError(ValueError):
-    """A request that has no lowering: what was asked, why not, and what would be accepted."""
+    """A request that has no lowering: the request, the reason, and the accepted ones."""
 
     def __init__(self, requested: str, reason: str, accepted: tuple[str, ...] = ()):
         self.requested = requested
@@ -36,13 +36,13 @@ class UnsupportedError(ValueError):
 
 
 def is_ptx(chip: str) -> bool:
-    """Whether a chip's instructions are PTX's; else they are CDNA's."""
+    """True if a chip's instructions are PTX's; else they are CDNA's."""
     return chip.startswith("sm_")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is lowered for: a chip, and what else decides its sequences.
+    """The target of a lowering: a chip, and the options that decide its sequences.
 
     ``features``: what is switched on (tgsplit), and what is promised of single operations.
     ``l2_per_agent`` and ``compat`` are for CDNA only, ``ptx_version``, as (major, minor), for PTX
@@ -58,7 +58,7 @@ class Target:
 
     @property
     def tgsplit(self) -> bool:
-        """Whether it is CDNA's threadgroup split mode."""
+        """True if it is in CDNA's threadgroup split mode."""
         return "tgsplit" in self.features
 
     def promising(self, *features: str) -> "Target":
@@ -67,7 +67,7 @@ class Target:
 
     @property
     def is_ptx(self) -> bool:
-        """Whether its instructions are PTX's; else they are CDNA's."""
+        """True if its instructions are PTX's; else they are CDNA's."""
         return is_ptx(self.chip)
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Request:
     elementwise: bool = False
 
     def put(self, **fields: Any) -> "Request":
-        """The same with other fields; itself if they are what it has, which is mostly so."""
+        """The same with other fields; itself if the fields are equal, which is mostly so."""
         if all(getattr(self, name) is value for name, value in fields.items()):
             return self
         return replace(self, **fields)
@@ -166,7 +166,7 @@ class WaitCounts:
         return WaitCounts(**{name: n for name, n in self.given.items() if name in wanted})
 
     def __bool__(self) -> bool:
-        """Whether there is anything to wait for."""
+        """True if there is anything to wait for."""
         return _counts_of(self) != _NO_COUNTS
 
     def __str__(self) -> str:
@@ -186,7 +186,7 @@ def _stricter(a: int | None, b: int | None) -> int | None:
 
 
 class Placeholder(NamedTuple):
-    """What the user of a line fills in: a register, a label, an offset.
+    """A part of a line that its user fills in: a register, a label, an offset.
 
     ``part`` is the part of it that is meant, as ``.lo``, ``[1]`` or ``+4``.
     """
@@ -199,7 +199,7 @@ class Placeholder(NamedTuple):
 
 
 Operand = tuple[str | Placeholder, ...]
-"""An operand: places, and what is written around them."""
+"""An operand: places, and the text around them."""
 
 _COMMA = re.compile(r",\s*")
 _PLACE = re.compile(r"\{(\w+)([^{}]*)\}")
@@ -264,7 +264,7 @@ class Line:
         return self._with(guard, _listed(self.operands))
 
     def filled(self, fill: Callable[[Placeholder], str]) -> str:
-        """Assembly, with what ``fill`` puts in each place."""
+        """Assembly, with the text of ``fill`` in each place."""
 
         def text(operand: Operand) -> str:
             return "".join(

@@ -1,4 +1,4 @@
-"""Which steps an operation of some ordering takes, once for all targets.
+"""The steps of an operation of each ordering, once for all targets.
 
 The steps say what has to happen in which order; the rows of a target say with which
 instructions, if any. Source: LLVM AMDGPUUsage, "Memory Model" code sequence tables,
@@ -20,7 +20,7 @@ class SkeletonStep(Enum):
     ACCESS: the memory operation, or the execution barrier.
     OWN_WAIT: until the access itself is done.
     INVALIDATE: drop what may be stale, so that later loads see what was released.
-    LDS_WAIT: until LDS is done, of what RELEASE_WAIT waits for.
+    LDS_WAIT: until LDS is done, for the accesses that RELEASE_WAIT covers.
     CACHE_WAIT: until the caches are done, a write-back and an invalidate before it included.
     """
 
@@ -108,7 +108,7 @@ ILLEGAL: dict[tuple[Operation, Ordering], Illegal] = {
     (_B, _O.RELEASE): _BARRIER,
     (_B, _O.SEQ_CST): _BARRIER,
 }
-"""Why an ordering makes no sense on an operation, and which ones do."""
+"""The reason that an ordering makes no sense on an operation, with the orderings that do."""
 
 ILLEGAL_FAILURE: dict[Ordering, Illegal] = {
     ordering: Illegal(

@@ -22,7 +22,7 @@ class TableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[Value]):
-    """One rule: the column values it covers, what holds there, and where that is written.
+    """One rule: the column values it covers, its value there, and its source.
 
     ``evidence`` says how well it is known, in tables that say so.
     """

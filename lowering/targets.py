@@ -1,5 +1,4 @@
-"""The words of a user to a ``Target``, and what lowers for its chip, loaded when first asked
-for."""
+"""The words of a user to a ``Target``, and the lowering for its chip, loaded at its first use."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -96,7 +95,7 @@ def _version(given: object) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What lowers for a chip, of the architecture ``cdna`` or ``ptx``."""
+    """The lowering for a chip of the architecture ``cdna`` or ``ptx``."""
 
     chip: str
     architecture: str
@@ -110,7 +109,7 @@ def known_targets() -> tuple[str, ...]:
 
 @cache
 def backend_of(name: str) -> Backend:
-    """What lowers for the chip called ``name``, or of that target id. Raises ``UnsupportedError``.
+    """The lowering for the chip called ``name``, or of that target id. Raises ``UnsupportedError``.
 
     The error names the known targets.
     """
@@ -131,7 +130,7 @@ def backend_of(name: str) -> Backend:
 
 
 def architecture_of(name: str) -> str:
-    """What the chip called ``name`` runs: cdna or ptx, also of one that is only read.
+    """The architecture of the chip called ``name``: cdna or ptx, also of one that is only read.
 
     Raises ``UnsupportedError``.
     """
@@ -139,7 +138,7 @@ def architecture_of(name: str) -> str:
 
 
 def is_only_read(name: str) -> bool:
-    """Whether code of the chip called ``name`` is read and executed, but not made."""
+    """True if code of the chip called ``name`` is read and executed, but not generated."""
     return name in KNOWN_CHIPS and name not in CHIPS
 
 
@@ -155,7 +154,7 @@ def unknown_target(name: str, reason: str, known: tuple[str, ...]) -> Unsupporte
 
 
 def has_clusters(name: str) -> bool:
-    """Whether work-groups of the target called ``name`` can be launched in clusters."""
+    """True if work-groups of the target called ``name`` can be launched in clusters."""
     if name in KNOWN_CHIPS:
         return KNOWN_CHIPS[name].clusters
     from fencewright.lowering.ptx.chip import FORMS, PtxForm

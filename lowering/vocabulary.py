@@ -17,7 +17,7 @@ class FastStrEnum(StrEnum):
 
 
 class Ordering(FastStrEnum):
-    """How strongly an operation is ordered; ``weak`` is a plain access (C++20 and LLVM's names)."""
+    """The strength of an ordering; ``weak`` is a plain access (C++20 and LLVM's names)."""
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -28,17 +28,17 @@ class Ordering(FastStrEnum):
 
     @property
     def acquires(self) -> bool:
-        """Whether an operation of this ordering can be the acquire side of synchronises-with."""
+        """True if an operation of this ordering can be the acquire side of synchronises-with."""
         return self in (Ordering.ACQUIRE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 
     @property
     def releases(self) -> bool:
-        """Whether an operation of this ordering can be the release side of synchronises-with."""
+        """True if an operation of this ordering can be the release side of synchronises-with."""
         return self in (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 
 
 class Scope(FastStrEnum):
-    """Which threads an operation synchronises with, narrowest first (LLVM's AMDGPU names)."""
+    """The threads that an operation synchronises with, narrowest first (LLVM's AMDGPU names)."""
 
     SINGLETHREAD = "singlethread"
     WAVEFRONT = "wavefront"
@@ -53,7 +53,7 @@ class Scope(FastStrEnum):
         return _SCOPE_RANK[self]
 
     def includes(self, other: "Scope") -> bool:
-        """Whether every thread in ``other`` is also in this scope."""
+        """True if every thread in ``other`` is also in this scope."""
         return self.rank >= other.rank
 
     def clamp(self, widest: "Scope") -> "Scope":
@@ -76,7 +76,7 @@ SCOPE_WORDS: Mapping[str, Scope] = MappingProxyType(
         "all_svm_devices": Scope.SYSTEM,
     }
 )
-"""What others call a scope: CUDA's ``thread_scope_*`` and HIP's, OpenCL's ``memory_scope_*``, PTX.
+"""Others' names of a scope: CUDA's ``thread_scope_*`` and HIP's, OpenCL's ``memory_scope_*``, PTX.
 
 Sources: libcu++, Thread Scopes; HIP, C++ language extensions; OpenCL C 3.0, 6.15.12.4; PTX ISA,
 Scope.
@@ -86,7 +86,7 @@ _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 
 
 class AddressSpace(FastStrEnum):
-    """Where a pointer points; ``number`` is LLVM's address space number."""
+    """The memory that a pointer points to; ``number`` is LLVM's address space number."""
 
     GENERIC = "generic"
     GLOBAL = "global"
@@ -121,7 +121,7 @@ _SPACE_NUMBER = {
 
 
 class Operation(FastStrEnum):
-    """What is lowered: the operations of the ``scoped`` dialect."""
+    """The operations that are lowered: those of the ``scoped`` dialect."""
 
     LOAD = "load"
     STORE = "store"
@@ -132,7 +132,7 @@ class Operation(FastStrEnum):
 
     @property
     def is_access(self) -> bool:
-        """Whether the operation reads or writes a location of its own."""
+        """True if the operation reads or writes a location of its own."""
         return self not in (Operation.FENCE, Operation.BARRIER)
 
 
@@ -159,7 +159,7 @@ class RmwKind(FastStrEnum):
 
 
 class ValueType(FastStrEnum):
-    """What a value is to arithmetic; ``f16x2`` and ``bf16x2`` are two numbers in 32 bits."""
+    """The type of a value in arithmetic; ``f16x2`` and ``bf16x2`` are two numbers in 32 bits."""
 
     I8 = "i8"
     I16 = "i16"
@@ -181,12 +181,12 @@ class ValueType(FastStrEnum):
 
     @property
     def is_float(self) -> bool:
-        """Whether it is one floating-point number or several."""
+        """True if it is one floating-point number or several."""
         return not self.startswith("i")
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is more than one number."""
+        """True if it is more than one number."""
         return self.endswith("x2")
 
 
@@ -208,20 +208,20 @@ class Phase(FastStrEnum):
 
 
 class L2PerAgent(FastStrEnum):
-    """How many L2 caches one agent has: one (partition mode CPX) or many (or unknown)."""
+    """The number of L2 caches of one agent: one (partition mode CPX) or many (or unknown)."""
 
     ONE = "one"
     MANY = "many"
 
 
 class Compat(FastStrEnum):
-    """Whose choices to reproduce where they differ from the sound default."""
+    """The compiler whose choices to reproduce where they differ from the sound default."""
 
     LLVM = "llvm"
 
 
 class Availability(FastStrEnum):
-    """Whether an ordered operation also makes memory available and visible.
+    """The effect of an ordered operation on availability and visibility of memory.
 
     ``none`` orders without write-back or invalidate (LLVM's ``amdgcn-av-none``).
     """
@@ -231,7 +231,7 @@ class Availability(FastStrEnum):
 
 
 class Fact(FastStrEnum):
-    """What is promised of every launch of a kernel."""
+    """A promise about every launch of a kernel."""
 
     SINGLE_WAVE_WORKGROUP = "single-wave-workgroup"
     NO_CLUSTERS = "no-clusters"
@@ -255,4 +255,4 @@ FACT_TEXT = {
     Fact.CUDA_ATOMICS: "seq_cst read-modify-writes at system scope are CUDA's atomic functions, "
     "which are relaxed at the scope of the device",
 }
-"""What each promises."""
+"""The promise of each fact, as text."""

@@ -47,7 +47,7 @@ class WordAttribute(Data[WordT], SpacedOpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class OrderingAttr(WordAttribute[Ordering]):
-    """How strongly an operation is ordered: ``#scoped<ordering acquire>``."""
+    """The strength of an operation's ordering: ``#scoped<ordering acquire>``."""
 
     name = "scoped.ordering"
     word_type = Ordering
@@ -56,7 +56,7 @@ class OrderingAttr(WordAttribute[Ordering]):
 
 @irdl_attr_definition
 class ScopeAttr(WordAttribute[Scope]):
-    """Which threads an operation synchronises with: ``#scoped<scope agent>``."""
+    """The threads that an operation synchronises with: ``#scoped<scope agent>``."""
 
     name = "scoped.scope"
     word_type = Scope
@@ -83,7 +83,7 @@ class RmwKindAttr(WordAttribute[RmwKind]):
 
 @irdl_attr_definition
 class AvailabilityAttr(WordAttribute[Availability]):
-    """Whether an ordered operation makes memory available: ``#scoped<availability none>``."""
+    """The effect of an ordered operation on availability: ``#scoped<availability none>``."""
 
     name = "scoped.availability"
     word_type = Availability

@@ -293,16 +293,16 @@ class InstructionOp(LeafOperation, ABC):
     """
 
     EARLY_CLOBBER: ClassVar[bool] = False
-    """Whether a result may be written before all operands are read, whatever the row says."""
+    """True if a result may be written before all operands are read, in spite of the row."""
 
     @property
     @abstractmethod
     def row(self) -> InstructionRow:
-        """What the instruction is: its counters, kind and operand places."""
+        """The row of the instruction: its counters, kind and operand places."""
 
     @property
     def clobbers_early(self) -> bool:
-        """Whether no result may share registers with an operand."""
+        """True if no result may share registers with an operand."""
         return self.EARLY_CLOBBER or self.row.early_clobber
 
     def verify(self, verify_nested_ops: bool = True) -> None:
@@ -315,7 +315,7 @@ class InstructionOp(LeafOperation, ABC):
 
 
 _HOLDERS = frozenset({"cdna.kernel", "litmus.thread", "llvm_ir.func"})
-"""What instructions may stand in; in a function in LLVM IR while that is lowered."""
+"""Operations that may hold instructions; a function in LLVM IR while it is lowered."""
 
 
 class OpcodeOp(InstructionOp, ABC):
@@ -348,7 +348,7 @@ class OpcodeOp(InstructionOp, ABC):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words after its operands: none but for what synchronises."""
+        """The words after its operands: none except of synchronisation."""
         return ()
 
     @property
@@ -710,7 +710,7 @@ class WaitOp(InstructionOp):
 
 
 class AsyncGroupOp(InstructionOp, ABC):
-    """What ``insert-waits`` makes a wait of asynccnt of, or nothing."""
+    """An operation that ``insert-waits`` turns into a wait of asynccnt, or removes."""
 
     irdl_options = (ParsePropInAttrDict(),)
 
@@ -903,7 +903,7 @@ def _verify_target_id(text: str, chip: str) -> None:
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """A kernel: its machine code and what its descriptor and metadata say.
+    """A kernel: its machine code, descriptor and metadata.
 
     The entry block's arguments are the registers that hold a value at the start, already
     allocated: kernarg segment pointer, work-group and work-item ids, scratch.
@@ -1018,10 +1018,10 @@ CDNA = Dialect(
 
 
 PLAIN = "plain"
-"""Attribute of an access that is not of a flag, whatever its policy bits."""
+"""Attribute of an access that is not of a flag, for any policy bits."""
 
 INVARIANT = "invariant"
-"""Attribute of a load from a location that nobody stores to while the program runs."""
+"""Attribute of a load from a location that no thread stores to while the program runs."""
 
 ELECTS = "elects"
 """Attribute of a conditional branch: the number of the target that at most one wave of each

@@ -1,4 +1,4 @@
-"""What the operations of ``scoped`` and ``cdna`` are built on: operations without regions, fast.
+"""Base classes of the operations of ``scoped`` and ``cdna``: operations without regions, fast.
 
 xDSL makes an operation in 5 us and verifies it in 25 us. A module has tens of thousands, most
 of them alike, and both are half of a run.
@@ -31,10 +31,10 @@ from xdsl.utils.exceptions import VerifyException
 from fencewright.mlir_dialects.verification import stands_well
 
 _verified: dict[tuple[object, ...], tuple[Attribute, ...]] = {}
-"""A cache: what operations that verify look like, with the attributes that this names."""
+"""A cache: the likenesses of operations that verify, with the attributes of each."""
 
 _MOST_VERIFIED = 1 << 14
-"""How many kinds of operations are remembered as verified, lest unusual input fill the memory."""
+"""The number of kinds of operations remembered as verified, lest unusual input fill the memory."""
 
 
 class QuickOperation(IRDLOperation, ABC):
@@ -119,7 +119,7 @@ class LeafOperation(QuickOperation, ABC):
         super().verify(verify_nested_ops)
 
     def likeness(self) -> tuple[tuple[object, ...], tuple[Attribute, ...]]:
-        """What operations of one class with the same properties and types have in common.
+        """The common parts of operations of one class with the same properties and types.
 
         Attributes are in it by identity, which is cheap: it means something as long as these, which
         come second, are kept. Discardable attributes are left out.

@@ -79,7 +79,7 @@ from fencewright.simulator.core.program import MemoryKind, Placement
 _NONE = NoneAttr()
 
 ThreadArgument: TypeAlias = SymbolRefAttr | StringAttr | IntegerAttr[IntegerType]
-"""What a thread hands to the kernel that it runs.
+"""The value that a thread passes to the kernel that it runs.
 
 A location, a register for what it stores, or a number.
 """
@@ -87,7 +87,7 @@ A location, a register for what it stores, or a number.
 
 @irdl_attr_definition
 class PlacementAttr(ParametrizedAttribute):
-    """Where a thread runs: ``#litmus.placement<workgroup = 0, xcd = 1>``.
+    """The place of a thread: ``#litmus.placement<workgroup = 0, xcd = 1>``.
 
     What is left out is chosen so that threads are far apart: a work-group, XCD, CU and cluster
     of their own, all on agent 0. For PTX agent is the GPU and workgroup the CTA.
@@ -180,7 +180,7 @@ class LocationOp(IRDLOperation):
 
     @property
     def address_space(self) -> AddressSpace:
-        """Where it is: global or local."""
+        """Its address space: global or local."""
         return AddressSpace.GLOBAL if self.space is None else self.space.data
 
     @property
@@ -192,7 +192,7 @@ class LocationOp(IRDLOperation):
 
     @property
     def memory_kind(self) -> MemoryKind:
-        """How L2 caches keep it."""
+        """The way in which L2 caches keep it."""
         return MemoryKind.NONLOCAL if self.kind is None else MemoryKind(self.kind.data)
 
     def verify_(self) -> None:
@@ -337,7 +337,7 @@ class EndOp(IRDLOperation):
 
 @irdl_op_definition
 class ThreadOp(IRDLOperation):
-    """A thread (on CDNA a wave): where it runs, and what.
+    """A thread (on CDNA a wave): its place and its code.
 
     ``litmus.thread @P0 at <xcd = 0> { .. }`` or ``litmus.thread @P0 runs @kernel(@x, "r0")``.
     Threads are called @P0, @P1 and so on, in that order.
@@ -355,7 +355,7 @@ class ThreadOp(IRDLOperation):
 
     @property
     def bound_arguments(self) -> tuple[ThreadArgument, ...]:
-        """What the kernel's arguments are."""
+        """The values of the kernel's arguments."""
         return () if self.arguments is None else tuple(map(_argument, self.arguments.data))
 
     @property
@@ -469,7 +469,7 @@ class KernelOp(IRDLOperation):
 
 @irdl_op_definition
 class ConditionOp(IRDLOperation):
-    """How the test may end: ``litmus.condition "~exists (P1:r0 = 1 and x = 0)"``.
+    """The condition on the end of the test: ``litmus.condition "~exists (P1:r0 = 1 and x = 0)"``.
 
     exists, ~exists or forall, and a formula over registers of threads and locations with
     and, or, not, and comparisons (the grammar of ``fencewright.simulator.core.condition``).
@@ -533,13 +533,13 @@ class TestOp(IRDLOperation):
 
     @property
     def condition(self) -> Condition | None:
-        """What the test is judged by, if anything."""
+        """The condition that the test is judged by, if any."""
         conditions = [op.condition for op in self._parts() if isinstance(op, ConditionOp)]
         return conditions[0] if conditions else None
 
     @property
     def is_placed_in_clusters(self) -> bool:
-        """Whether the threads say in which cluster they run."""
+        """True if the threads say in which cluster they run."""
         return any(each.placement.field("cluster") is not None for each in self.threads)
 
     def _parts(self) -> Iterator[Operation]:
@@ -591,7 +591,7 @@ class TestOp(IRDLOperation):
 
 
 _PARTS = (LocationOp, MbarrierOp, MulticastOp, ThreadOp, ConditionOp)
-"""What a test is made of."""
+"""The operations that make up a test."""
 
 
 def _registers(thread: ThreadOp) -> frozenset[str]:

@@ -127,7 +127,7 @@ class LinesAttr(Data[tuple[Line, ...]]):
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> "LinesAttr":
-        """Those of a sequence or of rows, without what is known of them besides."""
+        """Those of a sequence or of rows, without other facts about them."""
         return cls(tuple([Line(each.mnemonic, each.operands, guard=each.guard) for each in lines]))
 
     @classmethod
@@ -164,7 +164,7 @@ def register_of(value: SSAValue) -> RegisterClass:
 # Instructions
 
 Namer = Callable[[SSAValue], str]
-"""What writes a value: the name of its register, or a constant's number."""
+"""A function that writes a value: the name of its register, or a constant's number."""
 
 
 class InstructionOp(LeafOperation, ABC):
@@ -414,8 +414,8 @@ class SequenceOp(InstructionOp):
             _verify_line(line)
 
     def statements(self, name: Namer, prefix: str) -> list[str]:
-        """The statements in PTX; the names of its own begin with ``prefix``, which nobody else
-        has."""
+        """The statements in PTX; the names of its own begin with ``prefix``, which no other name
+        does."""
         places = {
             place.data: name(operand)
             for place, operand in zip(self.places, self.operands, strict=True)

@@ -106,7 +106,7 @@ _READ_AND_WRITE = _READ | _WRITE
 
 
 class OrderedMemoryEffect(MemoryEffect):
-    """What an operation does to memory, as far as other operations may move or vanish.
+    """The effect of an operation on memory, as far as other operations may move or vanish.
 
     Only a weak, non-volatile load just reads, and only such a store just writes. All
     others do both: an ordered operation stands for what other threads do meanwhile,
@@ -164,7 +164,7 @@ _FLOAT_TYPES: Mapping[Attribute, vocabulary.ValueType] = MappingProxyType(
 
 
 def float_type(value_type: Attribute) -> vocabulary.ValueType | None:
-    """What the lowering calls a type of floats; None for other types."""
+    """The lowering's name of a type of floats; None for other types."""
     return _FLOAT_TYPES.get(value_type)
 
 
@@ -180,7 +180,7 @@ def _listed(words: Iterable[object]) -> str:
 def _space_problem(
     operation: vocabulary.Operation, weak: bool, pointer: LLVMPointerType
 ) -> str | None:
-    """Why there is no such operation on what ``pointer`` points to; None if there is."""
+    """The reason that no such operation exists on the memory of ``pointer``; None if one does."""
     try:
         space = address_space_of(pointer)
     except ValueError as error:
@@ -194,7 +194,7 @@ def _space_problem(
 
 @cache
 def _value_problem(value_type: Attribute, weak: bool) -> str | None:
-    """Why memory cannot be accessed as ``value_type``; None if it can."""
+    """The reason that memory cannot be accessed as ``value_type``; None if it can."""
     if _is_scalar(value_type):
         return None
     if not isa(value_type, Vector):
@@ -217,7 +217,9 @@ def _value_problem(value_type: Attribute, weak: bool) -> str | None:
 
 @cache
 def _rmw_problem(kind: RmwKind, value_type: Attribute) -> str | None:
-    """Why ``kind`` is not for ``value_type``; None if it is. Source: LLVM LangRef, atomicrmw."""
+    """The reason that ``kind`` does not apply to ``value_type``; None if it does. Source: LLVM
+    LangRef, atomicrmw.
+    """
     if kind in FLOAT_KINDS:
         scalar = value_type.element_type if isa(value_type, Vector) else value_type
         return (
@@ -244,7 +246,7 @@ _RESERVED = frozenset((*_IN_DICTIONARY, *_WITH_A_PLACE))
 
 
 class _WordPlace(NamedTuple):
-    """A word that the custom syntax begins with: its property, what it may be, and the noun."""
+    """A word that the custom syntax begins with: its property, its values, and the noun."""
 
     name: str
     words: Mapping[str, Attribute]
@@ -296,7 +298,7 @@ def _parse_tail(
 
 
 def _print_tail(printer: Printer, op: "ScopedOperation") -> None:
-    """Print what ``_parse_tail`` parses; nothing where all is at its default."""
+    """Print the words that ``_parse_tail`` parses; nothing where all is at its default."""
     properties = op.properties
     if (spaces := op.spaces) is not None:
         printer.print_string(f" spaces [{', '.join(space.data for space in spaces)}]")
@@ -338,7 +340,7 @@ def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
 
 
 class OrderOptions(TypedDict, total=False):
-    """What may be said of the memory that an operation orders."""
+    """Options about the memory that an operation orders."""
 
     one_as: bool
     spaces: Iterable[AddressSpace | str] | None
@@ -346,26 +348,26 @@ class OrderOptions(TypedDict, total=False):
 
 
 class AccessOptions(OrderOptions, total=False):
-    """What may be said of an access; ``alignment`` in bytes."""
+    """Options of an access; ``alignment`` in bytes."""
 
     volatile: bool
     alignment: int | None
 
 
 class StoreOptions(AccessOptions, total=False):
-    """What may be said of a store."""
+    """Options of a store."""
 
     nontemporal: bool
 
 
 class LoadOptions(StoreOptions, total=False):
-    """What may be said of a load."""
+    """Options of a load."""
 
     invariant: bool
 
 
 class CmpxchgOptions(AccessOptions, total=False):
-    """What may be said of a compare-exchange."""
+    """Options of a compare-exchange."""
 
     weak: bool
 
@@ -447,11 +449,11 @@ def _verify_spaces(spaces: ArrayAttr[AddressSpaceAttr]) -> None:
 
 
 class Asynchronous:
-    """Marks the operations of ``scoped_async``, so that who looks for one need not import them."""
+    """Marks the operations of ``scoped_async``, so that a search for one need not import them."""
 
 
 class ScopedOperation(LeafOperation, ABC):
-    """What every operation of the dialect has: an ordering, a scope, and what it orders.
+    """The base of every operation of the dialect: an ordering, a scope, and the ordered memory.
 
     ``scope`` is absent exactly when the ordering is weak. ``one_as`` orders each address
     space on its own, not one against another (LLVM's ``-one-as`` scopes). ``spaces``
@@ -513,11 +515,11 @@ class AccessOperation(ScopedOperation, ABC):
     WORDS: ClassVar[tuple[_WordPlace, ...]] = (_ORDERING,)
     BETWEEN_TYPES: ClassVar[str] = ", "
     OPERAND_TYPES: ClassVar[tuple[int, ...]]
-    """Which type each operand has: the first (0) or the second one (1) that is written."""
+    """The type of each operand: the first (0) or the second one (1) that is written."""
     RESULT_TYPES: ClassVar[tuple[int, ...]]
     """The same for the results; 2 is i1."""
     POINTER: ClassVar[int] = 0
-    """Which operand is the pointer: to look for it by its name takes far longer."""
+    """The number of the pointer's operand: to look for it by its name takes far longer."""
 
     pointer = operand_def(LLVMPointerType)
 
@@ -691,7 +693,7 @@ class StoreOp(AccessOperation):
 
 @irdl_op_definition
 class AtomicRmwOp(AccessOperation):
-    """Read a location, combine what was there with a value, and write it back, as one step.
+    """Read a location, combine the old value with an operand, and write it back, as one step.
 
     ``pointer``: ``!llvm.ptr<N>``, not constant; ``value``: an integer, for the float kinds
     a float or a vector of floats, for xchg also a pointer; ``old``: what was read, of the
@@ -914,8 +916,7 @@ SYNCHRONOUS = Dialect(
     [LoadOp, StoreOp, AtomicRmwOp, CmpxchgOp, FenceOp, BarrierOp],
     [OrderingAttr, ScopeAttr, AddressSpaceAttr, RmwKindAttr, AvailabilityAttr],
 )
-"""``scoped`` without what ``scoped_async`` has, which few programs use and which takes longer to
-import."""
+"""``scoped`` without ``scoped_async``, which few programs use and which takes longer to import."""
 
 
 def __getattr__(name: str) -> object:

@@ -92,11 +92,13 @@ def space_number(pointer: SSAValue) -> int:
     return type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
 
 
-# What an operation accesses
+# Accesses of an operation
 
 
 class Proxy(FastStrEnum):
-    """How an access reaches memory. Source: PTX ISA, "Proxies"; tcgen05's own for tensor memory."""
+    """The path on which an access reaches memory. Source: PTX ISA, "Proxies"; tcgen05's own for
+    tensor memory.
+    """
 
     GENERIC = "generic"
     ASYNC = "async"
@@ -105,7 +107,7 @@ class Proxy(FastStrEnum):
 
 
 class Group(FastStrEnum):
-    """Which groups an asynchronous operation can be committed to and waited for with."""
+    """The groups that an asynchronous operation can be committed to and waited for with."""
 
     COPY = "copy"
     BULK = "bulk"
@@ -129,14 +131,14 @@ class AsyncAccess:
 
 
 class Side(FastStrEnum):
-    """Which side of a synchronisation between threads a tensor fence stands on."""
+    """The side of a synchronisation between threads on which a tensor fence stands."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
 class Direction(FastStrEnum):
-    """Which of a thread's accesses of tensor memory are waited for."""
+    """The direction of the thread's accesses of tensor memory that are waited for."""
 
     LOADS = "loads"
     STORES = "stores"
@@ -175,7 +177,7 @@ DIRECTIONS: Mapping[str, DirectionAttr] = MappingProxyType({w: DirectionAttr(w) 
 
 
 class AsyncMemoryEffect(MemoryEffect):
-    """Reads and writes: no other pass may move, merge or drop what synchronises or is pending."""
+    """Reads and writes: no other pass may move, merge or drop synchronisation or pending ones."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
@@ -191,7 +193,7 @@ Spaces: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 class AsyncOperation(IRDLOperation, Asynchronous, ABC):
-    """What all operations of this file have: effects, and the accesses that they stand for."""
+    """The base of all operations of this file: effects, and the accesses that they stand for."""
 
     SPACES: ClassVar[Spaces] = MappingProxyType({})
     """The address spaces that an operand may point to."""
@@ -200,7 +202,7 @@ class AsyncOperation(IRDLOperation, Asynchronous, ABC):
     irdl_options = (ParsePropInAttrDict(),)
 
     def accesses(self) -> tuple[AsyncAccess, ...]:
-        """What is accessed of the program's data; mbarriers themselves are not among it."""
+        """Accesses to the program's data; mbarriers themselves are not among them."""
         return ()
 
     def verify_(self) -> None:
@@ -284,7 +286,7 @@ class MbarrierExpectTxOp(MbarrierOperation):
 
 @irdl_op_definition
 class MbarrierCompleteTxOp(MbarrierOperation):
-    """Say that ``bytes`` of what a phase waits for are there. Source: PTX ISA,
+    """Count ``bytes`` of those that a phase waits for as arrived. Source: PTX ISA,
     mbarrier.complete_tx.
 
     Relaxed: it makes nothing visible, so that only what was synchronised otherwise may rest on it.
@@ -299,7 +301,7 @@ class MbarrierCompleteTxOp(MbarrierOperation):
 
 @irdl_op_definition
 class MbarrierArriveOp(MbarrierOperation):
-    """Arrive at an mbarrier, the peer's too; ``release`` what came before, or ``relaxed``.
+    """Arrive at an mbarrier, the peer's too; ``release`` the accesses before, or ``relaxed``.
 
     ``expect_tx`` bytes of async copies are added to what the phase waits for. ``spaces
     [local]`` (at cluster scope) releases accesses of the thread's own work-group's LDS only.
@@ -369,7 +371,7 @@ class MbarrierTestOperation(MbarrierOperation, ABC):
 
 @irdl_op_definition
 class MbarrierWaitOp(MbarrierTestOperation):
-    """Wait until a phase of an mbarrier is complete; ``acquire`` what its arrivals released.
+    """Wait until a phase of an mbarrier is complete; ``acquire`` the releases of its arrivals.
 
     ``spaces [shared_cluster]`` (at cluster scope) acquires accesses of the cluster's LDS only,
     the other half of an arrival's ``spaces [local]``. Source: PTX ISA, mbarrier.try_wait.
@@ -390,7 +392,7 @@ class MbarrierWaitOp(MbarrierTestOperation):
 
 
 class MbarrierQueryOperation(MbarrierTestOperation, ABC):
-    """Whether a phase is complete; acquires if so."""
+    """True if a phase is complete; acquires if so."""
 
     complete = result_def(i1)
     assembly_format = (
@@ -400,7 +402,7 @@ class MbarrierQueryOperation(MbarrierTestOperation, ABC):
 
 @irdl_op_definition
 class MbarrierTestWaitOp(MbarrierQueryOperation):
-    """Whether a phase is complete, without waiting; acquires if so. Source: mbarrier.test_wait."""
+    """True if a phase is complete, without waiting; acquires if so. Source: mbarrier.test_wait."""
 
     name = "scoped.mbarrier_test_wait"
 
@@ -416,7 +418,7 @@ class MbarrierTryWaitOp(MbarrierQueryOperation):
 
 
 class BarrierPart(FastStrEnum):
-    """What a thread does at a named barrier: arrive and wait, or arrive alone."""
+    """The action of a thread at a named barrier: arrive and wait, or arrive alone."""
 
     SYNC = "sync"
     ARRIVE = "arrive"
@@ -478,7 +480,7 @@ class MapSharedOp(IRDLOperation):
 
 @irdl_op_definition
 class ClusterArriveOp(AsyncOperation):
-    """Arrive at the cluster's barrier; ``release`` what came before, or ``relaxed``."""
+    """Arrive at the cluster's barrier; ``release`` the accesses before, or ``relaxed``."""
 
     name = "scoped.cluster_arrive"
     ordering = prop_def(OrderingAttr)
@@ -502,7 +504,7 @@ class ClusterWaitOp(AsyncOperation):
 
 @irdl_op_definition
 class ElectOp(AsyncOperation):
-    """Whether this thread is the one that its wavefront elects; all 32 threads together.
+    """True if this thread is the one that its wavefront elects; all 32 threads together.
 
     It orders nothing. Source: PTX ISA, elect.sync.
 
@@ -864,7 +866,7 @@ class MulticastOperation(AsyncOperation, ABC):
     @property
     @abstractmethod
     def value_type(self) -> Attribute:
-        """The type of what is in each place."""
+        """The type of the value in each place."""
 
     def accesses(self) -> tuple[AsyncAccess, ...]:
         size = 4 if self.value_type in (i32, f32) else 8
@@ -885,7 +887,7 @@ class MulticastOperation(AsyncOperation, ABC):
 
 @irdl_op_definition
 class MultimemLoadOp(MulticastOperation):
-    """What the values in all places are together.
+    """The reduction of the values in all places.
 
     %sum = scoped.multimem_load add acquire system %p : !llvm.ptr<1> -> i32
     """
@@ -924,7 +926,7 @@ class MultimemStoreOp(MulticastOperation):
 
 @irdl_op_definition
 class MultimemReduceOp(MulticastOperation):
-    """Combine a value into each place, whose old values nobody sees.
+    """Combine a value into each place, whose old values are not returned.
 
     scoped.multimem_reduce add release system %v, %p : i32, !llvm.ptr<1>
     """
@@ -1007,7 +1009,7 @@ class WaitGroupOperation(AsyncOperation, ABC):
 
     @property
     def reads_only(self) -> bool:
-        """Whether only the sources are waited for."""
+        """True if only the sources are waited for."""
         return False
 
     def verify_(self) -> None:
@@ -1236,7 +1238,7 @@ class WgmmaWaitGroupOp(WaitGroupOperation):
     GROUP: ClassVar[Group] = Group.WGMMA
 
 
-# What insert-proxy-fences inserts
+# Operations that insert-proxy-fences inserts
 
 
 class AsyncFence(AsyncOperation, ABC):
@@ -1405,7 +1407,7 @@ ASYNC_OPERATIONS: tuple[type[Operation], ...] = (
 """The operations of this file, which belong to the dialect ``scoped``."""
 
 OF_UNITS = frozenset(ASYNC_OPERATIONS) - {ClusterArriveOp, ClusterFenceOp, ClusterWaitOp}
-"""Those that the threads alone do not carry out: what units and mbarriers have a part in."""
+"""Those that the threads alone do not carry out: with a part for units and mbarriers."""
 
 ASYNCHRONOUS = Dialect(
     "scoped", [*ASYNC_OPERATIONS], [ProxyAttr, SideAttr, DirectionAttr, BarrierPartAttr]

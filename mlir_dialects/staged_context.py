@@ -16,7 +16,7 @@ class StagedContext(Context):
     )
 
     def register_rest(self, dialect: str, factory: Callable[[], Dialect]) -> None:
-        """Register what ``dialect`` has besides what is registered under its name."""
+        """Register the operations of ``dialect`` that are not yet registered under its name."""
         self._rest[dialect] = factory
 
     def clone(self) -> "StagedContext":

@@ -6,7 +6,7 @@ from xdsl.traits import IsTerminator, NoTerminator
 
 
 def verify(module: Operation) -> None:
-    """Do what ``module.verify()`` does. Raises what that raises, if it does."""
+    """Verify as ``module.verify()`` does. Raises what that raises, if it does."""
     try:
         verified = _is_verified(module)
     except Exception:  # Whatever it was, xDSL's own verification raises it again, with its place.
@@ -17,7 +17,7 @@ def verify(module: Operation) -> None:
 
 
 def _is_verified(root: Operation) -> bool:
-    """Whether all conditions of ``Operation``, ``Region`` and ``Block.verify`` hold below ``root``.
+    """True if all conditions of ``Operation``, ``Region`` and ``Block.verify`` hold below ``root``.
 
     Operations raise what their own ``verify_`` raises, or ``verify`` where that is their own too.
     Source: xDSL 0.74, xdsl/ir/core.py.
@@ -43,7 +43,7 @@ def _is_verified(root: Operation) -> bool:
 
 
 def stands_well(op: Operation) -> bool:
-    """Whether xDSL has nothing against where ``op`` stands, and its operands and successors."""
+    """True if xDSL accepts the place of ``op``, its operands and its successors."""
     if not _has_valid_place(op):
         return False
     block = op.parent
@@ -55,7 +55,7 @@ def stands_well(op: Operation) -> bool:
 
 
 def _has_valid_place(op: Operation) -> bool:
-    """Whether the operands of ``op`` are there, and its successors are where it can branch to."""
+    """True if the operands of ``op`` exist, and it can branch to each of its successors."""
     if any(isinstance(operand, ErasedSSAValue) for operand in op.operands):
         return False
     if not op.successors:
@@ -67,7 +67,7 @@ def _has_valid_place(op: Operation) -> bool:
 
 
 def _ends_well(block: Block, region: Region, owner: Operation) -> bool:
-    """Whether ``block`` of ``region`` ends in a terminator, or need not."""
+    """True if ``block`` of ``region`` ends in a terminator, or need not."""
     first = region.first_block
     is_single = first is not None and first.next_block is None
     if is_single and owner.has_trait(NoTerminator):

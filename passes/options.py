@@ -1,4 +1,4 @@
-"""What passes and pipelines are asked for."""
+"""Options of passes and pipelines."""
 
 from typing import Literal, TypeAlias
 
@@ -8,4 +8,4 @@ OptLevel: TypeAlias = Literal[0, 2]
 DEFAULT_OPT_LEVEL: OptLevel = 2
 
 TARGET_ID = "target_id"
-"""The option for the target id, as ``gfx942:xnack-``, of what makes assembly for CDNA."""
+"""The option for the target id, as ``gfx942:xnack-``, of passes that make assembly for CDNA."""

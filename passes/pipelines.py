@@ -35,10 +35,10 @@ class Pipeline(ModulePass):
 
     @abstractmethod
     def steps(self) -> tuple[ModulePass, ...]:
-        """What runs, in order: passes, and pipelines whose passes share what they find out."""
+        """The steps in order: passes, and pipelines whose passes share their analyses."""
 
     def passes(self) -> tuple[ModulePass, ...]:
-        """The single passes in the order in which they run: for who looks between them."""
+        """The single passes in the order in which they run: for a view between them."""
         return single_passes(self.steps())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -96,7 +96,7 @@ class MinimiseCachesPipeline(Pipeline):
 
 
 def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
-    """What takes synchronisation away from ``scoped``, for all targets."""
+    """Passes that remove synchronisation from ``scoped``, for all targets."""
     from fencewright.passes.scoped.clamp_scopes import ClampScopesPass
     from fencewright.passes.scoped.merge_fences import MergeFencesPass
 
@@ -104,7 +104,7 @@ def _on_scoped(mcpu: str, facts: tuple[str, ...]) -> tuple[ModulePass, ...]:
 
 
 def _before_cdna() -> tuple[ModulePass, ...]:
-    """What moves synchronisation about on ``scoped`` that is about to become ``cdna``."""
+    """Passes that move synchronisation in ``scoped`` before its conversion to ``cdna``."""
     from fencewright.passes.scoped.acquire_on_success import AcquireOnSuccessPass
     from fencewright.passes.scoped.infer_address_spaces import InferAddressSpacesPass
 
@@ -112,14 +112,14 @@ def _before_cdna() -> tuple[ModulePass, ...]:
 
 
 def _before_ptx(mcpu: str, ptx_version: str | None) -> tuple[ModulePass, ...]:
-    """What takes synchronisation away from ``scoped`` that is about to become PTX."""
+    """Passes that remove synchronisation from ``scoped`` before its conversion to PTX."""
     from fencewright.passes.to_ptx.fold_fences import FoldFencesPass
 
     return (FoldFencesPass(mcpu, ptx_version),)
 
 
 def _on_ptx() -> tuple[ModulePass, ...]:
-    """What takes synchronisation away from ``ptx``."""
+    """Passes that remove synchronisation from ``ptx``."""
     from fencewright.passes.to_ptx.merge_ptx_fences import MergePTXFencesPass
 
     return (MergePTXFencesPass(),)
@@ -131,7 +131,7 @@ def _default_stores(facts: tuple[str, ...]) -> StorePolicy:
 
 
 def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
-    """What decides how far plain stores go by themselves."""
+    """Passes that decide the reach of plain stores."""
     from fencewright.passes.cdna.caches.store_through import StoreThroughPass
 
     if stores == "back":
@@ -140,26 +140,26 @@ def _storing(stores: StorePolicy) -> "tuple[CachePass, ...]":
 
 
 def _on_cdna(facts: tuple[str, ...], stores: StorePolicy | None) -> tuple[ModulePass, ...]:
-    """What takes synchronisation away from ``cdna``, before the waits are inserted."""
+    """Passes that remove synchronisation from ``cdna``, before the waits are inserted."""
     return (MinimiseCachesPipeline(facts, stores), *_on_waits())
 
 
 def _on_moved() -> "tuple[CachePass, ...]":
-    """What moves an invalidate, with the wait after it."""
+    """Passes that move an invalidate, with the wait after it."""
     from fencewright.passes.cdna.caches.sink_invalidates import SinkInvalidatesPass
 
     return (SinkInvalidatesPass(),)
 
 
 def _on_ends() -> "tuple[CachePass, ...]":
-    """What takes away waits that come last, once nothing moves past them any more."""
+    """Passes that remove waits that come last, once nothing moves past them any more."""
     from fencewright.passes.cdna.waits.drop_last_waits import DropLastWaitsPass
 
     return (DropLastWaitsPass(),)
 
 
 def _on_waits() -> tuple[ModulePass, ...]:
-    """What moves and loosens ordering waits."""
+    """Passes that move and loosen ordering waits."""
     from fencewright.passes.cdna.waits.loosen_waits import LoosenWaitsPass
     from fencewright.passes.cdna.waits.sink_waits import SinkWaitsPass
 
@@ -167,7 +167,7 @@ def _on_waits() -> tuple[ModulePass, ...]:
 
 
 def _on_split_counters() -> "tuple[CachePass, ...]":
-    """What takes synchronisation away where each kind of access has a counter of its own.
+    """Passes that remove synchronisation where each kind of access has a counter of its own.
 
     No write-back is moved: all has to be waited for before it (llvm-project#175865), and nothing is
     gained where that wait comes earlier.
@@ -179,7 +179,7 @@ def _on_split_counters() -> "tuple[CachePass, ...]":
 
 
 def _on_copies(mcpu: str) -> tuple[ModulePass, ...]:
-    """What adds the waits that asynchronous copies need before others may count on them."""
+    """Passes that add the waits that asynchronous copies need before others may rely on them."""
     if mcpu not in CHIPS or Counter.ASYNCCNT not in CHIPS[mcpu].counters:
         return ()
     from fencewright.passes.proxies.insert_proxy_fences import InsertProxyFencesPass
@@ -188,7 +188,7 @@ def _on_copies(mcpu: str) -> tuple[ModulePass, ...]:
 
 
 def _splits_counters(mcpu: str) -> bool:
-    """Whether each kind of access to memory has a counter of its own."""
+    """True if each kind of access to memory has a counter of its own."""
     return mcpu in CHIPS and CHIPS[mcpu].splits_counters
 
 

@@ -1,1 +1,1 @@
-"""Executes what was lowered. Needs no xDSL."""
+"""The execution of lowered code. Needs no xDSL."""

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far to go: ``states`` of a machine, passes of a loop's head, and random ``walks``.
+    """The extent of a run: ``states`` of a machine, passes of a loop's head, and random ``walks``.
 
     Of a model by axioms ``states`` are the steps of the enumeration. With ``walks`` a machine
-    or a model is only sampled so many times, from ``seed``. ``meter`` is told how far a run is.
+    or a model is only sampled so many times, from ``seed``. ``meter`` shows the progress of a run.
     """
 
     states: int = DEFAULT_LIMIT
@@ -59,7 +59,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a test did.
+    """The result of a test.
 
     ``outcomes`` is None when the source has data ``races``: then it may do anything.
     ``errors`` are mistakes of machine code, as a register used before it was waited for.
@@ -76,12 +76,12 @@ class Run:
 
     @property
     def never_ends(self) -> bool:
-        """Whether it is certain that no execution ends."""
+        """True if it is certain that no execution ends."""
         return self.outcomes is not None and not self.ends_at_all and not self.incomplete
 
     @property
     def ends_at_all(self) -> bool:
-        """Whether an execution was found in which all threads end."""
+        """True if an execution was found in which all threads end."""
         found = self.outcomes
         return found is not None and bool(found.states) and not found.all_wait
 
@@ -99,7 +99,7 @@ class LanguageTest(ABC):
 
     @property
     def condition(self) -> Condition:
-        """What it is judged by."""
+        """The condition that it is judged by."""
         return self.test.condition
 
     @abstractmethod
@@ -112,7 +112,7 @@ class LanguageTest(ABC):
 
     @abstractmethod
     def hangs(self, limits: Limits) -> tuple[tuple[str, ...], str]:
-        """How executions may never end, as far as ``limits`` allow; why some may be overlooked.
+        """The ways in which executions may never end, within ``limits``; the reason of omissions.
 
         Raises ``LimitReached``.
         """
@@ -193,7 +193,7 @@ class SourceTest(LanguageTest):
 
 @dataclass(frozen=True, slots=True)
 class CdnaTest(LanguageTest):
-    """A test of CDNA instructions on a chip in a mode; ``source`` is what it was lowered from."""
+    """A test of CDNA instructions on a chip in a mode; ``source`` is the unlowered one."""
 
     test: "LitmusTest[CdnaInstruction]"
     configuration: "CdnaConfiguration"
@@ -226,7 +226,7 @@ class CdnaTest(LanguageTest):
         return None if found is None else tuple(str(found).splitlines())
 
     def data_races(self, limits: Limits) -> tuple[tuple[str, ...], str]:
-        # The machine has no data races: they are those of what its code was lowered from.
+        # The machine has no data races: they are those of the source of its code.
         if self.source is None:
             return (), "machine code has no data races, and there is no source"
         return self.source.data_races(limits)
@@ -237,7 +237,7 @@ class CdnaTest(LanguageTest):
 
 @dataclass(frozen=True, slots=True)
 class PtxTest(LanguageTest):
-    """A test of PTX instructions; ``observed`` is what is in its outcomes, None for everything.
+    """A test of PTX instructions; ``observed`` are the observables of its outcomes, None for all.
 
     ``shared`` are the locations in shared memory, which to the model are like all others;
     ``source`` is what it was lowered from.
@@ -324,7 +324,7 @@ def _hangs(
     limits: Limits,
     weaker: "Callable[[WorkBudget], Stagnation]",
 ) -> tuple[tuple[str, ...], str]:
-    """How executions may never end: as interleavings show it, if they do, or ``weaker``
+    """The ways in which executions may never end: by interleavings, if so, or by ``weaker``
     executions."""
     from fencewright.simulator.core.sequential import sequential_hangs
 
@@ -361,17 +361,17 @@ def _note(complete: bool, limits: Limits, work: WorkBudget) -> str:
 
 
 _LEAST_SEARCH = 5_000
-"""The states that may always be looked at for what nobody asked: a tenth of a second of them."""
+"""The states that may always be looked at for unrequested answers: a tenth of a second of them."""
 
 
 def _affordable(found: Run) -> int:
-    """How far to look for what nobody asked: as far as the run itself went."""
+    """The extent of a search that no user asked for: that of the run itself."""
     return max(_LEAST_SEARCH, found.states, found.steps)
 
 
 _STAGNANT = 4
-"""How many steps there may be for stagnant graphs for each one that is afforded: of a run in which
-nobody waits there are more graphs with waiting threads than without.
+"""The number of steps allowed for stagnant graphs for each one afforded: of a run in which no
+thread waits there are more graphs with waiting threads than without.
 """
 
 
@@ -390,8 +390,8 @@ def with_hangs(test: RunnableTest, found: Run, ends: Progress | None, limits: Li
 
 @dataclass(frozen=True, slots=True)
 class SourceRaces:
-    """The data races of what a test was lowered from; why there may be more, empty if there are
-    none."""
+    """The data races of a lowered test's source; the reason that there may be more, empty if there
+    are none."""
 
     races: tuple[str, ...] = ()
     incomplete: str = ""
@@ -400,7 +400,7 @@ class SourceRaces:
 def races_of_source(
     test: RunnableTest, found: Run, ends: Progress | None, limits: Limits
 ) -> SourceRaces | None:
-    """The data races of what a test was lowered from, which the test itself may not show.
+    """The data races of a lowered test's source, which the test itself may not show.
 
     As far as looking for them costs no more than the run ``found``, and without executions where
     no two accesses can race; None where there is no source. Raises ``ProgramError``.
@@ -422,7 +422,7 @@ def races_of_source(
 
 
 def formula_of(outcomes: Outcomes, state: tuple[int | None, ...]) -> Formula:
-    """The formula that holds of one final state; what was never set is left open."""
+    """The formula that holds of one final state; an unset observable is left open."""
     return And(
         tuple(
             Compare(Comparison.EQ, each, value)
@@ -442,11 +442,11 @@ def execution(
     return test.execution(formula, Limits() if limits is None else limits)
 
 
-# Whether executions end
+# The termination of executions
 
 
 def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]:
-    """How fair executions of a CDNA test may never end; () if each one ends.
+    """The ways in which fair executions of a CDNA test may never end; () if each one ends.
 
     Raises ``LimitReached``.
     """
@@ -457,12 +457,12 @@ def stuck_waves(test: CdnaTest, limits: Limits | None = None) -> tuple[str, ...]
 
 
 def afforded(found: Run, limits: Limits) -> Limits:
-    """How far to look for whether executions end if nobody asked: about as far as the run went."""
+    """The extent of a search for endless executions that no user asked for: about the run's."""
     return replace(limits, states=_affordable(found))
 
 
 def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Progress:
-    """Whether the executions of a test end, as far as ``limits`` allow.
+    """The termination of the executions of a test, as far as ``limits`` allow.
 
     Without them as far as it costs about as much as the run ``found``. On the CDNA machine
     executions have no help from the caches; in the models by axioms memory is fair
@@ -488,7 +488,7 @@ def progress(test: RunnableTest, found: Run, limits: Limits | None = None) -> Pr
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """How the outcomes of a lowered test compare with those of its source.
+    """The comparison of the outcomes of a lowered test with those of its source.
 
     ``forbidden`` are final states that the lowered test reaches and the source forbids;
     ``counterexample`` has the steps to the first of them. ``undecided`` says why nothing could
@@ -503,13 +503,13 @@ class Refinement:
 
     @property
     def is_sound(self) -> bool:
-        """Whether every outcome of the target is one of the source."""
+        """True if every outcome of the target is one of the source."""
         problems = self.source.races or self.target.errors or self.undecided
         return not problems and self.forbidden is None
 
 
 def refines(source: SourceTest, target: RunnableTest, limits: Limits | None = None) -> Refinement:
-    """Whether every outcome of ``target`` is one of ``source``.
+    """The comparison of the outcomes of ``target`` with those of ``source``.
 
     Sound conclusions from incomplete runs are drawn: what an incomplete source allows is
     allowed, what an incomplete target reaches is reached. Only the target is sampled where

@@ -17,7 +17,7 @@ class ToolArguments(ArgumentParser):
     """argparse's parser without the usage of twenty lines before each error."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where the usage is; the status is that of wrong usage."""
+        """Print the fault and the place of the usage; the status is that of wrong usage."""
         _refuse(self, message)
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:

@@ -1,4 +1,4 @@
-"""What every tool shares: one line per error, and output files that appear whole or not at all."""
+"""Common parts of every tool: one line per error, and output files that are whole or absent."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ TRACEBACK_VARIABLE = "FENCEWRIGHT_TRACEBACK"
 
 
 class Severity(StrEnum):
-    """How bad a diagnostic is; MLIR's names."""
+    """The severity of a diagnostic; MLIR's names."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -161,7 +161,7 @@ LONG_NUMBER = f"a number has more than {sys.get_int_max_str_digits()} digits"
 
 
 def is_long_number(problem: ValueError) -> bool:
-    """Whether Python refuses to convert a number because of its length."""
+    """True if Python refuses to convert a number because of its length."""
     return str(problem).startswith("Exceeds the limit (")
 
 
@@ -273,7 +273,7 @@ def _status_of(body: Callable[[], int]) -> int:
 
 
 def interruption(interrupt: KeyboardInterrupt) -> str:
-    """What a tool says that was interrupted, or terminated."""
+    """The message of a tool that was interrupted, or terminated."""
     return str(interrupt) or "interrupted"
 
 
@@ -290,7 +290,7 @@ def _ended_in_order() -> Generator[None]:
     """Interrupts, SIGTERM and SIGHUP raise ``_Ended`` meanwhile, so that files and processes are
     cleaned up.
 
-    Whoever handles them already, or ignores them, keeps that; only the main thread can be told.
+    A handler that is set already, or an ignored signal, stays; only the main thread can change it.
     """
     if current_thread() is not main_thread():
         yield
@@ -324,7 +324,7 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process with ``status`` at once, or as usual while somebody profiles or traces it.
+    """End the process with ``status`` at once, or as usual under a profiler or tracer.
 
     To free what a run has made, object by object, takes a tenth of its time, a quarter of a short
     one.
@@ -350,7 +350,7 @@ def internal_error(failure: BaseException, about: str) -> Diagnostic:
 
 
 def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
-    """What the tool ``name`` prints about ``failure``."""
+    """The diagnostics of the tool ``name`` for ``failure``."""
     match failure:
         case ToolError():
             return failure.diagnostics
@@ -361,7 +361,7 @@ def _lines(failure: BaseException, name: str) -> tuple[Diagnostic, ...]:
 
 
 INPUT_LIMIT = 64 << 20
-"""Bytes that an input may have: what is longer is no program, and may have no end."""
+"""Bytes that an input may have: a longer one is no program, and may have no end."""
 
 
 def read_bytes(path: str | None) -> bytes:
@@ -383,11 +383,11 @@ def read_bytes(path: str | None) -> bytes:
 
 
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-"""What it begins with, without and with a wrapper. Source: LLVM Bitcode File Format."""
+"""The first bytes of bitcode, without and with a wrapper. Source: LLVM Bitcode File Format."""
 
 
 def is_bitcode(content: bytes) -> bool:
-    """Whether a file is LLVM bitcode."""
+    """True if a file is LLVM bitcode."""
     return content.startswith(_BITCODE)
 
 

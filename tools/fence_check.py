@@ -49,8 +49,8 @@ NAME = "fence-check"
 
 
 def _reports(arguments: Namespace) -> Iterator[FileReport]:
-    """The reports on all inputs, in their order; ``arguments`` gets what was not read in
-    folders."""
+    """The reports on all inputs, in their order; ``arguments`` gets the files of folders that were
+    not read."""
     for path in arguments.inputs:
         if os.path.isdir(path):
             yield from _reports_in(path, arguments)
@@ -69,7 +69,7 @@ def _reports_in(folder: str, arguments: Namespace) -> Iterator[FileReport]:
 
 
 def _check(arguments: Namespace) -> int:
-    """Check all inputs, write what was found, and return the status."""
+    """Check all inputs, write the findings, and return the status."""
     baseline = None
     if arguments.baseline:
         from fencewright.tools.reports.baseline import read_baseline
@@ -87,7 +87,7 @@ def _check(arguments: Namespace) -> int:
             if not is_whole:
                 _print(report, painter(arguments.color, to_stdout=True), arguments)
     except KeyboardInterrupt as caught:
-        # A report for other programs, or of what is known, is whole or it is not written.
+        # A report for other programs, or of known findings, is whole or it is not written.
         as_text = arguments.format == "text" and not arguments.write_baseline
         if not (reports and arguments.in_folder and as_text):
             raise
@@ -167,7 +167,7 @@ def _written(
 
 
 def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
-    """Write what was found down as known; the status is that of what could not be read.
+    """Write the findings down as known; the status is that of unreadable files.
 
     Then nothing is written: what is known of those files would be lost.
     """
@@ -187,7 +187,7 @@ def _write_baseline(reports: Sequence[FileReport], arguments: Namespace) -> int:
 
 
 def _annotate(path: str, arguments: Namespace) -> int:
-    """Write a file with what its synchronisation is for; the status is that of checking it."""
+    """Write a file with the purposes of its synchronisation; the status is that of its check."""
     from fencewright.tools.commands.annotate import annotate
 
     try:
@@ -205,7 +205,7 @@ def _annotate(path: str, arguments: Namespace) -> int:
 
 
 _Written = tuple[str, int, Callable[[], str]]
-"""A function's name and line, and what writes it."""
+"""A function's name and line, and its writer."""
 
 
 def _scoped(path: str, file: str, arguments: Namespace) -> tuple[str, list[_Written]]:
@@ -494,8 +494,7 @@ _NOT_ANNOTATED = ("to", "source", "run", "compile", "lift", "baseline", "write_b
 
 
 def _prepare(arguments: Namespace) -> None:
-    """Add what the command line says between the lines. Raises ``ToolError`` for what does not
-    go."""
+    """Add the options that the command line implies. Raises ``ToolError`` for what does not go."""
     check_options(arguments, NAME)
     arguments.traces = bool(os.environ.get(diagnostics.TRACEBACK_VARIABLE))
     arguments.in_folder = any(map(os.path.isdir, arguments.inputs))

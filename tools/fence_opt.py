@@ -58,15 +58,15 @@ NAME = "fence-opt"
 STDIN = "<stdin>"
 CHUNK_SEPARATOR = "// -----"
 MLIR = "mlir-translate"
-"""What ``--import-mlir`` makes of the input: LLVM IR, by the program of this name."""
+"""The program that turns the input of ``--import-mlir`` into LLVM IR."""
 
 REMARKS = "--remarks"
 VERIFY_LOWERING = "--verify-lowering"
 FEATURES = ("tgsplit",)
-"""What ``--mattr`` switches."""
+"""The features that ``--mattr`` switches."""
 
 FLAGS = {**dict.fromkeys(FEATURES, "--mattr"), "opt_level": "-O", "facts": "--assume"}
-"""What sets an option, if not the flag of its name."""
+"""The flag that sets an option, if not the flag of its name."""
 
 
 _COMMENT_LINE = re.compile(r"^[ \t]*;.*\n?", re.MULTILINE)
@@ -85,7 +85,7 @@ class LLVMTarget(Target):
     comments: bool = True
 
     def edited(self, text: str) -> str:
-        """What to write of ``text`` that was edited."""
+        """The output for ``text`` that was edited."""
         return text if self.comments else _COMMENT_LINE.sub("", text)
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
@@ -266,7 +266,7 @@ class FenceOptMain(xDSLOptMain):
         self._running: ModulePass | None = None
 
     def _steps(self, passes: Sequence[ModulePass]) -> tuple[ModulePass, ...]:
-        """What runs, in order."""
+        """The passes to run, in order."""
         if not passes:
             return ()
         from fencewright.passes.pipelines import Pipeline, single_passes
@@ -277,7 +277,7 @@ class FenceOptMain(xDSLOptMain):
         return single_passes(steps) if self._looks_between_passes() else steps
 
     def _looks_between_passes(self) -> bool:
-        """Whether anyone sees the module between two passes."""
+        """True if anyone sees the module between two passes."""
         args = self.args
         return bool(
             args.time_passes
@@ -290,7 +290,7 @@ class FenceOptMain(xDSLOptMain):
 
     @property
     def _is_sparse(self) -> bool:
-        """Whether only our pipeline sees what was LLVM IR, and LLVM has verified that."""
+        """True if only our pipeline sees the imported LLVM IR, and LLVM has verified it."""
         args = self.args
         return not (args.passes or args.verify_lowering or self._looks_between_passes())
 
@@ -318,7 +318,7 @@ class FenceOptMain(xDSLOptMain):
         return options
 
     def _read_options(self) -> "ReadOptions":
-        """What the flags say of the machine that lowered tests run on."""
+        """The flags' description of the machine that lowered tests run on."""
         from fencewright.lowering.vocabulary import L2PerAgent
         from fencewright.passes.litmus.programs import ReadOptions
 
@@ -588,26 +588,26 @@ class FenceOptMain(xDSLOptMain):
         check_outputs(NAME, outputs, [None if name == STDIN else name])
 
     def _prints(self, problem: Exception) -> bool:
-        """Whether a flag asks for this problem to be printed and passed over, as xdsl-opt does."""
+        """True if a flag asks for this problem to be printed and passed over, as xdsl-opt does."""
         if isinstance(problem, ParseError):
             return self.args.parsing_diagnostics
         return self.args.verify_diagnostics
 
 
 def _is_told(problem: Exception) -> bool:
-    """Whether an exception is meant for the user."""
+    """True if an exception is meant for the user."""
     return isinstance(problem, ToolError | ShrinkException) or diagnose(problem, NAME) is not None
 
 
 def _of_xdsl(what: str, problem: Exception) -> ToolError:
-    """What a pass or target of xDSL's own could not do: no bug of ours."""
+    """The error for a failure of a pass or target of xDSL's own: no bug of ours."""
     reason = str(problem).partition("\n")[0] or type(problem).__name__
     return error(f"{what} of xDSL cannot take this module: {reason}", NAME)
 
 
 @contextmanager
 def _xdsl_globals_restored() -> Generator[None]:
-    """Undo what ``--disable-verify`` and ``--syntax-highlight`` change for the whole process."""
+    """Undo the changes of ``--disable-verify`` and ``--syntax-highlight`` for the whole process."""
     saved = Attribute.__post_init__, IRDiagnostic.colored
     try:
         yield

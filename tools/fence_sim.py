@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class ConditionVerdict(FastStrEnum):
-    """What became of a test's condition."""
+    """The verdict on a test's condition."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -95,11 +95,11 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """One test that was run: what it did, whether its condition holds, and a witness if asked.
+    """One test that was run: its result, the verdict on its condition, and a witness if asked.
 
-    ``progress`` says whether it ends, None where nobody asked: of what is not well-formed.
-    ``source`` are the races of what it was lowered from, as far as that was looked at.
-    ``data_races`` of the test, and why there may be others: None where they were not asked for.
+    ``progress``: whether it ends; None where no user asked, or for a malformed test. ``source``:
+    the races of its source, as far as that was looked at. ``data_races`` of the test, and why
+    there may be others: None where they were not asked for.
     """
 
     test: RunnableTest
@@ -113,7 +113,7 @@ class TestReport:
 
     @property
     def source_races(self) -> tuple[str, ...]:
-        """The data races of what the test was lowered from."""
+        """The data races of the test's source."""
         return () if self.source is None else self.source.races
 
     @property
@@ -215,7 +215,7 @@ def judge(
     progress: Progress | None = None,
     source_races: Sequence[str] = (),
 ) -> ConditionVerdict:
-    """The verdict on a test's condition; of an incomplete run only what more could not change.
+    """The verdict on a test's condition; of an incomplete run only one that is final.
 
     That a source program ends somehow is not among it: it may still have a data race, and then
     no outcome is defined. A condition never holds of a test that may hang unless it says that it
@@ -265,7 +265,7 @@ def _run_tests(arguments: Namespace) -> int:
     reported: set[Diagnostic] = set()
 
     def tell(diagnostics: Sequence[Diagnostic]) -> None:
-        # What is wrong with the command line is the same for every input.
+        # A fault of the command line is the same for every input.
         _tell([each for each in diagnostics if each not in reported], arguments.json)
         reported.update(diagnostics)
 
@@ -334,7 +334,7 @@ def _tests(
 
 
 def _text(path: str, arguments: Namespace) -> str:
-    """What is in an input; PTX is read with its harness."""
+    """The text of an input; PTX is read with its harness."""
     return read_text(path) if arguments.litmus is None else ""
 
 
@@ -422,7 +422,7 @@ def _columns_of(test: RunnableTest, path: str, for_dat3m: bool) -> str:
 
 
 def _written_columns(test: "PtxLitmusTest", path: str, for_dat3m: bool) -> str:
-    """A test in columns, as herd and Dat3M load it as far as they have what is in it.
+    """A test in columns, as herd and Dat3M load it as far as they have its instructions.
 
     With ``for_dat3m`` what Dat3M has not is an error.
     """
@@ -452,7 +452,7 @@ COMMANDS: tuple[Callable[[Callable[..., ArgumentParser]], None], ...] = (
     picture_commands.add_commands,
     fuzz_commands.add_commands,
 )
-"""What adds further commands; each sets ``execute``, which takes the arguments, to its own."""
+"""Functions that add further commands; each sets ``execute``, which takes the arguments."""
 
 
 def _parser() -> ArgumentParser:
@@ -569,7 +569,7 @@ def _check_outputs(arguments: Namespace) -> None:
 
 
 _PROBLEMS = (ProgramError, ToolError, OSError, MemoryError)
-"""What may be wrong with one input and leave the others as they are."""
+"""Errors of one input that leave the others unaffected."""
 
 
 def _failure(problem: BaseException, file: str) -> ToolError:

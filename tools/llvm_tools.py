@@ -1,4 +1,4 @@
-"""Where LLVM's programs are, of the one version that tests and benchmarks compare with."""
+"""Paths of LLVM's programs, of the one version that tests and benchmarks compare with."""
 
 import re
 import shutil
@@ -36,7 +36,7 @@ def find_llvm_tool(name: str) -> str | None:
 
 @cache
 def _major_version(path: str) -> int | None:
-    """What ``--version`` says, None where it is not in LLVM's words."""
+    """The major version in the output of ``--version``, None where it is not in LLVM's words."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""Outputs that would take the place of what is read, or of each other, refused before anything is
+"""Outputs that would take the place of inputs, or of each other, refused before anything is
 done."""
 
 import os
@@ -12,8 +12,7 @@ Path = str | os.PathLike[str]
 def check_outputs(
     tool: str, outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]
 ) -> None:
-    """Raise ``ToolError`` where an output of a tool is an input or another output, by whatever
-    name.
+    """Raise ``ToolError`` where an output of a tool is an input or another output, by any name.
 
     ``outputs`` are named by their flags. Only regular files can be lost: ``-`` and devices may be
     several.

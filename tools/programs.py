@@ -18,7 +18,7 @@ from fencewright.tools.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program: its name, its entry point as ``function`` of ``module``, and what it does.
+    """A program: its name, its entry point as ``function`` of ``module``, and its description.
 
     ``module`` has also ``main(argv)``, which returns the exit status.
     """
@@ -61,7 +61,7 @@ class Program:
 
     @property
     def short_name(self) -> str:
-        """What it is called as a command of ``fencewright``."""
+        """Its name as a command of ``fencewright``."""
         return self.name.removeprefix("fence-")
 
 

@@ -1,4 +1,6 @@
-"""How far long work is, on a terminal: done, failed, rate and what remains. Nothing in a pipe."""
+"""The progress of long work, on a terminal: done, failed, rate and the remaining time. Nothing in a
+pipe.
+"""
 
 import sys
 import time
@@ -16,7 +18,7 @@ _SOON = 1.0
 
 
 class Display(Protocol):
-    """What shows how far work is."""
+    """A display of the progress of work."""
 
     def update(self, done: int, failed: int = 0) -> None:
         """So many are done, so many of them failed."""
@@ -74,7 +76,7 @@ def progress(total: int, noun: str) -> Generator[Display]:
 
 
 def _counts(done: int, total: int, noun: str, failed: int, seconds: float) -> str:
-    """How far a campaign is, in words."""
+    """The progress of a campaign, in words."""
     words = f"{done:,} of {total:,} {noun}, {failed:,} failed"
     if not done or not seconds:
         return words
@@ -104,7 +106,7 @@ def search(meter: Meter) -> Generator[Display]:
 
 
 def _searched(done: int, seconds: float) -> str:
-    """How far a search is, in words."""
+    """The progress of a search, in words."""
     if seconds < _SOON:
         return ""
     return f"{done:,} states or steps, {done / seconds:,.0f} a second, {seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""The part of fence-check that is for PTX: what it reads, refuses and finds."""
+"""The part of fence-check that is for PTX: its inputs, refusals and findings."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction
 
 _LOOKED_AT = 1 << 16
-"""How many bytes are looked at to see what a file is: comments may come first."""
+"""The number of bytes that identify a file: comments may come first."""
 _OTHERS = (
     (re.compile(r"^[^\S\n]*(target (triple|datalayout)|define |source_filename)", re.M), "LLVM IR"),
     (re.compile(r"\.amdgcn_target|\.amdhsa_"), "AMD assembly"),
@@ -24,7 +24,7 @@ _OTHERS = (
         "code of NVIDIA's GPUs",
     ),
 )
-"""What else may be given by mistake, by what it has in it."""
+"""Other files that may be given by mistake, by text that they contain."""
 
 
 def read_input(content: bytes, file: str) -> "PtxFile":
@@ -98,7 +98,7 @@ def findings_of(module: "PtxFile") -> Iterator[Finding]:
 
 
 def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
-    """What each instruction provides to other threads, with its line."""
+    """The guarantees of each instruction to other threads, with its line."""
     from fencewright.checker.nvidia.guarantees import Guarantees
 
     for function in module.functions.values():
@@ -107,7 +107,7 @@ def lifted(module: "PtxFile") -> Iterator[tuple[int, str]]:
 
 
 def scoped(module: "PtxFile") -> "Iterator[tuple[PtxFunction, Callable[[], str]]]":
-    """The functions that no other calls, each with what writes it on ``scoped``.
+    """The functions that no other calls, each with its writer on ``scoped``.
 
     That raises ``UnliftableError`` for what ``scoped`` cannot say.
     """

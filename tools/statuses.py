@@ -6,7 +6,7 @@ The worst of several is the one that is given: see ``worst``.
 from collections.abc import Collection
 
 HOLDS = 0
-"""What was asked was done, and holds."""
+"""The request was done, and its answer is yes."""
 
 DOES_NOT_HOLD = 1
 """It does not hold, or the test has no defined outcome."""

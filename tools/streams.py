@@ -1,4 +1,4 @@
-"""The streams that a program writes to: closed, full, or a pipe that nobody reads any more."""
+"""The streams that a program writes to: closed, full, or a pipe without a reader."""
 
 import os
 import select
@@ -27,7 +27,7 @@ def check_stdout() -> None:
 
 
 def flush_stdout() -> None:
-    """Write what is still to be written; raises ``OSError``."""
+    """Write the buffered rest; raises ``OSError``."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
@@ -67,7 +67,7 @@ def tell(*lines: object) -> None:
 
 
 def forget_streams() -> None:
-    """Keep the interpreter from failing a second time when it flushes what could not be written."""
+    """Keep the interpreter from failing a second time when it flushes the unwritten rest."""
     with open(os.devnull, "wb") as nowhere:
         for stream in _streams():
             if _fails(stream):
@@ -83,7 +83,7 @@ def _fails(stream: IO[str]) -> bool:
 
 
 def _is_abandoned() -> bool:
-    """True where stdout or stderr is a pipe that nobody reads any more."""
+    """True where stdout or stderr is a pipe without a reader."""
     poll = select.poll()
     for stream in _streams():
         poll.register(stream.fileno(), 0)

@@ -1,4 +1,4 @@
-"""What ``--version`` prints. It is told without importing a program, or xDSL."""
+"""The output of ``--version``, made without an import of a program, or of xDSL."""
 
 
 class _Version(str):
@@ -11,4 +11,4 @@ class _Version(str):
 
 
 VERSION = _Version("Fencewright {fencewright}, built on xDSL {xdsl}")
-"""What ``--version`` prints, once formatted."""
+"""The output of ``--version``, before it is formatted."""

@@ -40,7 +40,9 @@ def cluster_address(text: str) -> str:
 
 @contextmanager
 def open_workers(arguments: Namespace) -> "Generator[Executor | None]":
-    """What ``--jobs`` and ``--cluster`` ask for; None: this process. Raises ``CampaignError``."""
+    """The workers that ``--jobs`` and ``--cluster`` ask for; None: this process. Raises
+    ``CampaignError``.
+    """
     from fencewright.simulator.core.processes.campaign import (
         TaskRunner,
         open_executor,
@@ -61,7 +63,7 @@ def open_workers(arguments: Namespace) -> "Generator[Executor | None]":
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What became of a file: texts for stdout, the status of each test, what was wrong with it."""
+    """The result of a file: texts for stdout, the status of each test, its errors."""
 
     shown: tuple[str, ...]
     statuses: tuple[int, ...]
@@ -162,7 +164,7 @@ def _print(
 
 
 def campaign_error(problem: Exception, name: str) -> ToolError:
-    """What to say of a campaign that cannot go on: incomplete where a task failed."""
+    """The error for a campaign that cannot go on: incomplete where a task failed."""
     from fencewright.simulator.core.processes.campaign import TaskError
 
     if isinstance(problem, TaskError):

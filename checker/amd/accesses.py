@@ -1,4 +1,4 @@
-"""The operations of a function that the memory model sees, and what each does to the caches.
+"""The operations of a function that the memory model sees, with their effects on the caches.
 
 Each has a number in the order of the text, so that a set of operations is one integer, a bit each.
 What the policy bits do is in the rows of ``lowering.cdna.caches``; here are the scalar cache,
@@ -53,7 +53,7 @@ def scopes_of(chip: ChipRow) -> tuple[Scope, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What code is judged for: the chip's name, how many L2s an agent has, in which mode.
+    """The machine that code is judged for: the chip's name, the L2s of an agent, the mode.
 
     ``tgsplit``: waves of a work-group may sit on different CUs; on gfx10 to gfx12 that is WGP mode.
     """
@@ -69,24 +69,23 @@ class Mode:
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes that are told apart, narrowest first."""
+        """The scopes that are distinguished, narrowest first."""
         return scopes_of(self.chip)
 
     @property
     def has_lds(self) -> bool:
-        """Whether work-groups have LDS, which a flat access may then be to."""
+        """True if work-groups have LDS, which a flat access may then be to."""
         split = self.chip.split_mode
         return not self.tgsplit or split is None or split.lds
 
     @property
     def keeps_order(self) -> bool:
-        """Whether all waves of a work-group see what one does to memory in its order."""
+        """True if all waves of a work-group see one wave's memory accesses in their order."""
         return not self.tgsplit and self.chip.orders_requests
 
     @property
     def peers_await_invalidates(self) -> bool:
-        """True where what a wave invalidates holds for others of its work-group only once that is
-        done.
+        """True where a wave's invalidate holds for others of its work-group only once it is done.
 
         Those on its CU come after it in the same queues. Where requests are not ordered, it holds
         for the wave itself no sooner either.
@@ -99,7 +98,7 @@ class Mode:
         return self.caches(scope) & plain & ~self.caches(Scope.WORKGROUP)
 
     def reach(self, scope: Scope) -> Visibility:
-        """How far a store must get to be there for all of ``scope``, as the documents can be read.
+        """The reach at which a store is visible to all of ``scope``, as the documents can be read.
 
         With one L2 that is where all stores go; but where there are clusters, a cache before it may
         acknowledge those of a work-group (``Interpretation.ACKNOWLEDGED_EARLY`` of the machine).
@@ -110,7 +109,7 @@ class Mode:
         return _REACHES[scope]
 
     def required(self, scope: Scope) -> Visibility:
-        """How far a store must get for an error: less than ``reach`` for a cluster.
+        """The reach of a store below which its lack is an error: less than ``reach`` for a cluster.
 
         A store that is done has reached the cluster on the machine by default, whose WGP$
         acknowledges nothing by itself. LLVM 24 relies on it: its releases to a cluster only wait.
@@ -151,7 +150,7 @@ _WAVES_OF_32 = "wavefront_size32"
 
 
 def wave_size_of(function: Function, chip: ChipRow) -> int:
-    """How many lanes a wave of ``function`` has, where the chip leaves that open."""
+    """The number of lanes of a wave of ``function``, where the chip leaves that open."""
     return 64 if function.descriptor.get(_WAVES_OF_32) == 0 else chip.wave_size
 
 
@@ -160,12 +159,12 @@ _WRITES = frozenset({Kind.STORE, Kind.RMW, Kind.COPY})
 
 
 NO_EFFECT = Effect()
-"""Of what does nothing to the caches."""
+"""The effect of an operation that does not touch the caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: its number, its place, and what it does by itself.
+    """One operation: its number, its place, and its own effect.
 
     ``kind``: ``OPAQUE`` is code that is not seen, which may load and store anything: a call, the
     caller, an instruction that is not known; ``END`` is a return to the caller, who may go on to do
@@ -243,12 +242,12 @@ class Operation:
 
     @property
     def in_lds(self) -> bool:
-        """Whether it accesses LDS and nothing else."""
+        """True if it accesses LDS and nothing else."""
         return self.space is AddressSpace.LOCAL
 
     @property
     def in_memory(self) -> bool:
-        """Whether it accesses memory and cannot access LDS."""
+        """True if it accesses memory and cannot access LDS."""
         return self.space is AddressSpace.GLOBAL and self.kind is not Kind.COPY
 
     @property
@@ -285,7 +284,7 @@ _SAME: Mapping[str, str] = MappingProxyType({"buffer_wbinvl1": "buffer_wbinvl1_v
 """It invalidates all lines of the L1, not the volatile ones alone (MI100 ISA 9.1.10)."""
 
 SCALAR_INVALIDATES = frozenset({"s_dcache_inv", "s_dcache_inv_vol"})
-"""What leaves nothing stale in the scalar cache (MI300 ISA 7.2.3); vector memory's do not."""
+"""Invalidates of the scalar cache (MI300 ISA 7.2.3); those of vector memory do not reach it."""
 
 
 def operations_of(
@@ -353,17 +352,17 @@ def _maintenance(number: int, step: Step, mode: Mode) -> Operation | None:
 
 
 CLUSTER_BARRIER = "-3"
-"""What instructions of barriers call the cluster's (LLVM 24 AMDGPUExecutionSynchronization)."""
+"""The operand that names the cluster's barrier (LLVM 24 AMDGPUExecutionSynchronization)."""
 
 
 def _meets_cluster(step: Step) -> bool:
-    """Whether a step signals the cluster's barrier: that its work-group has met at its own."""
+    """True if a step signals the cluster's barrier: that its work-group has met at its own."""
     is_barrier = step.effects.kind is Kind.BARRIER
     return is_barrier and tuple(map(str, step.instruction.operands)) == (CLUSTER_BARRIER,)
 
 
 def _is_scratch(step: Step, mode: Mode) -> bool:
-    """Whether a buffer access is to private memory: by the resource that the chip has for it."""
+    """True if a buffer access is to private memory: by the resource that the chip has for it."""
     words = mode.chip.scratch.resource_registers
     if step.effects.space is not None or not words:
         return False
@@ -373,7 +372,7 @@ def _is_scratch(step: Step, mode: Mode) -> bool:
 
 @cache
 def _effect(mode: Mode, kind: Kind, bits: tuple[str, ...]) -> tuple[Effect, Scope]:
-    """What an access with policy bits does, and the widest scope at which it is coherent."""
+    """The effect of an access with policy bits, and the widest scope at which it is coherent."""
     effect = access_effect(mode.chip.name, kind, bits, clusters=True)
     if mode.tgsplit and kind is Kind.LOAD and not _TGSPLIT_MISSES_L1.isdisjoint(bits):
         effect = replace(effect, reads=effect.reads & ~Caches.L1)

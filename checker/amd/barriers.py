@@ -21,8 +21,7 @@ from fencewright.lowering.code.meetings import barriers_of
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """Masks of operations: the last barriers, what no barrier has ordered, and all that were
-    issued."""
+    """Masks of operations: the last barriers, those not ordered by a barrier, and all issued."""
 
     last: int = 0
     unordered: int = 0

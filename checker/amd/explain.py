@@ -1,4 +1,4 @@
-"""What each synchronisation instruction of a function is for: the accesses that it orders.
+"""The purpose of each synchronisation instruction of a function: the accesses that it orders.
 
 A wait orders what is in flight before it and not after it; a write-back the stores that it carries
 further; an invalidate the reads that came before it and, of those after it, the ones that would
@@ -17,7 +17,8 @@ from fencewright.lowering.code.effects import Kind
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What the instruction of a line is for. ``orders``: the lines of the accesses that it orders.
+    """The purpose of the instruction of a line. ``orders``: the lines of the accesses that it
+    orders.
 
     ``is_surplus``: whether it can go, or a part of it can.
     """
@@ -50,7 +51,7 @@ def purposes_of(lifted: LiftedFunction, entries: Mapping[int, State]) -> list[Pu
 def _with_surplus(
     code: Code, found: Mapping[int, Purpose], surplus: Iterable[Surplus]
 ) -> Iterator[Purpose]:
-    """What can go in place of what it is for; of a wait that can go in part, both."""
+    """The surplus in place of a purpose; of a wait that is surplus in part, both."""
     by_line: dict[int, list[Surplus]] = {}
     for each in surplus:
         by_line.setdefault(each.line, []).append(each)
@@ -64,7 +65,7 @@ def _with_surplus(
 
 
 def _synchronises(operation: Operation) -> bool:
-    """Whether an operation may order others by itself: a barrier, or what may be an atomic."""
+    """True if an operation may order others by itself: a barrier, or a possible atomic."""
     if operation.kind in (Kind.BARRIER, Kind.RMW):
         return True
     return operation.is_access and operation.has_scope_bits

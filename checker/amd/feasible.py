@@ -18,10 +18,10 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.code.graph import graph_of
 
 _MOST_BLOCKS = 8
-"""How many times as many blocks the flow may get, beyond which it stays as it is."""
+"""The factor by which the blocks of a flow may grow, beyond which it stays as it is."""
 
 _MOST_IN_ALL = 20_000
-"""How many blocks all the flows have together, for the time that they take."""
+"""The number of blocks of all the flows together, which limits their time."""
 
 _MOST_TESTED = 8
 """Of how many sets of registers the paths are looked at, those that are tested most."""
@@ -103,14 +103,14 @@ def _without(flow: Flow, tests: Sequence[_Test | None]) -> Flow | None:
 def _leaving(
     block: Block, test: _Test | None, facts: _Facts
 ) -> Iterator[tuple[int, _Facts | None]]:
-    """The blocks that come next, with what is known there; None: this cannot come next."""
+    """The blocks that come next, with the facts known there; None: this cannot come next."""
     changed = {name for step in block.steps for name in step.effects.defines}
     kept = frozenset(each for each in facts if changed.isdisjoint(each[0].registers))
     if test is None:
         yield from ((target, kept) for target in block.successors)
         return
     branch = _BRANCHES[block.steps[-1].instruction.mnemonic]
-    # What a block changes after its test is not what was tested.
+    # Registers that a block changes after its test no longer have the tested values.
     holds = changed.isdisjoint(test.registers) or _is_last_change(block, test)
     known = _outcome(test, kept) if holds else None
     for target, outcome in zip(block.successors, (branch, not branch), strict=True):
@@ -136,7 +136,7 @@ def _comparison(steps: Sequence[Step]) -> Step | None:
 
 
 def _is_last_change(block: Block, test: _Test) -> bool:
-    """Whether what a block changes of the registers of its test it changes before it."""
+    """True if a block changes no register of its test after the test."""
     step = _comparison(block.steps)
     place = next(n for n, each in enumerate(block.steps) if each is step)
     later = {name for each in block.steps[place:] for name in each.effects.defines}
@@ -157,7 +157,7 @@ def _read(step: Step) -> _Test:
 
 
 def _outcome(test: _Test, facts: _Facts) -> bool | None:
-    """What a test must come out as, if that is known."""
+    """The outcome of a test, if it is known."""
     lowest, highest, excluded = 0, _HIGHEST, set[int]()
     for fact, outcome in facts:
         if fact == test:
@@ -203,7 +203,7 @@ def _range(relation: str, number: int, outcome: bool) -> tuple[int, int, set[int
 
 
 def _live(blocks: Sequence[Block], tests: Sequence[_Test | None]) -> list[frozenset[str]]:
-    """By block the registers that it or what follows tests before they change."""
+    """By block the registers that it or a later block tests before they change."""
     changed = [{name for step in block.steps for name in step.effects.defines} for block in blocks]
     tested = [frozenset[str]() if test is None else test.registers for test in tests]
 

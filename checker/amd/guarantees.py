@@ -1,4 +1,4 @@
-"""What each operation of a function provides: which earlier ones are done when it issues, and
+"""Guarantees of each operation of a function: the earlier ones that are done when it issues, and
 where.
 
 The relation has two sides. *Pending*: an earlier access is pending for an operation at a scope if
@@ -23,7 +23,7 @@ from fencewright.lowering.vocabulary import Scope
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What holds when an operation issues: the state there as sets of operations, a bit each.
+    """The state at which an operation issues, as sets of operations, a bit each.
 
     Of the bits, those from ``Code.others`` on stand for what other waves may have propagated to
     this one at an operation. ``flight``, ``only_in_memory``, ``stores_at_barrier``,
@@ -49,7 +49,7 @@ class Place:
 
 
 def place_of(state: State) -> Place:
-    """What holds in ``state`` for the operation that issues next."""
+    """The place of the operation that issues next in ``state``."""
     pending_invalidates = 0
     for number in state.pending_invalidates:
         pending_invalidates |= 1 << number
@@ -69,7 +69,7 @@ def place_of(state: State) -> Place:
 
 
 def _union(sets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """What any of ``sets`` has, by cache."""
+    """The union of ``sets``, by cache."""
     found = [0] * len(LEVELS)
     for each in sets:
         for place, bits in enumerate(each):
@@ -79,7 +79,7 @@ def _union(sets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class LiftedFunction:
-    """The operations of a function in the order of its text, and what each provides.
+    """The operations of a function in the order of its text, and their guarantees.
 
     ``places``: by the number of an operation; those that control cannot reach have none.
     """
@@ -89,12 +89,12 @@ class LiftedFunction:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """All operations; the first stands for what came before the function."""
+        """All operations; the first stands for those before the function."""
         return self.code.operations
 
     @property
     def mode(self) -> Mode:
-        """What the function is judged for."""
+        """The machine that the function is judged for."""
         return self.code.mode
 
     def at(self, line: int) -> tuple[Operation, ...]:
@@ -113,7 +113,7 @@ class LiftedFunction:
     ) -> tuple[Operation, ...]:
         """The accesses before ``operation`` that may not be done at ``scope`` when it issues.
 
-        In a loop that may be the operation itself, one round earlier. Of calls, and of what came
+        In a loop that may be the operation itself, one round earlier. Of calls, and of operations
         before the function: the operation of kind ``OUTSIDE`` stands for all that they access.
         ``hardest``: as the chip's documents can be read (``Mode.reach``), not as far as an error
         goes.
@@ -128,7 +128,7 @@ class LiftedFunction:
         return pending_bits(self.code, place, operation, scope, hardest=hardest) & self._own
 
     def is_pending(self, earlier: Operation, operation: Operation, scope: Scope) -> bool:
-        """Whether ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
+        """True if ``earlier`` may not be done at ``scope`` when ``operation`` issues."""
         return bool(self.pending_bits(operation, scope) & earlier.bit)
 
     def older(self, read: Operation, scope: Scope) -> tuple[Operation, ...]:
@@ -140,7 +140,7 @@ class LiftedFunction:
         )
 
     def may_be_older(self, read: Operation, than: Operation, scope: Scope) -> bool:
-        """Whether ``read`` may see what was there before what ``than``, before it, saw."""
+        """True if ``read`` may see a value older than the one that ``than``, before it, saw."""
         return bool(self._older[scope].get(read.number, 0) & than.bit)
 
     def releases(self, operation: Operation) -> Scope | None:
@@ -193,7 +193,7 @@ class LiftedFunction:
 
 @dataclass(frozen=True, slots=True)
 class Propagated:
-    """What waves may propagate to others of their work-group, in all of a function.
+    """The operations that waves may propagate to others of their work-group, in all of a function.
 
     Any wave that writes may propagate what it did before, and any that reads may learn of it: by
     flags in LDS or in memory. By reach: ``at``, the barriers where stores may not have got so far;
@@ -211,7 +211,7 @@ class Propagated:
 
 
 def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
-    """What waves may propagate to others of their work-group."""
+    """The operations that waves may propagate to others of their work-group."""
     at, by_flag = [0] * len(Visibility), [False] * len(Visibility)
     in_lds = list(by_flag)
     not_seen = [False] * len(code.mode.scopes)
@@ -235,7 +235,7 @@ def propagated(code: Code, places: Mapping[int, Place]) -> Propagated:
 
 
 def unseen(code: Code, place: Place, scope: Scope) -> int:
-    """The reads since which nothing has made sure that what they saw is seen at ``scope``."""
+    """The reads after which no operation has made their values visible at ``scope``."""
     bits = place.flight & code.reads
     caches = int(code.mode.caches(scope))
     for level, stale in zip(LEVELS, place.stale, strict=True):
@@ -245,7 +245,7 @@ def unseen(code: Code, place: Place, scope: Scope) -> int:
 
 
 def stale_for_peers(code: Code, place: Place, scope: Scope) -> int:
-    """The reads of which others of the work-group may not see at ``scope`` what they saw.
+    """The reads whose values others of the work-group may not see at ``scope``.
 
     What is stale in their own caches they invalidate themselves, as they acquire.
     """
@@ -267,18 +267,18 @@ def _in_others_caches(code: Code, by_level: Iterable[int], scope: Scope) -> int:
 
 
 def lift(function: Function, mode: Mode) -> LiftedFunction:
-    """What each operation of ``function`` provides; raises ``AssemblyError``."""
+    """The guarantees of each operation of ``function``; raises ``AssemblyError``."""
     return lift_flow(flow_of(function), mode)
 
 
 def lift_flow(flow: Flow, mode: Mode) -> LiftedFunction:
-    """What each operation of a function provides; raises ``AssemblyError``."""
+    """The guarantees of each operation of a function; raises ``AssemblyError``."""
     code = code_of(flow, mode)
     return guarantees_of(code, solve(code))
 
 
 def guarantees_of(code: Code, entries: Mapping[int, State]) -> LiftedFunction:
-    """What each operation provides; ``entries``: what ``solve`` finds of ``code``."""
+    """The guarantees of each operation; ``entries``: the solution of ``solve`` for ``code``."""
     places = {
         operation.number: place_of(state)
         for _, _, operation, state in walk(code, entries)
@@ -304,7 +304,8 @@ def pending_bits(
 
 
 def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
-    """The reads that ``read`` may be older than where it issues, and what stands for others'."""
+    """The reads that ``read`` may be older than where it issues, and the bits of other waves'
+    reads."""
     within = scope is Scope.WORKGROUP
     flight = place.flight & code.reads
     if read.is_scalar_load:
@@ -322,7 +323,7 @@ def stale_bits(code: Code, place: Place, read: Operation, scope: Scope) -> int:
 
 
 def describe(lifted: LiftedFunction, operation: Operation) -> str:
-    """What an operation provides, as ``store release agent; late at system: line 21``."""
+    """The guarantee of an operation, as ``store release agent; late at system: line 21``."""
     kind = operation.kind
     if kind in (Kind.CACHE, Kind.OPAQUE):
         return _name(operation)

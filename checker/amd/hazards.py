@@ -32,7 +32,7 @@ def find_hazards(
     places: Collection[Place] | None = None,
     unwaited: Collection[int] = (),
 ) -> list[Finding]:
-    """The findings in one function, by line; ``entries``: what ``solve`` finds of ``code``.
+    """The findings in one function, by line; ``entries``: the solution of ``solve`` for ``code``.
 
     ``places``: where alone a register may be used too early, if that is known. ``unwaited``: the
     lines of loads to LDS that nothing waits for where it would count.
@@ -41,7 +41,7 @@ def find_hazards(
 
 
 def places_of_hazards(code: Code, entries: Mapping[int, State]) -> set[Place]:
-    """Where registers are used or overwritten too early."""
+    """The places at which registers are used or overwritten too early."""
     return {
         (step.instruction.line, register)
         for number, entry in entries.items()
@@ -79,13 +79,13 @@ _TEXTS: Mapping[Rule, str] = MappingProxyType(
     }
 )
 ON_A_PATH = (Rule.RAW, Rule.WAW)
-"""What a path shows."""
+"""The rules whose faults a path shows."""
 
 _READS = (Kind.LOAD, Kind.RMW)
 
 
 def hazards_at(state: State, step: Step) -> Iterator[tuple[Rule, str]]:
-    """What an instruction must not find in flight: the rule, and the register that is written."""
+    """The hazards of an instruction in flight: the rule, and the register that is written."""
     effects, loads = step.effects, state.loads
     if ANYTHING in loads and effects.registers:
         yield Rule.ENTRY, ANYTHING
@@ -150,7 +150,7 @@ class _Analysis:
                 self._report_uses(state, step)
 
     def _report_unreached(self) -> None:
-        """Jumps to what is no label, and where an indirect jump may lead, and nothing else does."""
+        """Jumps to no label, and code that only an indirect jump may lead to."""
         blocks, entries = self.flow.blocks, self.entries
         function = self.flow.function
         labels = {each.name for each in function.body if isinstance(each, AssemblyLabel)}

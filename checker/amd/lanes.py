@@ -1,4 +1,4 @@
-"""Which lanes scalar registers stand for along one path, and which branches that contradicts.
+"""Lanes that scalar registers stand for along one path, and the branches that these contradict.
 
 LLVM runs both sides of a branch one after another, with the lanes of each in ``exec``, and joins
 paths that exclude each other. A mask is here what it is for any one lane: a Boolean function of the
@@ -82,15 +82,15 @@ class Diagrams:
         return node[side] if node[0] == atom else function
 
     def both(self, a: int, b: int) -> int:
-        """Where both hold."""
+        """The conjunction of two masks."""
         return self.choose(a, b, _NONE)
 
     def inverse(self, a: int) -> int:
-        """Where it does not hold."""
+        """The complement of a mask."""
         return self.choose(a, _NONE, _ALL)
 
     def combined(self, logic: Logic, a: int, b: int) -> int:
-        """What an instruction of scalar logic makes of two masks."""
+        """The mask that an instruction of scalar logic computes from two masks."""
         a = self.inverse(a) if logic.invert_a else a
         b = self.inverse(b) if logic.invert_b else b
         made = {
@@ -107,7 +107,7 @@ Masks = frozenset[tuple[str, ...]]
 
 @dataclass(slots=True)
 class Lanes:
-    """What is known of masks at one place of a path.
+    """The known masks at one place of a path.
 
     ``masks`` by their registers; ``never``: what holds of no lane; ``some``: of which each has a
     lane.
@@ -160,7 +160,7 @@ class Lanes:
         self.masks.update(values)
 
     def _values(self, step: Step) -> Mapping[tuple[str, ...], int]:
-        """What an instruction leaves in masks, if that is known."""
+        """The masks that an instruction writes, if they are known."""
         mnemonic, operands = step.instruction.mnemonic, step.instruction.operands
         first = operands[0] if operands else ""
         active = self._held(self._exec)

@@ -1,4 +1,4 @@
-"""Which scalar loads read data: those whose address came from memory, or from a vector register.
+"""Scalar loads that read data: those whose address came from memory, or from a vector register.
 
 All others read what does not change while a kernel runs: its arguments, by the pointer that it is
 given, and what lies beside the code (constants, addresses of globals). A forward dataflow over

@@ -1,4 +1,4 @@
-"""Loops that wait for memory to change: what they read, and whether they do anything else.
+"""Loops that wait for memory to change: their reads, and whether they do anything else.
 
 A loop waits if all that leads out of it depends on what it loads from addresses that it does not
 change, and it stores nothing. What only leads to the address of another access is not waited for: a
@@ -46,8 +46,7 @@ def spins_of(code: Code) -> list[Spin]:
 
 
 class _Summary:
-    """By block what says that a loop with it does more, and what it changes; all addresses of
-    reads."""
+    """By block the reason that its loop does more, and its changes; all addresses of reads."""
 
     def __init__(self, blocks: Sequence[Block]):
         self.does_more = [
@@ -116,19 +115,19 @@ def _waited_for(
 
 
 def _addresses(step: Step) -> Iterator[str]:
-    """What a load computes its address from: all that it reads, but for which lanes take part."""
+    """The registers of a load's address: all that it reads, except those that select lanes."""
     return (each for each in step.effects.uses if not each.startswith("exec"))
 
 
 def _is_data(register: str) -> bool:
-    """Whether a register has a value of each lane: what else is carried is which lanes go on."""
+    """True if a register has a value of each lane: all other carried registers select lanes."""
     return register.startswith("v") and not register.startswith("vcc")
 
 
 def _depending(
     blocks: Sequence[Block], loop: Graph[int], reads: Container[int]
 ) -> dict[int, frozenset[str]]:
-    """By block, the registers that after it depend on what ``reads`` (the ``id`` of steps) load.
+    """By block, the registers that after it depend on the loads of ``reads`` (the ``id`` of steps).
 
     Other than by the address of another access.
     """
@@ -152,7 +151,7 @@ def _depending(
 def _leads_out(
     blocks: Sequence[Block], body: frozenset[int], depends: Mapping[int, frozenset[str]]
 ) -> bool:
-    """Whether every way out of a loop depends on what it waits for."""
+    """True if every way out of a loop depends on the value that it waits for."""
     ends = [
         number
         for number in body
@@ -164,8 +163,7 @@ def _leads_out(
 
 
 def _needed(blocks: Sequence[Block], head: int, loop: Graph[int]) -> frozenset[str]:
-    """The registers that a round of a loop takes as the one before, or what is before it, left
-    them."""
+    """The registers that a round of a loop uses from the one before, or from before the loop."""
 
     def before(number: int, after: frozenset[str]) -> frozenset[str]:
         needed = set(after)
@@ -181,7 +179,7 @@ def _needed(blocks: Sequence[Block], head: int, loop: Graph[int]) -> frozenset[s
 
 
 def is_flag_alone(code: Code, spin: Spin, read: Step) -> bool:
-    """Whether what a loop waits by is not used after it."""
+    """True if the value that a loop waits for is not used after it."""
     blocks = code.flow.blocks
     wanted = frozenset(read.effects.defines)
     is_used = False

@@ -1,4 +1,4 @@
-"""What may be in flight and what is done where, at every place of a function: one forward dataflow.
+"""States at every place of a function: operations in flight, and the reach of the others.
 
 On the scoreboard of ``lowering.cdna.counters.scoreboard``, whose tokens are the registers that
 loads write and the numbers of operations (``cdna_accesses``). Beside what is in flight, the state
@@ -8,7 +8,7 @@ has
   (``dirty``), and for each write-back in flight those that it covers (``covered``). A write-back
   covers stores that are in flight: hardware does not take it past them, and its end is theirs;
 * for each cache the reads since whose end nothing has invalidated it (``stale``). An invalidate
-  issued before a read has ended says nothing of what that read saw.
+  issued before a read has ended says nothing of the version that the read saw.
 
 Where paths join, what holds on either holds. What other waves may have propagated to this one is a
 second bit for every place at which they may, set whether they have or not: who reads the state
@@ -57,8 +57,7 @@ _FLAT_LEAVES: Mapping[Counter, tuple[tuple[Counter, CounterEventKind], ...]] = M
         Counter.DSCNT: ((Counter.LOADCNT, _VECTOR), (Counter.STORECNT, _VECTOR)),
     }
 )
-"""By the counter that has seen the end of flat accesses: what they are on the others from then
-on."""
+"""By the counter that has seen the end of flat accesses: their kind on the others from then on."""
 
 _DONE: Mapping[Counter, int] = MappingProxyType(
     dict.fromkeys(Counter, int(_VECTOR))
@@ -85,11 +84,11 @@ return. Source: what LLVM 22 to 24 make for gfx1030, gfx1100 and gfx1250; SIInse
 entry."""
 
 LDS_DATA = "lds"
-"""Stands for what loads write to LDS."""
+"""Stands for the writes of loads to LDS."""
 
 _REACHES = len(Visibility)
 
-"""Operations by which this wave may learn what other waves of its work-group have done."""
+"""Operations by which this wave may learn the past of other waves of its work-group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +123,12 @@ class Code:
 
     @property
     def accesses(self) -> int:
-        """What reads or writes memory or LDS."""
+        """The operations that read or write memory or LDS."""
         return self.reads | self.writes
 
     @property
     def others(self) -> int:
-        """How far the second bit of an operation is from its first."""
+        """The distance of the second bit of an operation from its first."""
         return len(self.operations)
 
     def of_kinds(self, *kinds: Kind) -> int:
@@ -145,7 +144,7 @@ _COUNTED = (Kind.WAIT, Kind.CALL, Kind.OPAQUE)
 
 
 def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
-    """What the dataflow needs of a function; raises ``AssemblyError`` at a wait it cannot read.
+    """The code of a function for the dataflow; raises ``AssemblyError`` at an unreadable wait.
 
     ``data`` as ``operations_of`` has it.
     """
@@ -180,7 +179,7 @@ def code_of(flow: Flow, mode: Mode, data: frozenset[int] = frozenset()) -> Code:
 
 
 def _tokens(counted: Iterable[Iterable[tuple[Step, Operation | None]]]) -> Tokens:
-    """The registers that are loaded, and what stands for others and for LDS."""
+    """The registers that are loaded, and the tokens of others and of LDS."""
     loaded = (
         register
         for block in counted
@@ -225,7 +224,7 @@ _OF_NO_DATA = ("s_waitcnt_expcnt", "s_wait_expcnt")
 
 
 def _counts_of_one(flow: Flow, step: Step) -> dict[str, int]:
-    """Of an instruction for a counter, or all; what is at its maximum waits for nothing.
+    """Of an instruction for a counter, or all; a count at its maximum waits for nothing.
 
     That of gfx10 and gfx11 has a register first, to whose value the count is added, or ``null``.
     """
@@ -265,7 +264,7 @@ def wait_for_loads(chip: ChipRow, in_lds: bool) -> str:
 
 
 class State:
-    """What holds at one place; ``loads`` by the register that they write.
+    """The state at one place; ``loads`` by the register that they write.
 
     ``counters``: what may be outstanding on each of the ``chip``'s. ``flight``: the operations that
     may be in flight; ``only_in_memory``: flat ones of them that can be in memory alone, as LDS
@@ -341,7 +340,7 @@ class State:
         return made
 
     def join(self, other: "State") -> bool:
-        """Become what holds on either path; whether that is news."""
+        """Become the join with another state; True if it changes."""
         news = False
         for name, counter in self.counters.items():
             news = counter.join(other.counters[name]) or news
@@ -436,7 +435,7 @@ class State:
         }
         return before != (self.stale_for_peers, self.pending_peer_invalidates)
 
-    # What is not done
+    # Operations that are not done
 
     def undone(self, reach: Visibility) -> int:
         """The stores that have not got as far as ``reach``, but for those that are in flight."""
@@ -449,7 +448,7 @@ class State:
         """``undone`` by reach."""
         return tuple(map(self.undone, Visibility)) if self.covered else tuple(self.dirty)
 
-    # What instructions do
+    # Effects of instructions
 
     def step(self, code: Code, step: Step, operation: Operation | None) -> None:
         """Execute one instruction."""
@@ -539,7 +538,7 @@ class State:
     def _write_back(self, number: int, reach: Visibility) -> None:
         before = self.covered.get(number, (0,) * _REACHES)
         covers = range(reach + 1)
-        # What may overtake stores that are in flight says nothing of them.
+        # An operation that may overtake stores in flight says nothing of them.
         left = 0 if self.chip.orders_requests else self._in_memory()
         self.covered[number] = tuple(
             before[each] | (self.dirty[each] & ~left if each in covers else 0)
@@ -649,7 +648,7 @@ class State:
 
     @property
     def waits_for_invalidate(self) -> bool:
-        """Whether an invalidate in flight is one that others of the work-group rely on."""
+        """True if an invalidate in flight is one that others of the work-group rely on."""
         return any(any(bits) for bits in self.pending_peer_invalidates.values())
 
     # Registers
@@ -678,7 +677,7 @@ class State:
 
 
 def _left(name: Counter, number: int) -> tuple[int, ...]:
-    """Of code that is not seen, what a wait on one of ``_OPEN_AT_CALLS`` sees the end of.
+    """Of unseen code, the operations whose end a wait on one of ``_OPEN_AT_CALLS`` sees.
 
     Stores alone: copies to LDS are for those to wait for who make them.
     """

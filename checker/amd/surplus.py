@@ -1,6 +1,6 @@
-"""Synchronisation that can go: write-backs, invalidates and waits, each with what it costs.
+"""Synchronisation that can go: write-backs, invalidates and waits, each with its cost.
 
-Greedy, from the end of the text: one instruction is left out, and if the analysis of what is left
+Greedy, from the end of the text: one instruction is left out, and if the analysis of the rest
 finds nothing in flight that was not before, nothing pending and no read that may be older, it stays
 out. What counts of that relation is what somebody could depend on: for a write what is pending at
 the scopes of which it may be an atomic, for a read what it may be older than at those of which
@@ -70,7 +70,7 @@ class Surplus:
 def find_surplus(
     code: Code, entries: Mapping[int, State], kept: Container[int] = ()
 ) -> list[Surplus]:
-    """What can go, all of it together; in the order of the text.
+    """The surplus of a function, all of it together; in the order of the text.
 
     ``kept``: lines of write-backs that stay. One that is not waited for does nothing for others
     either, but what is wrong then is the wait.
@@ -85,8 +85,7 @@ def beside_unknown(flow: Flow) -> frozenset[int]:
 
 
 def surplus_barrier(code: Code, barrier: Operation) -> Surplus:
-    """A barrier that can go, as far as memory is concerned; what it costs is without the
-    waiting."""
+    """A barrier that can go, as far as memory is concerned; its cost is without the waiting."""
     price = cost_of(code.mode.target, read_line(barrier.text)).amount
     waves = _waves(code)
     return Surplus(Rule.SURPLUS_BARRIER, barrier.line, barrier.text, price, waves, _BARRIER_REASON)
@@ -101,7 +100,7 @@ def _waves(code: Code) -> int | None:
 
 
 _Fact = tuple[int, ...]
-"""What counts for one operation: pending and older by scope, and what other waves have in
+"""The relevant sets for one operation: pending and older by scope, and other waves' operations in
 flight."""
 
 _Hazards = frozenset[tuple[Rule, str]]
@@ -112,14 +111,14 @@ _Met = Mapping[Operation, frozenset[Operation]]
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What somebody could depend on, of all of a function."""
+    """The facts of a whole function that other code could depend on."""
 
     hazards: Mapping[int, _Hazards]
     operations: Mapping[int, _Fact]
 
 
 class _Filter:
-    """What counts of a relation, given what waves may propagate to one another.
+    """The relevant part of a relation, given the operations that waves propagate to one another.
 
     ``met`` and ``needed``: the barriers that waves are at together, and the caches that
     ``needed_by_peers`` finds of the function as it was.
@@ -150,7 +149,7 @@ class _Filter:
             self.older.append((code.reads if passed.unseen[rank] else code.coherent[rank]) | always)
 
     def is_handed_more(self, operation: Operation, place: Place) -> bool:
-        """Whether a wave may hand something on here that it might not have anywhere."""
+        """True if a wave may pass on an operation here that it passes on nowhere else."""
         passed, own = self.passed, (1 << self.code.others) - 1
         if operation.kind is Kind.BARRIER:
             return any(
@@ -167,12 +166,12 @@ class _Filter:
         )
 
     def fact(self, operation: Operation, place: Place) -> _Fact:
-        """What counts where ``operation`` issues."""
+        """The relevant sets where ``operation`` issues."""
         found: list[int] = []
         for rank, scope in enumerate(self.scopes):
             pending = older = undone = 0
             if operation.kind in _LEAVES:
-                # What is called, or called this, may publish anything, and read it.
+                # A callee, or a caller of this, may publish anything, and read it.
                 pending, undone = self._pending(operation, place, rank)
                 older = unseen(self.code, place, scope) & self.older[rank]
             elif operation.scope.includes(scope) and not operation.is_scalar_load:
@@ -212,7 +211,7 @@ class _Filter:
         return older
 
     def _pending(self, operation: Operation, place: Place, rank: int) -> tuple[int, int]:
-        """What is pending, and what of it has not got far enough, whether it is in flight or not.
+        """The pending operations, and those of too little reach, in flight or not.
 
         A flat access is in flight for LDS where it may be done in memory.
         """
@@ -223,7 +222,7 @@ class _Filter:
 
 
 def _is_candidate(step: Step, operation: Operation | None) -> bool:
-    """Whether a step is a wait, or maintains the caches of vector memory."""
+    """True if a step is a wait, or maintains the caches of vector memory."""
     if operation is None:
         return step.effects.kind is Kind.WAIT
     effect = operation.effect
@@ -242,18 +241,17 @@ _NO_HAZARDS: _Hazards = frozenset()
 
 
 class _End(Enum):
-    """How a walk through a block ends early: no more holds than held, or something is missing."""
+    """The early end of a walk through a block: no more holds than held, or something is missing."""
 
     SAME = "same"
     MISSING = "missing"
 
 
 class _Search:
-    """What is left of a function, from which one thing after another is taken.
+    """The remainder of a function, from which one thing after another is removed.
 
     ``counted``, ``waits`` and ``changing`` are what ``code`` has of it, and change with it. A
-    change is followed only as far as it makes a difference, so that the time is that of what is
-    there.
+    change is followed only as far as it makes a difference, which bounds the time of the search.
     """
 
     def __init__(self, code: Code, entries: Mapping[int, State], kept: Container[int]):
@@ -277,7 +275,7 @@ class _Search:
         }
 
     def found(self) -> Iterator[Surplus]:
-        """What can go: first cache maintenance, then waits."""
+        """The surplus: first cache maintenance, then waits."""
         for candidates in (self._maintenance, self._waits):
             for number in sorted(self.entries, reverse=True):
                 self._known = (None, {})
@@ -334,8 +332,7 @@ class _Search:
                     self.waits[line] = before
 
     def _state_at(self, number: int, at: Step) -> State:
-        """What holds before a step; known for a block, as what can go is looked for from its
-        end."""
+        """The state before a step; known for a block, as the search goes from its end."""
         entry = self.entries[number]
         if self._known[0] is not entry:
             state = entry.copy()
@@ -347,10 +344,10 @@ class _Search:
             self._known = (entry, states)
         return self._known[1][id(at)]
 
-    # Whether something can go
+    # The test of a removal
 
     def _accept(self, number: int, state: State, at: Step) -> bool:
-        """Whether what is left provides what the function did; then that is searched further.
+        """True if the remaining code provides all that the function did; then the search goes on.
 
         What holds where blocks begin can only grow, as less is done: it is joined with what
         follows from the place of the change on, until nothing grows or something is missing.
@@ -431,7 +428,7 @@ class _Search:
         return True
 
     def _provides_all(self, entries: Mapping[int, State]) -> bool:
-        """Whether nothing is missing anywhere, where waves may hand more to one another.
+        """True if nothing is missing anywhere, given that waves may pass more on to one another.
 
         If so, that is what they may hand from now on.
         """
@@ -444,7 +441,7 @@ class _Search:
         self.filter = chosen
         return True
 
-    # What is said of it
+    # The words of a surplus
 
     def _described(self, step: Step, operation: Operation, state: State) -> Surplus:
         text = step.instruction.text
@@ -532,7 +529,7 @@ def _exceeds(fact: _Fact, known: _Fact) -> bool:
 def _observe(
     code: Code, entries: Mapping[int, State]
 ) -> tuple[dict[int, Place], dict[int, _Hazards]]:
-    """What holds at every operation, and the hazards of every step by its ``id``."""
+    """The state at every operation, and the hazards of every step by its ``id``."""
     places: dict[int, Place] = {}
     hazards: dict[int, _Hazards] = {}
     for number, entry in entries.items():

@@ -23,7 +23,7 @@ _ACCESSES = (_K.LOAD, _K.STORE, _K.RMW, _K.COPY)
 _DRAINS = (_K.WAIT, _K.BARRIER, _K.SIGNAL, _K.CALL, _K.JUMP, _K.END, _K.OPAQUE)
 _DRAIN_NAMES = ("s_barrier", "s_sendmsg", "s_wait", "s_get_pc")
 _COPIES = (Counter.ASYNCCNT, Counter.TENSORCNT)
-"""What copies to and from LDS counts on; LLVM 22 to 24 wait for no translations of those."""
+"""The counters of copies to and from LDS; LLVM 22 to 24 wait for no translations of those."""
 _NOT_REPLAYED = ("exec", "vcc", "m0", "scc", "mode", "flat_scratch")
 
 
@@ -34,7 +34,7 @@ class _Pending:
     reads: Mapping[str, tuple[int, bool]]
 
     def join(self, other: "_Pending") -> "_Pending":
-        """What may be pending on either path; one line of several is enough."""
+        """The reads that may be pending on either path; one line of several is enough."""
         return _Pending({**other.reads, **self.reads})
 
 
@@ -77,7 +77,7 @@ def _found(flow: Flow, begin: Mapping[int, _Pending]) -> Iterator[Finding]:
 
 
 def _is_left(block: Block) -> bool:
-    """Whether control never falls through its end."""
+    """True if control never falls through its end."""
     return bool(block.steps) and block.steps[-1].effects.kind in (_K.JUMP, _K.END)
 
 

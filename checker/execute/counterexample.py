@@ -60,8 +60,8 @@ _MOST_STATES = 50_000
 class Executed:
     """One instruction of the test. ``line``: of the code it was found in; 0: of the partner.
 
-    An access has a ``location``, what it stores in ``value`` (of a compare-exchange also
-    ``compare``), and the register ``dst`` of what it loads. A copy to LDS has its ``source`` too.
+    An access has a ``location``, its stored ``value`` (of a compare-exchange also ``compare``),
+    and the register ``dst`` of a load's result. A copy to LDS has its ``source`` too.
     """
 
     mnemonic: str
@@ -130,7 +130,7 @@ class Executed:
 class Counterexample:
     """A test with an outcome that the source forbids: its waves, and the condition it breaks.
 
-    ``readings``: those that its machine takes of what the documents of the chip leave open.
+    ``readings``: those of its machine, of points that the documents of the chip leave open.
     """
 
     name: str
@@ -151,7 +151,7 @@ class Counterexample:
 
     @property
     def locations(self) -> tuple[Location, ...]:
-        """What the waves access; what is copied and never stored to has 1 in it."""
+        """The locations that the waves access; copied ones without a store have 1 in them."""
         executed = [(place, each) for place, wave in self.waves for each in wave]
         accessed = {each.location for _, each in executed}
         found = {
@@ -175,7 +175,7 @@ class Counterexample:
         return str(self.condition.formula).replace("/\\", "and")
 
     def shows(self) -> bool:
-        """Whether the machine reaches the outcome."""
+        """True if the machine reaches the outcome."""
         found = explore(SymmetricEngine(self.program(), self.configuration), _MOST_STATES)
         return not self.condition.verdict(found.outcomes)
 
@@ -330,7 +330,7 @@ def counterexample(
     if finding.rule is Rule.COHERENCE:
         return _of_one_access(lifted.code, pair, name)
     shape = _shape(finding.rule, pair, lifted.mode)
-    # What is open is shown by the hardest machine.
+    # An open point is shown by the hardest machine.
     readings = EVERY_READING if finding.lesser is Level.NOTE else DEFAULT_READINGS
     tried = 0
     last = _told_by(lifted, pair.later, pair.scope)
@@ -347,7 +347,7 @@ def counterexample(
 
 
 def _told_by(lifted: LiftedFunction, later: Operation, scope: Scope) -> Operation:
-    """What tells the partner: of a cluster's barrier its signal, not the work-group's before it."""
+    """The operation that signals the partner: of a cluster's barrier its own signal."""
     if later.kind is not Kind.BARRIER or scope is not Scope.CLUSTER:
         return later
     after = lifted.operations[later.number :]
@@ -386,7 +386,7 @@ def _of_one_access(code: Code, pair: Pair[Operation], name: str) -> Counterexamp
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What the wave as found does at both ends, the partner, and what must not come out.
+    """The accesses of the given wave at both ends, of the partner, and the forbidden outcome.
 
     ``found``: the number of the wave as found. ``first`` and ``last``: location, value (None: a
     load), and register, if what is loaded is observed. ``writer``: a third wave as far away as one
@@ -495,8 +495,7 @@ def _space(operation: Operation) -> AddressSpace:
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """What the other wave executes, lowered by our own rows or those of a chip that is only
-    read."""
+    """The code of the other wave, lowered by our own rows or those of a chip that is only read."""
 
     mode: Mode
     scope: Scope
@@ -574,7 +573,7 @@ class Partner:
 
 _Path = Sequence[tuple[Step, Operation | None]]
 _SKIPS_SIGNAL = "s_cbranch_scc0"
-"""What waves but the first of a work-group leave out the signal of the cluster's barrier by."""
+"""The branch by which all waves but the first of a work-group skip the cluster's signal."""
 _SECOND_PART = "s_barrier_wait"
 """Of a barrier that is where it is signalled."""
 
@@ -645,8 +644,8 @@ _FORMS: Mapping[tuple[Kind, AddressSpace], Mapping[bool, str]] = MappingProxyTyp
         (Kind.LOAD, AddressSpace.CONSTANT): {False: "s_load_dword", True: "s_load_b32"},
     }
 )
-"""What runs for an access of another width or kind, by where it is, and whether the chip's
-names say how many bits it has."""
+"""The substitute for an access of another width or kind, by its memory, and by whether the chip's
+names have the number of bits."""
 
 _COUNTS_IN_LDS = "ds_add_rtn_u32"
 _COPIES = "global_load_async_to_lds_b32"
@@ -655,7 +654,7 @@ _PARTNERS = {
     AccessOperation.STORE: Kind.STORE,
     AccessOperation.ATOMIC_RMW: Kind.RMW,
 }
-"""What a partner's access is."""
+"""The kind of a partner's access."""
 
 _SETS_ONE = frozenset(
     {RmwKind.ADD, RmwKind.OR, RmwKind.XOR, RmwKind.XCHG, RmwKind.UMAX, RmwKind.MAX}
@@ -675,7 +674,7 @@ def _found(
     end: tuple[str, int | None, str] | None,
     other: str,
 ) -> tuple[Executed, ...]:
-    """An instruction as found; ``end``: what it accesses there, if it is one of the two.
+    """An instruction as found; ``end``: its access there, if it is one of the two.
 
     Raises ``UnshownError`` for what the machine does not have.
     """
@@ -730,7 +729,7 @@ def _near(space: AddressSpace | None) -> AddressSpace:
 
 
 def _form(code: Code, operation: Operation) -> str:
-    """What runs for an access whose kind or width the machine does not have."""
+    """The substitute for an access whose kind or width the machine does not have."""
     forms = _FORMS.get((operation.kind, _near(operation.space)))
     if forms is None:
         raise _lacks(operation.text)
@@ -749,7 +748,7 @@ def _meaning(mnemonic: str) -> rows.RowMeaning:
 
 
 def _runs(meaning: rows.RowMeaning) -> bool:
-    """Whether the machine has an access, and it sets what is 0 to 1."""
+    """True if the machine has an access that changes 0 to 1."""
     if not isinstance(meaning, rows.AccessRow) or meaning.width != 32:
         return False
     return meaning.operation is not AccessOperation.ATOMIC_RMW or meaning.kind in _SETS_ONE
@@ -774,8 +773,7 @@ def _smallest(test: Counterexample, found: int) -> Counterexample:
 
 
 def _without_other_copies(wave: Sequence[Executed]) -> Iterator[Executed]:
-    """A wave but for what copies between its ends and no wait counts: each would be an agent
-    more."""
+    """A wave without copies between its ends that no wait counts: each would be an agent more."""
     for position, each in enumerate(wave):
         is_end = position in (0, len(wave) - 1)
         if is_end or not each.source or not _may_go(each, wave[position + 1 :]):
@@ -783,7 +781,7 @@ def _without_other_copies(wave: Sequence[Executed]) -> Iterator[Executed]:
 
 
 def _may_go(each: Executed, after: Sequence[Executed]) -> bool:
-    """Whether no wait counts an instruction, so that all others mean the same without it."""
+    """True if no wait counts an instruction, so that all others mean the same without it."""
     if not each.location:
         return False
     return all(count == 0 for later in after for _, count in later.counts)

@@ -49,7 +49,7 @@ class Rule(FastStrEnum):
     LDS_DMA = "lds-dma", _WARNING
     LDS_DMA_BARRIER = "lds-dma-barrier", _WARNING
 
-    # What a source asks for.
+    # Orders that a source requires.
     RELEASE = "release", _ERROR
     ACQUIRE = "acquire", _ERROR
     CUMULATIVE_ACQUIRE = "cumulative-acquire", _ERROR
@@ -84,7 +84,7 @@ class Rule(FastStrEnum):
     MBARRIER_ORDER = "mbarrier-order", _ERROR
     CLUSTER_BARRIER = "cluster-barrier", _ERROR
 
-    # What can go.
+    # Surplus.
     SURPLUS_BARRIER = "surplus-barrier", _NOTE
     SURPLUS_WAIT = "surplus-wait", _NOTE
     SURPLUS_WRITE_BACK = "surplus-write-back", _NOTE
@@ -94,7 +94,7 @@ class Rule(FastStrEnum):
     SURPLUS_RELEASE = "surplus-release", _NOTE
     SURPLUS_ACQUIRE = "surplus-acquire", _NOTE
 
-    # What could not be judged.
+    # Code that could not be judged.
     UNKNOWN = "unknown-instruction", _WARNING
     UNREACHED = "unreached-code", _WARNING
     NOT_COMPARED = "not-compared", _WARNING
@@ -117,7 +117,7 @@ class Step:
 class Finding:
     """One finding, at a line of the code; ``about``: the other lines that it concerns.
 
-    ``lesser``: its level, where that is less than its rule's. ``cost``: of what can go, in the
+    ``lesser``: its level, where that is less than its rule's. ``cost``: of the surplus, in the
     prices' units, for the waves of a work-group, or for one if their number is not known; 0: not
     known. Of a comparison with a source: ``source_line`` asks for what is missing,
     ``earlier_source_line`` has the earlier of two accesses, both 0 if not known; ``function`` is
@@ -153,7 +153,7 @@ SURPLUS = frozenset(
         Rule.SURPLUS_ACQUIRE,
     }
 )
-"""The rules about what can go."""
+"""The rules about surplus."""
 
 NOT_JUDGED = frozenset({Rule.UNKNOWN, Rule.UNREACHED, Rule.NOT_COMPARED})
 """The rules that say that something could not be judged."""

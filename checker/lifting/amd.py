@@ -1,4 +1,4 @@
-"""A function of AMD assembly as MLIR on ``scoped``: what it provides, for another target to lower.
+"""A function of AMD assembly as MLIR on ``scoped``: its guarantees, for another target to lower.
 
 Accesses, fences, barriers and control flow are those of the code; all that is computed is symbolic.
 An address is an argument, the same one where the same registers come from the same definitions;
@@ -53,7 +53,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering, RmwKind, Sco
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How an access is written: its type, and of a read-modify-write its kind; None: compares."""
+    """The form of an access: its type, and of a read-modify-write its kind; None: compares."""
 
     type: str
     kind: RmwKind | None = None
@@ -65,7 +65,7 @@ _WIDEST, _WORD = 128, 32
 
 
 def _form(operation: Operation) -> _Form:
-    """How ``scoped`` writes an access; raises ``UnliftableError``."""
+    """The form of an access in ``scoped``; raises ``UnliftableError``."""
     assert operation.step is not None
     name = access_name(operation.step.instruction.mnemonic)
     is_atomic = operation.kind is Kind.RMW
@@ -83,7 +83,7 @@ def _form(operation: Operation) -> _Form:
 
 
 def to_scoped(lifted: LiftedFunction, entries: Mapping[int, State]) -> str:
-    """The function as one ``func.func``; raises ``UnliftableError`` for what cannot be said."""
+    """The function as one ``func.func``; raises ``UnliftableError`` for unliftable code."""
     return _Reader(lifted, entries).text()
 
 
@@ -288,7 +288,7 @@ class _Reader:
         return Ordering.ACQUIRE if acquired else Ordering.RELAXED
 
     def _is_atomic(self, operation: Operation) -> bool:
-        """Whether a load or store may be an atomic: by its bits, or as a flag in LDS.
+        """True if a load or store may be an atomic: by its bits, or as a flag in LDS.
 
         Stores without scope bits may be if they release to the agent.
         """
@@ -300,7 +300,7 @@ class _Reader:
         return operation.has_scope_bits
 
     def _is_after_stores(self, operation: Operation) -> bool:
-        """Whether a load that may be an atomic issues when all atomic stores before it are done."""
+        """True if a load that may be an atomic issues when all atomic stores before it are done."""
         if not operation.is_vector_load or not operation.scope.includes(Scope.AGENT):
             return False
         if not self._is_atomic(operation):
@@ -352,7 +352,7 @@ class _Reader:
         return effects.defines, uses, loaded
 
     def _label(self, operation: Operation) -> str:
-        """What the values of an operation are called by."""
+        """The name of the values of an operation."""
         assert operation.step is not None
         return self.labels[id(operation.step)]
 
@@ -368,12 +368,12 @@ _SCOPES: Mapping[Visibility, Scope] = MappingProxyType(
 
 
 def _meets(operation: Operation) -> bool:
-    """Whether an operation signals the barrier of a cluster."""
+    """True if an operation signals the barrier of a cluster."""
     return operation.kind is Kind.BARRIER and operation.scope is Scope.CLUSTER
 
 
 def _waits_for_cluster(step: Step) -> bool:
-    """Whether a step waits at the barrier of a cluster."""
+    """True if a step waits at the barrier of a cluster."""
     instruction = step.instruction
     operands = tuple(map(str, instruction.operands))
     return instruction.mnemonic == "s_barrier_wait" and operands == (CLUSTER_BARRIER,)
@@ -401,7 +401,7 @@ past no release fence of it; then those past no acquire fence."""
 
 
 class _Unfenced:
-    """Which accesses have others before or after them that no fence of the code is in between.
+    """The accesses with others before or after them that no fence of the code separates.
 
     ``before``: by the number of an operation, those that some path to it leads through.
     """
@@ -452,10 +452,10 @@ class _Unfenced:
                     self._acquired[read.number] = self._acquired.get(read.number, 0) | operation.bit
 
     def release(self, operation: Operation) -> bool:
-        """Whether accesses before a write come to it past no release fence of its scope."""
+        """True if accesses before a write come to it past no release fence of its scope."""
         bits = self._released.get(operation.number, 0) & self.code.accesses
         return operation.writes and bool(bits)
 
     def acquire(self, operation: Operation) -> bool:
-        """Whether reads after a read come from it past no acquire fence of its scope."""
+        """True if reads after a read come from it past no acquire fence of its scope."""
         return operation.reads and bool(self._acquired.get(operation.number, 0))

@@ -1,5 +1,4 @@
-"""Which function a call of AMD assembly goes to, and a function with all that it calls in its
-place.
+"""The function that a call of AMD assembly goes to, and a function with its callees inlined.
 
 An address is followed from the symbol that it is made of (``f@rel32@lo+4``) through copies, lanes
 of vector registers, and the load of an entry of the global offset table. Source: LLVM AMDGPUUsage,
@@ -83,7 +82,7 @@ def _calls_in(block: Block, symbols: Symbols) -> Iterator[tuple[int, Call]]:
 
 
 def _transfer(symbols: Symbols, step: Step) -> None:
-    """What the registers hold after an instruction."""
+    """Updates the registers' symbols after an instruction."""
     made = [*_made(symbols, step)]
     for register in step.effects.defines:
         symbols.pop(register, None)
@@ -154,9 +153,9 @@ def callees(assembly: Assembly) -> frozenset[str]:
 
 
 def inlined(assembly: Assembly, function: Function) -> Function:
-    """The function with what it calls in the place of each call; instructions keep their lines.
+    """The function with its callees in the place of each call; instructions keep their lines.
 
-    Raises ``UnliftableError``, with the name of what is called, where that is not in the file,
+    Raises ``UnliftableError``, with the name of the callee, where that is not in the file,
     calls itself, or is not known.
     """
     return _Inliner(assembly).inlined(function)
@@ -169,7 +168,7 @@ class _Inliner:
         self.copies = self.instructions = 0
 
     def inlined(self, function: Function) -> Function:
-        """The function with what it calls in the place of each call."""
+        """The function with its callees in the place of each call."""
         if not self._calls(function):
             return function
         return replace(function, body=tuple(self._body(function, (function.name,), "", None)))
@@ -209,8 +208,7 @@ class _Inliner:
                 yield AssemblyLabel(following, each.line)
 
     def _after(self, called: Function, own: str) -> str:
-        """The label after a copy of what is called; none if it returns where its text ends
-        alone."""
+        """The label after a copy of the callee; none if it returns only where its text ends."""
         returns = [each for each in called.instructions if is_return(each)]
         jumps = any(each.is_jump for each in self._calls(called).values())
         return "" if returns == [called.body[-1]] and not jumps else f".Lreturn{own}"

@@ -70,7 +70,7 @@ _ENDS = ("ret", "exit", "trap")
 
 
 def ptx_to_scoped(module: PtxFile, function: PtxFunction) -> str:
-    """The function as one ``func.func``; raises ``UnliftableError`` for what cannot be said."""
+    """The function as one ``func.func``; raises ``UnliftableError`` for unliftable code."""
     if not function.is_entry:
         raise UnliftableError(0, "it is called, and what its caller did is not known")
     return _Reader(module, inlined(module, function)).text()
@@ -268,7 +268,7 @@ class _Reader:
         return self.places.of(statement.accesses[0]).space not in _UNSEEN
 
     def _results(self, each: PtxInstruction) -> tuple[str, ...]:
-        """The names of what a load reads: none of its own for the elements of a weak vector."""
+        """The names of the values of a load: none of its own for the elements of a weak vector."""
         opcode, label = each.statement.opcode, self.labels[each.number]
         if opcode.vector == 1:
             return (f"%v{label}",)

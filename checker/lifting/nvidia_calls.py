@@ -1,4 +1,4 @@
-"""Which function a call of PTX goes to, and a function with all that it calls in its place.
+"""The function that a call of PTX goes to, and a function with its callees inlined.
 
 What is called gets names of its own for registers and parameters. A parameter that the caller
 writes right before the call is moved; so is what a function returns, if it does at one place.
@@ -27,7 +27,7 @@ _NAME = re.compile(r"(?<![\w$%])[%$]?[A-Za-z_$][\w$]*")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: the name of what is called, and of the parameters on both sides as the caller has
+    """A call: the callee's name, and the names of the parameters on both sides as the caller has
     them.
 
     ``name``: "" where a register has the address.
@@ -39,7 +39,7 @@ class Call:
 
 
 def call_of(statement: Statement) -> Call:
-    """What a statement with the operation ``call`` calls."""
+    """The callee of a statement with the operation ``call``, with its arguments."""
     lists = [tuple(names_in(each)) for each in statement.operands if each.startswith("(")]
     named = [each for each in statement.operands if not each.startswith("(")]
     has_result = statement.operands[0].startswith("(")
@@ -61,10 +61,10 @@ def callees(module: PtxFile) -> frozenset[str]:
 
 
 def inlined(module: PtxFile, function: PtxFunction, *, keeps_unknown: bool = False) -> PtxFunction:
-    """The function with what it calls in the place of each call; instructions keep their lines.
+    """The function with its callees in the place of each call; instructions keep their lines.
 
-    ``keeps_unknown``: a call of what is not in the file stays. Raises ``UnliftableError``, with the
-    name of what is called, where that is not in the file, calls itself, or is not known.
+    ``keeps_unknown``: a call of an absent function stays. Raises ``UnliftableError``, with the
+    name of the callee, where that is not in the file, calls itself, or is not known.
     """
     if not any(each.statement.operation == CALL for each in function.instructions):
         return function
@@ -72,8 +72,7 @@ def inlined(module: PtxFile, function: PtxFunction, *, keeps_unknown: bool = Fal
 
 
 _Key = tuple[int, int]
-"""A block: the copy of a function that it is of, and its number there; what follows a call: below
-0."""
+"""A block: the copy of a function that it is of, and its number there; below 0 after a call."""
 
 
 @dataclass(slots=True)
@@ -88,7 +87,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """One copy of a function; number 0 is what calls the others, whose names stay as they are.
+    """One copy of a function; number 0 is the caller of the others, whose names stay as they are.
 
     ``path``: the names of those that call it, its own the last. ``back``: where it returns to.
     ``given``: by the name of a parameter what the caller has written to it. ``called_at``: the line
@@ -104,7 +103,7 @@ class _Copy:
     called_at: int = 0
 
     def own(self, name: str) -> str:
-        """What a register, parameter or variable is called in this copy."""
+        """The name of a register, parameter or variable in this copy."""
         module, variable = self.module, self.function.variables.get(name)
         is_everywhere = name in module.variables or name in module.functions
         if not self.number or name == "_" or is_everywhere or not any(names_in(name)):
@@ -135,7 +134,7 @@ class _Inliner:
         """By the name of the caller's parameter, the register that a call has returned."""
 
     def inlined(self) -> PtxFunction:
-        """The function with what it calls in the place of each call."""
+        """The function with its callees in the place of each call."""
         self._add(_Copy(self.module, self.function, 0, (self.function.name,), (0, 0), {}))
         made = _joined(self.made)
         place = {each.key: number for number, each in enumerate(made)}
@@ -149,7 +148,7 @@ class _Inliner:
         return replace(self.function, variables=self.variables, blocks=tuple(blocks))
 
     def _add(self, copy: _Copy) -> None:
-        """Add the blocks of a copy, with what it calls in between."""
+        """Add the blocks of a copy, with its callees in between."""
         function = copy.function
         for name, each in function.variables.items():
             if each.space != _PARAMETER:
@@ -189,7 +188,7 @@ class _Inliner:
         return replace(each, statement=statement, called_at=copy.called_at)
 
     def _call(self, copy: _Copy, made: _Made, each: PtxInstruction) -> _Made:
-        """Put what is called in the place of a call; the block that goes on after it."""
+        """Put the callee in the place of a call; returns the block that goes on after it."""
         called = callee(
             self.module.functions, call_of(each.statement).name, copy.path, self.instructions,
             each.line, each.statement.opcode.name,
@@ -244,7 +243,7 @@ def _parameter_of(statement: Statement, operation: str) -> str:
 
 
 def _stored(function: PtxFunction) -> Iterator[str]:
-    """What a function writes to what it returns: to parameters that are not its own."""
+    """The results that a function writes: parameters that are not its own."""
     for each in function.instructions:
         opcode = each.statement.opcode
         if opcode.head == "st" and opcode.of_parameters:

@@ -1,4 +1,4 @@
-"""The text of a function on ``scoped``, and what readers of either vendor's code make it from.
+"""The text of a function on ``scoped``, and the form that either vendor's reader makes it from.
 
 A reader gives blocks of operations with their orderings and scopes; all that is computed is
 symbolic. An address is an argument of the function, and so is what is stored or compared.
@@ -159,7 +159,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of MLIR, by what its name has after ``^b``."""
+    """A block of MLIR, by the text of its name after ``^b``."""
 
     name: str
     operations: Sequence[Operation]
@@ -212,7 +212,7 @@ def _lines(block: Block) -> Iterator[str]:
 def labels_of(lines: Sequence[int]) -> list[str]:
     """The names of instructions in values: their lines, numbered where several share one.
 
-    They do where a function has several copies of what it calls.
+    They do where a function has several copies of a callee.
     """
     sharing = Counter(lines)
     seen = Counter[int]()
@@ -223,7 +223,7 @@ def labels_of(lines: Sequence[int]) -> list[str]:
     return labels
 
 
-# Where registers have their values from
+# The definitions of registers
 
 Definitions = Mapping[str, frozenset[str]]
 """By register the labels of the instructions that may have defined it; "": before the function."""
@@ -233,14 +233,14 @@ BEFORE: frozenset[str] = frozenset({""})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The registers that an instruction defines; ``is_guarded``: it may leave what was there."""
+    """The registers that an instruction defines; ``is_guarded``: it may leave the old values."""
 
     label: str
     registers: tuple[str, ...]
     is_guarded: bool = False
 
     def apply(self, known: dict[str, frozenset[str]]) -> None:
-        """Change the definitions that reach the instruction to those that reach what follows."""
+        """Change the definitions that reach the instruction to those that reach the next one."""
         own = frozenset({self.label})
         for register in self.registers:
             known[register] = own | known.get(register, BEFORE) if self.is_guarded else own

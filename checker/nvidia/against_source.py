@@ -1,4 +1,4 @@
-"""The order that PTX provides, and what is missing to the one that its source requires.
+"""The order that PTX provides, and its lack against the one that its source requires.
 
 Ordering and scope stand in the instructions, so that no machine has to be known.
 """
@@ -46,7 +46,7 @@ _KINDS: Mapping[str, Kind] = MappingProxyType(
         "cp async": Kind.COPY,
     }
 )
-"""The instructions that are aligned, by what they are to their source."""
+"""The instructions that are aligned, by their kind in the source."""
 
 
 def compare_ptx(
@@ -60,7 +60,7 @@ def compare_ptx(
 def compare_in_order(
     source: SourceFunction, module: PtxFile, function: PtxFunction
 ) -> "Comparison[PtxComparer]":
-    """A function whose accesses stand in the order of its source, whatever may follow them.
+    """A function whose accesses stand in the order of its source, with any accesses after them.
 
     So are those of a printer that moves nothing. Another order of kinds is not compared.
     """
@@ -143,7 +143,7 @@ class PtxComparer(Comparer[PtxInstruction]):
         return (earlier.number if rule is Rule.ACQUIRE else later.number,)
 
     def repeated(self, pairs: int) -> str:
-        """How many more accesses one missing fence leaves without order."""
+        """The number of further accesses that one missing fence leaves unordered, in words."""
         return f"; so for {pairs} more {'access' if pairs == 1 else 'accesses'}" if pairs else ""
 
     def checks(self, later: _Aligned) -> Iterator[Check[PtxInstruction]]:
@@ -170,7 +170,7 @@ class PtxComparer(Comparer[PtxInstruction]):
         return None
 
     def _is_moved(self, earlier: _Aligned, later: _Aligned) -> bool:
-        """Whether the code has two accesses in the other order, where the source has but one."""
+        """True if the code has two accesses in the other order, where the source has but one."""
         first, second = earlier.source[0], later.source[0]
         if (first,) != earlier.source or (second,) != later.source:
             return False
@@ -182,7 +182,7 @@ class PtxComparer(Comparer[PtxInstruction]):
         return back and not any(self.orders.comes_before(a, b) for a in ours for b in theirs)
 
     def _leads(self, first: SourceOperation, second: SourceOperation) -> bool:
-        """Whether a path of the source leads from one operation to another."""
+        """True if a path of the source leads from one operation to another."""
         blocks = self.source.blocks
         home = {each.number: n for n, block in enumerate(blocks) for each in block.operations}
         start, end = home[first.number], home[second.number]

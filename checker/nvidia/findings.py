@@ -1,4 +1,4 @@
-"""What is missing or surplus in the synchronisation of PTX that others made.
+"""Missing and surplus synchronisation in PTX that others made.
 
 Races are those of the verdict. Hazards are no races of two threads, or of places that verdicts do
 not follow: a fence that is missing is an error where both accesses are of the same bytes, a warning
@@ -223,7 +223,7 @@ def _what(required: Sequence[RequiredOrder], sure: bool) -> str:
 
 
 def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
-    """What comes too early: of each operation in flight the first, in the order of the text."""
+    """Uses that come too early: of each operation in flight the first, in the order of the text."""
     seen: set[int] = set()
     by_use: dict[tuple[int, Completion], list[MissingWait]] = {}
     for each in analysis.missing():
@@ -240,14 +240,14 @@ def _unwaited(analysis: WaitAnalysis) -> Iterator[Finding]:
 
 
 def _is_of_others(unwaited: MissingWait) -> bool:
-    """Whether it is other threads that may come too early: what they do is not known."""
+    """True if other threads may be too early: their operations are not known."""
     is_signalled = unwaited.is_signalled or unwaited.later.statement.operation in SIGNALS
     ends = unwaited.later.statement.operation in ("ret", "exit")
     return is_signalled or ends or unwaited.completion.left is Left.WRITES_GLOBAL
 
 
 def _early(unwaited: MissingWait, before: tuple[PtxInstruction, ...]) -> str:
-    """What comes too early, after which operations."""
+    """The use that comes too early, and the operations that it follows, in words."""
     later, left = unwaited.later.statement, unwaited.completion.left
     name = f"{before[0].statement.operation_name}, {lines_of(before)},"
     if left is Left.REGISTERS:
@@ -428,7 +428,7 @@ def _is_remote_arrival(each: PtxInstruction, places: Places) -> bool:
 
 
 def _is_push(each: PtxInstruction, places: Places) -> bool:
-    """Whether it stores into the shared memory of another CTA, in order with its thread."""
+    """True if it stores into the shared memory of another CTA, in order with its thread."""
     return each.statement.kind in ACCESSES and any(
         access.writes
         and (access.space is AddressSpace.SHARED_CLUSTER or places.is_remote(access.address))
@@ -511,7 +511,7 @@ def _surplus_fence(file: PtxFile, fence: PtxInstruction, by: PtxInstruction) -> 
 
 
 def _can_go(file: PtxFile, fence: PtxInstruction, rule: Rule, message: str, *about: int) -> Finding:
-    """A fence that can go, with what it costs if that is known."""
+    """A fence that can go, with its cost if known."""
     try:
         cost = cost_of(file.target, str(fence.statement.opcode.name))
     except UnsupportedError:
@@ -521,7 +521,7 @@ def _can_go(file: PtxFile, fence: PtxInstruction, rule: Rule, message: str, *abo
 
 
 def _is_heard(each: PtxInstruction) -> bool:
-    """Whether it keeps what is around it apart: all but what computes."""
+    """True if it separates the operations around it: all but those that compute."""
     return each.statement.kind not in SILENT
 
 
@@ -530,7 +530,7 @@ def _is_fence(statement: Statement) -> bool:
 
 
 def _covers(one: Statement, other: Statement) -> bool:
-    """Whether a fence does all that another one does."""
+    """True if a fence does all that another one does."""
     assert one.ordering is not None
     assert other.ordering is not None
     if one.scope is None or other.scope is None or not one.scope.includes(other.scope):

@@ -1,4 +1,4 @@
-"""Which reads of a PTX kernel may come before it has waited for the grids that it depends on.
+"""Reads of a PTX kernel that may come before its wait for the grids that it depends on.
 
 A kernel that waits by ``griddepcontrol.wait`` may be launched before the one before it has ended.
 A forward dataflow has whether some path to a point has no such wait. What is read by an address
@@ -33,7 +33,7 @@ class _State:
     waited: bool
 
     def join(self, other: "_State") -> "_State":
-        """What is so on both paths."""
+        """The join of two paths: the facts of both."""
         return _State(self.waited and other.waited)
 
 
@@ -59,7 +59,7 @@ class GridAnalysis:
                 yield EarlyRead(each, after.get(place.root))
 
     def _read(self, each: PtxInstruction) -> Iterator[Place]:
-        """What it reads of global memory that comes of a parameter."""
+        """The places in global memory that it reads through a parameter."""
         if each.statement.kind not in ACCESSES:
             return
         for access in each.statement.accesses:

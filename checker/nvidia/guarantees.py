@@ -1,4 +1,4 @@
-"""What each access, fence and barrier of a PTX function provides to other threads.
+"""Guarantees of each access, fence and barrier of a PTX function to other threads.
 
 PTX says ordering and scope in the instruction; what fences add is a forward dataflow: for each
 scope the accesses that no releasing fence of that scope has followed, and the strong reads that
@@ -30,12 +30,12 @@ _SILENT = SILENT | CONTROL
 _UNSEEN = (AddressSpace.CONSTANT, AddressSpace.PRIVATE)
 _NAMES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
 _SHOWN = 4
-"""How many lines a list names before it says how many more there are."""
+"""The number of lines that a list names before it gives the number of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What one instruction provides.
+    """The guarantee of one instruction.
 
     ``pending``: for each scope that its instruction or a fence before it names, the accesses before
     it that it does not release there. ``acquired_by``: the fences that make it an acquire.
@@ -51,7 +51,7 @@ class Lifted:
 
     @property
     def text(self) -> str:
-        """One line: the instruction, what it provides, by what, and what is pending."""
+        """One line: the instruction, its guarantee, the fence of it, and the pending accesses."""
         said = [f"{self.instruction} -> {self.provides}"]
         if self.fence is not None:
             said.append(f"release {_scope_of(self.fence)} by the fence of line {self.fence.line}")
@@ -85,7 +85,7 @@ def _scope_of(each: PtxInstruction) -> str:
 
 
 def provided(statement: Statement) -> str:
-    """What an instruction is in the words of ``scoped``, as ``store release agent global``."""
+    """The instruction in the words of ``scoped``, as ``store release agent global``."""
     words = [_operation_of(statement)]
     if statement.opcode.volatile:
         words.append("volatile")
@@ -104,7 +104,7 @@ def provided(statement: Statement) -> str:
 
 
 def _async_accesses(statement: Statement) -> Iterator[str]:
-    """What it does through the async proxy, in words."""
+    """Its accesses through the async proxy, in words."""
     found = [each for each in statement.accesses if each.proxy is Proxy.ASYNC]
     for does, meant in (("reads", True), ("writes", False)):
         spaces = [each.space for each in found if (each.reads if meant else each.writes)]
@@ -125,7 +125,7 @@ def _operation_of(statement: Statement) -> str:
 
 
 def releases_at(statement: Statement) -> Scope | None:
-    """The scope at which a fence or barrier makes what is before it available; None if at none."""
+    """The scope at which a fence or barrier makes earlier accesses available; None if at none."""
     if not _is_fence(statement):
         return None
     return statement.scope if statement.ordering and statement.ordering.releases else None
@@ -139,7 +139,7 @@ def acquires_at(statement: Statement) -> Scope | None:
 
 
 def _is_fence(statement: Statement) -> bool:
-    """Whether it is a fence of everything: not one of an mbarrier's init or of own memory."""
+    """True if it is a fence of everything: not one of an mbarrier's init or of own memory."""
     return statement.operation in ("fence", "membar") and not statement.opcode.modifiers
 
 
@@ -165,7 +165,7 @@ def _width(fence: PtxInstruction) -> tuple[int, int]:
 
 
 class Guarantees:
-    """The dataflow over one function; ``lines`` has what each instruction provides."""
+    """The dataflow over one function; ``lines`` has the guarantee of each instruction."""
 
     def __init__(self, function: PtxFunction):
         self.function = function
@@ -187,7 +187,7 @@ class Guarantees:
         }
 
     def lines(self) -> Iterator[Lifted]:
-        """What each instruction provides that others could notice."""
+        """The guarantees of each instruction that others could notice."""
         acquired = self._acquired()
         for each in self.instructions:
             statement = each.statement
@@ -207,7 +207,7 @@ class Guarantees:
     def _release(
         self, each: PtxInstruction, state: _State | None
     ) -> tuple[PtxInstruction | None, dict[Scope, tuple[PtxInstruction, ...]]]:
-        """The fence that makes a relaxed write a release, and what is pending nevertheless."""
+        """The fence that makes a relaxed write a release, and the accesses pending nevertheless."""
         statement = each.statement
         writes = any(access.writes for access in statement.accesses)
         scope = statement.scope
@@ -262,7 +262,7 @@ class Guarantees:
 
 
 def _is_seen(statement: Statement) -> bool:
-    """Whether it accesses memory that other threads may see."""
+    """True if it accesses memory that other threads may see."""
     return bool(statement.accesses) and _is_shared(statement)
 
 
@@ -272,7 +272,7 @@ def _is_shared(statement: Statement) -> bool:
 
 
 def _is_polled(statement: Statement) -> bool:
-    """Whether an acquiring fence after it can make it an acquire: a strong read, not of a red."""
+    """True if an acquiring fence after it can make it an acquire: a strong read, not of a red."""
     if statement.kind not in ACCESSES or statement.operation == "red":
         return False
     relaxed = statement.is_strong and statement.ordering is not None

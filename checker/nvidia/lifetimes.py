@@ -23,11 +23,11 @@ _PAIR = "cta_group::2"
 _IN_TENSOR_MEMORY = frozenset({"tcgen05 ld", "tcgen05 st"})
 _FREES = "tcgen05 dealloc"
 _BARRIERS = MEETS | MBARRIER_WAITS | {"bar warp sync", "barrier cluster wait", "call"}
-"""What threads may wait for one another at before tensor memory is freed."""
+"""The operations at which threads may wait for one another before tensor memory is freed."""
 
 
 class End(FastStrEnum):
-    """What ends too early."""
+    """The lifetime that ends too early."""
 
     PAIR = "tensor memory that another CTA may not have allocated yet"
     TENSOR = "tensor memory that other threads may access"
@@ -35,7 +35,7 @@ class End(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """``later`` ends what ``before`` accesses, without a meeting between."""
+    """``later`` ends the memory that ``before`` accesses, without a meeting between."""
 
     end: End
     before: PtxInstruction
@@ -50,7 +50,7 @@ class _State:
     tensor: int = 0
 
     def join(self, other: "_State") -> "_State":
-        """What may be on either path."""
+        """The accesses that may be pending on either path."""
         return _State(self.allocated | other.allocated, self.tensor | other.tensor)
 
 
@@ -64,7 +64,7 @@ class LifetimeAnalysis:
         self._frees = any(each.statement.operation == _FREES for each in self._of.values())
 
     def early(self) -> Iterator[EarlyEnd]:
-        """What ends too early, in the order of the text."""
+        """The lifetimes that end too early, in the order of the text."""
         if not self.function.is_entry or not self._frees:
             return
         elections = Elections(self.places, Values(self.places))

@@ -1,4 +1,4 @@
-"""Which accesses of a PTX function are ordered before which others, at each scope.
+"""Pairs of accesses of a PTX function that are ordered, at each scope.
 
 A forward dataflow over the blocks, for each order and scope: the earlier accesses and barriers that
 some path brings here past nothing that orders them. What orders is a fence, unguarded, of that
@@ -25,7 +25,7 @@ _ORDERS = (Order.RELEASE, Order.ACQUIRE, Order.SEQ_CST)
 
 
 def is_point(statement: Statement) -> bool:
-    """Whether an instruction accesses memory, or is a barrier of the work-group."""
+    """True if an instruction accesses memory, or is a barrier of the work-group."""
     is_access = statement.kind in _ACCESSING
     return statement.operation in BARRIERS or (is_access and bool(statement.accesses))
 
@@ -38,7 +38,7 @@ class _State:
     open: tuple[int, ...]
 
     def join(self, other: "_State") -> "_State":
-        """Where two paths meet."""
+        """The join of two paths."""
         marks = tuple(a | b for a, b in zip(self.open, other.open, strict=True))
         return _State(self.reach | other.reach, marks)
 
@@ -55,14 +55,14 @@ class Orders:
         self._before = self._solve(function)
 
     def comes_before(self, earlier: PtxInstruction, later: PtxInstruction) -> bool:
-        """Whether some path leads from one to the other."""
+        """True if some path leads from one to the other."""
         state = self._before.get(later.number)
         return state is not None and bool(state.reach & self.bit[earlier.number])
 
     def is_open(
         self, order: Order, earlier: PtxInstruction, later: PtxInstruction, scope: Scope
     ) -> bool:
-        """Whether some path leads from one to the other past nothing that orders them so."""
+        """True if some path leads from one to the other past nothing that orders them so."""
         state = self._before.get(later.number)
         if state is None:
             return False
@@ -106,14 +106,14 @@ def _ordered(order: Order, statement: Statement) -> Scope | None:
 
 
 def _releases(statement: Statement, scope: Scope) -> bool:
-    """Whether a write or barrier releases by itself at a scope."""
+    """True if a write or barrier releases by itself at a scope."""
     if statement.ordering is None or not statement.ordering.releases:
         return False
     return statement.scope is not None and statement.scope.includes(scope)
 
 
 def _acquires(statement: Statement, scope: Scope) -> bool:
-    """Whether a read or barrier acquires by itself at a scope."""
+    """True if a read or barrier acquires by itself at a scope."""
     if statement.ordering is None or not statement.ordering.acquires:
         return False
     return statement.scope is not None and statement.scope.includes(scope)

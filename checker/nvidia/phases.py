@@ -34,7 +34,7 @@ class Misuse(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Misused:
-    """``at`` misuses an mbarrier; ``other``: what shows it."""
+    """``at`` misuses an mbarrier; ``other``: the operation that shows it."""
 
     misuse: Misuse
     at: PtxInstruction
@@ -48,7 +48,7 @@ class _State:
     alive: int = 0
 
     def join(self, other: "_State") -> "_State":
-        """What may be on either path."""
+        """The mbarriers that may be alive on either path."""
         return _State(self.alive | other.alive)
 
 

@@ -1,4 +1,4 @@
-"""Which proxy fence a PTX kernel lacks, and which it has for nothing.
+"""Proxy fences that a PTX kernel lacks, and those that are redundant.
 
 A forward dataflow over the blocks of a function that all threads of a cluster run. The state at
 a point has the generic accesses of the CTA that may have been made before it, on a path without
@@ -37,7 +37,7 @@ _SILENT = SILENT | CONTROL
 
 
 class Conflict(FastStrEnum):
-    """What a generic access and a later async one do to each other."""
+    """The conflict of a generic access and a later async one."""
 
     READ = "an async read of what was written"
     OVERWRITE = "an async write of what was written"
@@ -90,7 +90,7 @@ class _Async:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What may have been made before a point, as masks of generic accesses.
+    """The generic accesses that may have been made before a point, as masks.
 
     ``shared``, ``global_``: of the CTA, in that memory, without a fence on some path. ``foreign``:
     by other CTAs. ``copies``: ``cp.async`` in flight. ``acquired``: acquires from other CTAs,
@@ -111,7 +111,7 @@ class _State:
     settled_global: int = 0
 
     def join(self, other: "_State") -> "_State":
-        """What may have been on either path, and what has been on both."""
+        """The join of two paths: accesses of either, fences of both."""
         return _State(
             self.shared | other.shared,
             self.global_ | other.global_,
@@ -134,7 +134,7 @@ _ANYTHING = frozenset({"call"})
 
 @dataclass(slots=True)
 class _Code:
-    """What of a function the analysis looks at."""
+    """The part of a function that the analysis looks at."""
 
     generics: list[_Generic] = field(default_factory=list[_Generic])
     generic_of: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
@@ -175,7 +175,7 @@ class ProxyAnalysis:
         return self._solve(frozenset(), anything=False)
 
     def surplus(self) -> Iterator[PtxInstruction]:
-        """The fences that can go, together: without them nothing else is owed.
+        """The redundant fences, together: without them no further fence is required.
 
         Calls and unknown instructions count as accesses of every kind. None of a function that is
         called: what its caller did is not known.
@@ -212,7 +212,7 @@ class ProxyAnalysis:
     def _keys(required: Sequence[RequiredOrder]) -> frozenset[tuple[int, int]]:
         return frozenset((each.before.number, each.later.number) for each in required)
 
-    # What there is
+    # The function
 
     def _read(self) -> _Code:
         code = _Code()
@@ -276,7 +276,7 @@ class ProxyAnalysis:
     # The fixpoint
 
     def _solve(self, without: frozenset[int], anything: bool) -> list[RequiredOrder]:
-        """What is owed if the fences ``without`` were not there."""
+        """The required orders if the fences ``without`` were absent."""
         if not self.code.asyncs and not anything:
             return []
         guards = {each.statement.guard for each in self.code.fences if each.statement.guard}
@@ -327,7 +327,7 @@ class ProxyAnalysis:
         counted: set[int],
         mail: dict[int, _State],
     ) -> tuple[_State, bool]:
-        """The state after an instruction, and whether it told others something new."""
+        """The state after an instruction, and whether other threads got something new."""
         shared, global_, foreign = state.shared, state.global_, state.foreign
         copies, acquired, polled = state.copies, state.acquired, state.polled
         met, settled, settled_global = state.met, state.settled, state.settled_global
@@ -392,7 +392,7 @@ class ProxyAnalysis:
         elif statement.operation in ARRIVALS:
             targets, sent = self._waits, made
             if statement.scope is Scope.CLUSTER:
-                # What was written into another CTA's shared memory is foreign to that CTA.
+                # A write into another CTA's shared memory is foreign to that CTA.
                 sent = replace(made, foreign=made.foreign | remote)
         elif each.number in self._barriers:
             targets, sent = self._barriers[each.number], made
@@ -411,7 +411,7 @@ class ProxyAnalysis:
     def _numbers(self, operations: Container[str]) -> Sequence[int]:
         return [e.number for e in self.code.instructions if e.statement.operation in operations]
 
-    # What is owed
+    # The required fences
 
     def _required(self, each: PtxInstruction, state: _State) -> Iterator[RequiredOrder]:
         for async_ in self.code.asyncs.get(each.number, ()):
@@ -448,7 +448,7 @@ class ProxyAnalysis:
             yield RequiredOrder(before, later, conflict, space, sure, elsewhere, supplied)
 
     def _is_supplied(self, read: _Async) -> bool:
-        """Whether a tensor core reads what a copy may have written."""
+        """True if a tensor core reads data that a copy may have written."""
         if not read.instruction.statement.operand(OperandRole.DESCRIPTOR):
             return False
         return any(
@@ -469,19 +469,19 @@ class ProxyAnalysis:
 
 
 def _is_data(each: PtxInstruction, place: Place) -> bool:
-    """Whether a generic access may be of what async accesses are of."""
+    """True if a generic access may be of memory that async accesses are of."""
     if each.statement.kind is Kind.TENSOR:
         return False
     return place.may_be_shared or place.may_be_global
 
 
 def _is_restricted(each: PtxInstruction) -> bool:
-    """Whether it is a one-sided proxy fence, of shared memory in a cluster."""
+    """True if it is a one-sided proxy fence, of shared memory in a cluster."""
     return each.statement.operation == "fence proxy async::generic"
 
 
 def _is_heard(each: PtxInstruction) -> bool:
-    """Whether the analysis has anything to do at an instruction."""
+    """True if the analysis has anything to do at an instruction."""
     kind = each.statement.kind
     return kind not in _SILENT or _may_do_anything(each)
 

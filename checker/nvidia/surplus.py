@@ -38,21 +38,20 @@ def _is_unknown(each: PtxInstruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """What an instruction accesses; ``places`` is None of what may be in conflict with
-    everything."""
+    """The places that an instruction accesses; ``places`` is None for any possible conflict."""
 
     places: tuple[tuple[Place, bool], ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Masks: what was done since the last barrier, and the last barriers."""
+    """Masks: the accesses since the last barrier, and the last barriers."""
 
     since: int = 0
     last: int = 0
 
     def join(self, other: "_State") -> "_State":
-        """What may be on either path."""
+        """The join of two paths: the possibilities of either."""
         return _State(self.since | other.since, self.last | other.last)
 
 
@@ -85,7 +84,7 @@ class BarrierAnalysis:
         yield from reversed(chosen)
 
     def _has_groups(self) -> bool:
-        """Whether some barrier is not of all threads, or has another number than zero."""
+        """True if some barrier is not of all threads, or has another number than zero."""
         return any(
             each.statement.operation in _OF_GROUPS
             or (each.statement.operation in MEETS and not _is_of_all(each.statement))
@@ -93,7 +92,7 @@ class BarrierAnalysis:
         )
 
     def _intervals(self) -> tuple[list[int], list[int], list[int]]:
-        """By barrier: what comes before it and after it, and the barriers next to it."""
+        """By barrier: the accesses before it and after it, and the barriers next to it."""
         for each in self.function.instructions:
             if each.number not in self._bit and each.statement.kind not in _SILENT:
                 self._number[each.number] = len(self._data)
@@ -141,26 +140,26 @@ class BarrierAnalysis:
 
 
 def _is_of_all(statement: Statement) -> bool:
-    """Whether all threads of the CTA meet at it, and nothing else happens there."""
+    """True if all threads of the CTA meet at it, and nothing else happens there."""
     is_one = statement.operation in MEETS and "red" not in statement.operation_words
     return is_one and statement.operands == ("0",) and not statement.guard
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Whether anything was done before; the acquires after which nothing has been."""
+    """The flag that anything was done ``before``; the acquires after which nothing was done."""
 
     before: bool = False
     alone: int = 0
 
     def join(self, other: "_Done") -> "_Done":
-        """What may be on either path."""
+        """The join of two paths: the possibilities of either."""
         return _Done(self.before or other.before, self.alone | other.alone)
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """An ordering of ``access`` that orders nothing: what it releases, or what it acquires."""
+    """An ordering of ``access`` that orders nothing: its release, or its acquire."""
 
     access: PtxInstruction
     releases: bool

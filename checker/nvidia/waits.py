@@ -1,4 +1,4 @@
-"""Which asynchronous operations of a PTX kernel a thread is too early after.
+"""Uses that come too early after asynchronous operations of a PTX kernel.
 
 A forward dataflow over the blocks. The state at a point has, of each row of ``COMPLETIONS``, the
 operations that some path brings here in flight: those that no commit has put in a group yet, and
@@ -38,15 +38,15 @@ from fencewright.lowering.vocabulary import AddressSpace, Scope
 _ORDERING = ACCESSES | SYNCHRONISING
 _ENDS = ("ret", "exit")
 _DEPTH = 8
-"""Groups that are told apart; PTX code of today waits for all but 7 at most."""
+"""The number of groups that are distinguished; PTX code of today waits for all but 7 at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingWait:
-    """``later`` is in conflict with what ``before``, in flight, may yet do.
+    """``later`` is in conflict with an access that ``before``, in flight, may yet do.
 
-    ``what``: the register or memory; ``sure``: it is the same, else it may be. ``told``: it has
-    been waited for, but after the barrier from which others go on.
+    ``what``: the register or memory; ``sure``: it is the same, else it may be. ``is_signalled``: it
+    has been waited for, but after the barrier from which others go on.
     """
 
     before: PtxInstruction
@@ -61,8 +61,8 @@ class MissingWait:
 class _Flight:
     """Operations of one row in flight, as masks: in no group yet, in groups from the newest on.
 
-    ``told``: those that were in flight at the last barrier, from which others may go on. ``since``:
-    those issued since the last wait of any kind, ``again``: those issued twice since.
+    ``is_signalled``: those that were in flight at the last barrier, from which others may go on.
+    ``since``: those issued since the last wait of any kind, ``again``: those issued twice since.
     """
 
     open: int = 0
@@ -80,7 +80,7 @@ class _Flight:
         return found
 
     def join(self, other: "_Flight") -> "_Flight":
-        """What is in flight on either path; groups meet by age, which is what waits count."""
+        """The operations in flight on either path; groups meet by age, which waits count."""
         most = max(len(self.groups), len(other.groups))
         pairs = zip(_padded(self.groups, most), _padded(other.groups, most), strict=True)
         return _Flight(
@@ -104,11 +104,11 @@ class _Flight:
         return replace(self, open=0, groups=groups)
 
     def down_to(self, left: int) -> "_Flight":
-        """After a wait that leaves so many groups; what is in none is not waited for."""
+        """After a wait that leaves so many groups; operations in none are not waited for."""
         return replace(self, groups=self.groups[:left], since=0, again=0)
 
     def cancelled(self, mask: int) -> "_Flight":
-        """Where some of the operations have not been issued."""
+        """The state without some of the operations, which have not been issued."""
         groups = tuple(each & ~mask for each in self.groups)
         return replace(self, open=self.open & ~mask, groups=groups)
 
@@ -143,7 +143,7 @@ class _State:
         return found
 
     def join(self, other: "_State") -> "_State":
-        """What may be on either path."""
+        """The join of two paths: the possibilities of either."""
         flights = tuple(a.join(b) for a, b in zip(self.flights, other.flights, strict=True))
         return _State(flights, self.same | other.same, self.broken | other.broken)
 
@@ -182,7 +182,7 @@ class _Choice:
 
 
 class WaitAnalysis:
-    """The asynchronous operations of one function, and what comes too early after them."""
+    """The asynchronous operations of one function, and the uses that come too early after them."""
 
     def __init__(self, places: Places):
         self.places = places
@@ -205,7 +205,7 @@ class WaitAnalysis:
         self._waits = [any(_is_wait(each, row) for each in statements) for row in COMPLETIONS]
 
     def missing(self) -> Iterator[MissingWait]:
-        """What comes too early, in the order of the text."""
+        """The missing waits, in the order of the text."""
         if not self.operations:
             return
         for each, state in states(self.function, _NOTHING, self._after, along=self._along):
@@ -218,7 +218,7 @@ class WaitAnalysis:
             return
         seen = {each.instruction.number for each in self.operations}
         statements = [(each.number, each.statement) for each in self.function.instructions]
-        # What copies from memory of others has no place here, but is waited for.
+        # A copy from memory of others has no place here, but is waited for.
         unseen = [
             any(_is_of(each, row) and n not in seen for n, each in statements)
             for row in COMPLETIONS
@@ -237,7 +237,7 @@ class WaitAnalysis:
             ):
                 yield each
 
-    # What there is
+    # The function
 
     def _operations(self) -> Iterator[_Operation]:
         for each in self.function.instructions:
@@ -302,7 +302,7 @@ class WaitAnalysis:
         return found
 
     def _copied(self) -> Mapping[str, Sequence[str]]:
-        """The registers that are written once, by a copy, by what they are copies of."""
+        """The registers that are written once, by a copy; the key is the copied register."""
         found: dict[str, list[str]] = {}
         for name, made in self.places.written.items():
             if made is not None and made.statement.operation == "mov":
@@ -311,7 +311,7 @@ class WaitAnalysis:
         return found
 
     def _left(self, statement: Statement, completion: Completion) -> Iterator[Place]:
-        """Where it yet reads or writes: in tensor memory, or in shared memory of this CTA."""
+        """The places yet to be read or written: in tensor memory, or shared memory of this CTA."""
         if completion.conflicts is not None:
             yield from self._in_tensor_memory(statement)
             return
@@ -334,7 +334,7 @@ class WaitAnalysis:
                 yield place
 
     def _map_of(self, statement: Statement) -> Iterator[Place]:
-        """Where the tensor map is by which it copies."""
+        """The place of the tensor map by which it copies."""
         name = next(names_in(statement.operand(OperandRole.TENSORMAP)), "")
         if name:
             space = AddressSpace.GLOBAL
@@ -347,7 +347,7 @@ class WaitAnalysis:
                 address = operand.strip("[] ")
                 yield self.places.of(Access(address, True, True, Proxy.GENERIC, None, size=None))
 
-    # How it goes on
+    # The transfer functions
 
     def _after(self, each: PtxInstruction, state: _State, chosen: bool = True) -> _State:
         statement = each.statement
@@ -382,7 +382,7 @@ class WaitAnalysis:
         return found
 
     def _along(self, block: PtxBlock, following: int, state: _State) -> _State:
-        """Without what is not issued where the branch goes that way."""
+        """Without the operations that are not issued where the branch goes that way."""
         in_flight, gone = state.in_flight, 0
         for said in self.conditions.on_edge(block, following) if in_flight else ():
             for index in bits(self._about.get(said.register, 0) & ~state.broken):
@@ -421,7 +421,7 @@ class WaitAnalysis:
             return False
         return overlap(signals, mbarrier) is Overlap.NO
 
-    # What comes too early
+    # Uses that come too early
 
     def _too_early(self, each: PtxInstruction, state: _State) -> Iterator[MissingWait]:
         for flight, is_waited_for in zip(state.flights, self._waits, strict=True):
@@ -439,7 +439,7 @@ class WaitAnalysis:
                     )
 
     def _conflict(self, later: Statement, before: _Operation) -> tuple[str, Overlap]:
-        """What both are of, and whether they are of the same."""
+        """The memory of both operations, and their overlap."""
         if before.completion.left is Left.REGISTERS:
             early = self._register(later, before)
             return early, Overlap.SURE if early else Overlap.NO
@@ -460,7 +460,7 @@ class WaitAnalysis:
         return Overlap.SURE if is_needed else Overlap.NO
 
     def _changes_map(self, later: Statement, before: _Operation) -> Overlap:
-        """Whether the map by which something copies is changed."""
+        """The overlap of a change with the tensor map of a copy."""
         if later.opcode.head != "tensormap":
             return Overlap.NO
         places = [self.places.of(each) for each in later.accesses if each.writes and each.address]
@@ -531,7 +531,7 @@ def _is_wait(statement: Statement, completion: Completion) -> bool:
 
 
 def _publishes(statement: Statement) -> bool:
-    """Whether it releases what the thread has done to other work-groups."""
+    """True if it releases the thread's past to other work-groups."""
     releases = statement.ordering is not None and statement.ordering.releases
     is_wide = statement.scope is not None and statement.scope.includes(Scope.AGENT)
     orders = statement.kind in _ORDERING and statement.operation not in PROXY_FENCES
@@ -544,5 +544,5 @@ def _is_of(statement: Statement, completion: Completion) -> bool:
 
 
 def _met(a: Place, b: Place) -> Overlap:
-    """As ``overlap``; what comes of no common variable or register is taken to be apart."""
+    """As ``overlap``; places without a common variable or register are taken to be apart."""
     return overlap(a, b) if a.root == b.root or a.variables & b.variables else Overlap.NO

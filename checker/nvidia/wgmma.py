@@ -1,7 +1,7 @@
 """Matrix products of Hopper whose registers no ``wgmma.fence`` has handed over to them.
 
 A forward dataflow has the registers of products that the thread has written since the last fence. A
-copy of what a product itself left is that under another name, as LLVM gives it. Source: PTX ISA,
+copy of a product's own result is that under another name, as LLVM gives it. Source: PTX ISA,
 "wgmma.fence".
 """
 
@@ -34,7 +34,7 @@ class _State:
     left: frozenset[str]
 
     def join(self, other: "_State") -> "_State":
-        """What may be written on either path, and what products left on both."""
+        """The join of two paths: registers written on either, products left on both."""
         return _State(
             self.fenced and other.fenced, self.written | other.written, self.left & other.left
         )

@@ -26,7 +26,7 @@ _NEAR = 12
 
 
 class Part(FastStrEnum):
-    """What a candidate puts into the code."""
+    """The statements that a candidate puts into the code."""
 
     WAIT = "a wait for one counter"
     INVALIDATE = "an invalidate"
@@ -110,7 +110,7 @@ class _Code:
         return sorted(self.spots.values(), key=lambda spot: _distance(spot.line, first, last))
 
     def texts(self, part: Part) -> list[tuple[str, ...]]:
-        """What a part may be on the chip, the cheapest first."""
+        """The instructions for a part on the chip, the cheapest first."""
         match part:
             case Part.WAIT:
                 counts = (WaitCounts(**{name: 0}) for name in self.chip.counters)

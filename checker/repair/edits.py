@@ -15,7 +15,7 @@ class Spot:
 
 
 class Action(Enum):
-    """What an edit does with a statement."""
+    """The kinds of edit of a statement."""
 
     BEFORE = "put before"
     AFTER = "put after"

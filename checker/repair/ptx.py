@@ -54,7 +54,7 @@ _WAITS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tcgen05 st": ("tcgen05.wait::st.sync.aligned;",),
     }
 )
-"""What waits for an operation in flight, by the first words of its name."""
+"""The wait for an operation in flight, by the first words of its name."""
 _GROUP_WAITS = frozenset({"cp async wait_group", "cp async bulk wait_group", "wgmma wait_group"})
 
 

@@ -25,7 +25,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How far a function is proved: its verdict, and the reasons not to judge pairs of accesses."""
+    """The proof of a function: its verdict, and the reasons not to judge pairs of accesses."""
 
     kind: VerdictKind
     obstacles: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Judgement:
         )
 
     def kinds(self, *, notes: bool) -> Counter[tuple[str, str]]:
-        """How many findings there are of each rule in each function; with ``notes`` or without."""
+        """The number of findings of each rule in each function; with ``notes`` or without."""
         faults = (each for each in self.faults if notes or each.level is not Level.NOTE)
         return Counter((each.rule, each.function) for each in faults)
 
@@ -117,5 +117,5 @@ def ends(fault: Fault, repair: Repair, judged: Judgement, again: Judgement) -> b
 
 
 def _at(judged: Judgement, fault: Fault, line: int) -> int:
-    """How many findings of its rule there are at a line."""
+    """The number of findings of its rule at a line."""
     return sum(each.rule == fault.rule and each.line == line for each in judged.faults)

@@ -35,7 +35,7 @@ SOURCE_WORDS: Mapping[str, str] = MappingProxyType(
         "s_barrier_signal -1; s_barrier_wait -1": "__syncthreads()",
     }
 )
-"""What an author writes for statements, in CUDA or HIP.
+"""The source text of statements, in CUDA or HIP.
 
 Sources: CUDA C++ Programming Guide; libcu++; HIP, C++ language extensions.
 """
@@ -45,7 +45,7 @@ Places = Callable[[int], SourceLocation | None]
 
 
 def described(repair: Repair, line_of: Callable[[int], int], place_of: Places) -> Iterator[str]:
-    """What to do, a sentence for each edit.
+    """Instructions to the author, a sentence for each edit.
 
     ``line_of``: the line of the code as it was given; ``place_of``: the author's place of that.
     """
@@ -81,7 +81,7 @@ def _of(place: SourceLocation | None) -> str:
 
 
 def _between(action: Action, line: int, place: SourceLocation, place_of: Places) -> str:
-    """Where the author puts it: between two lines where the code keeps their order."""
+    """The place in the source: between two lines where the code keeps their order."""
     step = -1 if action is Action.BEFORE else 1
     other = next(
         (

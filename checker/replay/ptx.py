@@ -69,7 +69,7 @@ _Pair = frozenset[tuple[object, ...]]
 
 
 class Replayer:
-    """Replays the conflicts of one function, each with what was executed for those before it."""
+    """Replays the conflicts of one function, each with the executions for those before it."""
 
     def __init__(self, module: PtxFile, function: PtxFunction):
         self.module, self.function = read_module(module, module.text), function
@@ -113,7 +113,7 @@ class Replayer:
         return found or Replay(False, reason or "no execution has this race")
 
     def _execute(self, launch: Launch, pair: _Pair, most: int) -> tuple[str, bool]:
-        """Execute a launch until it has a race of a pair; what ends it, if that is out of
+        """Execute a launch until it has a race of a pair; the problem that ends it, True if out of
         bounds."""
         for each in islice(executions(self.module, launch, limit=_MOST_TURNS), most):
             outcome = each.run.outcome

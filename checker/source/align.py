@@ -1,8 +1,8 @@
-"""Which operation of the source each instruction of the code comes from.
+"""The alignment of each instruction of the code with an operation of the source.
 
 By place where both sides have line numbers: the compiler carries them from each operation to the
 instructions that it becomes. Operations that share a place and a kind are taken in their order if
-there are as many instructions, else they are not told apart. Without line numbers by order, and
+there are as many instructions, else they are not distinguished. Without line numbers by order, and
 only if each block has the same kinds in the same order as one block of the source. What is
 not certain is said as the function's ``problem``, and nothing is judged then. Accesses are
 aligned, not fences: a fence may leave no instruction.
@@ -25,7 +25,7 @@ from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering,
 
 
 class Method(FastStrEnum):
-    """How a function was aligned."""
+    """The method by which a function was aligned."""
 
     PLACES = "places"
     ORDER = "order"
@@ -77,7 +77,7 @@ class Placed(Written, Protocol):
 
     @property
     def source(self) -> SourceLine | None:
-        """Where it was written, if the code says so."""
+        """Its source position, if the code has one."""
         ...
 
 
@@ -96,11 +96,11 @@ class CodeAccess:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it goes through the scalar cache."""
+        """True if it goes through the scalar cache."""
         return self.space is AddressSpace.CONSTANT
 
     def may_be(self, operation: SourceOperation) -> bool:
-        """Whether it may come from ``operation``, by what both do."""
+        """True if it may come from ``operation``, by the effects of both."""
         if not self._is_alike(operation):
             return False
         if self.kind is Kind.BARRIER:
@@ -176,7 +176,7 @@ class _Places:
         self.elsewhere = elsewhere - self.groups.keys()
 
     def align(self) -> Alignment:
-        """The alignment, which has a problem where an atomic or a barrier cannot be told."""
+        """The alignment, which has a problem where an atomic or a barrier is not distinguished."""
         numbers_by_key: dict[int, tuple[int, ...]] = {}
         together: defaultdict[tuple[int, ...], list[CodeAccess]] = defaultdict(list)
         known: dict[tuple[_Key, Kind, AddressSpace | None], list[SourceOperation]] = {}
@@ -270,7 +270,7 @@ class _Places:
         return Alignment(Method.PLACES, problem=text)
 
     def _problem(self, numbers_by_key: Mapping[int, tuple[int, ...]]) -> str:
-        """Which operation that orders others is not found, or not told from others."""
+        """The ordering operation that is not aligned, or not distinguished from others."""
         aligned = {number for numbers in numbers_by_key.values() for number in numbers}
         synchronising = list(_synchronising(self.source, self.width))
         for each in synchronising:
@@ -378,7 +378,7 @@ def _by_order(source: SourceFunction, blocks: int, found: Sequence[CodeAccess]) 
 
 
 def _runs(operations: Sequence[SourceOperation]) -> Iterator[tuple[int, ...]]:
-    """For each operation what it may be: plain ones of a kind change places between atomics."""
+    """For each operation its possible partners: plain ones change places between atomics."""
     segment = 0
     places: list[tuple[int, _Class] | None] = []
     for each in operations:

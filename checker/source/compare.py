@@ -107,7 +107,7 @@ Check = tuple[Order, Rule, Iterable[Aligned[Code]], _Lacks[Code]]
 
 
 class Comparer(ABC, Generic[Code]):
-    """One function of the code beside its source; the vendor's part is what is abstract.
+    """One function of the code beside its source; the vendor's part is abstract.
 
     ``blocks``: how many the code has. ``aligned``: by the numbers of the code's operations.
     ``pairs``: the operations of each finding.
@@ -251,7 +251,7 @@ class Comparer(ABC, Generic[Code]):
         self, rule: Rule, earlier: Aligned[Code], later: Aligned[Code], scope: Scope, lack: Lack
     ) -> None:
         first, second = earlier.source[0], later.source[0]
-        # What the documents of a chip leave open is so at every place: one note is enough.
+        # A point that a chip's documents leave open is so at every place: one note is enough.
         is_open = lack.lesser is _NOTE
         key = () if is_open else (rule, *self.owners(rule, first, second))
         if key in self._first:

@@ -1,4 +1,4 @@
-"""What a wave owes its work-group of what it has acquired for it.
+"""Cumulativity: the order that a wave has to pass on to its work-group with its acquires.
 
 Happens-before is transitive: after an atomic read that acquires from the agent, a release to the
 work-group passes on what was acquired, and who takes that from there acquires from the work-group
@@ -17,7 +17,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 
 _GLOBAL, _LOCAL = AddressSpace.GLOBAL, AddressSpace.LOCAL
 _CLASSES = (_GLOBAL, _LOCAL, None)
-"""Where the later operation writes; None: a barrier."""
+"""The spaces that the later operation writes; None: a barrier."""
 
 
 def _either(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -36,7 +36,7 @@ class _State:
     unreleased: tuple[tuple[int, ...], ...]
 
     def join(self, other: "_State") -> "_State":
-        """Where two paths meet."""
+        """The join of two paths."""
         return _State(
             self.reach | other.reach,
             _either(self.unacquired, other.unacquired),
@@ -52,15 +52,14 @@ class _State:
         )
 
     def acquire(self, reads: int, rank: int) -> "_State":
-        """Something acquires what ``reads`` saw, at all scopes up to ``rank``."""
+        """An acquire of the values that ``reads`` saw, at all scopes up to ``rank``."""
         unacquired = tuple(
             each & ~reads if place <= rank else each for place, each in enumerate(self.unacquired)
         )
         return _State(self.reach, unacquired, self.unreleased)
 
     def release(self, one_as: bool) -> "_State":
-        """Something releases to the work-group what has been acquired; ``one_as``: in memory
-        alone."""
+        """A release to the work-group of all that is acquired; ``one_as``: in memory alone."""
         unreleased = tuple(
             marks
             if one_as and each is _LOCAL
@@ -118,7 +117,7 @@ class _Finder:
         return self.hierarchy.rank[operation.scope]
 
     def _is_acquired(self, operation: SourceOperation) -> bool:
-        """Whether an operation may read what others than the work-group wrote."""
+        """True if an operation may read a value that threads outside the work-group wrote."""
         return (
             reads_atomically(operation)
             and operation.kind is not Kind.BARRIER
@@ -165,7 +164,7 @@ class _Finder:
                     mask &= ~unreleased[rank]
             if own and not is_barrier:
                 mask |= state.reach & ~state.unacquired[rank]
-            # What a work-group acquires from itself it need not be handed.
+            # A work-group need not be passed the values that it acquires from itself.
             readers = sum(
                 1 << each.number
                 for each in self.operations

@@ -1,6 +1,6 @@
-"""What a source asks of its machine code: which accesses have to be done before which others.
+"""The orders that a source requires of its machine code: pairs of accesses, first done first.
 
-A pair is owed where every path from the earlier to the later operation has what orders it:
+A pair must be ordered if every path from the earlier to the later operation has:
 
 - release: an access, then a release fence or the release of the atomic write itself. Also
   before a barrier, which other waves of the work-group, or of the cluster, take for a write.
@@ -23,7 +23,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering, Scope
 
 SCOPES = (Scope.WORKGROUP, Scope.AGENT, Scope.SYSTEM)
-"""The scopes at which something can be owed on GFX9, narrowest first; a cluster's is the
+"""The scopes at which an order can be required on GFX9, narrowest first; a cluster's is the
 agent's."""
 
 
@@ -50,7 +50,7 @@ Model."""
 
 
 class Order(FastStrEnum):
-    """Why a pair is owed."""
+    """The reason that a pair must be ordered."""
 
     RELEASE = "release"
     ACQUIRE = "acquire"
@@ -67,14 +67,14 @@ class RequiredOrder:
 
     @property
     def numbers(self) -> int:
-        """The earlier operations that are owed at any scope, as bits."""
+        """The earlier operations that must be ordered at any scope, as bits."""
         every = 0
         for mask in self.at:
             every |= mask
         return every
 
     def within(self, scope: Scope) -> int:
-        """The earlier operations that are owed at one of ``scopes``, as bits; none at any other."""
+        """The earlier operations that must be ordered at one of ``scopes``, as bits; else none."""
         return dict(zip(self.scopes, self.at, strict=True)).get(scope, 0)
 
     def scope(self, earlier: int) -> Scope | None:
@@ -96,7 +96,7 @@ class Obligations:
     required: dict[tuple[Order, int], RequiredOrder]
 
     def before(self, order: Order, later: int) -> RequiredOrder:
-        """What is owed before an operation."""
+        """The order required before an operation."""
         return self.required.get((order, later), _NOTHING)
 
     def pairs(self) -> Iterator[tuple[Order, int, int, Scope]]:
@@ -115,7 +115,7 @@ def obligations_of(function: SourceFunction, hierarchy: Hierarchy = GFX9) -> Obl
 
 
 _CLASSES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, None)
-"""What the later operation accesses; None: a barrier."""
+"""The spaces that the later operation accesses; None: a barrier."""
 
 _Marks = tuple[int, ...]
 """For each class and each scope within it: earlier operations, as bits."""
@@ -130,7 +130,7 @@ class _State:
     open: _Marks
 
     def join(self, other: "_State") -> "_State":
-        """Where two paths meet."""
+        """The join of two paths."""
         marks = tuple(a | b for a, b in zip(self.open, other.open, strict=True))
         return _State(self.reach | other.reach, marks)
 
@@ -219,7 +219,7 @@ class _Finder:
         return state.order(marks, self._rank(operation))
 
     def _after_fence(self, fence: SourceOperation, state: _State) -> _State:
-        """What a fence orders: within its spaces; one-as: within each by itself."""
+        """The state after a fence: it orders within its spaces; one-as: within each by itself."""
         which = self.everything
         if fence.spaces:
             which = sum(self.of_space[space] for space in fence.spaces) | self.barriers
@@ -231,11 +231,11 @@ class _Finder:
         return state.order(marks, self.ranks[fence.scope])
 
     def _same(self, space: AddressSpace | None) -> int:
-        """What an operation without other address spaces (one-as) orders, as bits."""
+        """The operations that one without other address spaces (one-as) orders, as bits."""
         return -1 if space is None else self.of_space[space] | self.barriers
 
     def _ordered(self, state: _State, later: SourceOperation) -> list[int]:
-        """What has been ordered before ``later`` on every path, by scope."""
+        """The operations that are ordered before ``later`` on every path, by scope."""
         found: list[int] = []
         for rank in range(len(self.scopes)):
             mask = state.reach
@@ -246,14 +246,14 @@ class _Finder:
         return found
 
     def _own(self, operation: SourceOperation) -> int:
-        """What the ordering of an access is about, as bits."""
+        """The operations that the ordering of an access covers, as bits."""
         return self._same(operation.space) if operation.one_as else -1
 
     def _record(self, order: Order, later: SourceOperation, at: list[int], most: int) -> None:
-        """``most``: the highest rank at which something may be owed."""
+        """``most``: the highest rank at which an order may be required."""
         own = ~(1 << later.number)
         marks = [mask & own if self.least <= n <= most else 0 for n, mask in enumerate(at)]
-        # What is in LDS is a work-group's.
+        # The contents of LDS are a work-group's.
         marks[1:] = [mask & ~self.local for mask in marks[1:]]
         if any(marks):
             self.required[order, later.number] = RequiredOrder(tuple(marks), self.scopes)
@@ -303,7 +303,7 @@ class _Finder:
 
 
 def reads_atomically(operation: SourceOperation) -> bool:
-    """Whether an operation may take what others release: an atomic that reads, or a barrier."""
+    """True if an operation may read others' releases: an atomic that reads, or a barrier."""
     if operation.kind is Kind.BARRIER:
         return True
     return operation.is_atomic and operation.reads and operation.space is not None

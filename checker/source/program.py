@@ -1,4 +1,4 @@
-"""A program as its compiler was given it: what its functions access, and how that is ordered.
+"""A program as its compiler was given it: the accesses of its functions, and their order.
 
 Made from LLVM IR by ``source_text``. Values are not followed; of an address only its address
 space is known.
@@ -62,22 +62,22 @@ class SourceOperation:
 
     @property
     def is_atomic(self) -> bool:
-        """Whether it is an atomic access."""
+        """True if it is an atomic access."""
         return self.ordering is not Ordering.WEAK and self.kind is not Kind.FENCE
 
     @property
     def reads(self) -> bool:
-        """Whether it reads memory."""
+        """True if it reads memory."""
         return self.kind in _READS
 
     @property
     def writes(self) -> bool:
-        """Whether it writes memory."""
+        """True if it writes memory."""
         return self.kind in _WRITES
 
     @property
     def is_access(self) -> bool:
-        """Whether it reads or writes memory that others may access."""
+        """True if it reads or writes memory that others may access."""
         return (self.reads or self.writes) and self.space is not None
 
     def __str__(self) -> str:

@@ -53,12 +53,12 @@ _SPACES: Mapping[str, Mapping[int, AddressSpace | None]] = MappingProxyType(
         PTX.name: _SHARED_SPACES | {7: _GENERIC} | dict.fromkeys((4, 5, 6, 101)),
     }
 )
-"""Address spaces by number; None: no others access it, or nobody writes."""
+"""Address spaces by number; None: no others access it, or no thread writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntrinsicRow:
-    """What the functions do whose whole name ``pattern`` matches; ``space`` None: none of others.
+    """The effect of functions whose whole name ``pattern`` matches; ``space`` None: none of others.
 
     ``pointers``: the space is that of the pointers among the operands. ``ordering`` and ``scope``
     are those of a fence or barrier; ``compares`` and ``into_lds`` as of ``SourceOperation``.
@@ -241,7 +241,7 @@ class _Reader:
         return place
 
     def _file_of(self, fields: dict[str, str]) -> str:
-        """The file of what is in a scope."""
+        """The file of a scope."""
         for _ in range(64):
             if "filename" in fields:
                 return fields["filename"]
@@ -388,7 +388,7 @@ class _Body:
     def _operations(
         self, opcode: str, rest: str, text: str, line: int
     ) -> Iterator[SourceOperation]:
-        """What an instruction does to memory."""
+        """The effects of an instruction on memory."""
         kind = _MEMORY.get(opcode)
         if kind is not None:
             access = self._access(kind, rest, text, line)
@@ -481,7 +481,7 @@ class _Body:
         return _SPACES[self.module.architecture.name].get(int(number or 0), _GENERIC)
 
     def _inline(self, text: str, line: int) -> Iterator[SourceOperation]:
-        """What inline assembly does: of PTX that is understood each instruction, else anything."""
+        """The effects of inline assembly: of understood PTX each instruction, else anything."""
         found = _ASM.search(text)
         statements = None
         if found is not None and self.module.architecture is PTX:
@@ -521,7 +521,7 @@ _KIND_OF_STATEMENT = MappingProxyType(
         "cp async": Kind.COPY,
     }
 )
-"""What instructions of PTX are to the source; all others order nothing that is compared."""
+"""The source's kinds of PTX instructions; all others order nothing that is compared."""
 
 
 def _kind_of(statement: "Statement") -> Kind | None:

@@ -70,7 +70,7 @@ def barrier(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) ->
 def _unwaited(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, order: Order
 ) -> Order:
-    """An order that is absent, by what is missing: a barrier, or a wait before it."""
+    """An order that is absent, by the missing operation: a barrier, or a wait before it."""
     first, second = (replace(each, queue="", agent=Agent.THREAD) for each in (earlier, later))
     if separated(kernel, first, second, pair).strength is not Strength.PROVED:
         return replace(order, finding=Rule.MISSING_BARRIER)
@@ -84,7 +84,7 @@ def _unwaited(
 
 
 def separated(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair) -> Order:
-    """The order of two accesses by barriers, whatever performs them: proxies are not looked at."""
+    """The order of two accesses by barriers, in any agents: proxies are not looked at."""
     level = Scope.WAVEFRONT if pair.relation is Relation.WARP else Scope.WORKGROUP
     met, unsure = _masked(kernel, pair) if level is Scope.WAVEFRONT else (_NONE, _NONE)
     if not met | unsure and not any(candidates(kernel, level)):
@@ -185,7 +185,7 @@ def completion(kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair)
 
 
 def _waits_with(kernel: Kernel, copy: Access, other: Access, pair: ThreadPair) -> bool:
-    """True where whoever issues a copy executes a wait for copies, or a condition that is not of
+    """True where each issuer of a copy executes a wait for copies, or a condition that is not of
     threads decides if it does, on some path to an access."""
     for group in kernel.groups if copy.agent is Agent.COPY else ():
         if group.agent is not copy.agent or (group.pending is None and not group.everything):

@@ -35,7 +35,7 @@ _CHOSEN = (Region.PARAMETER, Region.POINTER, Region.SHARED)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A read of what was there before the kernel, in the first iteration of ``loops``."""
+    """A read of the contents before the kernel, in the first iteration of ``loops``."""
 
     read: Access
     loops: tuple[Loop, ...]
@@ -87,8 +87,8 @@ def data_in(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def chosen(kernel: Kernel, contents: Contents, pair: tuple[Access, Access]) -> Iterator[Constraint]:
-    """The constraints under which two threads read what a launch may have put there: of one place
-    one value, and of additions as if these two had made theirs alone."""
+    """The constraints under which two threads read values that a launch may have put there: of one
+    place one value, and of additions as if these two had made theirs alone."""
     e = Expressions(kernel.table)
     used: dict[tuple[Access, int], None] = {}
     for thread, access in enumerate(pair):
@@ -122,8 +122,8 @@ def chosen(kernel: Kernel, contents: Contents, pair: tuple[Access, Access]) -> I
 def tickets(
     kernel: Kernel, pair: tuple[Access, Access], relation: Relation
 ) -> Iterator[Constraint]:
-    """The results of additions to one counter by two threads are apart: each is at least the
-    other, and what that one added."""
+    """The results of additions to one counter by two threads are apart: each is at least the other
+    plus that one's addend."""
     e = Expressions(kernel.table)
     if relation is Relation.THREAD:
         return
@@ -175,6 +175,6 @@ _MOST_ADDED = 1 << 16
 
 
 def _left(e: Expressions, add: Access, result: Value) -> Value:
-    """The value that an addition leaves, by what it returns."""
+    """The value that an addition leaves, by its result."""
     assert add.value is not None
     return e.apply("add", (result, e.resized(add.value, result.bits)), result.bits)

@@ -40,7 +40,7 @@ _MOST_TRIES = 20_000
 _MOST_TRIES_OF_KERNEL = 400_000
 """The same for all questions about one kernel."""
 _NUMBERS = (0, 1, 2)
-"""What is tried of values that are not known, beside the constants that they meet."""
+"""The values tried for unknown ones, beside the constants that they meet."""
 _MOST_NUMBERS = 12
 
 
@@ -139,7 +139,7 @@ class Enumeration:
 
 
 class _Question:
-    """One question: what it asks of each thread, and what is tried."""
+    """One question: its constraint on each thread, and the values to try."""
 
     def __init__(self, threads: Enumeration, constraints: Sequence[Constraint]):
         self.threads, self.sizes = threads, threads.sizes
@@ -160,10 +160,10 @@ class _Question:
         self.is_exhaustive = True
         self.left = min(_MOST_TRIES, threads.tries.left)
 
-    # What is asked
+    # The question
 
     def _collect(self, constraint: Constraint) -> Iterator[int]:
-        """The threads of a constraint; what it asks of each is kept."""
+        """The threads of a constraint; its conditions on each are kept."""
         match constraint:
             case Holds(literal, thread):
                 self._ask(thread, literal.value)
@@ -195,7 +195,7 @@ class _Question:
     def _rank(self, rank: Value | None) -> Value:
         return self.threads.kernel.table.constant(RANK, 32) if rank is None else rank
 
-    # What is tried
+    # The values tried
 
     def solution(self) -> Solution:
         """Try all choices until one satisfies everything."""
@@ -236,7 +236,7 @@ class _Question:
     def _instances(
         self, thread: int, parameters: Mapping[tuple[str, int], int]
     ) -> Iterator[_Instance]:
-        """The threads that satisfy what is asked of this one alone."""
+        """The threads that satisfy the conditions on this one alone."""
         free: dict[str, int] = {}
         for each in self.orders[thread]:
             name = _own_name(each)
@@ -324,7 +324,7 @@ class _Question:
                     yield one, other
 
     def _extends(self, given: dict[int, _Instance], others: Mapping[int, list[_Instance]]) -> bool:
-        """True where threads beside the two satisfy what is asked of them."""
+        """True where threads beside the two satisfy the conditions on them."""
         missing = [thread for thread in others if thread not in given]
         if not missing:
             return True
@@ -442,7 +442,7 @@ def _ranges(sizes: tuple[int, int, int], told: str) -> list[range]:
 
 
 def _placed(numbers: Numbers, told: str) -> Numbers:
-    """The indices of the dimensions that are told apart at their places, others 0."""
+    """The indices of the dimensions that are distinguished at their places, others 0."""
     of = dict(zip(told, numbers, strict=True))
     return tuple(of.get(d, 0) for d in "xyz"[: "xyz".index(told[-1]) + 1])
 

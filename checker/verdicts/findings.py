@@ -1,4 +1,4 @@
-"""Findings of verdicts: one for each cause of races, in the words of who wrote the kernel."""
+"""Findings of verdicts: one for each cause of races, in the words of the kernel's author."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -66,7 +66,7 @@ def findings_of(
 ) -> Iterator[Finding]:
     """The findings of a verdict: errors of races that execution replays, warnings of other races.
 
-    A note is of what needs a launch that the text does not say, of stores that may be of one value,
+    A note is of a race that needs an unstated launch, of stores that may be of one value,
     and of reads that only execution orders before a write. ``place_of``: the place of a line that
     its author knows.
     """
@@ -141,8 +141,7 @@ def _causes(
 
 
 def _cause_of(conflict: Conflict, place_of: Callable[[int], Hashable]) -> Hashable:
-    """What conflicts of one cause have alike: the signal, or both accesses, as the author wrote
-    them."""
+    """The key of conflicts with one cause: the signal, or both accesses, as their author wrote."""
     if _is_of_lifetime(conflict):
         return conflict.finding, conflict.missing
     if conflict.cause is not None:
@@ -221,8 +220,8 @@ def _threads(conflict: Conflict) -> tuple[str, str]:
 
 
 def _may_write_one_value(conflict: Conflict) -> bool:
-    """True of two stores of what memory or other lanes decide, as copies of one element are, and
-    that no protocol is meant to order."""
+    """True if two stores are of values that memory or other lanes decide, as copies of one element
+    are, and that no protocol is meant to order."""
     sides = (conflict.first, conflict.second)
     return conflict.cause is None and all(
         each.agent is Agent.THREAD
@@ -291,7 +290,7 @@ def _message(conflict: Conflict, condition: str) -> str:
 
 
 def _said(conflict: Conflict) -> str:
-    """What is missing, without the outcome that a model allows."""
+    """The missing order in words, without the outcome that a model allows."""
     return conflict.missing.partition(": the ")[0]
 
 

@@ -290,7 +290,7 @@ class Walks:
         return False
 
     def _is_uniform_read(self, value: Result, level: Scope) -> bool:
-        """A weak read of one place by all: whatever writes it meanwhile is a race of its own."""
+        """A weak read of one place by all: any write of it meanwhile is a race of its own."""
         barrier = self.kernel.barrier_at.get(value.instruction)
         if barrier is not None:
             return True  # The result of bar.red.
@@ -400,7 +400,7 @@ class Walks:
         state = tuple((head, Count(is_fresh=False, times=0)) for head in self._around[block])
         seen: set[tuple[int, State, int, bool]] = set()
         # A block, the counts since the issue, the commitments since, and whether it begins there.
-        # What a queue counts is committed as it is issued.
+        # An operation that a queue counts is committed as it is issued.
         work = [(block, state, int(access.queue != ""), True)]
         while work:
             block, state, commits, is_first = here = work.pop()

@@ -181,7 +181,7 @@ class _Judge:
                 yield Obstacle("this kernel never reads what is published here", each.line)
 
     def _publishes(self, write: Access) -> bool:
-        """True of a strong write that others may take for the end of what came before it."""
+        """True if a strong write may signal to others the end of the accesses before it."""
         return write.releases or any(
             not each.is_strong
             and each.place.root.region is not Region.SHARED
@@ -337,7 +337,7 @@ class _Judge:
     def _is_one_cta(self) -> bool:
         if self.launch.grid is not None:
             return self.launch.grid == (1, 1, 1)
-        # Who waits for a flag waits for another thread.
+        # A thread that waits for a flag waits for another thread.
         return not self._waits_beyond(Scope.WORKGROUP) and not self._reads(_OF_CTA)
 
     def _is_one_thread(self) -> bool:
@@ -569,7 +569,7 @@ class _Judge:
             if self._solver(Relation.CLUSTER).satisfiable(constraints) is Answer.SATISFIABLE:
                 self._race(remote, lifetime, Relation.CLUSTER, constraints, order)
 
-    # What is no race yet
+    # Conflicts that are no race yet
 
     def _unsure(
         self, first: Access, second: Access, relation: Relation, order: Order
@@ -612,13 +612,13 @@ class _Judge:
         )
 
     def _data_in(self, values: Iterable[Value]) -> Value | None:
-        """A value that memory decides, among what some values are computed from; not of contents
-        that a race may choose."""
+        """A value that memory decides, among the operands of some values; not of contents that a
+        race may choose."""
         data = (each for each in data_in(values) if each not in self.contents)
         return min(data, key=_number, default=None)
 
     def _handshake(self, first: Access, second: Access) -> Access | None:
-        """A strong read on a path to one access, of what a path from the other writes strongly."""
+        """A strong read on a path to one access, of a strong write on a path from the other."""
         kernel = self.kernel
         for earlier, later in ((first, second), (second, first)):
             for read in kernel.accesses:
@@ -733,8 +733,7 @@ class _Judge:
         constraints: Sequence[Constraint],
         launches: Sequence[Launch] = (),
     ) -> tuple[tuple[int, int], Witness | None]:
-        """The threads of a small launch that satisfy constraints, and what its sizes are at
-        most."""
+        """The threads of a small launch that satisfy constraints, and the largest sizes of it."""
         for launch in launches or self._exact_launches():
             witness = self._solver(relation, launch=launch).witness(constraints)
             if witness is not None:
@@ -777,8 +776,8 @@ class _Judge:
         return ""
 
     def _may_be_one_value(self, access: Access) -> bool:
-        """True of a store by several threads to one place of what they may have alike: a value from
-        memory where the place is one for all of a CTA, or one that lanes have computed together."""
+        """True if a store by several threads to one place may be of one value: one from memory
+        whose place is one for all of a CTA, or one that lanes have computed together."""
         form = access.place.offset
         if form is None or access.reads:
             return False

@@ -94,7 +94,7 @@ class Literal:
 
 
 class Agent(FastStrEnum):
-    """The one who performs an access for its issuer."""
+    """The agent that performs an access for its issuer."""
 
     THREAD = "thread"
     COPY = "cp.async"
@@ -259,7 +259,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroup:
-    """Strong reads or waits with their conditions: who is in a block has found one of them true.
+    """Strong reads or waits with their conditions: a thread in a block has found one of them true.
 
     One member for each edge into the block; several are the polls of an unrolled loop, and count as
     one wait. ``instruction`` of each is the read or wait, and its ``Literal`` the condition on its
@@ -345,7 +345,7 @@ class Answer(FastStrEnum):
 
 
 class Solver(Protocol):
-    """Decides constraints over the threads of one launch, with what is known of the launch."""
+    """Decides constraints over the threads of one launch, with the known facts of the launch."""
 
     def satisfiable(self, constraints: Sequence[Constraint]) -> Answer:
         """SATISFIABLE where some launch, some threads and some values of memory satisfy all
@@ -525,8 +525,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class OneSide:
-    """A signal or a wait, ``access``, that orders nothing, whatever its partner in another kernel
-    does.
+    """A signal or a wait, ``access``, that orders nothing, with any partner in another kernel.
 
     ``payload``: what it should order; None for a wait that need not end. ``missing``: a phrase.
     ``is_sure``: that it is meant to order something. ``is_barrier``: the signal is a barrier, after
@@ -546,7 +545,7 @@ class OneSide:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A read and a later write, by their lines, that only execution orders, and by what."""
+    """A read and a later write, by their lines, that only execution orders, and the reason."""
 
     read: int
     write: int

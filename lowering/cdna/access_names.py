@@ -49,7 +49,7 @@ class AccessName:
     >>>>>>> cd3054c (amd programs: rows are the decoder's and the meanings')
         ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
         ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
-        exchange parts of what they load.
+        exchange parts of the loaded data.
     """
 
     path: Path

@@ -76,7 +76,7 @@ def _is_scalar(register: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HazardEffect:
-    """What the hazards of an instruction depend on.
+    """The properties of an instruction on which its hazards depend.
 
     ``clause``: the kind of memory instruction that it is, which ``stores`` or loads, with the
     registers ``written`` and ``read``. Of a vector instruction ``touched``
@@ -149,7 +149,7 @@ def effect_of(
 
 
 class Printed(NamedTuple):
-    """An instruction as text, with what its hazards depend on."""
+    """An instruction as text, with the properties that its hazards depend on."""
 
     text: str
     effect: HazardEffect = NO_EFFECT
@@ -164,7 +164,7 @@ class _Clause:
     read: set[str] = field(default_factory=set[str])
 
     def wait_states_before(self, line: HazardEffect) -> int:
-        """How many wait states must come before the instruction, which joins the clause."""
+        """The wait states that must come before the instruction, which joins the clause."""
         if line.clause != self.kind:
             self._start(line.clause)
         if not line.clause:
@@ -192,7 +192,7 @@ class _Scan:
     clause: _Clause = field(default_factory=_Clause)
 
     def wait_states_before(self, line: HazardEffect) -> int:
-        """How many wait states the instruction has to wait for; counts it as issued."""
+        """The number of wait states that the instruction needs; counts it as issued."""
         breaks = self.clause.wait_states_before(line)
         wait = breaks if Hazard.CLAUSE in self.hazards else 0
         if self.pending:

@@ -1,4 +1,4 @@
-"""What instructions do to the caches, as far as write-backs and invalidates depend on it.
+"""Effects of instructions on the caches, as far as write-backs and invalidates depend on them.
 
 The rows say for every generation, whatever its mode (a row that depends on tgsplit or on how many
 L2s an agent has, holds in all of them): in which caches an access may find something stale,
@@ -35,9 +35,9 @@ class Caches(IntFlag):
 
 
 class Visibility(IntEnum):
-    """How far something stored has surely got once its instruction has completed: who can load it.
+    """The reach of a store whose instruction has completed: the threads that can surely load it.
 
-    ``CLUSTER`` is told from a work-group's on chips with clusters alone.
+    ``CLUSTER`` differs from a work-group's on chips with clusters alone.
     """
 
     WORKGROUP = 0
@@ -57,7 +57,7 @@ ACCESS_KINDS = tuple(ACCESS_NOUNS)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an instruction does to the caches.
+    """The effect of an instruction on the caches.
 
     ``reads``: the caches in which it may find something stale. ``stores``: how far what it
     stores gets; None if it stores nothing. ``writes_back``: how far it gets all earlier
@@ -273,8 +273,8 @@ def access_effect(
 ) -> Effect:
     """The effect of an access to global memory; ``KeyError`` for bits that no chip has.
 
-    ``clusters``: whether a cluster's reach is told from a work-group's. What is for the agent or
-    the system need not tell them apart, and takes the narrower one.
+    ``clusters``: whether a cluster's reach differs from a work-group's. A caller for the agent or
+    the system need not distinguish them, and takes the narrower one.
     """
     return _access_effect(chip, access, tuple(modifiers), clusters)
 
@@ -304,7 +304,7 @@ def _maintenance_effect(
 
 
 def _without_clusters(effect: Effect) -> Effect:
-    """What is left of an effect where a cluster's reach is no farther than a work-group's."""
+    """The effect on a chip where the reach of a cluster is no farther than that of a work-group."""
     if effect.stores is Visibility.CLUSTER:
         effect = replace(effect, stores=Visibility.WORKGROUP)
     return replace(effect, writes_back=None) if effect.writes_back is Visibility.CLUSTER else effect

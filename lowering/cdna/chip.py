@@ -1,4 +1,4 @@
-"""What a CDNA chip is to the lowering: a name and a handful of rule tables.
+"""A CDNA chip as the lowering sees it: a name and a handful of rule tables.
 
 Each table answers one question; its columns are spelled out here once, its rows stand
 in one file per generation (gfx908.py, gfx90a.py, gfx942.py, gfx1250.py), and in common.py those
@@ -25,7 +25,7 @@ SPACES = (
 
 
 class Hint(FastStrEnum):
-    """What a weak access asks of the caches."""
+    """The cache hint of a weak access."""
 
     NONE = "none"
     VOLATILE = "volatile"
@@ -46,12 +46,12 @@ class BareInstruction:
 
 
 Code = tuple[BareInstruction | WaitCounts, ...]
-"""What a rule emits, in order."""
+"""The instructions and waits that a rule emits, in order."""
 
 
 class Covers(FastStrEnum):
-    """Whose completion a wait is for: all earlier accesses, or one that returns data, or one that
-    does not. They count in different counters where those are split.
+    """The accesses whose completion a wait covers: all, those that return data, or those that do
+    not. They count in different counters where those are split.
     """
 
     ALL = "all"
@@ -60,7 +60,7 @@ class Covers(FastStrEnum):
 
 
 Encoding = Callable[[tuple[Instruction, ...]], tuple[Instruction, ...]]
-"""How the waits of a sequence are written on a chip."""
+"""The encoding of the waits of a sequence on a chip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Chip:
 
 
 class GenerationRows(Protocol):
-    """What the file of a generation has; the legal accesses are rows of ``common`` alone.
+    """The rows in the file of a generation; the legal accesses are rows of ``common`` alone.
 
     Of ``STEP_ROWS``, ``FENCE_ROWS``, ``WAIT_ROWS``, ``BEFORE_ROWS`` and ``ENCODE`` those of
     ``common`` hold where the file has none (``common.OWN``).

@@ -1,4 +1,4 @@
-"""AMD's chips, one row each: what one chip has and another has not, and what they are called.
+"""AMD's chips, one row each: their differences and their names.
 
 ``CHIPS`` are those that are lowered for. ``KNOWN_CHIPS`` are these and the others whose code is
 read and executed (fence-check, fence-sim) and never made. Everything else is rows of tables that
@@ -14,8 +14,8 @@ A generation is a row here and a file of rows:
 
 1. ``Generation`` gets a name, and ``_ROWS`` a row with every trait.
 2. ``lowering/cdna/<generation>.py`` gets the rows that ``chip.GenerationRows`` names.
-3. Every table without a row for it raises a ``TableError`` that says so, which is the list of what
-   is left to do: wait states (``assembly``), caches (``caches``), what an access does at each
+3. Every table without a row for it raises a ``TableError`` that says so, and these list the
+   remaining work: wait states (``assembly``), caches (``caches``), what an access does at each
    cache (``memory``), the rules of its file (``common.load_chip``), and for the simulator, which
    has rows of its own, ``simulator/cdna/rows.py``. New instructions need an ``InstructionSet`` and
    rows.
@@ -93,7 +93,7 @@ class Counter(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VectorRegisters:
-    """How many vector registers a lane of a SIMD has for all its waves, given out in granules.
+    """The vector registers of a lane of a SIMD for all its waves, allocated in granules.
 
     ``unified``: accumulation registers are of the same file.
     """
@@ -106,7 +106,7 @@ class VectorRegisters:
 
 @dataclass(frozen=True, slots=True)
 class ScratchConvention:
-    """How a chip finds its private memory: through a resource in s[0:3], or by itself."""
+    """The access to a chip's private memory: through a resource in s[0:3], or by itself."""
 
     resource_registers: int
     enable: str
@@ -115,7 +115,7 @@ class ScratchConvention:
 
 @dataclass(frozen=True, slots=True)
 class CacheNames:
-    """What a chip calls the cache of a CU, the one after it, and the CUs that share that one."""
+    """A chip's names of the cache of a CU, the one after it, and the CUs that share that one."""
 
     l1: str = "L1"
     l2: str = "L2"
@@ -141,11 +141,11 @@ class SplitMode:
 
     @property
     def opposite(self) -> str:
-        """What switches it off in LLVM."""
+        """LLVM's feature string that switches the mode off."""
         return {"+": "-", "-": "+"}[self.feature[0]] + self.feature[1:]
 
     def option(self, split: bool) -> str | None:
-        """What to give as ``-mattr`` for the mode to be on or not; None: it is so by default."""
+        """The value of ``-mattr`` that sets the mode; None if that is the default."""
         if split is self.by_default:
             return None
         return self.feature if split else self.opposite
@@ -161,7 +161,7 @@ class NamedBarriers:
     source: str
 
     def groups(self, highest: int) -> int:
-        """How many groups hold the barriers up to ``highest``."""
+        """The number of groups that hold the barriers up to ``highest``."""
         return -(-highest // self.group)
 
 
@@ -222,18 +222,17 @@ class ChipRow:
 
     @property
     def counts_stores(self) -> bool:
-        """Whether ``s_waitcnt`` waits for loads and LDS alone, ``s_waitcnt_vscnt`` for stores."""
+        """True if ``s_waitcnt`` waits for loads and LDS alone, ``s_waitcnt_vscnt`` for stores."""
         return Counter.VSCNT in self.counters
 
     @property
     def names_bits(self) -> bool:
-        """Whether its instructions name an access by bits, ``global_load_b32``, not by words."""
+        """True if its instructions name an access by bits, ``global_load_b32``, not by words."""
         return not self.instruction_sets.isdisjoint(_NAME_BITS)
 
     @property
     def split_name(self) -> str:
-        """What it calls the mode in which a work-group may span CUs; as gfx9 does if it has
-        none."""
+        """Its name for the mode in which a work-group may span CUs; gfx9's name if it has none."""
         return TGSPLIT if self.split_mode is None else self.split_mode.name
 
     @property
@@ -282,8 +281,8 @@ _GFX1250_COUNTERS = MappingProxyType(
         Counter.XCNT: 63, Counter.ASYNCCNT: 63, Counter.TENSORCNT: 63,
     }
 )  # fmt: skip
-"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; that tensorcnt has six bits as well is
-inferred from what HipKittens for gfx1250 takes it for (sync.cuh, wait_tdm).
+"""LLVM AMDGPUBaseInfo, getLoadcntBitWidth and so on; the six bits of tensorcnt are inferred from
+HipKittens for gfx1250 (sync.cuh, wait_tdm).
 """
 
 _GFX9 = frozenset({InstructionSet.GFX9, InstructionSet.BEFORE_GFX940})
@@ -330,8 +329,8 @@ GFX1030 = ChipRow(
     scratch=_BY_RESOURCE, lds_bytes=64 * 1024, counters=_GFX10_COUNTERS, elf_machine=0x36,
     wave_size=32, lowered=False, caches=CacheNames("L0", "L1", "shader array"),
 )  # fmt: skip
-"""What the tables call the L1 is the L0 of a CU; what they call an L2, many of which an agent has,
-is the read-only L1 of a shader array. The L2 comes after these, and is where all agents meet.
+"""The L1 of the tables is the L0 of a CU; their L2, many of which an agent has, is the read-only L1
+of a shader array. The L2 comes after these, and is where all agents meet.
 """
 _GFX1010_REGISTERS = VectorRegisters(1024, 8, unified=False, source=f"{_REGISTERS}: gfx10.1")
 _ALIKE = "LLVM 24 compiles atomics, fences and barriers at each scope as for"
@@ -354,8 +353,8 @@ GFX1200 = replace(
     instruction_sets=frozenset({InstructionSet.GFX12}), scope_bits=True, l2_maintenance=True,
     counters=_GFX12_COUNTERS, elf_machine=0x48, caches=CacheNames("L0", "L2", "shader array"),
 )  # fmt: skip
-"""What the tables call the L1 is the L0 of a CU, and the L2 is the agent's: what a shader array has
-between them is a buffer, in which nothing is stale.
+"""The L1 of the tables is the L0 of a CU, and the L2 is the agent's: between them a shader array
+has a buffer, in which nothing is stale.
 """
 
 GFX1250 = ChipRow(
@@ -444,7 +443,7 @@ def chips_of(generation: Generation) -> tuple[str, ...]:
 
 
 DEFAULT_CHIP = GFX942.name
-"""What is simulated where nothing says on which chip."""
+"""The chip of a simulation that names none."""
 
 WITHOUT_ROWS = ("gfx10", "gfx11", "gfx12")
-"""How the names of AMD's chips begin of which some have no row yet."""
+"""Prefixes of AMD's chip names of which some chips have no row yet."""

@@ -49,7 +49,7 @@ class InstructionRow:
 
     @property
     def returns(self) -> bool:
-        """Whether it is an atomic that returns the old value."""
+        """True if it is an atomic that returns the old value."""
         return self.kind is Kind.RMW and self.operands.startswith("{dst}")
 
     @property

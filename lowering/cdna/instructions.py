@@ -286,7 +286,7 @@ SCALAR_LOAD_ROWS = tuple(
 
 
 class Counts(FastStrEnum):
-    """Whether an instruction increments a counter; MAY where nobody says, or not for every chip."""
+    """The certainty that an instruction increments a counter; MAY if undocumented or not alike."""
 
     YES = "yes"
     MAY = "may"
@@ -559,8 +559,8 @@ _READ_AS: Mapping[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {
     _GFX11: (_LIKE_GFX1250, _JOINT),
     _GFX12: (_LIKE_GFX1250, _SPLIT),
 }
-"""Chips that are only read: those whose accesses of integers and scalar loads they have, so called,
-and what else.
+"""Chips that are only read: those whose names of accesses of integers and scalar loads they share,
+and their own.
 """
 
 _FLOATS = frozenset(FLOAT_VERBS)
@@ -569,7 +569,7 @@ _SHARED_SPACES = (AddressSpace.GLOBAL, AddressSpace.GENERIC, AddressSpace.LOCAL)
 
 @cache
 def _read_on(chip: str) -> frozenset[tuple[str, bool]]:
-    """What a chip that is only read has of the others' instructions."""
+    """Instructions of other chips on a chip whose code is read but not generated."""
     known = next((each for chips, each in _READ_AS.items() if chip in chips), None)
     if known is None:
         return frozenset()
@@ -624,13 +624,12 @@ def operand_places(row: InstructionRow) -> tuple[str, ...]:
 IN_PLACE_OF: Mapping[InstructionSet, Mapping[str, str]] = {
     InstructionSet.GFX1250: instructions_gfx1250.IN_PLACE_OF,
 }
-"""What chips with an instruction set have in place of an instruction of gfx9, or call it."""
+"""Mnemonics of an instruction set that take the place of gfx9's, by gfx9's mnemonic."""
 
 
 @cache
 def spelled(chip: str, mnemonic: str) -> str:
-    """How ``chip`` calls the arithmetic that gfx9 calls ``mnemonic``, or what it has in place of
-    it."""
+    """``chip``'s mnemonic for the arithmetic that gfx9 calls ``mnemonic``, or its substitute."""
     sets = CHIPS[chip].instruction_sets
     own = (
         names[mnemonic] for each, names in IN_PLACE_OF.items() if each in sets and mnemonic in names
@@ -639,7 +638,7 @@ def spelled(chip: str, mnemonic: str) -> str:
 
 
 def names_of(mnemonic: str) -> tuple[str, ...]:
-    """What chips call the arithmetic that gfx9 calls ``mnemonic``."""
+    """The mnemonics of all chips for the arithmetic that gfx9 calls ``mnemonic``."""
     return (mnemonic, *(names[mnemonic] for names in IN_PLACE_OF.values() if mnemonic in names))
 
 
@@ -649,7 +648,7 @@ def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:
 
 
 def either_form(mnemonic: str) -> InstructionRow | None:
-    """The row of an instruction, for what does not depend on whether an atomic has a result."""
+    """The row of an instruction, for properties independent of an atomic's result."""
     return instruction(mnemonic) or instruction(mnemonic, returns=True)
 
 

@@ -223,7 +223,7 @@ IN_PLACE_OF: Mapping[str, str] = MappingProxyType(
         "s_load_dwordx4": "s_load_b128",
     }
 )
-"""What these chips have in place of an instruction of gfx9; a mask of 32 lanes is one register."""
+"""Mnemonics that take the place of gfx9's on these chips; a mask of 32 lanes is one register."""
 
 _VOP = "LLVM 24 AMDGPU, VOP2Instructions.td, VOP3Instructions.td: gfx12 and gfx1250"
 _SOP = "LLVM 24 AMDGPU, SOPInstructions.td: gfx12 and gfx1250"
@@ -326,5 +326,5 @@ OTHER_ROWS: tuple[InstructionRow, ...] = (
     InstructionRow("s_cbranch_scc0", "", Kind.BARRIER, (), frozenset(CHIPS),
         f"{_SOPP}; steps over an instruction of the cluster's barrier"),
 )  # fmt: skip
-"""What is no access to memory that threads share; the operands of caches, waits and barriers are
-among their modifiers."""
+"""Instructions that access no memory shared by threads; the operands of caches, waits and barriers
+are among their modifiers."""

@@ -18,7 +18,7 @@ GENERIC_CODE_OBJECT_VERSION = 6
 """The oldest with generic targets (LLVM AMDGPUUsage, Code Object V6)."""
 
 METADATA_VERSION = (1, 2)
-"""What code object versions 5 and 6 call the version of their metadata."""
+"""The version of the metadata of code object versions 5 and 6."""
 
 
 _DEFAULT_WAVE, _SMALL_WAVE = 64, 32
@@ -37,7 +37,7 @@ WORK_ITEM_ID_BITS = 10
 
 
 class ArgumentKind(FastStrEnum):
-    """What a kernel argument is: plain data, a pointer to memory, or to LDS of the launch."""
+    """The kind of a kernel argument: plain data, a pointer to memory, or to LDS of the launch."""
 
     VALUE = "value"
     GLOBAL = "global"
@@ -81,7 +81,7 @@ def _align(value: int, alignment: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EntryRegisters:
-    """Where the hardware puts what a kernel starts with; None for what it did not ask for.
+    """The registers that hold a kernel's initial values; None for values that it did not request.
 
     Numbers of the first scalar register of the scratch resource (4), the kernarg segment
     pointer (2), each work-group id (1) and the wave's scratch offset (1); of the vector
@@ -147,7 +147,7 @@ class CdnaKernel:
 
 
 def is_symbol(name: str) -> bool:
-    """Whether the assembler takes ``name`` for a symbol as it stands."""
+    """True if the assembler reads ``name`` as a symbol without quotation marks."""
     return re.fullmatch(r"[A-Za-z_.$][\w.$]*", name, re.ASCII) is not None
 
 
@@ -231,7 +231,7 @@ def _metadata(target: str, kernels: Sequence[CdnaKernel]) -> str:
 
 
 _NOT_STRINGS = frozenset({"true", "false", "nan", "inf", "infinity"})
-"""What LLVM's reader of metadata takes for other things than names, in quotation marks too."""
+"""Names that LLVM's reader of metadata parses as other values, even in quotation marks."""
 
 
 def _metadata_string(text: str) -> str:

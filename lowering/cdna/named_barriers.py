@@ -1,4 +1,4 @@
-"""What uses the named barriers of a work-group: instructions by the number of the barrier.
+"""Instructions that use the named barriers of a work-group, by the number of the barrier.
 
 A barrier completes when as many waves have signalled as it counts, and starts anew. Who waits has
 joined it before: s_barrier_wait is for the barrier that was joined last. s_barrier_leave is left
@@ -18,7 +18,7 @@ MOST_SIGNALS = 127
 
 
 class BarrierUse(NamedTuple):
-    """An instruction of a barrier: its operand, and what m0 has to hold for it."""
+    """An instruction of a barrier: its operand, and the value of m0 that it needs."""
 
     mnemonic: str
     operand: str

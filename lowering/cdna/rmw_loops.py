@@ -54,8 +54,7 @@ OTHER_FORMS = (
 
 
 def is_loop(chip: str, space: AddressSpace, kind: RmwKind, type_: ValueType) -> bool:
-    """True where LLVM expands an update on ``chip`` to a compare-exchange loop, whatever it is
-    promised.
+    """True where LLVM expands an update on ``chip`` to a compare-exchange loop, under any promise.
 
     Source: LLVM 22 SITargetLowering, shouldExpandAtomicRMWInIR; held against what LLVM makes by
     tests/unit/test_rmw_loops.py.

@@ -39,7 +39,7 @@ _CLAMP = {AddressSpace.LOCAL: Scope.WORKGROUP, AddressSpace.PRIVATE: Scope.SINGL
 """The widest scope that can observe an access to this space (LLVM SIMemOpInfo)."""
 
 _PLAIN = frozenset({Operation.LOAD, Operation.STORE})
-"""What LLVM makes no atomic of in private memory (SIISelLowering, shouldExpandAtomicLoadInIR)."""
+"""Operations not atomic in private memory (LLVM SIISelLowering, shouldExpandAtomicLoadInIR)."""
 
 _ORDERED = frozenset({AddressSpace.GLOBAL, AddressSpace.LOCAL})
 """The spaces that threads share, and that a synchronisation therefore orders."""
@@ -62,7 +62,7 @@ def lower(chip: Chip, requested: Request) -> Sequence:
 
 
 def _covers(before: WaitCounts | None, wait: WaitCounts | None) -> bool:
-    """Whether a wait directly after another has nothing left to wait for."""
+    """True if the wait directly before another one leaves it nothing to wait for."""
     return before is not None and wait is not None and before | wait == before
 
 
@@ -133,7 +133,7 @@ def _ordered_spaces(request: Request) -> frozenset[AddressSpace]:
 
 
 def _leaves_lds(request: Request) -> bool:
-    """Whether LDS accesses of one wave are taken to be in order among themselves, as LLVM does.
+    """True if LDS accesses of one wave are assumed to be in order among themselves, as in LLVM.
 
     They are not where a flat access may be to LDS: it passes ds_ ones (certified by message
     passing in LDS with a flat flag).

@@ -1,4 +1,4 @@
-"""Dominators of a control-flow graph: what every path to a node leads through."""
+"""Dominators of a control-flow graph: the nodes that every path to a node leads through."""
 
 from fencewright.lowering.code.graph import Graph, NodeT, postorder
 

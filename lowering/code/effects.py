@@ -1,4 +1,4 @@
-"""The effects of one instruction, of any vendor or of a source: what analyses ask of it."""
+"""The effects of one instruction, of any vendor or of a source, as analyses use them."""
 
 from dataclasses import dataclass
 

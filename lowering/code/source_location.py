@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 
 class AssemblyError(ValueError):
-    """Assembly that cannot be read: ``file:line: error: ..``, with what it is about."""
+    """Assembly that cannot be read: ``file:line: error: ..``, with the instruction or name
+    concerned."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

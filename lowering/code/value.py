@@ -1,4 +1,4 @@
-"""Values of registers as shared expressions: what is computed alike from the same is one object.
+"""Values of registers as shared expressions: equal computations from equal values are one object.
 
 An expression is a directed acyclic graph, made by one ``Values`` table for each function, so that
 comparing two is comparing objects, and time and memory are linear in the code, whatever the
@@ -66,8 +66,7 @@ class Iteration(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result(Value):
-    """A value that an instruction returns and no operand gives: what was in memory, another lane's,
-    a phase.
+    """A value that an instruction returns and no operand gives: memory's, another lane's, a phase.
 
     ``instruction``: its number in the function; ``register``: of several that it defines. Two
     executions of one instruction by a thread have one value each; conditions are about the last.

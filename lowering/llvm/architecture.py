@@ -1,4 +1,4 @@
-"""What LLVM IR calls things on each architecture, and how it carries that one's instructions.
+"""LLVM IR's names on each architecture, and its encodings of that architecture's instructions.
 
 One row an architecture; a third one is a new row. Where a module does not say which it is
 for, every architecture's words are understood: no two mean different things by one word.
@@ -14,9 +14,8 @@ from types import MappingProxyType
 from fencewright.lowering.vocabulary import AddressSpace, Ordering, Scope
 
 UNORDERED = "unordered"
-"""An atomic access whose value is one that was stored; no more, which is what LLVM makes of it on
-AMD's chips: a plain access, even of a volatile one. Source: LLVM LangRef, Ordering;
-SIMemoryLegalizer, expandLoad and expandStore."""
+"""An atomic access whose value is one that was stored; on AMD's chips LLVM makes it a plain access,
+even if volatile. Source: LLVM LangRef, Ordering; SIMemoryLegalizer, expandLoad and expandStore."""
 
 ORDERING_OF: Mapping[str | None, Ordering] = MappingProxyType(
     {
@@ -72,12 +71,12 @@ class Architecture:
         return {scope: name for name, scope in self.syncscopes.items()}
 
     def is_triple_of(self, triple: str, target: str) -> bool:
-        """Whether ``triple`` can be that of the chip ``target``."""
+        """True if ``triple`` can be that of the chip ``target``."""
         machine = triple.partition("-")[0]
         return machine in self.triples or self._chip_in(machine) == target
 
     def has_machine(self, machine: str) -> bool:
-        """Whether the first part of a triple is one of this architecture."""
+        """True if the first part of a triple is one of this architecture."""
         return machine in self.triples or self._chip_in(machine) is not None
 
     def most_threads(self, function: str) -> int | None:
@@ -138,7 +137,7 @@ PTX = Architecture(
     spaces=_SHARED_NUMBERS,
     version=re.compile(r"\+ptx([0-9]+)([0-9])"),
     access_orders=True,
-    # LLVM makes these attributes of what older modules have as !nvvm.annotations.
+    # LLVM turns older modules' !nvvm.annotations into these attributes.
     work_group=(re.compile(r'"nvvm\.(?:req|max)ntid"="([0-9]+)(?:,([0-9]+))?(?:,([0-9]+))?"'),),
     source="LLVM NVPTXUsage: Triples, Address Spaces, Kernel Metadata; LLVM NVPTX.h, Scope, and "
     "NVPTX.td, +ptxNN; PTX ISA, .reqntid and .maxntid",
@@ -155,7 +154,7 @@ UNKNOWN = Architecture(
     spaces=CDNA.spaces & PTX.spaces,
     source="; ".join(each.source for each in (CDNA, PTX)),
 )
-"""Where the module does not say: the words of all."""
+"""The names of all architectures, for a module that does not say its own."""
 
 
 def triples_in(lines: Iterable[str]) -> list[str]:

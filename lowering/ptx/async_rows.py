@@ -1,4 +1,4 @@
-"""The asynchronous instructions of PTX as rows: text, what has them, and where that is written.
+"""The asynchronous instructions of PTX as rows: text, chips that have them, and source.
 
 ``ROWS`` maps an operation with its qualifiers, in the words of the ``scoped`` dialect, to
 the instructions that carry it out, best first: the first that the chip and PTX version have
@@ -120,7 +120,7 @@ def _objects() -> Rows:
 
 
 _ARRIVALS = {"": "", "count": ", $count", "expect_tx": ", $expect_tx"}
-"""What an arrival carries besides itself, and how it is written."""
+"""The additional operands of an arrival, as text."""
 
 
 def _arrivals() -> Rows:

@@ -1,4 +1,4 @@
-"""Read-modify-writes of PTX: which are one ``atom``, which take a loop, and what a loop computes.
+"""Read-modify-writes of PTX: those that are one ``atom``, those with a loop, and its computation.
 
 Values are in registers of their width, 8-bit ones in a 16-bit register whose upper half is
 ignored on input and zero on output; addresses are 64-bit. Source: PTX ISA, atom, red;
@@ -174,7 +174,7 @@ LOOP_WIDTH: Table[int] = Table(
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """What a kind computes: ``{new}`` from ``{old}`` and ``{operand}``.
+    """The computation of a kind: ``{new}`` from ``{old}`` and ``{operand}``.
 
     ``steps`` are pairs of a mnemonic that lacks its width, unless ``typed``, and its operands;
     ``signed`` says how a narrow value is extended; ``{wraps}`` is a predicate where ``wraps``,
@@ -232,7 +232,7 @@ COMPUTE: dict[RmwKind, Compute] = {
 
 
 def _typed(kind: RmwKind, type_: ValueType) -> Compute:
-    """What a kind computes of 16-bit floats, one or two of them."""
+    """The computation of a kind on 16-bit floats, one or two of them."""
     if kind in (_K.FMAX, _K.FMIN):
         step = (f"{kind.removeprefix('f')}.{type_}", _BOTH)
         return Compute((step,), COMPUTE[kind].source, typed=True, form=PtxForm.HALF_MIN_MAX)
@@ -257,4 +257,4 @@ _UNITS = {
 COMPUTE_OF_HALVES: dict[tuple[RmwKind, ValueType], Compute] = {
     (kind, type_): _typed(kind, type_) for kind in _FLOAT for type_ in HALVES
 }
-"""(kind, type) -> what it computes."""
+"""(kind, type) -> the computation."""

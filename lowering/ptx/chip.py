@@ -1,4 +1,4 @@
-"""What an NVIDIA chip and a PTX version are to the lowering: a name, and the forms they have.
+"""An NVIDIA chip with a PTX version as the lowering sees them: a name, and their forms.
 
 PTX is one language for all chips: the rules are the same everywhere (rows.py, atomics.py),
 and ``FORMS`` says what a pair of chip and PTX version lacks. A new chip is a row.
@@ -36,7 +36,7 @@ class PtxChip:
 
     @property
     def is_plain(self) -> bool:
-        """Whether code for it runs on later chips too: not of one chip (a) or family (f) alone."""
+        """True if its code runs on later chips too: not of one chip (a) or family (f) alone."""
         return self.name[-1].isdigit()
 
 
@@ -74,7 +74,7 @@ CHIPS: tuple[PtxChip, ...] = (
 
 
 class PtxForm(FastStrEnum):
-    """What not every chip and PTX version has; its value is how a message calls it."""
+    """A form that only some chips and PTX versions have; its value is its name in messages."""
 
     CLUSTER = "cluster scope and shared::cluster"
     CLUSTER_BARRIER_ORDERING = "barrier.cluster with an ordering"

@@ -1,4 +1,4 @@
-"""Which asynchronous operations of PTX a thread has to wait for, with what, before it goes on.
+"""Asynchronous operations of PTX that a thread has to wait for, with their waits.
 
 An operation is in flight from its issue until a wait; one that is waited for by groups is in a
 group from the next commit on. What it may yet do, and with whom that is in conflict, is ``left``.
@@ -11,7 +11,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class Left(FastStrEnum):
-    """What an operation in flight may yet do."""
+    """An effect that an operation in flight may still have."""
 
     REGISTERS = "write its registers"
     WRITES = "write shared or tensor memory"
@@ -28,9 +28,9 @@ class Completion:
     closes a group, of which a wait leaves as many as its operand says; "": there are no groups.
     ``conflicts``: the operations on tensor memory that do not keep their order after them; None:
     what they leave is in shared memory or registers.
-    ``told``: whether they are those of threads that are told to go on meanwhile, too. ``releases``:
-    whether an arrival at an mbarrier says that it is done. ``ends``: whether a CTA may not end
-    before it. ``missing``: what a program lacks that goes on too early.
+    ``is_signalled``: whether threads that are signalled meanwhile may be too early as well.
+    ``releases``: whether an arrival at an mbarrier says that it is done. ``ends``: whether a CTA
+    may not end before it. ``missing``: the wait that a program lacks that goes on too early.
     """
 
     operations: frozenset[str]

@@ -1,4 +1,4 @@
-"""Where our PTX differs from other mappings for the same operation, and why.
+"""Differences between our PTX and other mappings of the same operation, with reasons.
 
 One row a difference: where it occurs, what the other emits there, and the reason. The
 differential test asks LLVM itself: each difference that it finds must be in exactly
@@ -22,7 +22,7 @@ Columns = Mapping[str, tuple[object, ...]]
 
 
 class Whose(FastStrEnum):
-    """Whose mapping a row is about."""
+    """The mapping that a row is about."""
 
     LLVM = "LLVM 22.1"
     LIBCUXX = "libcu++ (CUDA 13)"

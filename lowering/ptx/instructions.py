@@ -1,4 +1,4 @@
-"""PTX instructions as rows: what registers an instruction takes and gives.
+"""PTX instructions as rows: the registers that an instruction uses and defines.
 
 A name is decoded by ``statements.read_opcode``; its types are the last words, as in
 ``cvt.s64.s32``. Which forms an assembler accepts is certified by ``ptxas`` in
@@ -25,7 +25,7 @@ class RegisterClass(FastStrEnum):
 
     @property
     def prefix(self) -> str:
-        """What the names of such registers begin with; LLVM's choice."""
+        """The prefix of the names of such registers; LLVM's choice."""
         return _PREFIX[self]
 
     @property

@@ -48,7 +48,7 @@ def negation(type_: str, bits: int, source: str) -> list[Instruction]:
 
 @dataclass(frozen=True, slots=True)
 class AtomicAccess:
-    """How an atomic goes to memory: its ordering, that of a first read, scope and space."""
+    """The access of an atomic to memory: its ordering, that of a first read, scope and space."""
 
     semantics: str
     first_read: str
@@ -56,7 +56,7 @@ class AtomicAccess:
     source: str
 
     def suffix(self, operation: str) -> str:
-        """What follows ``atom`` or ``red``."""
+        """The suffix of ``atom`` or ``red``."""
         return f"{self.semantics}{self.place}.{operation}"
 
     def atom(

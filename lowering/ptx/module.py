@@ -14,7 +14,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+", re.ASCII)
 
 
 def is_identifier(name: str) -> bool:
-    """Whether PTX can name something so. Source: PTX ISA, Identifiers."""
+    """True if ``name`` can be an identifier of PTX. Source: PTX ISA, Identifiers."""
     return _IDENTIFIER.fullmatch(name) is not None
 
 
@@ -50,7 +50,7 @@ class PtxKernel:
 
 
 def parameter_name(kernel: str, number: int) -> str:
-    """How a kernel calls its parameter; LLVM's choice."""
+    """The name of a kernel's parameter; LLVM's choice."""
     return f"{kernel}_param_{number}"
 
 

@@ -1,4 +1,4 @@
-"""The rules of PTX: what an ordering, a scope and an address space are in an instruction.
+"""The rules of PTX: an ordering, a scope and an address space as parts of an instruction.
 
 The mapping is the smallest that is sound in PTX's memory model: seq_cst is a leading
 ``fence.sc`` and an access that at most acquires (NVIDIA PTX Writer's Guide,
@@ -25,7 +25,7 @@ _PROVED = "Lustig et al., ASPLOS 2019, Fig. 11"
 
 
 class SpaceReach(FastStrEnum):
-    """Who can get at an address space: everyone, the CTA or cluster, or the thread alone."""
+    """The threads that can access an address space: all, the CTA or cluster, or one alone."""
 
     ALL = "all"
     SHARED = "shared"
@@ -34,7 +34,7 @@ class SpaceReach(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """An address space: its suffix, who can reach it, and the form that it needs."""
+    """An address space: its suffix, the threads that can access it, and the form that it needs."""
 
     suffix: str
     reach: SpaceReach
@@ -64,7 +64,7 @@ SPACE: Table[Space] = Table(
 
 @dataclass(frozen=True, slots=True)
 class ScopeRule:
-    """A scope: its qualifier, whether anyone else is in it, and what to remark on it."""
+    """A scope: its qualifier, True if it has other threads, and the remark on it."""
 
     qualifier: str
     synchronises: bool = True
@@ -112,7 +112,7 @@ than shared memory: then through flags there alone.
 
 
 class AccessHint(FastStrEnum):
-    """What an access asks besides its ordering; volatile excludes nontemporal."""
+    """The hint of an access besides its ordering; volatile excludes nontemporal."""
 
     NONE = "none"
     VOLATILE = "volatile"
@@ -121,7 +121,7 @@ class AccessHint(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Semantics:
-    """How an access is qualified: ``.sem``, whether a scope follows, the cache operator."""
+    """The qualifiers of an access: ``.sem``, the presence of a scope, the cache operator."""
 
     qualifier: str
     scoped: bool
@@ -277,7 +277,7 @@ RESTRICTED: dict[Ordering, Restricted] = {
         f"{_RESTRICTED} .shared::cta",
     ),
 }
-"""What takes the place of a fence at cluster scope, for an ordering."""
+"""The substitute of a fence at cluster scope, by ordering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ WIDTHS: dict[int, Width] = {
 
 @dataclass(frozen=True, slots=True)
 class BarrierRow:
-    """The instructions of an execution barrier, and what to remark on them."""
+    """The instructions of an execution barrier, and the remark on them."""
 
     instructions: tuple[str, ...]
     remark: str | None = None

@@ -67,7 +67,7 @@ CONVERGED = "converged"
 """The caller's word that the threads of a warp execute a barrier together."""
 
 NO_RELAXED_BARRIER = "no-relaxed-barrier"
-"""The caller's word that no relaxed barrier carries what a fence releases or acquires.
+"""The caller's promise that no relaxed barrier carries the order of a fence.
 
 A fence of shared memory alone may then be one with ``.sync_restrict``. What the threads that it
 orders synchronise through the manual leaves open: taken to be objects in shared memory, which a
@@ -79,7 +79,7 @@ FEATURES = frozenset({NO_ACQUIRE_FENCE_AFTER, CONVERGED, NO_RELAXED_BARRIER})
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """A normalised request with what the rows say of its chip, scope and space."""
+    """A normalised request with the rows of its chip, scope and space."""
 
     chip: PtxChip
     requested: Request
@@ -113,7 +113,7 @@ def lower(chip: PtxChip, requested: Request) -> Sequence:
 
 
 def _without_promises(requested: Request) -> Request:
-    """What messages show: promises make nothing unsupported."""
+    """The request as messages show it: promises make nothing unsupported."""
     if not requested.target.features:
         return requested
     return replace(requested, target=replace(requested.target, features=frozenset()))
@@ -168,7 +168,7 @@ def _version(chip: PtxChip, request: Request) -> Version:
 
 
 def _normalise(chip: PtxChip, requested: Request, target: Target) -> _Context:
-    """Both outcomes of a compare-exchange in one ordering; no ordering where nobody else is."""
+    """Both outcomes of a compare-exchange in one ordering; no ordering without other threads."""
     forms = forms_of(chip, _version(chip, requested))
     clusters = PtxForm.CLUSTER in forms
     space = rows.SPACE[requested.space or AddressSpace.GENERIC,]
@@ -190,7 +190,7 @@ def _normalise(chip: PtxChip, requested: Request, target: Target) -> _Context:
 
 
 def _orders_shared_memory_alone(request: Request) -> bool:
-    """Whether a fence is not observable beyond the cluster; seq_cst is one order of everything."""
+    """True if a fence is not observable beyond the cluster; seq_cst is one order of everything."""
     if request.op is not Operation.FENCE or request.ordering is Ordering.SEQ_CST:
         return False
     return request.spaces is not None and request.spaces & rows.SHAREABLE <= rows.WITHIN_CLUSTER
@@ -206,7 +206,7 @@ def _steps(context: _Context) -> Steps:
 
 
 def _orders_anything(context: _Context) -> bool:
-    """Whether a fence has another thread to order anything for."""
+    """True if a fence can order accesses for another thread."""
     if not context.scope.value.synchronises:
         return False
     spaces = context.request.spaces
@@ -299,7 +299,9 @@ def _rmw_row(context: _Context) -> Row[Native | Loop | Illegal] | Row[Native | L
 
 
 def _computed(context: _Context) -> Compute:
-    """What a loop, or plain code, computes. Raises ``UnsupportedError`` where the chip cannot."""
+    """The computation of a loop, or of plain code. Raises ``UnsupportedError`` where the chip
+    cannot.
+    """
     request = context.request
     if not _is_of_halves(request) or request.type is None:
         return COMPUTE[request.kind]
@@ -330,7 +332,7 @@ def _native_rmw(context: _Context, native: Native, access: AtomicAccess) -> list
 
 
 def _may_reduce(context: _Context) -> bool:
-    """Whether a ``red`` can stand for the whole read-modify-write.
+    """True if a ``red`` can stand for the whole read-modify-write.
 
     It cannot acquire, and its read starts no acquire pattern with a later fence.
     """
@@ -400,7 +402,7 @@ def _barrier_row(context: _Context) -> Row[rows.BarrierRow | Illegal]:
 
 
 def _remarks(context: _Context, instructions: list[Instruction]) -> tuple[str, ...]:
-    """Where the sequence does more than was asked."""
+    """Remarks where the sequence does more than the request."""
     request, requested = context.request, context.requested
     remarks: list[str | None] = []
     if request.op is Operation.BARRIER:

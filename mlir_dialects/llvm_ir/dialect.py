@@ -184,7 +184,7 @@ def type_from_text(text: str) -> Attribute:
 
 @cache
 def type_to_text(type: Attribute) -> str:
-    """How LLVM writes ``type``. Raises ``VerifyException`` for a type that LLVM IR lacks."""
+    """LLVM's text of ``type``. Raises ``VerifyException`` for a type that LLVM IR lacks."""
     match type:
         case OpaqueType():
             return type.text.data
@@ -209,7 +209,7 @@ several weak ones, perhaps under a predicate: ``{ordering, scope}``, with ``upda
 atomic read-modify-write."""
 
 NO_ACCESS = "llvm_ir.no_access"
-"""The discardable attribute of a call to what LLVM knows to touch no memory: ``memory(none)``."""
+"""The discardable attribute of a call that, as LLVM knows, touches no memory: ``memory(none)``."""
 
 LOWERED_FOR = "llvm_ir.lowered_for"
 """The discardable attribute of a function that has been lowered for CDNA: see ``FuncOp``."""
@@ -242,7 +242,7 @@ _NO_ACCESS_OPCODES = PURE_OPCODES | frozenset("phi freeze alloca br ret switch u
 
 
 class _Effects(MemoryEffect):
-    """None for arithmetic; anything else may read and write whatever it likes."""
+    """None for arithmetic; any other operation may have any effect."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance] | None:
@@ -255,7 +255,7 @@ def _opcode_of(text: str) -> str:
 
 
 class _TemplateOperation(QuickOperation):
-    """What operations with a template share: its parts are checked, parsed and printed alike."""
+    """The base of operations with a template: its parts are checked, parsed and printed alike."""
 
     @property
     def template(self) -> Template:
@@ -342,13 +342,13 @@ class FuncOp(IRDLOperation):
 
     @property
     def lowered_for(self) -> dict[str, Any] | None:
-        """What it has been lowered for, as ``lowering.lower.lower`` takes it; None if it has
+        """The options that it has been lowered for, as in ``lowering.lower.lower``; None if it has
         not."""
         noted = self.attributes.get(LOWERED_FOR)
         return None if noted is None else _options_of(noted)
 
     def set_lowered_for(self, options: Mapping[str, Any]) -> None:
-        """Note that it has been lowered; of ``options`` what is a string, and the features."""
+        """Note that it has been lowered; of ``options`` the strings, and the features."""
         words = {name: StringAttr(each) for name, each in options.items() if isinstance(each, str)}
         features = ArrayAttr([StringAttr(each) for each in options[_FEATURES]])
         self.attributes[LOWERED_FOR] = DictionaryAttr({**words, _FEATURES: features})
@@ -587,7 +587,7 @@ LLVMIR = Dialect(
 
 
 def text_of(op: Operation) -> str | None:
-    """The template of the call that ``op`` was, if it still is what the call said."""
+    """The template of the call that ``op`` was, if it still has the operands of the call."""
     kept = op.attributes.get(ASM)
     if not isinstance(kept, DictionaryAttr):
         return None

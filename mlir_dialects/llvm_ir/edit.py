@@ -1,4 +1,4 @@
-"""LLVM IR given back as it was written, but for what passes have changed.
+"""LLVM IR given back as it was written, except for the changes of passes.
 
 LLVM only reads: its text is compatible in neither direction, and to print what it has read in its
 own words would lose those of whoever wrote it. So each operation keeps the lines that it was, and
@@ -83,7 +83,7 @@ class EditedModule:
 
 
 class _Kept(NamedTuple):
-    """What an operation was: its lines, ``result`` in them, and what it consisted of.
+    """The original of an operation: its lines, ``result`` in them, and its components.
 
     ``results``: those of all its lines. ``more``: the instructions after the first that are in it
     too. ``printed``: as LLVM prints the first.
@@ -100,14 +100,14 @@ class _Kept(NamedTuple):
     properties: Mapping[str, Attribute]
 
     def is_unchanged(self, op: Operation) -> bool:
-        """Whether ``op`` consists of what it did."""
+        """True if ``op`` still has its original components."""
         now = (operands_of(op), successors_of(op), op.properties)
         return now == (self.operands, self.successors, self.properties)
 
 
 @dataclass(frozen=True, slots=True)
 class _KeptFunction:
-    """A function as it was: its text, its header, its operations, and how it calls what it has.
+    """A function as it was: its text, its header, its operations, and its names of them.
 
     ``after``: the comments after the last instruction. ``numbers``: those of values and blocks, in
     order.
@@ -124,8 +124,8 @@ class _KeptFunction:
 
 
 def _require_opaque_pointers(source: Source) -> None:
-    """Raise ``ParseError`` at the first pointer that says to what: beside it ``ptr`` is an error to
-    its LLVM."""
+    """Raise ``ParseError`` at the first pointer with a pointee type: beside it ``ptr`` is an error
+    to its LLVM."""
     found = _STAR.finditer(source.text) if "*" in source.text else ()
     star = next((each for each in found if each[1]), None)
     if star is not None:
@@ -226,7 +226,7 @@ def _result_in(line: str) -> str | None:
 
 
 def _is_intrinsic(given: SourceInstruction) -> bool:
-    """Whether it is a call that LLVM may read as something else: of what it no longer has."""
+    """True if it is a call that LLVM may read as another one: of an intrinsic it no longer has."""
     return given.head[1] == "call" and _INTRINSIC.search(given.lines) is not None
 
 
@@ -324,8 +324,7 @@ def _take_references(
 
 
 def _with_nodes(text: str, given: str, nodes: Mapping[str, str]) -> str:
-    """Metadata that LLVM gave what it read for a call: the call's own, and its nodes in their
-    places.
+    """Metadata that LLVM gave a replaced call: the call's own, and its nodes in their places.
 
     A node that refers to others, whose numbers are LLVM's, is left out.
     Source: LLVM 22 AutoUpgrade.cpp, upgradeAMDGCNIntrinsicCall: the nodes are empty.
@@ -459,7 +458,7 @@ class _FunctionEditor(FunctionWriter):
         return lines
 
     def _changed(self, op: Operation, kept: _Kept) -> str:
-        """An operation that is no longer what it was, in the words of the text if it can be."""
+        """A changed operation, in the words of the text if that can be."""
         line = self.line(op)
         assert line is not None
         if isinstance(op, scoped.ScopedOperation):
@@ -508,7 +507,7 @@ class _FunctionEditor(FunctionWriter):
         self.taken.add(text.removeprefix("%"))
 
     def _numbers(self) -> list[str]:
-        """The numbers of what has no name, in order.
+        """The numbers of values without a name, in order.
 
         Those within slices are there as long as these are, which no pass takes away.
         """

@@ -73,7 +73,7 @@ _UNIT = UnitAttr()
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What a call is. ``op_type``: the operation that it becomes; None: it stays text.
+    """The translation of a call. ``op_type``: the operation that it becomes; None: it stays text.
 
     ``operands``: for each its number among the values of the call's template, or the text of a
     constant; ``types`` their types.
@@ -92,7 +92,7 @@ NOT_UNDERSTOOD = Translation()
 
 @lru_cache(maxsize=1 << 12)
 def understand(template: str) -> Translation:
-    """What the call of a template (of an ``llvm_ir.inst``) is."""
+    """The translation of the call of a template (of an ``llvm_ir.inst``)."""
     found = _CALL.fullmatch(template)
     if found is None or _NOALIAS in found["rest"]:
         return NOT_UNDERSTOOD
@@ -189,7 +189,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """One statement, and what its operands are in LLVM IR."""
+    """One statement, with its operands in LLVM IR."""
 
     call: _Call
     statement: Statement
@@ -200,12 +200,12 @@ class _Reader:
         return self.statement.opcode.modifiers
 
     def given(self, place: str) -> tuple[str, str] | None:
-        """Type and value of the operand ``$n``; None for what is none, or is a result."""
+        """Type and value of the operand ``$n``; None for a result, or for another operand."""
         at = int(place[1:]) - self.call.outputs if re.fullmatch(r"\$\d+", place) else -1
         return self.call.operands[at] if 0 <= at < len(self.call.operands) else None
 
     def gives(self, place: str, type_: str) -> bool:
-        """Whether an operand is the only result, of this type."""
+        """True if an operand is the only result, of this type."""
         return place == "$0" and self.call.outputs == 1 and self.call.type == type_
 
     def type_of(self, place: str) -> Attribute | None:
@@ -214,7 +214,7 @@ class _Reader:
         return llvm_ir.type_from_text(given[0]) if given and given[0] else None
 
     def constant(self, text: str) -> int | None:
-        """The number that an operand is, in the text or in what it is given."""
+        """The number that an operand is, in the text or by its value."""
         given = self.given(text)
         return number(given[1] if given else text)
 
@@ -296,7 +296,7 @@ def strong_access(statement: Statement) -> dict[str, Attribute] | None:
 
 
 def _is_generic(statement: Statement) -> bool:
-    """Whether a statement is nothing but accesses in the generic proxy.
+    """True if a statement is nothing but accesses in the generic proxy.
 
     The addresses of ``multimem`` are others of memory that has some already.
     """
@@ -309,7 +309,7 @@ def _is_generic(statement: Statement) -> bool:
 
 
 def access_of(op: Operation) -> tuple[Ordering, Scope | None] | None:
-    """How an access that is text is ordered, and for whom; None for any other operation."""
+    """The ordering and scope of an access that is text; None for any other operation."""
     said = op.attributes.get(llvm_ir.ACCESS)
     if not isinstance(said, DictionaryAttr):
         return None
@@ -334,8 +334,7 @@ def _ordered(read: _Reader) -> dict[str, Attribute | None]:
 
 
 def _fits(read: _Reader, type_: Attribute | None) -> bool:
-    """True where a value of a type is what the name says; an access of I/O memory is none of
-    ``scoped``."""
+    """True where a value has the type of the name; accesses of I/O memory are not ``scoped``'s."""
     opcode = read.statement.opcode
     return (
         type_ is not None
@@ -740,5 +739,5 @@ _OPERATIONS: Mapping[str, Callable[[_Reader], Said | None]] = MappingProxyType(
         "tcgen05 wait::st": _plain(scoped_async.Tcgen05WaitOp, direction=_STORES),
     }
 )
-"""By the words of its row (``lowering.ptx.code.statements``), what makes an operation of a
+"""By the words of its row (``lowering.ptx.code.statements``), the maker of an operation from a
 statement."""

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 )
 
 _SUSPECT = re.compile(r"[ \t](?:[+-](?:inf|qnan|s?nan\()|f0x|[+-]?[0-9]+\.)")
-"""How a constant begins that may be rewritten, after its type; most lines have none."""
+"""The beginning of a constant that may be rewritten, after its type; most lines have none."""
 
 _PRODUCER = re.compile(r'!"[^"\n]*\b(?:clang|LLVM) version ([0-9]{1,4})\b')
 _NEWER_TRIPLE = re.compile(r'^target triple = "amdgpu[0-9]', re.MULTILINE)
@@ -63,7 +63,7 @@ _DOUBLE = _FORMATS["double"]
 
 _MISTAKEN = {".buffer.load.async.lds(": ".buffer.async.load.lds("}
 """Names of newer intrinsics that LLVM 22 takes for its own ``.buffer.load`` of some type, as they
-are while it reads: of the same length, and nobody's. Source: LLVM 22 Intrinsics.cpp,
+are while it reads: unused names of the same length. Source: LLVM 22 Intrinsics.cpp,
 lookupIntrinsicID.
 """
 
@@ -76,7 +76,7 @@ def with_names_apart(text: str) -> str:
 
 
 def with_own_names(printed: str) -> str:
-    """What LLVM 22 prints of ``with_names_apart``, with the intrinsics' own names."""
+    """LLVM 22's print of ``with_names_apart``, with the intrinsics' own names."""
     for name, apart in _MISTAKEN.items():
         printed = printed.replace(apart, name)
     return printed
@@ -96,7 +96,7 @@ def in_older_words(text: str) -> str:
 
 
 def column_as_given(line: str, column: int) -> int:
-    """Where column ``column`` of ``in_older_words(line)`` is in ``line``; both count from 1."""
+    """The column in ``line`` of ``column`` of ``in_older_words(line)``; both count from 1."""
     shift = 0
     for start, stop, constant in _rewritten(line):
         if column <= start + shift + len(constant):
@@ -106,7 +106,7 @@ def column_as_given(line: str, column: int) -> int:
 
 
 def is_newer(text: str, version: int) -> bool:
-    """Whether ``text`` is of an LLVM after ``version``: by its constants, producer or triple."""
+    """True if ``text`` is of an LLVM after ``version``: by its constants, producer or triple."""
     producers = [int(each) for each in _PRODUCER.findall(text)]
     return (
         any(each > version for each in producers)
@@ -116,7 +116,7 @@ def is_newer(text: str, version: int) -> bool:
 
 
 def _rewritten(text: str) -> Iterator[tuple[int, int, str]]:
-    """The constants that only a newer LLVM reads: from where to where, and what LLVM 22 writes."""
+    """The constants that only a newer LLVM reads: start, end, and LLVM 22's text."""
     for start, stop in _suspect_lines(text):
         type: _Format | None = None
         for match in _TOKEN.finditer(text, start, stop):
@@ -143,7 +143,7 @@ def _suspect_lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _bits(match: re.Match[str], type: _Format) -> int | None:
-    """The bits of a constant; None if LLVM 22 reads it as it is, or nobody could."""
+    """The bits of a constant; None if LLVM 22 reads it as it is, or no LLVM could."""
     if match["pattern"]:
         digits = match["pattern"].removeprefix("f0x")
         return int(digits, 16) if 4 * len(digits) == type.width else None

@@ -28,7 +28,7 @@ _MEMORY_INSTRUCTION = re.compile(
 )
 
 _COMPARE_EXCHANGE_LINE = re.compile(r"^[^\n]*\bcmpxchg\b[^\n]*(?:\n[^\n]*){0,3}", re.MULTILINE)
-"""A line with the word, and what may go on with it."""
+"""A line with the word, and its possible continuations."""
 _COMPARE_EXCHANGE = re.compile(
     r'"[^"]*"|;[^\n]*'
     rf"|\bcmpxchg\s+(?:(?:weak|volatile)\s+)*ptr\s*(?:addrspace\([0-9]+\)\s*)?[%@]{NAME}\s*,"
@@ -57,7 +57,7 @@ class Source:
     def raise_as_llvm_says(
         self, problem: str, column_as_given: Callable[[str, int], int] = lambda _, column: column
     ) -> NoReturn:
-        """Raise what LLVM's parser says, at the place that it names if it does.
+        """Raise the error of LLVM's parser, at the place that it names if it does.
 
         ``column_as_given``: where a column that it names is in a line of the text.
         """
@@ -74,7 +74,7 @@ class Source:
 
     @property
     def _newer_llvm(self) -> str:
-        """What to say of text of a newer LLVM than llvmlite's."""
+        """The message for text of a newer LLVM than llvmlite's."""
         version = _llvm_version()
         if not is_newer(self.text, int(version.partition(".")[0])):
             return ""

@@ -32,7 +32,7 @@ def _register(value: SSAValue) -> AsmRegister:
 
 
 def _typed(register: SSAValue, names: Mapping[SSAValue, str]) -> str:
-    """What is in a register; LLVM has what assembly gives as an integer."""
+    """The type and name of a register's value; LLVM has assembly's results as integers."""
     value = without_casts(register)
     type_ = value.type
     if isinstance(type_, ptx.RegisterType):

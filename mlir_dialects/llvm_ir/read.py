@@ -77,7 +77,7 @@ _BLOCKADDRESS = r'blockaddress\((?:"[^"]*"|[^)"])*\)'
 _TOKEN = re.compile(rf'%({NAME})|"[^"]*"|{_BLOCKADDRESS}|\{{(?=[0-9^@{{%])')
 _HINT = re.compile(r"[A-Za-z_$.-][\w$.-]*", re.ASCII)
 _DEFAULT_BLOCK = re.compile("bb[0-9]+")
-"""What xDSL's printer calls blocks by their number, so that its parser forgets it."""
+"""The names that xDSL's printer gives blocks by number, so that its parser drops them."""
 
 _RESULT = re.compile(rf"%({NAME}) = ")
 _LABEL = re.compile(rf"({NAME}):")
@@ -89,7 +89,7 @@ _DIRECT_CALL = re.compile(rf"(?:(?:tail|musttail|notail) )?call [^@%\"]*?@({NAME
 _TYPE_DEFINITION = re.compile(rf"^%({NAME}) = type ", re.MULTILINE)
 _NUMBERED_TYPE = re.compile(r"^[ \t]*%[0-9]+[ \t]*=[ \t]*type\b", re.MULTILINE)
 _UNNAMED_TYPE = re.compile(r'%"type 0x[0-9a-f]+"')
-"""How llvmlite prints a struct type without a name: by its address."""
+"""The text that llvmlite prints for a struct type without a name: its address."""
 
 _OF_OTHERS = r"!(?!mmra |nontemporal )[\w.]+ ![0-9]+"
 _METADATA_APART = re.compile(rf'([^!"]*), ({_OF_OTHERS}(?:, {_OF_OTHERS})*)')
@@ -113,7 +113,7 @@ def import_llvm_ir(text: str, file: str = "<string>") -> ModuleOp:
 
 @dataclass(frozen=True, slots=True)
 class ReadFunction:
-    """A function as it was read, beside what LLVM prints of it.
+    """A function as it was read, beside LLVM's print of it.
 
     ``blocks``: of each the instructions, as LLVM prints them; ``rows``: each operation that they
     have become, and how many of them. ``values`` and ``labels`` by LLVM's tokens for them,
@@ -132,7 +132,7 @@ class ReadFunction:
 def read_functions(
     text: str, file: str = "<string>", *, sparse: bool = False
 ) -> tuple[ModuleOp, list[ReadFunction]]:
-    """What ``import_llvm_ir`` makes of ``text``, but values without names keep their numbers.
+    """The result of ``import_llvm_ir`` on ``text``, but values without names keep their numbers.
 
     Not where types have numbers too. With each function that has a body, as LLVM prints it.
     ``sparse``: what no pass of ours looks at has no operations of its own: see ``sparse``. Raises
@@ -149,7 +149,7 @@ def read_functions(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How to make the operation for every instruction with one template.
+    """The construction of the operation for every instruction with one template.
 
     ``operands`` holds for each operand its number among the local values of the template,
     or the text of a constant; ``types`` its type.
@@ -291,7 +291,7 @@ def _take_metadata(
     properties: dict[str, Attribute],
     nodes: Mapping[str, str],
 ) -> str:
-    """Put what the dialect has words for into ``properties``; returns the rest as text."""
+    """Put the metadata that the dialect expresses into ``properties``; returns the rest as text."""
     kept: list[str] = []
     for kind, node in access.metadata:
         if kind == "nontemporal" and access.opcode in ("load", "store"):
@@ -308,7 +308,7 @@ def _take_metadata(
 
 
 def _relaxations(nodes: Mapping[str, str], node: str, opcode: str) -> dict[str, Attribute] | None:
-    """What memory model relaxation annotations say; None if the dialect cannot say all of it.
+    """The meaning of relaxation annotations; None if the dialect cannot express all of it.
 
     Source: LLVM MemoryModelRelaxationAnnotations; AMDGPUUsage, "Fence and Address Spaces";
     AMDGPUMemoryModel. Not to heed them is always sound.
@@ -359,7 +359,7 @@ def _part_from_types(module: "ModuleRef") -> None:
 
 
 def _name_as_the_pass_does(function: "ValueRef") -> None:
-    """What instruction-namer would do, which LLVM runs on no function that is ``optnone``."""
+    """Names values as instruction-namer would, which LLVM runs on no ``optnone`` function."""
     for value in _local_values([function]):
         if not value.name and str(value.type) != "void":
             value.name = "arg" if value.is_argument else "bb" if value.is_block else "i"
@@ -379,7 +379,7 @@ def _local_values(functions: "Iterable[ValueRef]") -> "Iterator[ValueRef]":
 
 
 class _ModuleReader:
-    """Reads what LLVM printed, line by line, beside LLVM's own list of functions."""
+    """Reads LLVM's print, line by line, beside LLVM's own list of functions."""
 
     def __init__(
         self,
@@ -418,7 +418,7 @@ class _ModuleReader:
         return frozenset(_LIMITS_MEMORY.findall(self.printed))
 
     def understand(self, template: str) -> "Translation | None":
-        """What a call is; one that LLVM moves accesses past, by its attributes, may be anything.
+        """The translation of a call; ``NOT_UNDERSTOOD`` if LLVM may move accesses past it.
 
         None for all that is no PTX, of which nothing is imported.
         """
@@ -453,7 +453,7 @@ class _ModuleReader:
         return f"%unnamed.{number}"
 
     def plan(self, template: str) -> _Plan | str:
-        """How to make a ``scoped`` operation from a template, or why none says the same."""
+        """The construction of a ``scoped`` operation from a template, or the reason against it."""
         plan = self.plans.get(template)
         if plan is None:
             plan = self.plans[template] = self._new_plan(template)
@@ -503,7 +503,7 @@ class _ModuleReader:
         return functions_to_read(by_symbol, self.without_access, reads_assembly=reads_assembly)
 
     def _locate(self) -> None:
-        """Give the accesses their places in the source, and refuse what cannot be carried."""
+        """Give the accesses their places in the source, and refuse those that cannot be carried."""
         places = self.source.memory_instructions([opcode for _, opcode, _ in self.accesses])
         file = StringAttr(self.source.file)
         for index, (op, _, problem) in enumerate(self.accesses):
@@ -559,7 +559,7 @@ def _as_text(function: str) -> llvm_ir.FuncOp:
 
 
 def _is_weak(op: Operation) -> bool:
-    """Whether nobody has anything to say about ``op``."""
+    """True if ``op`` is a weak access, which orders nothing."""
     return isinstance(op, scoped.ScopedOperation) and op.scope is None
 
 
@@ -584,7 +584,7 @@ class _FunctionReader:
         self.number = 0
 
     def read(self) -> ReadFunction:
-        """The function as an operation, and what it was."""
+        """The function as an operation, and its original."""
         blocks = list(self._blocks())
         for label, _ in blocks:
             self.labels[label] = block = Block()
@@ -609,7 +609,7 @@ class _FunctionReader:
         return ReadFunction(op, [lines for _, lines in blocks], self.rows, self.values, self.labels)
 
     def _given(self) -> "Iterator[Iterator[tuple[int, ValueRef]]]":
-        """LLVM's instructions, block by block; none where nobody asks for their types."""
+        """LLVM's instructions, block by block; none if no caller needs their types."""
         if self.reader.sparse:
             return repeat(iter(()), len(self.labels))
         return (enumerate(block.instructions) for block in self.function.blocks)
@@ -691,7 +691,7 @@ class _FunctionReader:
             self._add_inst(self._template(text), token)
 
     def _add(self, op: Operation, lines: int = 1) -> None:
-        """Add what ``lines`` instructions have become."""
+        """Add the operations that ``lines`` instructions have become."""
         append(self.block, op)
         self.rows.append((op, lines))
 
@@ -733,7 +733,7 @@ class _FunctionReader:
         return self.reader.string(text)
 
     def _result_types(self, template: str, token: str | None) -> tuple[Attribute, ...]:
-        """What LLVM says the result is; by LLVM's syntax the template alone determines it."""
+        """LLVM's type of the result; by LLVM's syntax the template alone determines it."""
         if token is None:
             return ()
         if self.reader.sparse:
@@ -827,7 +827,7 @@ class _FunctionReader:
 
 
 def _literal(text: str) -> str:
-    """What a token that is no place looks like in a template."""
+    """The text in a template of a token that is no place."""
     return "{{" if text == "{" else llvm_ir.escape(text)
 
 

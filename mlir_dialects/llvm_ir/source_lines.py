@@ -1,4 +1,4 @@
-"""Where in LLVM IR text, as somebody wrote it, the instructions of a function stand.
+"""Positions of the instructions of a function in LLVM IR text, as its author wrote it.
 
 Nothing is understood here but lines: that each instruction begins one, and which lines belong to
 it. Who uses this holds what is found against what LLVM has read, instruction by instruction.
@@ -20,9 +20,9 @@ _RESULT = re.compile(rf"({NAME})[ \t]*=[ \t]*")
 _OPCODE = re.compile(r"(?:(?:tail|musttail|notail)[ \t]+)?([a-z_]+)")
 _USE_LIST_ORDER = "uselistorder"
 _CONTINUES = ("to label ", "unwind label ", "catch ", "cleanup", "filter ")
-"""What a line begins with that goes on with the instruction before it."""
+"""The beginning of a line that continues the instruction before it."""
 _CUT_OFF = (",", "(", "=")
-"""What a line ends with that goes on with the next one."""
+"""The end of a line whose instruction continues in the next one."""
 _ENDS_SELDOM = frozenset("[,(=")
 """The last characters of lines that may go on; or a comment hides that."""
 _WITH_LISTS = ("switch", "indirectbr")
@@ -42,13 +42,13 @@ class SourceInstruction:
 
     @property
     def head(self) -> tuple[str | None, str]:
-        """How it begins, as ``head_of`` tells."""
+        """Its beginning, as ``head_of`` reads it."""
         return head_of(self.said)
 
 
 @dataclass(slots=True)
 class SourceBlock:
-    """A block: the line with its label, and what is before it; its instructions.
+    """A block: the line with its label, and the lines before it; its instructions.
 
     ``label``: the name, which the first block may not say.
     """
@@ -105,7 +105,7 @@ def _inside_of(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _bracket(text: str, start: int, wanted: str) -> int | None:
-    """Where the first ``wanted`` bracket is that no others are around, but those that it closes."""
+    """The position of the first ``wanted`` bracket outside all pairs of brackets."""
     depth = 0
     for each in _BRACKET.finditer(text, start):
         found = each[0]

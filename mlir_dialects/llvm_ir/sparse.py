@@ -1,4 +1,4 @@
-"""Which instructions of LLVM IR no pass looks at, so that they are carried as text.
+"""Instructions of LLVM IR that no pass looks at, and that are therefore carried as text.
 
 Of a kernel most is arithmetic. What synchronisation depends on is little: accesses, calls that may
 do anything, branches; and of the arithmetic what makes something of a flag's value, of a thread's
@@ -23,7 +23,7 @@ _LEADS_ON = re.compile(
     r"(?:extractvalue|icmp|zext|sext|trunc|lshr) |(?:and|xor|select) i1 "
     r"|(?:tail )?call [^@]*@llvm\.amdgcn\.readfirstlane"
 )
-"""What the outcome of a compare-exchange, or the number of a thread, is followed through.
+"""Instructions through which the outcome of a compare-exchange or a thread's number is followed.
 
 Source: passes/analysis/exchanges.py and election.py.
 """
@@ -112,13 +112,13 @@ def _behind(branch: str, made: Mapping[str, tuple[int, list[str]]]) -> Iterator[
 _CALL = re.compile(r"\bcall ([^\n]*)")
 _NAMED = re.compile(rf'[^@"]*@({NAME})\(')
 _WORDS = ("fence", "cmpxchg", "atomic", "invoke", "callbr")
-"""One of them is in whatever synchronises, or calls otherwise than by ``call``."""
+"""A function that synchronises, or calls otherwise than by ``call``, contains one of them."""
 
 
 def functions_to_read(
     functions: Mapping[str, str], without_access: Container[str], *, reads_assembly: bool
 ) -> set[str]:
-    """The functions that synchronise, or may by what they call; of the others nothing changes.
+    """The functions that synchronise, or may by their calls; of the others nothing changes.
 
     ``functions``: text by symbol. ``reads_assembly``: whether inline assembly, and intrinsics that
     touch memory, are read as operations.

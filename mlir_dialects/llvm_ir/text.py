@@ -1,4 +1,4 @@
-"""LLVM IR as LLVM 22 prints it: what reading and writing it both know, and an access taken apart.
+"""LLVM IR as LLVM 22 prints it: common parts of its reader and writer, and accesses taken apart.
 
 LLVM prints one instruction a line in one spelling, and only that spelling is read.
 """
@@ -13,7 +13,7 @@ from fencewright.lowering.vocabulary import AddressSpace, Ordering
 from fencewright.mlir_dialects.llvm_ir.dialect import SIMPLE_TYPE
 
 NO_SOURCE_FILE = 'source_filename = "<string>"'
-"""What LLVM prints of a module that names no source file."""
+"""The line that LLVM prints for a module that names no source file."""
 
 
 class TranslationError(DiagnosticException):

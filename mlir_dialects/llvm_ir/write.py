@@ -64,7 +64,7 @@ class ModuleWriter:
         self.architecture = UNKNOWN
 
     def begin(self, top_level: Iterable[str], text: str) -> None:
-        """Write for what the lines of ``top_level`` say; ``text`` has the nodes that there are."""
+        """Write for the lines of ``top_level``; ``text`` has the nodes that there are."""
         self.architecture = architecture_of(triples_in(top_level))
         nodes = (int(node[1][1:]) for node in NODE.finditer(text))
         self.first_node = max(nodes, default=-1) + 1
@@ -126,7 +126,7 @@ class FunctionWriter:
         yield "}"
 
     def line(self, op: Operation) -> str | None:
-        """What ``op`` is in LLVM IR; None if it is only there for others."""
+        """The text of ``op`` in LLVM IR; None if it is only there for others."""
         if (text := llvm_ir.text_of(op)) is not None:
             return self._with_result(op, text)
         if (write := _WRITE.get(type(op))) is not None:
@@ -232,7 +232,7 @@ class FunctionWriter:
         ]
         text = "\\0A".join(instructions)
         values = [self._typed(op.value) for op in ops if isinstance(op, llvm_ir.AwaitOp)]
-        # Which wave is the first of its work-group at a barrier stands in scc.
+        # The first wave of its work-group at a barrier is marked in scc.
         scc = ["~{scc}"] * ("_isfirst" in text)
         constraints = ",".join(["v"] * len(values) + ["~{memory}", *scc])
         return f'call void asm sideeffect "{text}", "{constraints}"({", ".join(values)})'
@@ -392,7 +392,7 @@ def is_machine_code(op: Operation) -> bool:
 
 
 def _together(ops: Iterable[Operation]) -> Iterator[Sequence[Operation]]:
-    """What becomes one inline assembly each: it gives one value, and is at one debug location.
+    """Runs of operations that become one inline assembly: one value, at one debug location.
 
     Waits of AMD and what is around them are all one.
     """
@@ -414,14 +414,14 @@ def _goes_with(before: Operation, op: Operation) -> bool:
 
 
 def without_casts(value: SSAValue) -> SSAValue:
-    """What a value has been cast from."""
+    """The value before all casts."""
     while isinstance(owner := value.owner, UnrealizedConversionCastOp):
         value = owner.operands[0]
     return value
 
 
 def _is_taken_out(result: SSAValue) -> bool:
-    """Whether one result of a ``scoped.cmpxchg`` is used by itself, not in the struct of both."""
+    """True if one result of a ``scoped.cmpxchg`` is used by itself, not in the struct of both."""
     return any(not isinstance(use.operation, llvm_ir.PackOp) for use in result.uses)
 
 

@@ -1,1 +1,1 @@
-"""What passes find out about code before they change it."""
+"""Analyses of code that passes run before they change it."""

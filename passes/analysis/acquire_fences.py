@@ -1,4 +1,4 @@
-"""Which read-modify-writes no acquire fence follows, so that PTX's ``red`` can stand for them.
+"""Read-modify-writes that no acquire fence follows, so that PTX's ``red`` can stand for them.
 
 A read-modify-write whose result nobody uses, and an acquire fence after it, synchronise with
 the release that it has read from (C++20 [atomics.fences]); ``red`` and a fence do not (PTX ISA,
@@ -58,7 +58,7 @@ def unfenced(
 
 
 def may_be_acquire_fence(op: Operation) -> bool:
-    """Whether an earlier relaxed read can be acquired by ``op``."""
+    """True if an earlier relaxed read can be acquired by ``op``."""
     if isinstance(op, scoped.FenceOp):
         return op.ordering.data.acquires
     if isinstance(op, scoped.ScopedOperation | llvm.AllocaOp):

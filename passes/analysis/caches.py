@@ -40,7 +40,7 @@ from fencewright.passes.analysis.split_edges import Edges, first_in
 T = TypeVar("T")
 
 VMCNT, LGKMCNT, LOADCNT, COPIES = 1, 2, 8, 16
-"""Counters, one bit each, the last for all that count asynchronous copies; 4 is of what
+"""Counters, one bit each, the last for all that count asynchronous copies; 4 is for accesses that
 ``llvm_ir.await_values`` counts besides.
 
 Where loads have a counter of their own, the bit of vmcnt is that of stores and write-backs, the bit
@@ -76,7 +76,7 @@ SHARED = IN_MEMORY | {AddressSpace.LOCAL}
 
 
 class Meaning(NamedTuple):
-    """What an operation is to the caches and counters; sets as bits, which are quick to join.
+    """The meaning of an operation for caches and counters; sets as bits, which are quick to join.
 
     ``reads``: the ``Caches`` in which it may find something stale. ``stores``: how far what it
     stores gets; None if it stores nothing. ``writes_back``: how far it gets all earlier stores;
@@ -122,7 +122,7 @@ class AtBarriers:
     left: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def leave(self, barrier: Operation, bits: int) -> None:
-        """Add what one wave leaves at a barrier."""
+        """Add the state that one wave leaves at a barrier."""
         self.left[barrier] = self.left.get(barrier, 0) | bits
 
     def found(self, barrier: Operation) -> int:
@@ -138,14 +138,14 @@ class AtBarriers:
 
 
 class StoreThrough(NamedTuple):
-    """A store that can go further by itself: what it then means, and how much more it costs."""
+    """A store that can go further by itself: its new meaning, and its additional cost."""
 
     meaning: Meaning
     cost: int
 
 
 class CacheCode(ABC):
-    """The code of a work-group: its blocks, each with what matters in it, and where it begins.
+    """The code of a work-group: its blocks, each with its relevant steps, and its entries.
 
     ``blocks``: those that control can reach, function by function in reverse postorder.
     ``steps`` are what is there now, whatever has been put in or taken out. ``tgsplit``: whether
@@ -165,11 +165,11 @@ class CacheCode(ABC):
         self._added: dict[Block, dict[Operation, CacheOp]] = {}
         self._known: dict[Callable[[Any], object], object] = {}
 
-    # What there is
+    # The code
 
     @property
     def steps(self) -> Mapping[Block, CacheSteps]:
-        """What matters in each block, in order."""
+        """The relevant steps of each block, in order."""
         for block in self._unread:
             self._steps[block] = self.read(block)
         for block in self._added.keys() - self._unread:
@@ -180,10 +180,10 @@ class CacheCode(ABC):
 
     @abstractmethod
     def read(self, block: Block) -> CacheSteps:
-        """What matters in a block."""
+        """The relevant steps of a block."""
 
     def known(self, solve: "Callable[[CacheCode], T]") -> T:
-        """What ``solve`` finds out of this code, once for as long as the code stays as it is."""
+        """The result of ``solve`` on this code, computed once while the code stays unchanged."""
         if solve not in self._known:
             self._known[solve] = solve(self)
         return cast(T, self._known[solve])
@@ -214,7 +214,7 @@ class CacheCode(ABC):
 
     @abstractmethod
     def through(self, op: Operation, reach: Visibility) -> StoreThrough | None:
-        """How ``op`` would be if it got what it stores as far as ``reach``; None if it cannot."""
+        """The form of ``op`` that brings its store as far as ``reach``; None if there is none."""
 
     @property
     def ends_its_waves(self) -> bool:
@@ -224,12 +224,12 @@ class CacheCode(ABC):
 
     @property
     def threads(self) -> int | None:
-        """How many threads a work-group has at most; None if that is not known."""
+        """The largest number of threads in a work-group; None if not known."""
         return None
 
     @property
     def waves(self) -> int | None:
-        """How many waves a work-group has at most; None if that is not known."""
+        """The largest number of waves in a work-group; None if not known."""
         return None if self.threads is None else -(-self.threads // WAVE)
 
     @abstractmethod
@@ -237,16 +237,15 @@ class CacheCode(ABC):
         """The number of the successor of ``block`` that one wave of several takes at most."""
 
     def cost_of(self, op: CacheOp) -> int:
-        """What cache maintenance costs."""
+        """The cost of cache maintenance."""
         from fencewright.lowering.costs import cost_of
 
         return cost_of(self.chip, op.line).amount
 
-    # What becomes of it
+    # Its changes
 
     def erase(self, ops: Iterable[Operation], *kept: Callable[[Any], object]) -> None:
-        """Take ``ops`` out, and waits that were for them; what was ``kept`` known depends on
-        none."""
+        """Take ``ops`` out, and waits that were for them; no ``kept`` knowledge depends on them."""
         gone = {each for op in ops for each in (op, *_waits_after(op, self.chip))}
         if not gone:
             return
@@ -322,11 +321,11 @@ class CacheCode(ABC):
         return first_in(block)
 
     def is_idle(self, op: Operation) -> bool:
-        """Whether nothing is gained by maintaining caches before ``op``."""
+        """True if nothing is gained by maintaining caches before ``op``."""
         return type(op) is CacheOp
 
     def _insert_before(self, made: CacheOp, place: Operation) -> None:
-        """Put cache maintenance before ``place``, with what else it needs there."""
+        """Put cache maintenance before ``place``, with the other operations that it needs there."""
         block_of(place).insert_op_before(made, place)
 
     def changed(self, block: Block) -> None:
@@ -393,14 +392,14 @@ def counted_on(*, tgsplit: bool) -> int:
 
 
 def meaning_of(effect: Effect, **more: Any) -> Meaning:
-    """The meaning of what does ``effect``."""
+    """The meaning of an operation with ``effect``."""
     return Meaning(
         int(effect.reads), effect.stores, effect.writes_back, int(effect.invalidates), **more
     )
 
 
 def _waits_after(op: Operation, chip: str) -> Iterator[WaitOp]:
-    """The wait after cache maintenance that, without it, only waits again for what is over.
+    """The wait after cache maintenance that, without it, only waits again for completed accesses.
 
     The chip's rows have one there, and the waits right before have seen the end of all else.
     """
@@ -421,7 +420,7 @@ def _waited_before(op: Operation) -> WaitCounts:
 
 
 def maintenance(op: Operation, chip: str) -> Meaning | None:
-    """What cache maintenance, a wait or a barrier of ``cdna`` means on ``chip``; None: nothing."""
+    """The meaning of cache maintenance, a wait or a barrier of ``cdna`` on ``chip``, if any."""
     kind = type(op)
     if kind is CacheOp:
         opcode = cast(StringAttr, op.properties["opcode"]).data
@@ -433,15 +432,15 @@ def maintenance(op: Operation, chip: str) -> Meaning | None:
 
 @cache
 def _maintenance(chip: str, opcode: str, modifiers: tuple[str, ...]) -> Meaning:
-    # Whether it counts or not (``CACHE_COUNTS``), the safe side is that it may be outstanding.
+    # Counted or not (``CACHE_COUNTS``), the safe side is that it may be outstanding.
     return meaning_of(maintenance_effect(chip, opcode, modifiers), counters=VMCNT)
 
 
 BARRIER = Meaning(publishes=True, acquires=True, is_barrier=True)
-"""What an execution barrier means."""
+"""The meaning of an execution barrier."""
 
 COPIED = Meaning(stores=Visibility.WORKGROUP)
-"""What the wait for asynchronous copies means: only now is it known that they have stored."""
+"""The meaning of the wait for asynchronous copies: only after it have they surely stored."""
 
 _ALIKE: Mapping[type[Operation], Meaning] = MappingProxyType(
     {BarrierOp: BARRIER, AsyncWaitOp: COPIED}
@@ -453,7 +452,7 @@ WAITS = (
     *(Meaning(waits=counters) for counters in range(1, COPIES)),
     *(COPIED._replace(waits=counters) for counters in range(COPIES)),
 )
-"""What it means to wait for a set of counters."""
+"""The meaning of a wait for each set of counters."""
 
 
 def waits_of(op: Operation) -> int:
@@ -469,7 +468,7 @@ _WAITED = tuple((str(counter), bit) for counter, bit in COUNTER_BITS.items())
 
 
 def is_release_wait(step: CacheStep) -> bool:
-    """Whether a step waits, as a release, for all accesses to memory."""
+    """True if a step waits, as a release, for all accesses to memory."""
     op = step.op
     return bool(step.meaning.waits & VMCNT) and type(op) is WaitOp and op.phase == _RELEASES
 

@@ -29,13 +29,12 @@ def top_level(module: ModuleOp) -> Iterator[Operation]:
 
 
 def is_mlir_function(op: Operation | None) -> "TypeGuard[func.FuncOp | gpu.FuncOp]":
-    """Whether ``op`` is a function of one of MLIR's own dialects."""
+    """True if ``op`` is a function of one of MLIR's own dialects."""
     return op is not None and op.name in _FUNCTIONS
 
 
 def is_named(op: Operation | None, name: str) -> TypeGuard[Operation]:
-    """True where there is an operation of this name: how those of MLIR's own dialects are told
-    apart."""
+    """True if ``op`` has this name: the test for operations of MLIR's own dialects."""
     return op is not None and op.name == name
 
 
@@ -45,7 +44,7 @@ def reachable_blocks(body: Region) -> list[Block]:
 
 
 def successors(block: Block) -> list[Block]:
-    """Where control goes from the end of ``block``."""
+    """The successors of ``block``."""
     last = block.last_op
     return [] if last is None else list(successors_of(last))
 

@@ -1,4 +1,4 @@
-"""Which blocks the threads of a warp enter together, where branches may diverge.
+"""Blocks that the threads of a warp enter together, though branches may diverge.
 
 A branch whose condition may differ between the threads of a warp parts them until they meet
 again, at the latest where all paths from it lead through: its immediate postdominator. A block
@@ -77,7 +77,7 @@ class _Analysis:
 
 
 def _may_differ(op: Operation) -> bool:
-    """Whether results may differ though no operand does: of whatever is not known to be alike."""
+    """True if results may differ though no operand does: of operations not known to be uniform."""
     if isinstance(op, scoped.LoadOp):
         # Racing loads of one address by several threads may see different writes.
         ordered = op.ordering != ORDERINGS[Ordering.WEAK]

@@ -1,4 +1,4 @@
-"""Whether every value is defined where it is used: MLIR's rule, which xDSL does not verify."""
+"""Verification that every value is defined at its uses: MLIR's rule, which xDSL does not check."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which edge out of a branch one wave of a work-group takes at most.
+"""The edge out of a branch that at most one wave of a work-group takes.
 
 Where a thread's id, or what is made of it, equals one value, or is below a small one, the threads
 that find it so are in one wave: waves hold 64 threads that follow one another by their id in x. It
@@ -30,7 +30,7 @@ _NONE: Dimensions = frozenset()
 
 
 class Election:
-    """What branches of one function elect, ``blocks`` being all of its blocks.
+    """The elections by branches of one function, ``blocks`` being all of its blocks.
 
     ``block_size``: the threads of a work-group in x, y and z. Where that is not known, it is
     taken to have the dimensions that are read.
@@ -134,7 +134,7 @@ def _id_of(op: Operation) -> str | None:
 
 
 def _step(op: Operation) -> tuple[SSAValue, int] | None:
-    """What ``op`` makes its value of, and by how many bits it shifts that right."""
+    """The operand that ``op`` computes its value from, and the right shift in bits."""
     if op.name in ("arith.index_cast", "arith.extui"):
         return op.operands[0], 0
     if op.name == "arith.shrui":
@@ -171,7 +171,7 @@ def constant_of(value: SSAValue) -> int | None:
 
 
 def predicate_of(op: Operation) -> str | None:
-    """How ``op`` compares integers in MLIR; None if it does not."""
+    """The predicate by which ``op`` compares integers in MLIR; None if it does not."""
     number = _number(op, "predicate") if op.name == "arith.cmpi" else None
     return None if number is None else _PREDICATES[number]
 
@@ -182,7 +182,7 @@ def _number(op: Operation, name: str) -> int | None:
 
 
 def _comparison(op: Operation) -> tuple[str, SSAValue, int | None] | None:
-    """A predicate, what it compares, and the number that it compares that with, if it is one."""
+    """A predicate, its operand, and the number that this is compared with, if it is one."""
     predicate = predicate_of(op)
     if predicate is not None:
         return predicate, op.operands[0], constant_of(op.operands[1])

@@ -1,4 +1,4 @@
-"""Which edge out of a branch means that a compare-exchange took place."""
+"""The edge out of a branch that implies the success of a compare-exchange."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def exchanged(op: CmpxchgOp, condition: SSAValue) -> int | None:
 
 
 def _takes_out(made_by: object, op: CmpxchgOp, index: int) -> bool:
-    """Whether that is a member of the struct that LLVM's compare-exchange returns."""
+    """True if ``made_by`` extracts that member of the struct of LLVM's compare-exchange."""
     if not _text(made_by).startswith("extractvalue ") or not isinstance(made_by, Operation):
         return False
     if not _text(made_by).endswith(f" {{0}}, {index}"):
@@ -53,7 +53,7 @@ def _takes_out(made_by: object, op: CmpxchgOp, index: int) -> bool:
 
 
 def _negated(made_by: object) -> SSAValue | None:
-    """What a value is the opposite of."""
+    """The value of which ``made_by`` is the negation; None if it is none."""
     if _NOT.fullmatch(_text(made_by)) and isinstance(made_by, Operation):
         return made_by.operands[0]
     if not isinstance(made_by, Operation) or made_by.name != "arith.xori":
@@ -63,7 +63,7 @@ def _negated(made_by: object) -> SSAValue | None:
 
 
 def _compared_old(op: CmpxchgOp, made_by: object) -> str | None:
-    """How the old value is compared with what it was expected to be: eq, ne; None if it is not."""
+    """The predicate (eq, ne) that compares the old value with the expected one; None for others."""
     if not isinstance(made_by, Operation):
         return None
     predicate = predicate_of(made_by)

@@ -1,4 +1,4 @@
-"""What instructions of LLVM IR may do to memory, as far as synchronisation depends on it."""
+"""Effects of instructions of LLVM IR on memory, as far as synchronisation depends on them."""
 
 import re
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ _KERNEL = re.compile(r"define (?:[a-z_]+ )*(?:amdgpu_kernel|ptx_kernel) ")
 
 @dataclass(frozen=True, slots=True)
 class MemoryEffects:
-    """What an instruction that is carried as text does: as which kind of call, and to what.
+    """The effects of an instruction that is carried as text: the kind of call, and address spaces.
 
-    ``reads``, ``writes``: the address spaces of what it accesses; generic where that is not known.
+    ``reads``, ``writes``: the address spaces of its accesses; generic where they are not known.
     """
 
     kind: CallKind
@@ -48,8 +48,8 @@ ANYTHING = MemoryEffects(CallKind.OTHER)
 
 
 def memory_of(op: Operation) -> MemoryEffects:
-    """What ``op`` does to memory; NOTHING for operations of other dialects, which say it
-    themselves.
+    """The effects of ``op`` on memory; NOTHING for operations of other dialects, which have their
+    own.
 
     Loads, stores and intrinsics with a row in ``lowering.llvm.intrinsics`` are known. Source: LLVM
     LangRef.
@@ -86,14 +86,14 @@ def _memory_of_call(name: str, operands: list[str]) -> MemoryEffects:
     )
     if _is_zero(row.plain_if, operands):
         return MemoryEffects(row.kind, reads, writes)
-    # What both reads and writes is no atomic access: that would be one of both.
+    # An operation that both reads and writes is no atomic access: that would be one of both.
     if row.kind is not CallKind.ACCESS or (reads and writes):
         return ANYTHING
     return MemoryEffects(CallKind.ATOMIC, reads, writes)
 
 
 def _operands(text: str, start: int) -> list[str]:
-    """What stands between commas up to the bracket that is closed, or to the end."""
+    """The texts between commas up to the closing bracket, or to the end."""
     found: list[str] = []
     depth = 0
     for each in _BRACKETS.finditer(text, start):
@@ -125,7 +125,7 @@ _SPACES = {each.number: each for each in AddressSpace if each is not AddressSpac
 
 
 def _is_zero(bits: ZeroBits | None, operands: list[str]) -> bool:
-    """Whether the ``bits`` of an operand are known to be zero."""
+    """True if the ``bits`` of an operand are known to be zero."""
     if bits is None:
         return True
     value = operands[bits.operand].rpartition(" ")[2]
@@ -137,7 +137,7 @@ _WORDS = {"false": "0", "true": "1"}
 
 
 def is_kernel(function: FuncOp) -> bool:
-    """Whether a thread begins and ends with the function: by its calling convention.
+    """True if a thread begins and ends with the function: by its calling convention.
 
     Source: LLVM LangRef, Functions and Calling Conventions.
     """

@@ -9,7 +9,7 @@ from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 
 ROUNDS = 10
-"""How often a loop is taken to run: a guess, to weigh costs with.
+"""The assumed number of iterations of a loop: a guess, to weigh costs with.
 
 Source: Wu and Larus, "Static Branch Frequency and Program Profile Analysis", 1994: a branch back
 is taken 88 times of 100, which makes eight rounds, or about ten.
@@ -36,7 +36,7 @@ def loops_of(graph: Graph[Block]) -> Mapping[Block, frozenset[Block]] | None:
 def frequencies(
     blocks: Sequence[Block], loops: Mapping[Block, frozenset[Block]]
 ) -> dict[Block, int]:
-    """How often each block runs: ten times as often for every loop that it is in."""
+    """The assumed frequency of each block: ten times as high for every loop that contains it."""
     depth = dict.fromkeys(blocks, 0)
     for body in loops.values():
         for block in body:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fencewright.mlir_dialects.llvm_ir.dialect import InstOp, LabelOp
 
 NAME = "edge"
-"""What blocks that are put on edges are called, where blocks have names."""
+"""The name of blocks that are inserted on edges, in dialects whose blocks have names."""
 
 
 class Edges:
@@ -27,7 +27,7 @@ class Edges:
         self._names: dict[Region, Iterator[str]] = {}
 
     def end_of(self, block: Block, index: int) -> Operation:
-        """The branch before which to put what is only for the edge ``index`` out of ``block``.
+        """The branch before which to put operations for the edge ``index`` out of ``block`` alone.
 
         That of ``block`` itself if it has no other edge out, or of a block on the edge.
         """
@@ -86,11 +86,11 @@ _ARGUMENTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "cdna.s_cbranch": ("true_arguments", "false_arguments"),
     }
 )
-"""What conditional branches call the values that they pass on; the condition stands before them."""
+"""Names of the values that conditional branches pass on; the condition stands before them."""
 
 
 def _split_conditional(branch: Operation, index: int) -> Block:
-    """The new block passes on what the branch passed on."""
+    """The new block passes on the values that the branch passed on."""
     assert isinstance(branch, IRDLOperation)
     arguments = [list(getattr(branch, name)) for name in _ARGUMENTS[branch.name]]
     go_on = _go_on(branch).create(operands=arguments[index], successors=[branch.successors[index]])

@@ -1,4 +1,4 @@
-"""Which values may differ between the lanes of a wave.
+"""Values that may differ between the lanes of a wave.
 
 A forward analysis after LLVM's AMDGPU divergence analysis: thread ids, private and generic
 loads and the results of read-modify-writes differ; what is computed from them, or loaded

@@ -124,7 +124,7 @@ def allocate_registers(kernel: KernelOp) -> None:
 
 
 def _limit(kernel: KernelOp, row: FileRow) -> int:
-    """How many registers of a file a kernel may use: a whole work-group has to be resident."""
+    """The registers of a file that a kernel may use: a whole work-group has to be resident."""
     if row.type is SGPRType:
         return row.type.COUNT
     chip = chip_of(kernel)
@@ -316,7 +316,7 @@ def _outstanding(board: Scoreboard | SplitScoreboard) -> Iterator[SSAValue]:
 
 
 def _clobbers_early(op: Operation) -> bool:
-    """Whether no result may share registers with an operand."""
+    """True if no result may share registers with an operand."""
     return cast(InstructionOp, op).clobbers_early
 
 
@@ -332,7 +332,7 @@ class _File:
         self.starts = _starts(row.type, limit)
 
     def expire(self, position: int) -> None:
-        """Free what no interval occupies from ``position`` on."""
+        """Free the registers that no interval occupies from ``position`` on."""
         expiring = self.expiring
         while expiring and expiring[0][0] < position:
             self.free |= heappop(expiring)[1]
@@ -360,7 +360,7 @@ class _File:
 
 @cache
 def _starts(type: FileType, limit: int) -> Mapping[int, int]:
-    """Where a tuple of each size may start among the first ``limit`` registers, as bits."""
+    """The possible first registers of a tuple of each size among the first ``limit``, as bits."""
     (row,) = (row for row in FILES if row.type is type)
     return MappingProxyType(
         {
@@ -375,7 +375,7 @@ _Free = dict[BranchOp, dict[FileType, int]]
 
 
 def _scan(kernel: KernelOp, intervals: Intervals, files: _Files) -> _Free:
-    """Assign registers to every interval; what is free where branch operands are copied."""
+    """Assign registers to every interval; the free ones where branch operands are copied."""
     ordered = sorted(intervals, key=_start)
     pinned = {type: _Pinned(each for each in ordered if each.file is type) for type in files}
     hints = _hints(intervals)
@@ -428,7 +428,7 @@ class _Pinned:
 
 
 def _hints(intervals: Intervals) -> dict[Interval, Interval]:
-    """Whose registers a block argument had better take: then the copy on that edge is none."""
+    """The interval whose registers a block argument prefers: then the copy on that edge is none."""
     hints: dict[Interval, Interval] = {}
     for _, branch in intervals.branches:
         for argument, operand in zip(branch.target.args, branch.arguments, strict=True):
@@ -467,7 +467,7 @@ def _fail(kernel: KernelOp, value: SSAValue, file: _File, what: str) -> NoReturn
 
 
 def _place(value: SSAValue) -> str:
-    """Where a value begins, in words."""
+    """The definition of a value, in words."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return "the arguments of a block"
@@ -504,7 +504,7 @@ class _Copies:
             self.free[_file(register_of(value))] &= ~_mask(register_of(value))
 
     def carry_out(self) -> list[SSAValue]:
-        """Insert the copies; what the branch carries afterwards."""
+        """Insert the copies; returns the values that the branch carries afterwards."""
         waiting = [
             n
             for n, (source, target) in enumerate(zip(self.sources, self.targets, strict=True))
@@ -522,12 +522,12 @@ class _Copies:
         return self.sources
 
     def _is_read(self, n: int, waiting: list[int]) -> bool:
-        """Whether writing target ``n`` would overwrite a source: its own too, if they overlap."""
+        """True if writing target ``n`` would overwrite a source: its own too, if they overlap."""
         target = self.targets[n]
         return any(_overlap(target, register_of(self.sources[other])) for other in waiting)
 
     def _is_written(self, n: int, waiting: list[int]) -> bool:
-        """Whether source ``n`` blocks a target."""
+        """True if source ``n`` blocks a target."""
         source = register_of(self.sources[n])
         return any(_overlap(source, self.targets[other]) for other in waiting)
 

@@ -1,4 +1,4 @@
-"""Forward dataflow over a ``cdna`` kernel: what may be outstanding where a block begins."""
+"""Forward dataflow over a ``cdna`` kernel: the operations outstanding at the start of a block."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,1 +1,1 @@
-"""Which functions are kernels, and what they may contain."""
+"""The functions that are kernels, and their permitted contents."""

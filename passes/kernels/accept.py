@@ -1,4 +1,4 @@
-"""What the kernel paths accept, whatever the target: functions, variables, scoped operations.
+"""Input of the kernel paths for any target: functions, variables, scoped operations.
 
 A path leads from ``scoped`` on ``func``, ``cf``, ``arith``, ``gpu`` and ``llvm`` to one
 target's instructions. What it does not accept, LLVM IR does, and the errors say so.
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from fencewright.mlir_dialects.litmus import TestOp
 
 LLVM_IR_PATH = "LLVM IR has no such limit: fence-opt --import-llvm"
-"""Where to go with what a kernel path does not do."""
+"""The advice for programs that a kernel path does not accept."""
 
 SCF_FIRST = "-p convert-scf-to-cf makes blocks of it: put it before the chip's pipeline"
-"""What to do with structured control flow, which is no matter of LLVM IR."""
+"""The advice for structured control flow, which LLVM IR does not have."""
 
 MOST_THREADS = 1024
 """Of a work-group. Source: HIP and CUDA programming guides, launch limits."""
@@ -58,7 +58,7 @@ Bits = Callable[[Attribute], int | None]
 
 
 def unsupported(op: Operation, what: str) -> NoReturn:
-    """Raise the error at ``op``: what is not supported, and what handles it."""
+    """Raise the error at ``op``: the unsupported feature, and the path that handles it."""
     handled = SCF_FIRST if op.name.startswith("scf.") else LLVM_IR_PATH
     message = f"{what}; {handled}"
     op.emit_error(message, DiagnosticException(message))
@@ -68,7 +68,7 @@ def unsupported(op: Operation, what: str) -> NoReturn:
 
 
 def no_kernel(module: ModuleOp, kernels: str, conversions: str) -> DiagnosticException:
-    """Why there are no ``kernels``, as ``cdna.kernel``, to print; ``conversions`` make them."""
+    """The reason for no ``kernels``, as ``cdna.kernel``, to print; ``conversions`` make them."""
     if any(op.name.startswith("llvm_ir.") for op in module.ops):
         return DiagnosticException(
             f"LLVM IR has no {kernels}; write it with -t llvm, and compile that with LLVM"
@@ -83,7 +83,8 @@ _CODE = frozenset({"func.func", "gpu.func", "llvm.func", "builtin.module"})
 
 
 def check_top_level(module: ModuleOp, path: str) -> None:
-    """Raise an error at what synchronises in a function or module that the ``path`` passes over."""
+    """Raise an error at an operation that synchronises in a function or module that the ``path``
+    passes over."""
     for each in top_level(module):
         if each.name in _CODE and not is_mlir_function(each):
             for op in each.walk():
@@ -173,7 +174,7 @@ def _check_block_size(function: Function) -> None:
 
 
 def is_marked_kernel(function: Function) -> bool:
-    """Whether ``function`` says of itself that it is a kernel.
+    """True if ``function`` is marked as a kernel.
 
     Both functions may carry the attribute ``gpu.kernel``; the word ``kernel`` of ``gpu.func`` is
     its property. Source: MLIR, 'gpu' dialect, gpu.func.
@@ -251,7 +252,7 @@ def float_bits(value: FloatAttr) -> int:
 
 
 def byte_size(op: Operation, type: Attribute, bits: Bits, path: str) -> int:
-    """How many bytes a value of ``type`` takes in memory; an error at ``op`` if it has no size."""
+    """The bytes of a value of ``type`` in memory; an error at ``op`` if it has no size."""
     if isinstance(type, llvm.LLVMArrayType):
         return type.size.data * byte_size(op, type.type, bits, path)
     width = bits(type)
@@ -300,7 +301,7 @@ class SharedVariables:
 
 
 def is_used(op: Operation) -> bool:
-    """Whether anyone looks at a result."""
+    """True if a result is used."""
     return any(result.first_use is not None for result in op.results)
 
 

@@ -1,4 +1,4 @@
-"""What the conversions of ``scoped`` kernels to a target's instructions have in common."""
+"""The common base of the conversions of ``scoped`` kernels to a target's instructions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BlockBuilder(Protocol):
-    """What appends instructions to a block."""
+    """A builder that appends instructions to a block."""
 
     block: Block
 
@@ -52,7 +52,7 @@ def build_steps(
     insert: Callable[[Operation], None],
     **given: Any,
 ) -> SSAValue | None:
-    """Build the instructions and ``insert`` each; what the last one that has a result gives.
+    """Build the instructions and ``insert`` each; returns the result of the last one that has one.
 
     ``places`` names their operands; ``given``: what else each is built with, as its location.
     """
@@ -71,8 +71,7 @@ def build_steps(
 
 
 class Plans(Generic[PlanT]):
-    """How to build the instructions of scoped operations, worked out once for all that are
-    alike."""
+    """Plans to build the instructions of scoped operations, one for all that are alike."""
 
     __slots__ = ("_known",)
 
@@ -85,7 +84,7 @@ class Plans(Generic[PlanT]):
         target: Target,
         make: Callable[[scoped.ScopedOperation, Target, bool], PlanT],
     ) -> PlanT:
-        """What ``make`` makes of ``op``, of ``target``, and of whether the result is used."""
+        """The result of ``make`` for ``op``, ``target``, and the use of its result."""
         used = is_used(op)
         likeness, named = op.likeness()
         key = (likeness, used, target)
@@ -105,7 +104,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
     PATH: ClassVar[str]
     """The path's name in errors."""
     HANDLERS: ClassVar[Mapping[str, Handler]]
-    """What converts each operation, by its name; others cannot be converted."""
+    """The converter of each operation, by its name; others cannot be converted."""
     ARITHMETIC: ClassVar[Mapping[str, Arithmetic]]
     BRANCH: ClassVar[type[Operation]]
     COND_BRANCH: ClassVar[type[IRDLOperation]]
@@ -138,7 +137,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
 
     @abstractmethod
     def end_op(self) -> Operation:
-        """What a thread ends with."""
+        """The operation that ends a thread."""
 
     # Blocks
 
@@ -150,7 +149,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
             self.values.update(zip(block.args, self.blocks[block].args, strict=True))
 
     def convert_blocks(self, source: Sequence[Block]) -> Region:
-        """Convert what is in the blocks; the kernel's body, in the order of the function's."""
+        """Convert the operations of the blocks; the kernel's body, in the function's order."""
         if len(source) > 1:
             check_definitions(source)
         try:
@@ -168,7 +167,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
     # Operations
 
     def convert(self, op: Operation) -> None:
-        """Append what ``op`` becomes."""
+        """Append the conversion of ``op``."""
         handler = self.HANDLERS.get(op.name) or self.rare_handler(op.name)
         if handler is None:
             unsupported(op, f"'{op.name}' is not supported on the {self.PATH} path")
@@ -176,7 +175,7 @@ class KernelConversion(ABC, Generic[BuilderT, RegisterT]):
         handler(self, op)
 
     def rare_handler(self, name: str) -> Handler | None:
-        """What converts an operation that few programs have: it is imported when one is met."""
+        """The converter of an operation that few programs have: it is imported when one is met."""
         return None
 
     def operands(self, op: Operation) -> tuple[SSAValue, ...]:

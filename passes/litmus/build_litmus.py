@@ -26,7 +26,7 @@ from fencewright.simulator.random import programs
 from fencewright.simulator.source import events as source
 
 NAME = "t"
-"""What the test is called."""
+"""The name of the test."""
 
 
 def build(program: programs.SmallProgram) -> ModuleOp:
@@ -121,7 +121,7 @@ class _Body:
         return compare.result
 
     def end(self, block: Block) -> None:
-        """Observe what has been set, and end."""
+        """Observe the registers that have been set, and end."""
         for register, value in self.values.items():
             observe = litmus.ObserveOp.create(
                 operands=[value], properties={"register": StringAttr(register)}

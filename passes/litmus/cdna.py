@@ -66,7 +66,7 @@ _CACHED = (AddressSpace.GENERIC, AddressSpace.GLOBAL)
 
 
 def read_cdna(code: TestCode, options: ReadOptions) -> CdnaTest:
-    """The test; raises ``DiagnosticException`` at what the CDNA machine does not have."""
+    """The test; raises ``DiagnosticException`` at a feature that the CDNA machine lacks."""
     configuration = _configuration(code, options)
     reader = _TestReader(code, configuration)
     threads = tuple(
@@ -109,7 +109,7 @@ def _placements(code: TestCode, configuration: CdnaConfiguration) -> list[Placem
 
 @dataclass(frozen=True, slots=True)
 class _ReadCode:
-    """Code that was printed and read again: as a function, and what its lines are printed for.
+    """Code that was printed and read again: as a function, and the operations of its lines.
 
     ``observed``: what is looked at in each line in which the wave ends, as ``ThreadLaunch`` has it.
     """
@@ -242,7 +242,7 @@ class _BodyPrinter(CodePrinter):
         self.symbols = symbols
 
     def lines(self, op: Operation) -> list[Printed]:
-        """The lines of one operation; what observes has none."""
+        """The lines of one operation; an observation has none."""
         match op:
             case litmus.AddressOp():
                 type = cdna.register_of(op.pointer)

@@ -57,7 +57,7 @@ class DropInstructionsPass(ModulePass):
         return ":".join(filter(None, (self.mnemonic, ",".join(self.modifiers))))
 
     def damages(self, op: Operation) -> bool:
-        """Whether ``op`` is one of the instructions that are meant."""
+        """True if ``op`` is one of the instructions to drop."""
         if isinstance(op, WaitOp) and (counters := counters_of(self.mnemonic)):
             is_bare = not self.modifiers and self.replace is None
             return is_bare and "phase" in op.properties and counters <= op.counts.given.keys()
@@ -101,7 +101,7 @@ def name_of(op: Operation) -> str:
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
-    """The mnemonics of what a machine instruction is printed as."""
+    """The mnemonics of the instructions that a machine instruction is printed as."""
     return tuple(each.mnemonic for each in op.lines) if isinstance(op, WaitOp) else (name_of(op),)
 
 

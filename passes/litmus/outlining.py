@@ -1,4 +1,4 @@
-"""How bodies of litmus threads become kernels that the threads run."""
+"""Kernels out of bodies of litmus threads, which the threads then run."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -41,7 +41,7 @@ _PEER = LLVMPointerType(IntAttr(AddressSpace.SHARED_CLUSTER.number))
 
 
 def outline_threads(module: ModuleOp, tests: Iterable[Operation]) -> None:
-    """Do what ``outline-litmus-threads`` does with the ``tests`` of ``module``."""
+    """Outline the ``tests`` of ``module`` as ``outline-litmus-threads`` does."""
     taken = {
         symbol.data
         for each in top_level(module)
@@ -64,7 +64,7 @@ def _is_asynchronous(threads: list[ThreadOp]) -> bool:
 
 
 def is_of_a_target(thread: ThreadOp) -> bool:
-    """Whether the thread's body is of machine instructions."""
+    """True if the thread's body is of machine instructions."""
     return any(op.name.partition(".")[0] in TARGET_DIALECTS for op in thread.code)
 
 
@@ -81,7 +81,7 @@ def _kernel_name(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What an argument of a kernel is bound to, and its type."""
+    """The value that an argument of a kernel is bound to, and its type."""
 
     to: FlatSymbolRefAttr | StringAttr
     type: Attribute
@@ -121,7 +121,7 @@ class _Arguments:
 
     @property
     def attribute(self) -> ArrayAttr[Attribute]:
-        """What a thread that runs the kernel gives it."""
+        """The arguments of a thread that runs the kernel."""
         return ArrayAttr([each.to for each in self.bound])
 
 
@@ -222,7 +222,7 @@ class _JointOutlining:
         return function
 
     def _attributes(self, arguments: _Arguments) -> Callable[[_Bound], DictionaryAttr]:
-        """What is said of an argument: that nothing else reaches what it points to."""
+        """The attributes of an argument: that nothing else reaches the memory that it points to."""
         names = [each.to for each in arguments.bound]
 
         twice = _by_several_addresses(self.test)
@@ -282,7 +282,7 @@ def cluster_of(test: TestOp, workgroup: int) -> tuple[int, ...]:
 
 
 def _by_several_addresses(test: TestOp) -> frozenset[str]:
-    """Multicast addresses, and what is reached by them and by its own address."""
+    """Multicast addresses, and the locations reached both by them and by their own address."""
     multicasts = test.multicasts
     names = (each.sym_name.data for each in multicasts)
     return frozenset((*names, *(name for each in multicasts for name in each.names)))

@@ -1,4 +1,4 @@
-"""Litmus tests of a module as programs of the simulator: what every language has in common.
+"""Litmus tests of a module as programs of the simulator: the common part of every language.
 
 ``find_tests`` gives each ``litmus.test`` of a module with the language of its threads: ``scoped``
 (with ``arith`` and ``cf``), CDNA instructions or PTX instructions. A thread is a body of its own
@@ -52,7 +52,7 @@ from fencewright.simulator.core.program import (
 
 
 class Language(FastStrEnum):
-    """What the threads of a test are written in."""
+    """The language of the threads of a test."""
 
     SCOPED = "scoped"
     CDNA = "cdna"
@@ -69,7 +69,7 @@ def unreadable(op: Operation, problem: str) -> NoReturn:
 
 
 def place_of(op: Operation) -> SourceLocation | None:
-    """Where an operation was written; None if nobody knows."""
+    """The source position of an operation; None if not known."""
     at = op.location
     return (
         SourceLocation(at.filename.data, at.line.data) if isinstance(at, FileLineColLoc) else None
@@ -110,12 +110,12 @@ class TestCode:
 
     @property
     def is_in_kernels(self) -> bool:
-        """Whether every thread runs a kernel."""
+        """True if every thread runs a kernel."""
         return all(each.kernel is not None for each in self.threads)
 
     @property
     def condition(self) -> Condition:
-        """What it is judged by."""
+        """The condition that it is judged by."""
         return TRUE if (condition := self.test.condition) is None else condition
 
     @property
@@ -143,7 +143,7 @@ class TestCode:
 
     @property
     def multicasts(self) -> Mapping[str, tuple[str, ...]]:
-        """The names by which each multicast address accesses what it stands for."""
+        """The names by which each multicast address accesses its locations."""
         return {each.sym_name.data: tuple(each.aliases) for each in self.test.multicasts}
 
     @property
@@ -155,7 +155,7 @@ class TestCode:
 
     @property
     def observed(self) -> tuple[Observable, ...]:
-        """What outcomes record: observed registers by thread, then locations."""
+        """The observables that outcomes record: observed registers by thread, then locations."""
         registers = [Register(t.number, name) for t in self.threads for name in t.registers]
         return (*registers, *(Memory(each.sym_name.data) for each in self.test.locations))
 
@@ -241,11 +241,11 @@ def check_executed(code: TestCode) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a module does not say of the machine: L2s of an agent, version of the PTX model.
+    """Properties of the machine that a module lacks: L2s of an agent, version of the PTX model.
 
     ``chip`` is where CDNA instructions run that are not in kernels, which have one: None for the
-    default, gfx942. ``tgsplit`` is its mode. ``readings`` of what the chip's documents leave open;
-    None for those by default.
+    default, gfx942. ``tgsplit`` is its mode. ``readings``: those of points that its documents
+    leave open; None for those by default.
     """
 
     l2_per_agent: L2PerAgent | None = None
@@ -303,7 +303,7 @@ class Listing(Generic[InstructionT]):
 
     @property
     def places(self) -> Places:
-        """Where each of the instructions was written."""
+        """The source position of each instruction."""
         return tuple(self._places)
 
     def temporary(self) -> str:
@@ -338,7 +338,7 @@ class Listing(Generic[InstructionT]):
         return self.select(self.compare(predicate, signed, a, b), a, b)
 
     def assign(self, dst: str, value: Operand) -> None:
-        """``dst = value``; what was just computed for it is computed there."""
+        """``dst = value``; a value just computed for it is computed there."""
         last = self.instructions[-1] if self.instructions else None
         if (
             isinstance(value, str)

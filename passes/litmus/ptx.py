@@ -58,7 +58,7 @@ _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
 
 
 def read_ptx(code: TestCode, options: ReadOptions) -> PtxTest:
-    """The test; raises ``DiagnosticException`` at what the PTX model does not have."""
+    """The test; raises ``DiagnosticException`` at a feature that the PTX model lacks."""
     origins: dict[Operation, Operation] = {}
     code = _in_kernels(code, origins)
     kernels = list(dict.fromkeys(_kernel(each) for each in code.threads))

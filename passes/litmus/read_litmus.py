@@ -1,4 +1,4 @@
-"""Litmus tests of a module as the simulator runs them, in whatever language they are."""
+"""Litmus tests of a module as the simulator runs them, in any language."""
 
 from collections.abc import Iterator
 

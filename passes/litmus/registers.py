@@ -74,7 +74,7 @@ class WithRegisters:
         Rewriter.erase_op(branch)
 
     def _copy_operands(self, branch: cdna.BranchOp) -> None:
-        """Copy what a branch carries, as if at once: by way of registers that nothing has."""
+        """Copy the operands of a branch, as if at once: through registers that are free."""
         pairs = [
             (source, cdna.register_of(target))
             for source, target in zip(branch.arguments, branch.target.args, strict=True)
@@ -102,7 +102,7 @@ def _values(body: Region) -> Iterator[SSAValue]:
 
 
 def _is_allocated(body: Region) -> bool:
-    """True where every value has registers, and branches carry what is there already."""
+    """True where every value has registers, and branches carry only values already in place."""
     if any(cdna.register_of(value).first is None for value in _values(body)):
         return False
     return all(

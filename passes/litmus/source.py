@@ -46,7 +46,7 @@ _END = "end"
 
 
 def read_source(code: TestCode) -> SourceTest:
-    """The test; raises ``DiagnosticException`` at what the source model does not have."""
+    """The test; raises ``DiagnosticException`` at a feature that the source model lacks."""
     check_executed(code)
     threads = tuple(map(_thread, code.threads))
     program = Program(code.locations, threads, code.observed, code.name)
@@ -61,7 +61,7 @@ def _thread(code: ThreadCode) -> Thread[source.ScopedInstruction]:
 
 
 class _SourceReader:
-    """One thread; ``operands`` has every value as an operand, ``pointers`` what each points to."""
+    """One thread; ``operands`` has every value as an operand, ``pointers`` the location of each."""
 
     def __init__(self, code: ThreadCode):
         self.code = code
@@ -105,7 +105,7 @@ class _SourceReader:
         return tuple(self.listing.instructions)
 
     def operation(self, op: Operation, following: Block | None) -> None:
-        """Append what ``op`` does."""
+        """Append the steps of ``op``."""
         self.listing.place = place_of(op)
         match op:
             case arith.ConstantOp():

@@ -1,4 +1,4 @@
-"""Translation validation: what a lowered litmus test can do, against what its source allows."""
+"""Translation validation: the behaviour of a lowered litmus test against that of its source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from fencewright.simulator.litmus_run import (
 
 
 class LoweringVerdict(Enum):
-    """What verifying a lowering found."""
+    """The result of a verification of a lowering."""
 
     SOUND = "sound"
     UNSOUND = "unsound"
@@ -34,7 +34,7 @@ class LoweringVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """One test: the lowered ``test``, what comparing it with its source found, in words too.
+    """One test: the lowered ``test``, and the result of its comparison with its source.
 
     ``steps`` show a forbidden outcome, if one was reached, step by step.
     """

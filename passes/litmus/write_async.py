@@ -16,10 +16,10 @@ from fencewright.simulator.random.async_programs import (
 )
 
 NAME = "t"
-"""What the test is called."""
+"""The name of the test."""
 
 _BYTES = 128
-"""How large a tile is."""
+"""The bytes of a tile."""
 
 
 def write(program: AsyncProgram) -> str:
@@ -108,7 +108,7 @@ class _Thread:
         return "%round" if self.program.rounds > 1 else self.constant(0)
 
     def value(self, number: int) -> str:
-        """What is stored in this round."""
+        """The value that is stored in this round."""
         if self.program.rounds == 1:
             return self.constant(number)
         grown, sum = self.fresh("%v"), self.fresh("%v")
@@ -287,7 +287,7 @@ class _Thread:
         self.body.append(f"{arrival} : {type}")
 
     def is_own(self, step: Action) -> bool:
-        """Whether the mbarrier is of this thread's work-group."""
+        """True if the mbarrier is of this thread's work-group."""
         assert step.waiter is not None
         return self.program.places[step.waiter] == self.place
 
@@ -332,7 +332,7 @@ class _Thread:
         self.registers.append(step.register)
 
     def wait(self, step: Action) -> None:
-        """Wait for what a thread has started, with its bytes expected if nobody has yet."""
+        """Wait for a thread's asynchronous operations; expects their bytes if not yet done."""
         assert step.mbarrier is not None
         if step.kind is not ActionKind.TRACKED_COPY:
             starter = self.program.places[step.thread]

@@ -1,4 +1,4 @@
-"""What acquires in LLVM IR for CDNA, and what keeps LLVM from reading stale memory after it.
+"""Acquires in LLVM IR for CDNA, and the clobbers that keep LLVM from stale reads after them.
 
 LLVM loads through the scalar cache what all lanes load from one address and nothing in the kernel
 may have changed before. Nothing empties that cache while a kernel runs, and fences and barriers
@@ -37,7 +37,7 @@ _INTRINSIC = "llvm."
 
 
 class Acquirers:
-    """What acquires in a module: operations of ``scoped``, and calls of functions that may do so.
+    """The acquirers in a module: operations of ``scoped``, and calls of functions that may acquire.
 
     A function that is not in the module may, unless it is LLVM's own, and so may one that is
     called by its address.
@@ -60,7 +60,7 @@ class Acquirers:
         self._harmless = functions.keys() - set(postorder(found, callers.__getitem__))
 
     def are_in(self, function: llvm_ir.FuncOp) -> bool:
-        """Whether ``function`` acquires, or may."""
+        """True if ``function`` acquires, or may."""
         return function.sym_name.data not in self._harmless
 
     def calls_in(self, function: llvm_ir.FuncOp) -> list[Operation]:
@@ -98,7 +98,7 @@ def _callee(op: Operation) -> str | None:
 
 
 def clobber_after(call: Operation) -> None:
-    """Let LLVM take memory for changed after a call, whatever it knows of the function.
+    """Let LLVM take memory for changed after a call, in spite of its knowledge of the function.
 
     Not where only a return follows, lest a tail call be none; nor where it does so already.
     """
@@ -110,13 +110,13 @@ def clobber_after(call: Operation) -> None:
 
 
 _CLOBBER = 'call void asm sideeffect "", "~{memory}"()'
-"""What a clobber becomes, where it is by itself."""
+"""The text of a clobber that stands by itself."""
 
 
 # Pointers that LLVM takes no assembly to reach
 
 _IN_MEMORY = frozenset({"ptr", "ptr addrspace(1)"})
-"""The pointers to what LLVM may load through the scalar cache, though it may change."""
+"""The pointers to memory that LLVM may load through the scalar cache, though it may change."""
 _READ_ONLY = frozenset({"readonly", "readnone"})
 
 

@@ -1,4 +1,4 @@
-"""The pass ``await-values``: LLVM waits for what an acquire has read, where it uses the value."""
+"""The pass ``await-values``: LLVM waits for an acquire's read where it uses the value."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ _COUNTED: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True)
 class AwaitValuesPass(ModulePass):
-    """Let LLVM wait for what acquires have read, and drop waits that nothing is outstanding for.
+    """Let LLVM wait for the reads of acquires, and drop waits for which nothing is outstanding.
 
     Runs on functions in LLVM IR after ``lower-scoped-llvm-ir``, and after every pass that relies
     on their waits. Where a value is used, LLVM waits until it has arrived, and for no younger
@@ -162,7 +162,7 @@ class FlagAccesses(NamedTuple):
     others: int = 0
 
     def join(self, more: "FlagAccesses") -> "FlagAccesses":
-        """What may be in flight on either path."""
+        """The operations that may be in flight on either path."""
         others = self.others | more.others
         few = frozenset(each for each in self.few | more.few if _counters(each) & ~others)
         if len(few) <= AWAITED_AT_ONCE:
@@ -210,7 +210,7 @@ def access_before(wait: WaitOp) -> scoped.AccessOperation:
 
 
 class _AwaitPoint(NamedTuple):
-    """Where a value is awaited: ``before`` an operation; None if it is there already."""
+    """The point at which a value is awaited: ``before`` an operation; None if there already."""
 
     value: SSAValue
     before: Operation | None
@@ -225,18 +225,18 @@ class _OperationPlaces:
         self._deciders: dict[Block, set[Operation]] = {}
 
     def decides(self, flag: Operation) -> bool:
-        """Whether the branch at the end of its block depends on what ``flag`` gives."""
+        """True if the branch at the end of its block depends on the result of ``flag``."""
         block = block_of(flag)
         if block not in self._deciders:
             self._deciders[block] = _deciders(block)
         return flag in self._deciders[block]
 
     def is_on_the_way(self, flag: Operation, wait: WaitOp) -> bool:
-        """Whether ``wait`` comes after ``flag`` in one block."""
+        """True if ``wait`` comes after ``flag`` in one block."""
         return flag.parent is wait.parent and self.place[flag] < self.place[wait]
 
     def users(self, flag: Operation, wait: WaitOp) -> list[Operation]:
-        """What uses the results of ``flag`` in its block, in order: up to ``wait``, or to the end.
+        """The users of the results of ``flag`` in its block, in order: up to ``wait``, or the end.
 
         What awaits them since comes first. A debug record uses nothing.
         """
@@ -253,8 +253,7 @@ class _OperationPlaces:
 
 
 def _await(wait: WaitOp, flags: Iterable[Operation], code: _OperationPlaces) -> None:
-    """Put in the place of ``wait`` what awaits the values of ``flags``, if all of them have
-    some."""
+    """Replace ``wait`` by operations that await the values of ``flags``, if all have some."""
     places: list[_AwaitPoint] = []
     for flag in flags:
         place = _place_of(flag, wait, code)
@@ -292,8 +291,7 @@ def _is_debug_record(op: Operation) -> bool:
 
 
 _CARRIED = frozenset({i16, i32, i64, f16, bf16, f32, f64})
-"""What, besides pointers and two halves, an operand of inline assembly can be that is in vector
-registers."""
+"""Types, besides pointers and two halves, of operands of inline assembly in vector registers."""
 _RANGE = "!range"
 
 
@@ -350,7 +348,7 @@ _INTEGERS: Mapping[Attribute, ValueType] = MappingProxyType(
 
 
 def _deciders(block: Block) -> set[Operation]:
-    """What the branch at the end of ``block`` depends on, as far as values of the block say."""
+    """The operations of ``block`` that its last branch depends on, as far as its values say."""
     assert block.last_op is not None
     pending, found = [block.last_op], set[Operation]()
     while pending:
@@ -365,17 +363,17 @@ def _made_by(op: Operation) -> Iterator[Operation]:
     return (each.owner for each in op.operands if isinstance(each.owner, Operation))
 
 
-# What is left
+# The remaining waits
 
 
 class Outstanding(NamedTuple):
-    """What may be in flight: ``counters``, and accesses whose values are awaited later."""
+    """Operations that may be in flight: ``counters``, and accesses with values awaited later."""
 
     counters: int = 0
     awaited: frozenset[scoped.AccessOperation] = frozenset()
 
     def join(self, other: "Outstanding") -> "Outstanding":
-        """What may be in flight on either path."""
+        """The operations that may be in flight on either path."""
         return Outstanding(self.counters | other.counters, self.awaited | other.awaited)
 
     @property
@@ -417,7 +415,7 @@ def join_waits(blocks: Sequence[Block]) -> None:
 
 
 def issued(op: Operation, outstanding: Outstanding) -> Outstanding:
-    """What may be in flight after ``op``."""
+    """The operations that may be in flight after ``op``."""
     counters, awaited = outstanding
     if type(op) is WaitOp:
         waits = _over_after(op)
@@ -460,7 +458,7 @@ def _is_awaited(op: Operation) -> bool:
 
 
 def _over_after(wait: WaitOp) -> int:
-    """What is certainly over after a wait, or after what is left of it."""
+    """The counters that are certainly zero after a wait, or after its remaining part."""
     waits = sum(bits for name, bits in _COUNTED.items() if _is_zero(wait.properties.get(name)))
     return waits & ~LGKMCNT if SCALAR in wait.attributes else waits
 

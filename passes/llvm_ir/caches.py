@@ -86,7 +86,7 @@ def llvm_ir_codes(module: ModuleOp) -> "Iterator[LLVMIRCode]":
 
 
 _Meanings: TypeAlias = dict[object, tuple[Meaning | None, object]]
-"""What accesses mean by target and likeness, with what keeps that likeness."""
+"""Meanings of accesses by target and likeness, with the objects that keep that likeness."""
 
 
 class LLVMIRCode(CacheCode):
@@ -205,15 +205,14 @@ class LLVMIRCode(CacheCode):
             block.insert_op_after(compiler_fence(made, Ordering.ACQUIRE), made)
 
     def _insert_wait(self, wait: WaitOp, made: CacheOp) -> None:
-        """With what keeps LLVM from moving accesses before the wait."""
+        """Inserts it with a clobber that keeps LLVM from moving accesses before the wait."""
         super()._insert_wait(wait, made)
         after = [clobber(made), compiler_fence(made, Ordering.ACQUIRE)]
         block_of(wait).insert_ops_after(after, wait)
 
 
 class _InMemory(NamedTuple):
-    """How accesses to memory count: in vmcnt, and where loads count apart perhaps in that
-    ``further``.
+    """The counting of accesses to memory: in vmcnt, and loads perhaps in ``further``.
 
     ``delivered``: what it means that a compare-exchange has returned.
     """
@@ -237,8 +236,7 @@ def _counted(meaning: Meaning, memory: _InMemory) -> Meaning:
 
 
 def _for_loads(wait: Operation) -> Meaning | None:
-    """What it means to wait as ``SCALAR`` says: the wait for ``lgkmcnt`` goes if LDS alone is
-    left."""
+    """The meaning of a wait marked ``SCALAR``: without its wait for ``lgkmcnt``."""
     return WAITS[waits_of(wait) & ~LGKMCNT]
 
 
@@ -248,7 +246,7 @@ def _writes_back(op: CacheOp, chip: str) -> bool:
 
 
 def _waits_at_end(last: CacheStep, end: Operation) -> bool:
-    """Whether ``last``, a compare-exchange, is complete on both edges of the branch ``end``.
+    """True if ``last``, a compare-exchange, is complete on both edges of the branch ``end``.
 
     It is if the branch tests its success and one successor begins with a wait: LLVM runs nothing
     of the other one before it knows the result, unless both begin alike, and then both wait.
@@ -268,7 +266,7 @@ _ANY_ACCESS = Effect(reads=Caches.ALL, stores=Visibility.WORKGROUP)
 
 
 def _meanings(effects: MemoryEffects, chip: str) -> tuple[Meaning, ...]:
-    """What an instruction that is carried as text means to the caches of ``chip``, step by step."""
+    """The meaning for the caches of ``chip`` of an instruction carried as text, step by step."""
     match effects.kind:
         case CallKind.NOTHING | CallKind.WAIT:
             return ()
@@ -315,7 +313,7 @@ def counters_of(effects: MemoryEffects) -> int:
 
 
 def _anything() -> tuple[Meaning, ...]:
-    """Whatever there is: accesses, flags read and written, barriers, in any order."""
+    """All possible meanings: accesses, flags read and written, barriers, in any order."""
     access = meaning_of(_ANY_ACCESS, counters=_BOTH)
     reads = access._replace(acquires=True)
     writes = access._replace(publishes=True, leaves_workgroup=True)
@@ -336,7 +334,7 @@ _INVARIANT = "!invariant.load"
 
 
 def is_flag(op: scoped.AccessOperation) -> bool:
-    """Whether others may synchronise through an access."""
+    """True if others may synchronise through an access."""
     if UNORDERED in op.attributes:
         return True
     if PLAIN in op.attributes:
@@ -345,7 +343,7 @@ def is_flag(op: scoped.AccessOperation) -> bool:
 
 
 def access_meaning(op: scoped.AccessOperation, target: Target) -> Meaning | None:
-    """What an access means to the caches; None: nothing."""
+    """The meaning of an access for the caches; None: nothing."""
     if op.space not in SHARED or _is_invariant(op):
         return None
     in_memory = op.space in IN_MEMORY
@@ -361,7 +359,7 @@ def access_meaning(op: scoped.AccessOperation, target: Target) -> Meaning | None
 
 
 def _is_invariant(op: scoped.AccessOperation) -> bool:
-    """Whether nobody stores to what ``op`` loads."""
+    """True if no thread stores to the memory that ``op`` loads."""
     metadata = op.attributes.get(METADATA)
     return isinstance(metadata, StringAttr) and _INVARIANT in metadata.data
 
@@ -371,7 +369,7 @@ _STORES = (scoped.StoreOp, scoped.AtomicRmwOp, scoped.CmpxchgOp)
 
 
 def _effect(op: scoped.AccessOperation, target: Target) -> Effect:
-    """What an access does to the caches, by the policy bits that LLVM gives it.
+    """The effect of an access on the caches, by the policy bits that LLVM gives it.
 
     LLVM makes a load or a store of a read-modify-write that does no more: it counts as these.
     """
@@ -393,7 +391,7 @@ def bits_of_access(operation: str, op: scoped.AccessOperation, target: Target) -
 
 
 def scope_of_read(op: scoped.AccessOperation, target: Target) -> Scope:
-    """The scope at which LLVM gives what ``op`` reads the policy bits of the target's own row.
+    """The scope at which LLVM gives the read of ``op`` the policy bits of the target's own row.
 
     Wider than its own where LLVM's load would hit a cache that it must not. A read-modify-write
     that does no more is a load to LLVM. Source: LLVM SIISelLowering,
@@ -423,7 +421,7 @@ def _scope_of(op: Operation) -> Scope | None:
 def _access_of(
     operation: str, op: scoped.AccessOperation, scope: Scope | None, target: Target
 ) -> Instruction:
-    """The instruction that accesses what ``op`` does, relaxed at ``scope`` or, without one,
+    """The instruction that accesses the memory of ``op``, relaxed at ``scope`` or, without one,
     weak."""
     sequence = lower_for(
         target,
@@ -438,7 +436,7 @@ def _access_of(
 
 
 def _accesses_memory(each: Instruction) -> bool:
-    """Whether it is the access itself, and no wait that has to stand right before it."""
+    """True if it is the access itself, and no wait that has to stand right before it."""
     return each.phase is Phase.ACCESS and each.wait is None
 
 
@@ -447,7 +445,7 @@ _WIDTHS = frozenset({8, 16, 32, 64})
 
 
 def _may_be_atomic(op: scoped.StoreOp) -> bool:
-    """Whether LLVM has an atomic store that stores the same and is as quick.
+    """True if LLVM has an atomic store of the same value that is as quick.
 
     Of a scalar in one piece, aligned by its size. Source: LLVM LangRef, store; AMDGPUUsage,
     Memory Model (atomics are 8 to 64 bits wide). It would lose the hint of a nontemporal one.

@@ -1,4 +1,4 @@
-"""How wide the pointers of a module are. Source: LLVM LangRef, Data Layout."""
+"""The width of the pointers of a module. Source: LLVM LangRef, Data Layout."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 _DATA_LAYOUT = re.compile(r'target datalayout = "([^"]*)"')
 _POINTER_WIDTH = re.compile(r"\bp([0-9]*):([0-9]+)")
 _POINTER_BITS = 64
-"""Where the layout does not say."""
+"""The width if the layout does not give one."""
 
 
 def pointer_widths(lines: Iterable[str]) -> dict[int, int]:
@@ -20,6 +20,6 @@ def pointer_widths(lines: Iterable[str]) -> dict[int, int]:
 
 
 def width_of_pointer(type_: LLVMPointerType, widths: Mapping[int, int]) -> int:
-    """The bits of a pointer; ``widths``: what the layout says."""
+    """The bits of a pointer; ``widths``: those of the layout."""
     space = type_.addr_space.data if isinstance(type_.addr_space, IntAttr) else 0
     return widths.get(space, _POINTER_BITS)

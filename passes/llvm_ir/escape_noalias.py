@@ -1,5 +1,5 @@
-"""The pass ``escape-noalias``: machine code that orders reaches what ``noalias`` arguments point
-to."""
+"""The pass ``escape-noalias``: machine code that orders reaches the memory of ``noalias``
+arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def escape_noalias(function: FuncOp, widths: Mapping[int, int]) -> None:
 
 
 def _orders(op: Operation) -> bool:
-    """Whether ``op`` is LLVM's own, and orders other accesses."""
+    """True if ``op`` is LLVM's own, and orders other accesses."""
     if not isinstance(op, ScopedOperation) or op.scope is None or text_of(op) is not None:
         return False
     ordering = op.ordering.data

@@ -62,8 +62,7 @@ class LoosenReleasesPass(ModulePass):
 
 
 _State: TypeAlias = int
-"""True where a wave may have learnt of what its mates have in flight, and be reading a flag; as
-bits."""
+"""The state: a wave may know of its mates' accesses in flight, and be reading a flag; as bits."""
 
 _LEARNT, _READING = 1, 2
 
@@ -98,7 +97,7 @@ def loosened(code: LLVMIRCode) -> Iterator[WaitOp]:
 
 
 def _may_loosen(code: LLVMIRCode) -> bool:
-    """Whether the waves of a work-group share a CU, and all is known that they do."""
+    """True if the waves of a work-group share a CU, and all their operations are known."""
     unknown = next(unknown_in(code.function), None)
     return code.is_kernel and not code.tgsplit and unknown is None
 
@@ -118,22 +117,22 @@ def _after(step: CacheStep, state: _State) -> _State:
 
 
 def _is_used(op: Operation) -> bool:
-    """Whether anything depends on what ``op`` has read; of text that is not known."""
+    """True if anything depends on the value that ``op`` has read; of text that is not known."""
     return not isinstance(op, AccessOperation) or any(each.first_use for each in op.results)
 
 
 def _is_within(op: Operation) -> bool:
-    """Whether ``op`` is a wait for memory that is for the work-group alone."""
+    """True if ``op`` is a wait for memory that is for the work-group alone."""
     return type(op) is WaitOp and WITHIN in op.attributes and op.counts.vmcnt is not None
 
 
 def _is_wider(step: CacheStep) -> bool:
-    """Whether a step is the wait of a wider release."""
+    """True if a step is the wait of a wider release."""
     op = step.op
     return type(op) is WaitOp and op.phase == _RELEASES and WITHIN not in op.attributes
 
 
 def _acquires(step: CacheStep) -> bool:
-    """Whether a wait is for an acquire, of what reads before it learn of."""
+    """True if a wait is for an acquire of the writes that the reads before it observe."""
     ordering = step.op.attributes[WITHIN]
     return not isinstance(ordering, OrderingAttr) or ordering.data.acquires

@@ -62,7 +62,7 @@ from fencewright.passes.llvm_ir.optimiser import compiler_fence
 _SINGLETHREAD = SCOPES[Scope.SINGLETHREAD]
 _RELAXED = ORDERINGS[Ordering.RELAXED]
 _ORDERING_PROPERTIES = ("spaces", "availability")
-"""What says how an operation orders others, which a relaxed one does not."""
+"""The properties of an operation's ordering, which a relaxed one does not have."""
 
 _IN_MEMORY = frozenset({AddressSpace.GENERIC, AddressSpace.GLOBAL})
 """The address spaces in which scalar loads read memory that others may write."""
@@ -76,7 +76,7 @@ _UNREAD_ATOMIC = re.compile(r"(?:(?:load|store) atomic|atomicrmw|cmpxchg|fence)\
 
 @dataclass(frozen=True, slots=True)
 class _Synchronisation:
-    """What goes around an access, a fence or a barrier being one that is empty.
+    """The synchronisation around an access, a fence or a barrier, the latter two being empty.
 
     ``before`` and ``after`` are instructions; ``releases`` and ``acquires`` say whether LLVM has to
     keep accesses on their side. ``waits_for_scalar_loads``: whether others may write, after what is
@@ -275,7 +275,7 @@ class _Lowering:
         replace(op, target, request, self.pointer_widths)
 
     def _surround(self, op: ScopedOperation, target: Target, request: dict[str, Any]) -> None:
-        """Put ``cdna`` operations around ``op``, and what says to LLVM what it may not move."""
+        """Put ``cdna`` operations around ``op``, and clobbers that forbid LLVM to move accesses."""
         from fencewright.passes.llvm_ir.caches import scope_of_read
         from fencewright.passes.llvm_ir.cdna import WITHIN, cdna_operations
         from fencewright.passes.llvm_ir.optimiser import clobber
@@ -314,13 +314,13 @@ class _Lowering:
 
 
 def _is_within_workgroup(request: Mapping[str, Any]) -> bool:
-    """Whether an operation only releases and acquires, and to its work-group alone."""
+    """True if an operation only releases and acquires, and to its work-group alone."""
     within = request["scope"] is Scope.WORKGROUP
     return within and _merged(request) is not Ordering.SEQ_CST
 
 
 def _request(op: ScopedOperation) -> dict[str, Any]:
-    """What to ask of ``lower_for`` about how ``op`` orders others."""
+    """The arguments of ``lower_for`` for the ordering of ``op``."""
     assert op.scope is not None
     return {
         "ordering": op.ordering.data,
@@ -334,7 +334,7 @@ def _request(op: ScopedOperation) -> dict[str, Any]:
 
 
 def _promises(function: FuncOp) -> dict[Operation, tuple[str, ...]]:
-    """What PTX's features may be promised of operations: that no acquire fence comes after them."""
+    """The promises about operations, as PTX's features: that no acquire fence comes after them."""
     from fencewright.lowering.ptx.select import NO_ACQUIRE_FENCE_AFTER
     from fencewright.passes.analysis.acquire_fences import unfenced_updates
     from fencewright.passes.analysis.llvm_ir_memory import is_kernel

@@ -1,4 +1,4 @@
-"""What tells LLVM's optimiser which accesses it may not move, and costs no instruction."""
+"""Operations that forbid LLVM's optimiser to move accesses, and cost no instruction."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -20,7 +20,7 @@ def compiler_fence(op: Operation, ordering: Ordering) -> scoped.FenceOp:
 
 
 def clobber(op: Operation) -> llvm_ir.ClobberOp:
-    """What makes LLVM take memory for changed, at the debug location of ``op``."""
+    """An operation that makes LLVM take memory for changed, at the debug location of ``op``."""
     made = llvm_ir.ClobberOp.create(attributes=llvm_ir.debug_attributes(op))
     made.location = op.location
     return made
@@ -49,8 +49,7 @@ _ESCAPE = (
 
 
 def escape(function: llvm_ir.FuncOp, pointers: Mapping[SSAValue, str]) -> None:
-    """Let arguments escape where ``function`` begins, that later assembly reaches what they point
-    to.
+    """Let arguments escape where ``function`` begins, so that later assembly reaches their memory.
 
     ``pointers``: each with the constraint of the register that it is in. They escape to memory of
     nobody's, so that accesses before the first clobber stay as they are.
@@ -78,5 +77,5 @@ def escape(function: llvm_ir.FuncOp, pointers: Mapping[SSAValue, str]) -> None:
 
 
 def _begin_of(escape: str) -> str:
-    """What is left as it is when LLVM prints the assembly: attributes get a number."""
+    """The part that LLVM prints unchanged with the assembly: attributes get a number."""
     return escape.partition(" memory(")[0]

@@ -59,7 +59,7 @@ class _Code:
     def instructions(
         self, steps: Iterable[ConversionStep], places: Mapping[str, SSAValue]
     ) -> SSAValue | None:
-        """Put instructions of ``ptx`` there; the register of what they give, if anything."""
+        """Put instructions of ``ptx`` there; the register of their result, if any."""
         return build_steps(steps, places, self.insert, attributes=self._attributes)
 
     def clobber(self) -> None:
@@ -101,7 +101,7 @@ class _Code:
 
 _OUT: dict[type[Attribute], str] = {LLVMPointerType: "ptrtoint"}
 _BACK: dict[type[Attribute], str] = {LLVMPointerType: "inttoptr"}
-"""How a value becomes an integer and is made of one again, if not by its bits."""
+"""The casts from a value to an integer and back, if not by its bits."""
 
 
 def replace(
@@ -136,7 +136,7 @@ def _replace_access(
 ) -> None:
     width = _width(op.value_type, pointer_widths)
     request = {**request, **_accessed(op), "width": width}
-    # What has no register has no sequence either: lower says why.
+    # A value without a register has no sequence either: lower says why.
     register = register_for(width)
     type_ = None if register is None else ptx.REGISTER_TYPES[register]
     steps = _steps(target, op.OPERATION, type_, **request)
@@ -181,7 +181,7 @@ _FLOATS = ("half", "bfloat", "float", "double", "<2 x half>", "<2 x bfloat>")
 
 
 def _accessed(op: scoped.AccessOperation) -> dict[str, Any]:
-    """What to ask of ``lower_for`` about the access itself. Raises ``UnsupportedError`` for
+    """The arguments of ``lower_for`` for the access itself. Raises ``UnsupportedError`` for
     vectors."""
     accessed: dict[str, Any] = {
         "volatile": op.volatile is not None,
@@ -203,7 +203,7 @@ def _accessed(op: scoped.AccessOperation) -> dict[str, Any]:
 def _steps(
     target: Target, operation: Operations, result: ptx.RegisterType | None, **request: Any
 ) -> tuple[ConversionStep, ...]:
-    """How to build the instructions for a request, whose ``result`` is in such a register."""
+    """The steps that build the instructions for a request with its ``result`` in this register."""
     return steps_of(lower_for(target, op=operation, **request), result, ordered=True)
 
 

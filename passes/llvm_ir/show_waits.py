@@ -1,4 +1,4 @@
-"""The pass ``show-waits``: waits become what LLVM's own wait insertion sees."""
+"""The pass ``show-waits``: waits become instructions that LLVM's own wait insertion sees."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What is different among LLVM's instructions where each kind of access has a counter (gfx1250).
+"""Differences in LLVM's instructions where each kind of access has a counter (gfx1250).
 
 LLVM's own wait insertion goes on as ever: it waits for data, and for translation (xcnt), which is
 left to it. What it may do to an access decides in which counter that is: an atomic whose result
@@ -26,7 +26,7 @@ _MAY_LOSE_ITS_RESULT = (ScopedOperation.ATOMIC_RMW, ScopedOperation.CMPXCHG)
 def explicit_sequence(
     target: Target, op: ScopedOperation, request: Mapping[str, Any]
 ) -> tuple[Instruction, ...]:
-    """What an operation lowers to, as far as LLVM does not see to it by itself.
+    """The lowering of an operation without the instructions that LLVM inserts by itself.
 
     It waits for an atomic whether LLVM keeps its result or not. Source: LLVM 24 SIInsertWaitcnts,
     xcnt; SIISelLowering, atomics without a use.

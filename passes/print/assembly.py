@@ -18,7 +18,7 @@ from fencewright.passes.kernels.accept import no_kernel
 
 
 def place_of(op: Operation) -> SourceLocation | None:
-    """The place that an operation comes from; None if nobody knows."""
+    """The place that an operation comes from; None if not known."""
     at = op.location
     if not isinstance(at, FileLineColLoc):
         return None

@@ -153,7 +153,7 @@ class _LineForm(NamedTuple):
 
 
 _Forms = dict[object, list[_LineForm]]
-"""The lines of a module's instructions, by what they depend on."""
+"""The lines of a module's instructions, by the properties that they depend on."""
 
 
 class CodePrinter:
@@ -404,7 +404,7 @@ def _copy(dst: cdna.RegisterType, src: cdna.RegisterType) -> list[Printed]:
     size = dst.size.data
     if isinstance(dst, cdna.SGPRType) and size == 2:
         return [_scalar_move("s_mov_b64", dst, f"{src}")]
-    # Where the registers overlap, a part is read before it is overwritten.
+    # If the registers overlap, a part is read before it is overwritten.
     upwards = isinstance(src, type(dst)) and (src.first or 0) < (dst.first or 0)
     parts = reversed(range(size)) if upwards else range(size)
     return [_move(dst.part(n), src.part(n)) for n in parts]

@@ -60,7 +60,7 @@ class Listing:
 
 
 def listing(kernels: Iterable[ptx.KernelOp], variables: Iterable[ptx.VariableOp]) -> Listing:
-    """Kernels as a file for whoever reads PTX; those for several chips are for the first one's."""
+    """Kernels as a file for a reader of PTX; those for several chips are for the first one's."""
     printed = [_printed(op, explain=False) for op in kernels]
     operations: dict[int, Operation] = {}
     text = module_text(*_target(printed[0].kernel), map(_declared, variables), ())

@@ -1,4 +1,4 @@
-"""Which barriers of a work-group meet, where its threads are on different paths or at named ones.
+"""Barriers of a work-group that meet though its threads are on different paths, or that are named.
 
 Threads that meet at a barrier as a rule execute the same operation. Where a function gives its
 threads different parts to play, each on a path of its own, they meet at different ones: the n-th
@@ -37,19 +37,19 @@ def barriers_met(blocks: Sequence[Block]) -> Mapping[Operation, Sequence[Operati
 
 
 def is_named(op: Operation) -> bool:
-    """Whether it is at a barrier that has a number of its own."""
+    """True if it is at a barrier that has a number of its own."""
     return isinstance(op, ops.NamedBarrierOp)
 
 
 def named_sync_of(op: Operation) -> Sync | None:
-    """How an operation at a named barrier synchronises; None for any other."""
+    """The synchronisation of an operation at a named barrier; None for any other."""
     if not isinstance(op, ops.NamedBarrierOp):
         return None
     return Sync(op, Scope.WORKGROUP, True, op.part.data is ops.BarrierPart.SYNC)
 
 
 def meet_by_name(one: Sync, other: Sync) -> bool:
-    """Whether ``other`` waits at the named barrier of ``one``."""
+    """True if ``other`` waits at the named barrier of ``one``."""
     return other.acquires and one.op.properties["number"] == other.op.properties["number"]
 
 
@@ -60,7 +60,7 @@ def _is_of_work_group(op: Operation) -> bool:
 
 
 class _Apart:
-    """Which operations no path leads between, in either direction, without going around a loop."""
+    """Pairs of operations that no path connects in either direction, except around a loop."""
 
     def __init__(self, blocks: Sequence[Block]):
         number = {block: n for n, block in enumerate(blocks)}

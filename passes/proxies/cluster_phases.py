@@ -1,4 +1,4 @@
-"""Which waits for the cluster barrier may be of the phase of which arrivals.
+"""The arrivals whose phase each wait for the cluster barrier may be of.
 
 Every thread of a cluster runs the function, each on a path of its own, and arrives and waits in
 turn: what is the n-th arrival of one thread is complete when the n-th wait of another returns.
@@ -43,7 +43,7 @@ def _is_barrier(op: Operation) -> bool:
 
 
 def _alternate(begin: _Barriers, after: Mapping[Operation, _Barriers]) -> bool:
-    """Whether every path arrives first, and then waits and arrives in turn."""
+    """True if every path arrives first, and then waits and arrives in turn."""
     return all(isinstance(op, ClusterArriveOp) for op in begin) and all(
         type(later) is not type(op) for op, following in after.items() for later in following
     )

@@ -1,4 +1,4 @@
-"""What asynchronous synchronisation a function lacks: dataflow over its accesses by proxy.
+"""Asynchronous synchronisation that a function lacks: dataflow over its accesses by proxy.
 
 All threads of a cluster run the function. The state at a point says of every access of the
 function whether it may have happened before that point without what a later conflicting
@@ -58,7 +58,7 @@ from fencewright.passes.proxies.state import Effects
 
 
 class Analysis:
-    """What is missing of a function's synchronisation.
+    """The analysis of the synchronisation that a function lacks.
 
     Arguments and errors are those of ``AsyncFunction``.
     """
@@ -94,7 +94,7 @@ class Analysis:
         return missing
 
     def _step(self, op: Operation, state: Mask, missing: list[Missing] | None) -> Mask:
-        """The state after ``op``, if what is missing before it has been inserted."""
+        """The state after ``op``, if the missing synchronisation before it has been inserted."""
         found: list[Missing] = []
         state = self._before(op, state, found)
         if missing is not None:
@@ -114,7 +114,7 @@ class Analysis:
             self._send(sync, state)
         return state
 
-    # What must come before an operation
+    # Synchronisation required before an operation
 
     def _before(self, op: Operation, state: Mask, found: list[Missing]) -> Mask:
         sync = self.code.syncs.get(op)
@@ -165,7 +165,7 @@ class Analysis:
         self, op: Operation, needed: dict[int, Mask], state: Mask, found: list[Missing], why: str
     ) -> Mask:
         if CLUSTER in needed and LOCAL in needed:
-            # What orders the cluster's shared memory orders the CTA's own.
+            # An order of the cluster's shared memory is one of the CTA's own too.
             needed[CLUSTER] |= needed.pop(LOCAL)
         for space, mask in sorted(needed.items()):
             pending = mask | self.effects.copies_becoming(mask)
@@ -213,7 +213,7 @@ class Analysis:
             self.mail[target] = self.mail.get(target, 0) | received
 
     def _in_other_ctas(self, state: Mask) -> Mask:
-        """What a CTA's accesses are to the others of its cluster."""
+        """The state of a CTA's accesses as the others of its cluster see them."""
         layout = self.layout
         accessed = layout.take(state, layout.accessed)
         unreleased = layout.take(state, layout.unreleased)
@@ -427,7 +427,7 @@ class Analysis:
         found.append(Missing(op, RANK_GROUP, (group, reads_only), make, mask, why, aligned=aligned))
         return self.effects.waited(self.effects.committed(state, group), group, reads_only)
 
-    # Where to put what is missing
+    # The places of the missing synchronisation
 
     def points(self, missing: Missing) -> list[Operation]:
         """The operations to put it before: only on the paths on which something is pending."""
@@ -470,7 +470,7 @@ class Analysis:
         return found
 
     def _reaches(self, block: Block, at: Operation | None, pending: Mask) -> bool:
-        """Whether something pending at ``at`` (None: the end) comes from within the block."""
+        """True if something pending at ``at`` (None: the end) comes from within the block."""
         state = 0
         for op in self.code.interesting[block]:
             if op is at:
@@ -483,7 +483,7 @@ class Analysis:
 
 
 def _add_hits(needed: dict[int, Mask], by_space: Mapping[int, Mask], found: Mask, at: int) -> None:
-    """Add to ``needed`` what of ``found`` must be fenced, as bits of the field ``at``."""
+    """Add to ``needed`` those of ``found`` that must be fenced, as bits of the field ``at``."""
     for space, mask in by_space.items():
         if hits := mask & found:
             needed[space] = needed.get(space, 0) | hits << at

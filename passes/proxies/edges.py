@@ -1,4 +1,4 @@
-"""Which operations of a function synchronise threads, and which of them with which."""
+"""The operations of a function that synchronise threads, and the pairs that synchronise."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class Sync:
 
 
 def sync_of(op: Operation) -> Sync | None:
-    """How ``op`` synchronises threads of a work-group or more; None if it does not."""
+    """The synchronisation by ``op`` of threads of a work-group or more; None if there is none."""
     if isinstance(op, scoped.BarrierOp):
         scope = Scope.SINGLETHREAD if op.scope is None else op.scope.data
         sync = Sync(op, scope, True, True)
@@ -62,7 +62,7 @@ def _acquires_on_failure(op: Operation) -> bool:
 
 
 def may_see(release: Sync, acquire: Sync) -> bool:
-    """Whether an acquire may synchronise with a release, other threads running both."""
+    """True if an acquire may synchronise with a release, other threads running both."""
     here, there = release.op, acquire.op
     if isinstance(there, scoped.BarrierOp):
         return False
@@ -85,14 +85,14 @@ def completed_on(op: Operation) -> SSAValue | None:
 
 
 def may_wait_for(mbarrier: SSAValue, wait: Operation) -> bool:
-    """Whether ``wait`` is one for a phase of ``mbarrier``, in whichever CTA."""
+    """True if ``wait`` is one for a phase of ``mbarrier``, in whichever CTA."""
     if not isinstance(wait, _LOOKS):
         return False
     return location_of(mbarrier, CLUSTER, 8).may_overlap(location_of(wait.mbarrier, CLUSTER, 8))
 
 
 def crosses(sync: Sync) -> bool:
-    """Whether it synchronises threads of different CTAs."""
+    """True if it synchronises threads of different CTAs."""
     return sync.scope.includes(Scope.CLUSTER)
 
 

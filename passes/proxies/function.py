@@ -1,4 +1,4 @@
-"""What a function has of accesses and synchronisation, before anything is said of their order."""
+"""Accesses and synchronisation of a function, before any analysis of their order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -114,7 +114,7 @@ class AsyncFunction:
                 self._add(op, interesting)
 
     def _add(self, op: Operation, interesting: list[Operation]) -> None:
-        """Note what one operation is to the analysis."""
+        """Note the effect of one operation on the analysis."""
         found = [
             Entry(len(self.entries) + n, op, each, location_of(each.pointer, each.space, each.size))
             for n, each in enumerate(accesses_of(op, self.in_cluster))
@@ -175,7 +175,7 @@ class AsyncFunction:
                     self.operands |= needs.all
 
     def _needs_of(self, entry: Entry) -> ProxyNeeds:
-        """What must be fenced before an async access, by the space of the fence."""
+        """The accesses that must be fenced before an async access, by the space of the fence."""
         needs = ProxyNeeds()
         for (location, writes), mask in self.shapes.items():
             mask &= self.generics
@@ -228,7 +228,8 @@ class AsyncFunction:
                 ]
 
     def _find_what_follows(self) -> None:
-        """For each synchronisation, what may follow it on any path of control flow and edges."""
+        """For each synchronisation, the operations that may follow on any path of control flow and
+        edges."""
 
         def carry(block: Block, mask: Mask) -> Mask:
             for op in reversed(self.interesting[block]):
@@ -254,7 +255,7 @@ class AsyncFunction:
         return mask
 
     def seen_by(self, sync: Sync) -> Mask:
-        """What may follow the acquires that see a release."""
+        """The operations that may follow the acquires that see a release."""
         mask = 0
         for target in sync.targets:
             mask |= self.syncs[target].after

@@ -1,4 +1,4 @@
-"""The pass ``insert-proxy-fences``: what proxies and tensor cores need besides the barriers."""
+"""The pass ``insert-proxy-fences``: synchronisation of proxies and tensor cores beside barriers."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class InsertProxyFencesPass(ModulePass):
 
 
 def missing_synchronisation(function: "Function", *, fence_reads: bool = True) -> "list[Missing]":
-    """What ``insert-proxy-fences`` would add to a function; nothing where all is there."""
+    """The synchronisation that ``insert-proxy-fences`` would add; empty if complete."""
     return _analysis(function, fence_reads).solve()
 
 

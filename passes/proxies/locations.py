@@ -1,4 +1,4 @@
-"""Where the accesses of a function are, and which of them a proxy fence is about."""
+"""Locations of the accesses of a function, and the accesses that a proxy fence orders."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class AccessLocation:
     high: int | None = None
 
     def may_overlap(self, other: "AccessLocation") -> bool:
-        """Whether the two may share a byte, a peer's copy of a variable counting as the same."""
+        """True if the two may share a byte, a peer's copy of a variable counting as the same."""
         if not spaces_meet(self.space, other.space):
             return False
         if self.root is None or other.root is None:
@@ -53,13 +53,13 @@ class AccessLocation:
 
 @dataclass(frozen=True, slots=True)
 class _Restricted:
-    """A ``llvm.noalias`` argument: what it points to is reached through it alone."""
+    """A ``llvm.noalias`` argument: its memory is reached through it alone."""
 
     number: int
 
 
 def _are_distinct(a: object, b: object) -> bool:
-    """Whether two different roots are certainly of different memory."""
+    """True if two different roots are certainly of different memory."""
     both_variables = isinstance(a, str) and isinstance(b, str)
     return both_variables or isinstance(a, _Restricted) or isinstance(b, _Restricted)
 
@@ -73,7 +73,7 @@ def _is_before(a: AccessLocation, b: AccessLocation) -> bool:
 
 
 def location_of(pointer: SSAValue | None, space: int, size: int | None) -> AccessLocation:
-    """Where an access of ``size`` bytes through ``pointer`` is."""
+    """The location of an access of ``size`` bytes through ``pointer``."""
     if pointer is None:
         return AccessLocation(space)
     root, offset = _root_of(pointer)
@@ -130,12 +130,12 @@ class Entry:
 
     @property
     def is_generic(self) -> bool:
-        """Whether it is in the proxy of ordinary loads and stores."""
+        """True if it is in the proxy of ordinary loads and stores."""
         return self.access.proxy is Proxy.GENERIC
 
 
 def is_of_cluster(op: Operation) -> bool:
-    """Whether an operation makes or has an address in the cluster's LDS, or meets its threads."""
+    """True if an operation makes or has an address in the cluster's LDS, or meets its threads."""
     if isinstance(op, ops.ClusterArriveOp | ops.ClusterWaitOp):
         return True
     values = (*op.operands, *op.results)
@@ -144,7 +144,7 @@ def is_of_cluster(op: Operation) -> bool:
 
 
 def accesses_of(op: Operation, in_cluster: bool) -> tuple[AsyncAccess, ...]:
-    """What an operation accesses of memory that other threads or proxies can get at.
+    """The accesses of an operation to memory that other threads or proxies can access.
 
     An access through a generic address is one of global memory and one of LDS: of the
     cluster's where the function is ``in_cluster``, else of the CTA's own.
@@ -187,7 +187,7 @@ def fence_space(generic: int, asynchronous: int) -> int:
 
 
 def covers(fence: int | None, space: int) -> bool:
-    """Whether a proxy fence of an address space orders accesses of another."""
+    """True if a proxy fence of an address space orders accesses of another."""
     if fence is None:
         return True
     if fence == CLUSTER:
@@ -196,7 +196,7 @@ def covers(fence: int | None, space: int) -> bool:
 
 
 def reaches_other_cta(generic: int, asynchronous: int) -> bool:
-    """Whether a generic access of one CTA and an async one of another can meet."""
+    """True if a generic access of one CTA and an async one of another can meet."""
     return asynchronous in (GLOBAL, CLUSTER) or generic in (GLOBAL, CLUSTER)
 
 

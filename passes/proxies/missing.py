@@ -1,4 +1,4 @@
-"""What asynchronous synchronisation may be missing, and the operations that would be it."""
+"""Kinds of missing asynchronous synchronisation, with the operations that supply it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""What the analysis of asynchronous synchronisation keeps of a point, and what operations do to
-it."""
+"""The state at a point in the analysis of asynchronous synchronisation, and its transitions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
@@ -22,7 +21,7 @@ from fencewright.passes.proxies.locations import (
 
 
 class Layout:
-    """Which bit of a state stands for what; a field is named by its lowest bit.
+    """The meaning of each bit of a state; a field is named by its lowest bit.
 
     From the lowest bit, with n accesses and groups of ``cp.async`` that may be pending up to p::
 
@@ -98,7 +97,7 @@ class Layout:
 
 
 class Effects:
-    """What operations, and what is inserted before them, do to a state of a function's analysis."""
+    """Effects of operations, and of those inserted before them, on a state of the analysis."""
 
     def __init__(self, code: AsyncFunction):
         self.code = code
@@ -144,7 +143,7 @@ class Effects:
         )
 
     def after(self, op: Operation, state: Mask) -> Mask:
-        """The state after an operation, apart from what it synchronises."""
+        """The state after an operation, apart from its synchronisation."""
         layout = self.layout
         for entry in self.code.of_op.get(op, ()):
             if entry.access.group is Group.COPY:
@@ -163,7 +162,7 @@ class Effects:
         return accesses << layout.own | accesses << layout.accessed | accesses << layout.unreleased
 
     def completed(self, op: Operation, state: Mask) -> Mask:
-        """What those receive who wait on the mbarrier that asynchronous accesses complete on."""
+        """The state of waiters on an mbarrier after asynchronous accesses complete on it."""
         layout = self.layout
         if isinstance(op, ops.AsyncArriveOp):
             return self.performed(layout.take(state, layout.copied))
@@ -200,7 +199,7 @@ class Effects:
         return state
 
     def async_acquired(self, state: Mask) -> Mask:
-        """After an async acquire of the cluster's LDS, of what was released to it.
+        """The state after an async acquire of the cluster's LDS, with all that was released to it.
 
         The thread's own release and acquire order its own CTA's accesses as well.
         """

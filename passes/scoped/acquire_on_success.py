@@ -55,7 +55,7 @@ _WITHOUT_ACQUIRE: Mapping[Ordering, Ordering] = MappingProxyType(
 
 
 def success_edge(op: CmpxchgOp) -> SuccessEdge | None:
-    """The edge on which the acquire of ``op`` does what it did before; None if there is none."""
+    """The edge on which the acquire of ``op`` keeps its effect; None if there is none."""
     if not acquires_on_success_only(op):
         return None
     block = op.parent
@@ -69,7 +69,7 @@ def success_edge(op: CmpxchgOp) -> SuccessEdge | None:
 
 
 def acquires_on_success_only(op: CmpxchgOp) -> bool:
-    """Whether a failure of ``op`` needs no acquire, and its success one that a fence can do."""
+    """True if a failure of ``op`` needs no acquire, and its success one that a fence can do."""
     if op.space not in IN_MEMORY or op.ordering.data not in _WITHOUT_ACQUIRE:
         return False
     everything = op.spaces is None and op.one_as is None
@@ -78,7 +78,7 @@ def acquires_on_success_only(op: CmpxchgOp) -> bool:
 
 
 def nothing_between(op: Operation, branch: Operation) -> bool:
-    """Whether nothing between ``op`` and the end of its block takes part in ordering."""
+    """True if nothing between ``op`` and the end of its block takes part in ordering."""
     between = op.next_op
     while between is not None and between is not branch:
         if not is_silent(between) and not _is_alone(between):
@@ -88,7 +88,7 @@ def nothing_between(op: Operation, branch: Operation) -> bool:
 
 
 def _is_alone(op: Operation) -> bool:
-    """Whether an access is of what no other thread sees."""
+    """True if an access is of memory that no other thread sees."""
     return isinstance(op, LoadOp | StoreOp) and op.space is AddressSpace.PRIVATE
 
 

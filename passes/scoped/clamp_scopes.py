@@ -1,4 +1,4 @@
-"""The pass ``clamp-scopes``: scopes no wider than what is known of the launch asks for."""
+"""The pass ``clamp-scopes``: scopes no wider than the known launch needs."""
 
 import re
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ def clamp_scopes(function: Operation, architecture: str, facts: frozenset[Fact])
 
 
 def is_function(op: Operation) -> bool:
-    """Whether ``op`` is a function, of whichever dialect."""
+    """True if ``op`` is a function, of any dialect."""
     return is_mlir_function(op) or op.name == "llvm_ir.func"
 
 
@@ -135,7 +135,7 @@ def most_lanes(
 
 
 def is_whole_kernel(function: Operation) -> bool:
-    """Whether a function is all of a kernel, without calls and asynchronous accesses."""
+    """True if a function is all of a kernel, without calls and asynchronous accesses."""
     if is_mlir_function(function):
         from fencewright.mlir_dialects.scoped_async import ASYNC_OPERATIONS
 

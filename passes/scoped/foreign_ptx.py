@@ -33,7 +33,7 @@ _EMPTY = re.compile(r"(?:\.|::)+(?=[.\s]|$)")
 
 
 class UnsaidError(Exception):
-    """Why ``scoped`` cannot say what an operation does."""
+    """The reason that ``scoped`` cannot express an operation."""
 
 
 def word_of(name: str, attribute: Attribute | None) -> str:
@@ -74,7 +74,7 @@ def given_of(value: SSAValue) -> tuple[str, str]:
 
 
 def text_of_type(type_: Attribute) -> str:
-    """How LLVM writes a type. Raises ``UnsaidError`` for one that is none of its simple ones."""
+    """LLVM's text of a type. Raises ``UnsaidError`` for one that is none of its simple ones."""
     try:
         return type_to_text(type_)
     except VerifyException as problem:
@@ -142,7 +142,7 @@ def _named(op: ForeignOp, row: PTXRow) -> Mapping[str, range]:
 
 
 def _sizes(names: list[str], left: int) -> Iterator[int]:
-    """How many operands each name has where only what may be left out is told by their number."""
+    """The operands of each name, where the number of operands alone shows the omitted ones."""
     for name in names:
         size = 1 if name.isalpha() else min(max(left, 0), 1)
         left -= size if not name.isalpha() else 0

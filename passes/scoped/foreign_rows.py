@@ -1,4 +1,4 @@
-"""Which operations of MLIR's own dialects synchronise, as rows: what each is in ``scoped``.
+"""Operations of MLIR's own dialects that synchronise, as rows: their equivalents in ``scoped``.
 
 The dialects are not registered: operations in generic form, whose properties are what ``mlir-opt
 --mlir-print-op-generic`` prints. Their enumerations are numbers or words. Source: MLIR 22.1.8,
@@ -29,7 +29,7 @@ ORDERING_NUMBERS: Mapping[int, Ordering] = MappingProxyType(
         7: Ordering.SEQ_CST,
     }
 )
-"""LLVM_AtomicOrdering; unordered is what plain accesses are in Java. 3 is nobody's."""
+"""LLVM_AtomicOrdering; unordered is the ordering of plain accesses in Java. 3 is nobody's."""
 
 NUMBER_OF: Mapping[Ordering, int] = MappingProxyType(
     {v: k for k, v in ORDERING_NUMBERS.items() if k != _UNORDERED}
@@ -46,7 +46,7 @@ KIND_NUMBERS: Mapping[int, RmwKind] = MappingProxyType(
         )
     )
 )
-"""LLVM_AtomicBinOp; what comes after them ``scoped`` has no words for."""
+"""LLVM_AtomicBinOp; ``scoped`` has no words for the later ones."""
 
 SYNCSCOPES = UNKNOWN.syncscopes
 """By their names, whichever architecture they are of: they do not contradict each other."""
@@ -144,7 +144,7 @@ TYPE_WORDS: Mapping[str, str] = MappingProxyType(
         "i64": "",
     }
 )
-"""What PTX says of a pointer's state space; of a phase, which is a parity or an arrival's token."""
+"""PTX's words for a pointer's state space, and for a phase (a parity or an arrival's token)."""
 
 _RESTRICTED = MappingProxyType(
     {
@@ -327,17 +327,17 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 """Operations of other dialects that synchronise, and say neither how nor for whom."""
 
 SILENT_CALLS = frozenset({CallKind.NOTHING, CallKind.WAIT, CallKind.ACCESS})
-"""Calls that stay; waits too, because passes move nothing over what they do not know."""
+"""Calls that stay; waits too, because passes move nothing over unknown operations."""
 
 
 @cache
 def is_silent(name: str) -> bool:
-    """Whether the operations of a name stay as they are, because no other thread notices them."""
+    """True if the operations of a name stay unchanged, because no other thread notices them."""
     return any(fnmatchcase(name, each) for row in SILENT for each in row.names.split())
 
 
 def effect_of(name: str) -> EffectRow | None:
-    """What an operation does that is called as one of LLVM's intrinsics; None for any other."""
+    """The effect of an operation named as one of LLVM's intrinsics; None for any other."""
     return row_of(name.replace("rocdl.", "llvm.amdgcn.", 1)) if name.startswith("rocdl.") else None
 
 
@@ -347,5 +347,5 @@ def remedy_of(name: str) -> str:
 
 
 def may_synchronise(name: str) -> bool:
-    """Whether an operation that is neither understood nor silent has to be refused."""
+    """True if an operation that is neither understood nor silent has to be refused."""
     return name in REFUSED or name.partition(".")[0] in DIALECTS

@@ -1,5 +1,4 @@
-"""The passes ``import-mlir-sync`` and ``export-mlir-sync``: what synchronises in MLIR's own
-dialects."""
+"""The passes ``import-mlir-sync`` and ``export-mlir-sync``: MLIR's own synchronisation."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -74,7 +73,7 @@ with
 ``type`` if that of the result is another: a compare-exchange's struct, the void of inline
 assembly."""
 _NAME = "op_name__"
-"""Where xDSL keeps the name of an operation that is not registered."""
+"""The attribute in which xDSL keeps the name of an operation that is not registered."""
 _MMRA = "llvm.mmra"
 _TAG = re.compile(r'"([^"]*)"\s*:\s*"([^"]*)"')
 _RELAXED = Ordering.RELAXED
@@ -119,7 +118,8 @@ class ImportMLIRSyncPass(ModulePass):
 
 
 def import_sync(module: ModuleOp) -> list[Refusal]:
-    """Import what can be; returns what synchronises and cannot, in the order of the module."""
+    """Import all that can be; returns synchronising operations that cannot, in the order of the
+    module."""
     refused: list[Refusal] = []
     for each in list(module.walk()):
         if not isinstance(each, UnregisteredOp):
@@ -158,8 +158,8 @@ class _Made:
 
 
 def _understood(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
-    """What an operation is in ``scoped``, or the note on an access that is text; None: no other
-    thread synchronises by it.
+    """The equivalent of an operation in ``scoped``, or the note on an access that is text; None: no
+    other thread synchronises by it.
 
     Raises ``UnsaidError`` for one that synchronises and cannot be said.
     """
@@ -278,7 +278,7 @@ def _spaces_of(spaces: Sequence[AddressSpace]) -> ArrayAttr[Attribute]:
 
 
 def _parts(op: Operation) -> list[tuple[Operation, int]]:
-    """What takes each half out of the struct of a compare-exchange."""
+    """The operations that extract each half of the struct of a compare-exchange."""
     parts: list[tuple[Operation, int]] = []
     for use in op.results[0].uses:
         user = use.operation
@@ -322,7 +322,7 @@ def _by_ptx(op: UnregisteredOp, text: str, constraints: str) -> _Made | Dictiona
 
 
 def _stays(op: UnregisteredOp) -> bool:
-    """Whether LLVM keeps what an operation becomes, in its place among the others that it keeps."""
+    """True if LLVM keeps the result of the conversion in its place among others that it keeps."""
     return op.op_name.data != _ASSEMBLY or "has_side_effects" in op.properties
 
 
@@ -360,7 +360,7 @@ def _by_assembly(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
 
 
 def _by_inline_ptx(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
-    """As MLIR writes it: first its results (``{$w0}``), then what it reads (``{$r0}``), then its
+    """As MLIR writes it: first its results (``{$w0}``), then its operands (``{$r0}``), then its
     predicate, which goes before the text."""
     text, segments = op.properties.get("ptxCode"), op.properties.get(SEGMENTS)
     sizes = (
@@ -399,7 +399,7 @@ def _by_intrinsic(op: UnregisteredOp) -> _Made | DictionaryAttr | None:
 
 
 def _calls_silently(op: UnregisteredOp, effect: EffectRow | None) -> bool:
-    """Whether what an operation calls is known not to synchronise."""
+    """True if the function that an operation calls is known not to synchronise."""
     if effect is None or effect.kind not in SILENT_CALLS:
         return False
     if effect.plain_if is None:

@@ -1,4 +1,4 @@
-"""The pass ``infer-address-spaces``: what the host passes as generic pointers is global."""
+"""The pass ``infer-address-spaces``: generic pointers from the host are global."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -126,7 +126,7 @@ def _is_generic(value: SSAValue) -> bool:
 
 
 def _incoming(blocks: Iterable[Block]) -> dict[SSAValue, list[SSAValue]]:
-    """What the branches hand to the arguments of blocks."""
+    """The values that branches pass to the arguments of blocks."""
     found: dict[SSAValue, list[SSAValue]] = {}
     for block in blocks:
         for target, values in _edges(block.last_op):
@@ -150,7 +150,7 @@ def _edges(branch: Operation | None) -> list[tuple[Block, list[SSAValue]]]:
 def _holds(
     value: SSAValue, found: Iterable[SSAValue], incoming: dict[SSAValue, list[SSAValue]]
 ) -> bool:
-    """Whether ``value`` comes of ``found`` or is a kernel's argument, and goes there only.
+    """True if ``value`` comes from ``found`` or is a kernel's argument, and goes there only.
 
     No branch leads to a kernel's first block, so that nothing is incoming to its arguments.
     """
@@ -185,7 +185,7 @@ def _may_be_global(use: Use, found: Iterable[SSAValue]) -> bool:
 
 
 class Obstacle(NamedTuple):
-    """Why a pointer stays generic: ``by`` ``makes`` it, or is given it as a value.
+    """The reason that a pointer stays generic: ``by`` ``makes`` it, or gets it as a value.
 
     Or one that is computed of it or it of; without ``by`` nothing makes it.
     """
@@ -211,7 +211,7 @@ def _obstacle(
     candidates: Mapping[SSAValue, None],
     incoming: Mapping[SSAValue, list[SSAValue]],
 ) -> Obstacle:
-    """What is nearest to ``pointer`` along the pointers that are computed of one another."""
+    """The obstacle nearest to ``pointer`` along the pointers that are computed from one another."""
     left, seen = deque([pointer]), {pointer}
     while left:
         value = left.popleft()

@@ -1,4 +1,4 @@
-"""Which generic pointers in LLVM IR for NVIDIA are global, and which are shared.
+"""Generic pointers in LLVM IR for NVIDIA that are global or shared.
 
 Source: LLVM NVPTXLowerArgs: what a CUDA kernel's pointer arguments point to is global memory,
 but for those that are copies of structs (``byval``); LLVM InferAddressSpaces for casts.
@@ -56,7 +56,7 @@ def infer_spaces(function: llvm_ir.FuncOp) -> None:
 
 
 _KEPT_TEXT = "llvm_ir.asm"
-"""The attribute of what was inline PTX, whose text says the address space by itself."""
+"""The attribute of operations from inline PTX, whose text says the address space by itself."""
 
 
 def _accesses(function: llvm_ir.FuncOp) -> Iterator[scoped.AccessOperation]:
@@ -86,7 +86,7 @@ _Sources = dict[SSAValue, list[SSAValue]]
 
 
 def _seeds(function: llvm_ir.FuncOp) -> tuple[_Seeds, _Sources]:
-    """The generic pointers of which the space is known by themselves; what others are made of."""
+    """The generic pointers of which the space is known by themselves; the operands of others."""
     seeds: _Seeds = {}
     if _KERNEL.match(function.text.data):
         seeds = dict.fromkeys(_pointer_arguments(function), _GLOBAL)
@@ -104,7 +104,7 @@ def _seeds(function: llvm_ir.FuncOp) -> tuple[_Seeds, _Sources]:
 
 
 def _space_cast_from(op: Operation) -> LLVMPointerType | None:
-    """The space that a value is cast from, or an element of what a constant is cast from."""
+    """The space that a value, or an element of a constant, is cast from."""
     if isinstance(op, llvm_ir.InstOp):
         found = _CAST.match(op.text.data) or _OF_CONSTANT.match(op.text.data)
     elif isinstance(op, llvm_ir.ConstantOp):

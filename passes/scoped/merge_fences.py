@@ -115,13 +115,13 @@ def _has_fence(region: Region) -> bool:
 
 
 def _has_two_sided_fence(blocks: Sequence[Block]) -> bool:
-    """Whether there is a fence that can lose one of its halves."""
+    """True if there is a fence that can lose one of its halves."""
     fences = (op for block in blocks for op in operations(block) if type(op) is scoped.FenceOp)
     return any(op.ordering.data is Ordering.ACQ_REL for op in fences)
 
 
 def is_plain(op: scoped.ScopedOperation) -> bool:
-    """Whether an operation orders everything: only such fences are compared."""
+    """True if an operation orders everything: only such fences are compared."""
     properties = op.properties
     if "spaces" in properties or "one_as" in properties:
         return False
@@ -129,7 +129,7 @@ def is_plain(op: scoped.ScopedOperation) -> bool:
 
 
 class Half(NamedTuple):
-    """Which parts of a fence others do."""
+    """The parts of a fence that others supply."""
 
     releases: bool
     acquires: bool
@@ -137,8 +137,7 @@ class Half(NamedTuple):
 
 
 def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
-    """Leave of a fence what nobody else does, ``whole``: all or nothing; whether that is
-    nothing."""
+    """Leave the parts of a fence that no other does, ``whole``: all or nothing; True if nothing."""
     ordering = op.ordering.data
     releases = ordering.releases and not done.releases
     acquires = ordering.acquires and not done.acquires
@@ -152,7 +151,7 @@ def _weaken(op: scoped.FenceOp, done: Half, whole: bool) -> bool:
     return False
 
 
-# What has been done before
+# The ordering done before
 
 
 class Passed(NamedTuple):
@@ -168,7 +167,7 @@ class Passed(NamedTuple):
     sequential: int
 
     def join(self, other: "Passed") -> "Passed":
-        """What holds on either path."""
+        """The join of two paths."""
         return Passed(*map(min, zip(self, other, strict=True)))
 
 
@@ -178,7 +177,7 @@ IN_A_KERNEL = Passed(_NOTHING, EVERYTHING, _NOTHING)
 
 
 def _begins_thread(entry: Block) -> bool:
-    """Whether nothing runs before and after this function: it is marked as a kernel.
+    """True if nothing runs before and after this function: it is marked as a kernel.
 
     A public function that returns nothing is a kernel for the kernel paths, but this pass also
     runs by itself, where a caller may do something before and after it.
@@ -197,7 +196,7 @@ def _begins_thread(entry: Block) -> bool:
 
 
 def redundant_after(op: scoped.FenceOp, passed: Passed) -> Half:
-    """What of ``op`` has been done already.
+    """The parts of ``op`` that an earlier fence has done.
 
     No earlier fence has released what it acquires itself.
     """
@@ -208,14 +207,14 @@ def redundant_after(op: scoped.FenceOp, passed: Passed) -> Half:
 
 
 def after(op: Operation, passed: Passed) -> Passed:
-    """Carry what has been done over ``op``."""
+    """Carry the ordering done so far over ``op``."""
     if type(op) is scoped.FenceOp:
         if not is_plain(op):
             return passed
         scope, ordering = rank_of(op), op.ordering.data
         released, acquired, sequential = passed
         if ordering.acquires and acquired < scope:
-            # What it acquires has not been released since.
+            # Its acquired values have not been released since.
             released = sequential = _NOTHING
         return Passed(
             max(released, scope if ordering.releases else _NOTHING),
@@ -228,8 +227,7 @@ def after(op: Operation, passed: Passed) -> Passed:
 
 
 def acquired_by(op: Operation) -> int:
-    """The rank up to which what ``op`` reads is acquired by itself; above all if it reads no
-    flag."""
+    """The rank up to which a read of ``op`` acquires by itself; above all if it reads no flag."""
     kind = type(op)
     if kind is scoped.StoreOp or _is_weak_load(op) or _is_whole_barrier(op):
         return EVERYTHING
@@ -267,7 +265,7 @@ def acquired_before(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operat
     return found
 
 
-# What will be done after
+# The ordering done after
 
 
 class Coming(NamedTuple):
@@ -283,7 +281,7 @@ class Coming(NamedTuple):
     sequential: int
 
     def join(self, other: "Coming") -> "Coming":
-        """What holds on either path."""
+        """The join of two paths."""
         return Coming(*map(min, zip(self, other, strict=True)))
 
 
@@ -297,7 +295,7 @@ def _end_of(entry: Block) -> Coming:
 
 
 def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
-    """What of ``op`` will be done in time by another.
+    """The parts of ``op`` that a later fence will do in time.
 
     This one does not release what a later fence acquires.
     """
@@ -308,7 +306,7 @@ def redundant_before(op: scoped.FenceOp, coming: Coming) -> Half:
 
 
 def ahead(op: Operation, coming: Coming) -> Coming:
-    """Carry what will be done over ``op``, backwards."""
+    """Carry the ordering yet to be done over ``op``, backwards."""
     if type(op) is scoped.FenceOp:
         if not is_plain(op):
             return coming
@@ -328,8 +326,7 @@ def ahead(op: Operation, coming: Coming) -> Coming:
 
 
 def released_by(op: Operation) -> int:
-    """The rank up to which what ``op`` publishes is released by itself; above all if it is
-    nothing."""
+    """The rank up to which a write of ``op`` releases by itself; above all if it writes no flag."""
     if not may_publish(op):
         return EVERYTHING
     if (access := _access_of_text(op)) is not None:
@@ -340,7 +337,7 @@ def released_by(op: Operation) -> int:
 
 
 def may_publish(op: Operation) -> bool:
-    """Whether a release fence before ``op`` may matter to it."""
+    """True if a release fence before ``op`` may matter to it."""
     kind = type(op)
     if kind is scoped.LoadOp or _is_whole_barrier(op):
         return False
@@ -366,7 +363,7 @@ def _solve_backward(blocks: Sequence[Block], ops: _Heard) -> dict[Block, Coming]
 
 
 def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operation, int]:
-    """For each of ``ops`` the rank at which whatever could publish after it is released."""
+    """For each of ``ops`` the rank at which all later publications are released."""
     found: dict[Operation, int] = {}
     coming = _solve_backward(blocks, _heard(blocks))
     for block in blocks:
@@ -382,7 +379,7 @@ def released_after(ops: Set[Operation], blocks: Sequence[Block]) -> dict[Operati
 
 
 def _heard(blocks: Sequence[Block]) -> _Heard:
-    """What is not silent, found once: the fixpoints look at each operation several times."""
+    """The operations that are not silent, listed once: the fixpoints look at each several times."""
     return {block: [op for op in operations(block) if not is_silent(op)] for block in blocks}
 
 
@@ -392,7 +389,7 @@ def rank_of(op: scoped.ScopedOperation) -> int:
 
 
 def _access_of_text(op: Operation) -> "tuple[Ordering, Scope | None] | None":
-    """How inline PTX is ordered that is an access, perhaps under a predicate; None for all else."""
+    """The ordering of inline PTX that is an access, perhaps predicated; None for all else."""
     if _ACCESS not in op.attributes:
         return None
     # That dialect is not imported for others.
@@ -402,7 +399,7 @@ def _access_of_text(op: Operation) -> "tuple[Ordering, Scope | None] | None":
 
 
 def _ordered_at(access: "tuple[Ordering, Scope | None]", ordered: bool) -> int:
-    """The rank up to which an access does what a fence would; above all if it is weak."""
+    """The rank up to which an access orders as a fence would; above all if it is weak."""
     ordering, scope = access
     if ordering is Ordering.WEAK:
         return EVERYTHING
@@ -427,7 +424,7 @@ def _is_weak_load(op: Operation) -> bool:
 
 
 def _is_whole_barrier(op: Operation) -> bool:
-    """Whether ``op`` is a barrier that needs no fences: it releases by itself.
+    """True if ``op`` is a barrier that needs no fences: it releases by itself.
 
     Fences meet through atomic accesses, of which it is none (C++20 [atomics.fences]).
     """
@@ -435,7 +432,7 @@ def _is_whole_barrier(op: Operation) -> bool:
 
 
 def is_silent(op: Operation) -> bool:
-    """Whether ``op`` has nothing to do with memory, or with memory that nobody stores to."""
+    """True if ``op`` does not access memory, or only memory that no thread stores to."""
     kind = type(op)
     if kind in scoped.ACCESSES:
         return "invariant" in op.properties

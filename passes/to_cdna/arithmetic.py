@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xdsl.dialects import arith
 
 Convert = Callable[[CdnaBuilder, Operation, tuple[SSAValue, ...]], SSAValue]
-"""Builds what replaces an operation's result, from what replaced its operands."""
+"""Builds the replacement of an operation's result, from those of its operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ _PREDICATES = (
 
 
 def integer_width(op: Operation, value: SSAValue) -> int:
-    """The width of an integer operand; an error at ``op`` for what is not one of up to 32 or of 64
-    bits."""
+    """The width of an integer operand; an error at ``op`` unless it has up to 32 bits or 64."""
     bits = bits_of(value.type)
     if bits is None or (bits > 32 and bits != 64):
         unsupported(op, f"'{op.name}' on {value.type} is not supported on the CDNA path")
@@ -169,10 +168,10 @@ ARITHMETIC: Mapping[str, Convert] = MappingProxyType(
         "arith.index_cast": _sign_extend,
     }
 )
-"""How each operation of ``arith`` that the CDNA path accepts is converted."""
+"""The converter of each operation of ``arith`` that the CDNA path accepts."""
 
 
-# What a read-modify-write on private memory computes, where it is no instruction: (32, 64 bits).
+# The result of a read-modify-write on private memory that is no instruction: (32, 64 bits).
 _RMW: Mapping[RmwKind, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         RmwKind.ADD: (("v_add_u32_e32",), ADD_64),
@@ -199,7 +198,9 @@ _RMW_CHOICE: Mapping[RmwKind, tuple[str, str]] = MappingProxyType(
 def combine(
     build: CdnaBuilder, kind: RmwKind, old: SSAValue, data: SSAValue, width: int
 ) -> SSAValue:
-    """What a read-modify-write of 32 or 64 bits stores. Source: LLVM LangRef, "atomicrmw"."""
+    """The value that a read-modify-write of 32 or 64 bits stores. Source: LLVM LangRef,
+    "atomicrmw".
+    """
     type = VGPR if width == 32 else VGPR_PAIR
     if kind is RmwKind.XCHG:
         return data

@@ -19,7 +19,7 @@ _NARROW_POINTERS = frozenset({AddressSpace.LOCAL, AddressSpace.PRIVATE})
 
 
 def pointer_width(pointer: LLVMPointerType) -> int:
-    """How many bits an address of the pointer's space has. Source: AMDGPUUsage, Address Spaces."""
+    """The bits of an address in the pointer's space. Source: AMDGPUUsage, Address Spaces."""
     return 32 if address_space_of(pointer) in _NARROW_POINTERS else 64
 
 

@@ -31,7 +31,7 @@ from fencewright.passes.to_cdna.named_barriers import (
 
 
 class Conversion(Protocol):
-    """What these handlers need of the conversion that calls them."""
+    """The parts of the conversion that these handlers use."""
 
     @property
     def chip(self) -> ChipRow: ...
@@ -115,7 +115,7 @@ def _wait(conversion: Conversion, op: Operation) -> None:
 
 
 def _proxy_fence(conversion: Conversion, op: Operation) -> None:
-    """What the wave has done itself is done before a copy begins."""
+    """Emits the fence that completes the wave's own accesses before a copy begins."""
     space = cast(ops.ProxyFenceOp, op).space
     spaces = None if space is None else frozenset({space.data})
     _fence(conversion, Ordering.RELEASE, Scope.WORKGROUP, spaces)
@@ -179,7 +179,7 @@ def set_up_named_barriers(conversion: Conversion) -> None:
 
 
 def _named_barrier(conversion: Conversion, op: Operation) -> None:
-    """Arriving needs no membership; who waits joins before its own signal, so not too late."""
+    """Arriving needs no membership; a waiter joins before its own signal, and so in time."""
     barrier, chip = cast(ops.NamedBarrierOp, op), conversion.chip
     if chip.named_barriers is None:
         unsupported(op, f"{chip.name} has no named barriers")
@@ -216,4 +216,4 @@ ASYNC_HANDLERS: Mapping[str, Handler] = MappingProxyType(
         ops.NamedBarrierOp.name: _named_barrier,
     }
 )
-"""What converts each operation that gfx1250 has, or refuses it with what it has in its place."""
+"""The converter of each operation that gfx1250 has; others are refused with their substitute."""

@@ -152,7 +152,7 @@ class _LDS:
 
 
 def _is_dynamic(op: llvm.GlobalOp) -> bool:
-    """Whether the launch says how large it is: such a variable lies after all others.
+    """True if the launch sets its size: such a variable lies after all others.
 
     Source: LLVM AMDGPULowerModuleLDSPass, dynamic LDS.
     """
@@ -167,11 +167,11 @@ _POINTER_OPERAND: Mapping[str, int] = MappingProxyType(
         scoped.CmpxchgOp.name: 0,
     }
 )
-"""Which operand of an access is the pointer."""
+"""The number of the operand that is the pointer of an access."""
 
 
 class _Needs(NamedTuple):
-    """What a kernel needs of the hardware: so many dimensions of ids, and private memory."""
+    """A kernel's needs of the hardware: so many dimensions of ids, and private memory."""
 
     workgroup_ids: int
     workitem_ids: int
@@ -218,7 +218,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         return bits_of(type)
 
     def _cluster_size(self) -> tuple[int, ...] | None:
-        """How many work-groups a cluster has, if the kernel says so."""
+        """The number of work-groups in a cluster, if the kernel gives it."""
         size = accept.known_cluster_size(self.function)
         if size is not None and not self.chip.clusters:
             accept.unsupported(self.function, f"{self.chip.name} launches no clusters")
@@ -283,7 +283,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
         size = max(-(-self.width(type) // 8), 1)
         return _argument_attr(name, size, kind.value)
 
-    # What a kernel starts with
+    # The state at a kernel's start
 
     def _prologue(self, needs: _Needs, arguments: tuple[cdna.KernelArgumentAttr, ...]) -> None:
         entry = entry_registers(self.target.chip, needs.workgroup_ids, needs.uses_scratch)
@@ -480,7 +480,7 @@ class _Conversion(KernelConversion[CdnaBuilder, cdna.RegisterType]):
     # Scoped operations
 
     def plan(self, op: Operation) -> "_SequencePlan":
-        """How to build the instructions of ``op``."""
+        """The plan that builds the instructions of ``op``."""
         return self.plans.find(cast(scoped.ScopedOperation, op), self.target, _make_plan)
 
     def places(self, **places: SSAValue) -> Mapping[str, SSAValue]:

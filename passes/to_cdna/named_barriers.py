@@ -1,4 +1,4 @@
-"""Which named barriers each kernel of a module has, with how many waves each is for.
+"""Named barriers of each kernel of a module, each with its number of waves.
 
 ``scoped`` has them as PTX does, where they need not be set up. A chip that has them wants each
 initialised before the first use, by code that every wave of the work-group runs.
@@ -32,7 +32,7 @@ def number_of(op: "NamedBarrierOp") -> int:
 
 
 def waves_of(op: "NamedBarrierOp", chip: ChipRow) -> int:
-    """How many waves an operation says that its barrier is for."""
+    """The number of waves of its barrier according to an operation."""
     return _number(op, "threads") // chip.wave_size
 
 
@@ -85,7 +85,7 @@ def _joined(each_of: Iterable[WaveCounts]) -> WaveCounts:
 
 
 def initialised(counts: WaveCounts) -> tuple[BarrierUse, ...]:
-    """Sets the barriers up; nobody may use one before all waves have come past it."""
+    """Sets the barriers up; no wave may use one before all waves have come past it."""
     return tuple(initialise(number, min(waves)) for number, waves in sorted(counts.items()))
 
 

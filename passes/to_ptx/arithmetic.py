@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xdsl.dialects import arith
 
 PATH = "PTX"
-"""How errors call this path."""
+"""The name of this path in errors."""
 
 POINTER_BITS = 64
 """The width of every address. Source: PTX ISA, .address_size; LLVM NVPTX without short pointers."""
@@ -121,7 +121,7 @@ class PtxBuilder:
 
 
 def _widened(value: SSAValue, of: RegisterClass, to: RegisterClass) -> SSAValue | None:
-    """What ``value`` was widened from, if that has as many bits as ``to``.
+    """The value that ``value`` was widened from, if that has as many bits as ``to``.
 
     An id is 32 bits that ``index`` makes 64: ptxas sees that ``tid.x == 0`` is one thread, and
     leaves out the code that combines a warp's atomics, only where it is compared as it was read.
@@ -137,7 +137,7 @@ _TYPED = frozenset({8, 16, 32, 64})
 """The widths that instructions name."""
 
 Convert = Callable[[PtxBuilder, Operation, tuple[SSAValue, ...]], SSAValue]
-"""Builds what replaces an operation's result, from what replaced its operands."""
+"""Builds the replacement of an operation's result, from those of its operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,7 @@ _EQUAL, _NOT_EQUAL = 0, 1
 
 
 def integer_width(op: Operation, value: SSAValue) -> int:
-    """The width of an integer operand; an error at ``op`` for what is not one of up to 32 or of 64
-    bits."""
+    """The width of an integer operand; an error at ``op`` unless it has up to 32 bits or 64."""
     bits = bits_of(value.type)
     if bits is None or (bits > 32 and bits != 64):
         unsupported(op, f"'{op.name}' on {value.type} is not supported on the {PATH} path")
@@ -313,4 +312,4 @@ ARITHMETIC: Mapping[str, Convert] = MappingProxyType(
         "arith.index_cast": _resize("s"),
     }
 )
-"""How each operation of ``arith`` and ``math`` that the PTX path accepts is converted."""
+"""The converter of each operation of ``arith`` and ``math`` that the PTX path accepts."""

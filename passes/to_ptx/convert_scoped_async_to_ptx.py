@@ -22,7 +22,7 @@ from fencewright.passes.to_ptx.arithmetic import PtxBuilder, register_type
 
 
 class Conversion(Protocol):
-    """What these handlers need of the conversion that calls them."""
+    """The parts of the conversion that these handlers use."""
 
     @property
     def chip(self) -> PtxChip: ...
@@ -40,7 +40,7 @@ Handler = Callable[[Conversion, Operation], None]
 
 
 class RowRequest(NamedTuple):
-    """What an operation asks of the rows.
+    """The request of an operation to the rows.
 
     ``key`` is of ``async_rows.ROWS``; ``places`` are the row's names for the operands,
     ``words`` what its ``$names`` stand for.
@@ -102,7 +102,7 @@ def _register(conversion: Conversion, value: SSAValue) -> SSAValue:
     return register
 
 
-# What each operation asks
+# The request of each operation
 
 
 def _word(op: Operation, name: str) -> str:
@@ -317,7 +317,7 @@ _ROW_REQUESTS: Mapping[type[Operation], Callable[[Operation], RowRequest]] = Map
         ops.WgmmaFenceOp: _plain(phase=Phase.RELEASE),
     }
 )
-"""What each operation asks of the rows."""
+"""The request of each operation to the rows."""
 
 
 # Operations that become more than their row
@@ -381,4 +381,4 @@ ASYNC_HANDLERS: Mapping[str, Handler] = MappingProxyType(
         ops.WgmmaOp.name: _multiplication,
     }
 )
-"""How ``convert-scoped-to-ptx`` converts each asynchronous operation."""
+"""The converter of each asynchronous operation in ``convert-scoped-to-ptx``."""

@@ -304,13 +304,12 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
         return self.build.alu(f"setp.eq.b{register.bits}", a, b, type=ptx.PRED)
 
     def plan(self, op: Operation) -> tuple[ConversionStep, ...]:
-        """How to build the instructions of ``op``."""
+        """The plan that builds the instructions of ``op``."""
         target = self.target.promising(*self._features(op))
         return self.plans.find(cast(scoped.ScopedOperation, op), target, self._make_plan)
 
     def _features(self, op: Operation) -> tuple[str, ...]:
-        """What the function says of ``op``; each analysis runs once, where something asks for
-        it."""
+        """The function's promises about ``op``; each analysis runs once, at its first use."""
         if isinstance(op, scoped.BarrierOp):
             if self.converged is None:
                 self.converged = converged_blocks(self.source_blocks)
@@ -340,7 +339,7 @@ class _Conversion(KernelConversion[PtxBuilder, ptx.RegisterType]):
 
 
 def _is_relaxed_barrier(op: Operation) -> bool:
-    """Whether threads wait for each other by ``op`` that only fences order."""
+    """True if threads wait for each other by ``op`` that only fences order."""
     return op.name in _BARRIERS and op.properties["ordering"] == ORDERINGS[Ordering.RELAXED]
 
 
@@ -387,7 +386,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         scoped.BarrierOp.name: (),
     }
 )
-"""What the rows call the operands of each scoped operation."""
+"""The rows' names for the operands of each scoped operation."""
 
 _SPECIAL: Mapping[str, str] = MappingProxyType(
     {

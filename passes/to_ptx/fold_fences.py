@@ -36,7 +36,7 @@ def _ordering(releases: bool, acquires: bool) -> Ordering:
 
 
 _FOLDINGS = ((False, False), (True, False), (False, True), (True, True))
-"""Whether the release fence before and the acquire fence after are folded; none, if in doubt."""
+"""The foldings of the release fence before and the acquire fence after; none, if in doubt."""
 
 _ORDERING: dict[tuple[Ordering, tuple[bool, bool]], Ordering] = {
     (ordering, folded): _ordering(ordering.releases or folded[0], ordering.acquires or folded[1])
@@ -164,7 +164,7 @@ def _next_to(op: Operation, step: Callable[[Operation], Operation | None]) -> Op
 
 
 def _fits(access: scoped.AccessOperation, fence: scoped.FenceOp) -> bool:
-    """Whether the access alone can order what the fence orders."""
+    """True if the access alone can order all that the fence orders."""
     whole = access.spaces is None and access.one_as is None and access.volatile is None
     full = access.availability is None or access.availability.data is Availability.FULL
     atomic = access.ordering.data not in (Ordering.WEAK, Ordering.SEQ_CST)
@@ -178,4 +178,4 @@ _NEXT: dict[
     Ordering.ACQUIRE: (attrgetter("prev_op"), (scoped.LoadOp, scoped.AtomicRmwOp)),
     Ordering.RELEASE: (attrgetter("next_op"), (scoped.StoreOp, scoped.AtomicRmwOp)),
 }
-"""Where the access of a fence is, and which it can be."""
+"""The direction and the possible types of the access of a fence."""

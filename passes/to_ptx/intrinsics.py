@@ -25,7 +25,7 @@ _ARGUMENT = re.compile(r"\$([1-9])")
 def convert_intrinsic(
     build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...], chip: PtxChip
 ) -> SSAValue:
-    """Append what an intrinsic call becomes; an error at ``op`` if ``chip`` does not have it."""
+    """Append the conversion of an intrinsic call; an error at ``op`` if ``chip`` lacks it."""
     call = cast(llvm.CallIntrinsicOp, op)
     name = call.intrin.data
     row = EXCHANGES.get(name)

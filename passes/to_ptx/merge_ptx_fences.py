@@ -1,4 +1,4 @@
-"""The pass ``merge-ptx-fences``: what stands next to a PTX fence that does it as well."""
+"""The pass ``merge-ptx-fences``: removes ordering that a neighbouring PTX fence does as well."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _NOTHING, _EVERYTHING = 0, len(_SCOPES) + 1
 
 @dataclass(frozen=True)
 class MergePTXFencesPass(ModulePass):
-    """Remove what a neighbouring fence does as well: fences, and what orders an access.
+    """Remove ordering that a neighbouring fence does as well: fences, and orderings of accesses.
 
     Runs on ``ptx.kernel``, and on functions in LLVM IR that are lowered for PTX. With no memory
     operation between them, on every path: of two fences the one goes that the other covers, in
@@ -62,15 +62,15 @@ class Done(NamedTuple):
     sequential: int
 
     def covers(self, other: "Done") -> bool:
-        """Whether the fences next to here do all that ``other`` does."""
+        """True if the fences next to here do all that ``other`` does."""
         return all(mine >= its for mine, its in zip(self, other, strict=True))
 
     def join(self, other: "Done") -> "Done":
-        """What is done on either path."""
+        """The ordering done on either path."""
         return Done(*map(min, zip(self, other, strict=True)))
 
     def and_then(self, other: "Done") -> "Done":
-        """What is done by these and another fence."""
+        """The ordering done by these and another fence."""
         return Done(*map(max, zip(self, other, strict=True)))
 
 
@@ -126,7 +126,7 @@ def _merge(blocks: Sequence[Block]) -> None:
 
 
 def _is_done(op: Operation, done: Done) -> bool:
-    """Whether ``op`` was a fence that others cover, and is gone."""
+    """True if ``op`` was a fence that others cover, and is gone."""
     fence = _fence(op)
     if fence is None or not done.covers(fence):
         return False
@@ -137,7 +137,7 @@ def _is_done(op: Operation, done: Done) -> bool:
 def _loosen(
     op: ptx.LoadOp | ptx.StoreOp | ptx.AtomicOp, releases: int = _NOTHING, acquires: int = _NOTHING
 ) -> None:
-    """Take from an access what is done for it at these ranks."""
+    """Take from an access the ordering that fences do for it at these ranks."""
     loosened = _loosened(op.opcode.data, releases, acquires)
     if loosened != op.opcode.data:
         op.properties["opcode"] = opcode_attr(loosened)
@@ -154,7 +154,7 @@ def _loosened(opcode: str, releases: int, acquires: int) -> str:
 
 
 def past(op: Operation, done: Done, *, forwards: bool) -> Done:
-    """What is done next to the place after ``op`` (``forwards``), or before it.
+    """The ordering done next to the place after ``op`` (``forwards``), or before it.
 
     A fence does not release what a later fence acquires, nor acquire what an earlier fence
     releases.
@@ -171,7 +171,7 @@ def past(op: Operation, done: Done, *, forwards: bool) -> Done:
 
 
 def _fence(op: Operation) -> Done | None:
-    """What a plain fence does; None for anything else, fences of proxies among them.
+    """The ordering done by a plain fence; None for anything else, fences of proxies among them.
 
     One of ``scoped`` is the program's own inline PTX, as it stands. LLVM moves past it no more than
     past ours: see the pass ``escape-noalias``.

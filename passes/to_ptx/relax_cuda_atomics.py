@@ -1,4 +1,4 @@
-"""The pass ``relax-cuda-atomics``: what clang makes stronger than CUDA says.
+"""The pass ``relax-cuda-atomics``: orderings that clang makes stronger than CUDA says.
 
 CUDA's ``atomicAdd`` and its like are relaxed, at the scope of the device. clang writes them as
 LLVM's
@@ -58,7 +58,7 @@ def _relax(op: Operation) -> None:
 
 
 def may_be_cuda_atomic(op: Operation) -> bool:
-    """Whether clang may have made ``op`` of a CUDA function: a seq_cst update at system scope."""
+    """True if clang may have made ``op`` of a CUDA function: a seq_cst update at system scope."""
     if not isinstance(op, scoped.AtomicRmwOp | scoped.CmpxchgOp) or text_of(op) is not None:
         return False
     return op.properties["ordering"] == _SEQ_CST and op.scope == _SYSTEM and op.volatile is None

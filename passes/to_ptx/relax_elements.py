@@ -81,7 +81,7 @@ class _Update:
     place: str | None
 
     def like(self, other: "_Update") -> bool:
-        """Whether both may be elements of one operation of the source."""
+        """True if both may be elements of one operation of the source."""
         return self.place is not None and (self.name, self.place) == (other.name, other.place)
 
     @property
@@ -180,7 +180,7 @@ def _fence(at: _Update, ordering: Ordering) -> scoped.FenceOp:
 
 
 def _is_last_access(op: Operation) -> bool:
-    """Whether no path from ``op`` comes to anything that could notice what was acquired."""
+    """True if no path from ``op`` comes to anything that could notice an acquire."""
     following = op.next_op
     while following is not None:
         if not is_silent(following):

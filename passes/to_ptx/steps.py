@@ -18,10 +18,9 @@ from fencewright.passes.to_ptx.arithmetic import opcode_attr
 def steps_of(
     sequence: Sequence, result: ptx.RegisterType | None, *, ordered: bool
 ) -> tuple[ConversionStep, ...]:
-    """How to build the instructions of ``sequence``, whose operands are ``addr``, ``data``,
-    ``compare``.
+    """The steps that build ``sequence``, whose operands are ``addr``, ``data``, ``compare``.
 
-    ``result``: the register of what it gives, if anything; ``ordered``: whether it synchronises.
+    ``result``: the register of its result, if any; ``ordered``: whether it synchronises.
     """
     steps = [
         _step(instructions, ordered, result) for instructions in _grouped(sequence.instructions)

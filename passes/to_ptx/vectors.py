@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xdsl.dialects import vector
 
 _WORD = 64
-"""What ``mov`` packs elements into; two of them make 128 bits."""
+"""The bits into which ``mov`` packs elements; two of them make 128 bits."""
 
 
 def _extract(build: PtxBuilder, op: Operation, operands: tuple[SSAValue, ...]) -> SSAValue:
@@ -121,4 +121,4 @@ _PLACES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 VECTORS: Mapping[str, Convert] = MappingProxyType(
     {"vector.extract": _extract, "vector.insert": _insert, "vector.broadcast": _broadcast}
 )
-"""How each operation of ``vector`` that the PTX path accepts is converted."""
+"""The converter of each operation of ``vector`` that the PTX path accepts."""

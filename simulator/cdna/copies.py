@@ -48,7 +48,7 @@ _COPIED = "copied"
 _AGAIN = "again"
 
 MOST_OUTSTANDING = 8
-"""How many copies of a wave are followed: as many agents and their states."""
+"""The number of copies of a wave that are followed: as many agents and their states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class _Issuing:
     def _at(
         self, point: _Point, labels: Mapping[str, int]
     ) -> tuple[Sequence[CdnaInstruction], _Point | None, list[_Point]]:
-        """What is executed at a point, which comes right after it, and what else may come."""
+        """The code executed at a point, the next point, and the other possible successors."""
         code = self.thread.instructions
         if point.pc == len(code):
             return [Branch(_END)], None, []
@@ -180,7 +180,7 @@ class _Issuing:
         return CopyPoint(self.number, self.agents[issue], is_end)
 
     def is_again(self, issue: _Issue) -> bool:
-        """Whether a time of a copy may come again after it has been waited for."""
+        """True if a time of a copy may come again after the wait for it."""
         starts = [each for each in self.after if each.pc == issue.at and self._starts(each, issue)]
         seen: set[_Point] = set()
         left = [each for start in starts for each in self.after[start]]

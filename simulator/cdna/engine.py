@@ -74,7 +74,7 @@ A plain tuple, for states are made and hashed by the million.
 """
 
 OWN = -1
-"""In place of an L1's set: it may hold what the CU's last queued store writes, nothing else."""
+"""In place of an L1's set: it may hold the write of the CU's last queued store, nothing else."""
 
 
 def bits_of(mask: int) -> list[int]:
@@ -151,7 +151,7 @@ class SetLine:
         return result
 
     def is_store(self, entry: Entry) -> bool:
-        """Whether a queued operation is a store."""
+        """True if a queued operation is a store."""
         return self.topology.by_number[entry & ID_MASK].code is StepKind.STORE
 
     def maintain(self, state: SetState, op: Op) -> SetState:
@@ -183,14 +183,14 @@ class SetLine:
         return result
 
     def is_idle(self, l2: Versions, op: Op) -> bool:
-        """Whether a marker at the head of its queue changes nothing, so that it may leave now."""
+        """True if a marker at the head of its queue changes nothing, so that it may leave now."""
         versions, may, dirty = l2
         if dirty:
             return not op.effect.write_back
         return not op.effect.invalidate or self.coherent or may == 1 << (len(versions) - 1)
 
     def queued(self, state: SetState, number: int) -> int:
-        """How often marker ``number`` is in a queue of this line."""
+        """The number of times that marker ``number`` is in a queue of this line."""
         _, _, _, queues, _, _ = state
         return sum(entry == number for queue in queues for entry in queue)
 
@@ -251,7 +251,7 @@ class SetLine:
         return result
 
     def finds_dirty(self, op: Op, l2: Versions) -> bool:
-        """Whether the L2 serves a load that would go past it."""
+        """True if the L2 serves a load that would go past it."""
         return self.topology.hierarchy.dirty_serves_loads and op.code is StepKind.LOAD and l2[2]
 
     def performed(
@@ -273,7 +273,7 @@ class SetLine:
     def own_stored(
         self, l1s: tuple[int, ...], at: int, queue: tuple[Entry, ...], op: Op, l2: Versions
     ) -> tuple[int, ...]:
-        """When the last queued store has been performed, the L1 that it updated holds a version."""
+        """The L1s after the last queued store is performed: the updated L1 holds a version."""
         l1 = self.topology.l1_of_cu.get(self.topology.cus[at])
         if l1 is None or l1s[l1] != OWN or op.code is not StepKind.STORE:
             return l1s
@@ -365,7 +365,7 @@ class SetLine:
         return after, completions, event
 
     def tidied(self, state: SetState) -> SetState:
-        """Caches fetch what they may; versions that make no difference are dropped."""
+        """Caches fetch all lines that they may; versions that make no difference are dropped."""
         memory, l2s, l1s, queues, scalars, pending = state
         filled = list(l1s)
         for at, held in enumerate(l1s):
@@ -449,7 +449,7 @@ class SetLine:
         return any(held >> (newer - 1) & 3 == 2 for held in below)
 
     def blocked(self, queue: tuple[Entry, ...]) -> bool:
-        """Whether the L1 may not take the line in."""
+        """True if the L1 may not take the line in."""
         blocking = self.topology.blocking
         return any(entry & ID_MASK in blocking for entry in queue)
 
@@ -527,7 +527,7 @@ class CdnaEngine(WaveMachine[SetState]):
         return self.quiet_steps(state, future) or self.useful_steps(state, future)
 
     def is_early(self, state: State, wave: int, future: list[int]) -> bool:
-        """Whether issuing a wave's next instruction now only enables more.
+        """True if the issue of a wave's next instruction now only enables more.
 
         A load that may hit could find versions later that it cannot find now; but those come
         in through the L2, where the queued load reads them at that very time. That fails when
@@ -550,7 +550,7 @@ class CdnaEngine(WaveMachine[SetState]):
         return self.is_early_alone(self.below(state, op.line), op)
 
     def is_early_at_barrier(self, state: State, wave: int, op: Op) -> bool:
-        """Whether a wave is at a split barrier where it can arrive unnoticed, or go on.
+        """True if a wave is at a split barrier where it can arrive unnoticed, or go on.
 
         Never at a named one: what it does there depends on what others have done.
         """
@@ -561,14 +561,14 @@ class CdnaEngine(WaveMachine[SetState]):
         return op.code is StepKind.BARRIER_WAIT and bool(self.wave_steps(state, wave))
 
     def is_early_alone(self, kept: SetState, op: Op) -> bool:
-        """Whether the L1 can handle an access now that no other wave of the CU interferes with."""
+        """True if the L1 can handle an access now that no other wave of the CU interferes with."""
         if op.code is not StepKind.LOAD or not op.l1:
             return True
         queue = kept[3][self._queue_of[op.line][op.wave]]
         return not queue or queue[-1] & ID_MASK in self._blocking
 
     def early_requests(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
-        """What the L1 makes of a request that it may as well handle now; [] if there is none."""
+        """The results of a request that the L1 may as well handle now; [] if there is none."""
         for line, rules in enumerate(self.line_rules):
             kept = self.line_states[line].items[state[self.waves + line]]
             entries = waiting(self.compiled, kept)
@@ -606,11 +606,11 @@ class CdnaEngine(WaveMachine[SetState]):
         )
 
     def below(self, state: State, line: int) -> SetState:
-        """What is kept of a line, below the stage of requests if the chip has one."""
+        """The state of a line, below the stage of requests if the chip has one."""
         return below_requests(self.compiled, self.line_states[line].items[state[self.waves + line]])
 
     def is_busy(self, state: State, line: int) -> bool:
-        """Whether anything is in flight to a line."""
+        """True if anything is in flight to a line."""
         kept = self.line_states[line].items[state[self.waves + line]]
         below = below_requests(self.compiled, kept)
         return any(below[3]) or any(below[5]) or any(waiting(self.compiled, kept))
@@ -631,7 +631,7 @@ class CdnaEngine(WaveMachine[SetState]):
         return []
 
     def useful_steps(self, state: State, future: list[int]) -> list[tuple[State, MachineEvent]]:
-        """All steps, but for write-backs that nobody can see."""
+        """All steps, except write-backs without an observer."""
         result: list[tuple[State, MachineEvent]] = []
         for wave in range(self.waves):
             result += self.wave_steps(state, wave)

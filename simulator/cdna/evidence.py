@@ -1,4 +1,4 @@
-"""How well each rule of the CDNA machine is known, and what was seen on an MI300X.
+"""Evidence for each rule of the CDNA machine, with observations on an MI300X.
 
 The rules are those of ``machine``, by number; rows of ``rows`` carry their evidence themselves.
 Where the machine allows more than was seen, ``weaker`` says what and why it stays so: it never
@@ -14,7 +14,7 @@ MEASURED, DOCUMENTED, INFERRED = Evidence.MEASURED, Evidence.DOCUMENTED, Evidenc
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A program that was run on hardware: each CU of an MI300X polls what one CU stores.
+    """A program that was run on hardware: each CU of an MI300X polls the stores of one CU.
 
     ``rules`` are the numbers of the machine's rules that it speaks of.
     """
@@ -207,7 +207,7 @@ RULES = (
         "On gfx908, too, which has to have waited: the lowering puts the wait there.",
     ),
 )  # fmt: skip
-"""By number; 7 is what the machine's text has outside the numbered rules."""
+"""By number; 7 is the part of the machine's text outside the numbered rules."""
 
 OLDER_RULES = (
     MachineRule(
@@ -315,7 +315,7 @@ GFX1250_RULES = (
         "tensorcnt.",
     ),
 )  # fmt: skip
-"""What is otherwise on gfx1250; 7 and 8 are the rules of ``requests``.
+"""Rules that differ on gfx1250; 7 and 8 are the rules of ``requests``.
 
 Not in the machine are translation (xcnt), the bit nv, monitor loads, scratch, and waves that
 share a scalar cache with others.
@@ -370,7 +370,7 @@ RDNA_RULES = (
         f"{_GFX10_11}: the L2 is coherent with other agents, or bypassed",
     ),
 )  # fmt: skip
-"""What is otherwise on gfx10 and gfx11.
+"""Rules that differ on gfx10 and gfx11.
 
 Not in the machine are the MALL, which is coherent, scratch, and waves that share a scalar cache
 with others.

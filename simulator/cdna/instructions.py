@@ -1,4 +1,4 @@
-"""CDNA machine instructions as the simulator executes them: pure data, named by what they do.
+"""CDNA machine instructions as the simulator executes them: pure data, named by their effects.
 
 ``bits`` are the cache policy bits as in the assembly (``sc0 sc1 nt``, on gfx908 and gfx90a
 ``glc slc``, on gfx1250 ``scope:SCOPE_DEV``). What they reach on which chip is in ``rows``, and
@@ -141,7 +141,7 @@ class LdsCompareSwap:
 class AsyncCopy:
     """``destination = source``, one of them in LDS, by an agent beside the wave (``copies``).
 
-    ``counter`` says when it is done: asynccnt, or tensorcnt of what a descriptor describes.
+    ``counter`` says when it is done: asynccnt, or tensorcnt for a copy with a descriptor.
     """
 
     destination: str
@@ -199,7 +199,7 @@ class Wait:
     vscnt: int | None = None
 
     def counts(self) -> Mapping[Counter, int | None]:
-        """What is asked of each counter."""
+        """The requested bound of each counter."""
         return {
             Counter.VMCNT: self.vmcnt,
             Counter.LGKMCNT: self.lgkmcnt,
@@ -226,7 +226,7 @@ class SplitWait:
     kmcnt: int | None = None
 
     def counts(self) -> Mapping[Counter, int | None]:
-        """What is asked of each counter."""
+        """The requested bound of each counter."""
         return {
             Counter.LOADCNT: self.loadcnt,
             Counter.STORECNT: self.storecnt,
@@ -273,7 +273,7 @@ class WorkgroupBarrier:
 
 
 class BarrierUnit(FastStrEnum):
-    """What arrives at a split barrier: each wave of a work-group, or one wave for each of them."""
+    """The unit that arrives at a split barrier: each wave of a work-group, or one wave for each."""
 
     WAVE = "-1"
     WORKGROUP = "-3"
@@ -281,8 +281,7 @@ class BarrierUnit(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CopyPoint:
-    """Where a wave and the agent of its copy meet: as that starts, and where its end is waited
-    for."""
+    """The meeting of a wave and the agent of its copy: at its start, and at the wait for it."""
 
     wave: int
     agent: int
@@ -294,7 +293,7 @@ class CopyPoint:
 
 @dataclass(frozen=True, slots=True)
 class NamedBarrier:
-    """A barrier of the work-group with a number, from 1; whoever signals it is counted."""
+    """A barrier of the work-group with a number, from 1; each signalling wave is counted."""
 
     number: int
 
@@ -436,7 +435,7 @@ CdnaInstruction = (
 class BarrierCode:
     """Instructions of barriers for one thread, ``add``ed as the machine's.
 
-    One of them steps over those after it by the value of SCC: ``passed`` is to be told of every
+    One of them steps over those after it by the value of SCC: ``passed`` is to be called for every
     instruction, so that the label comes where it leads to.
     """
 

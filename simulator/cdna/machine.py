@@ -63,8 +63,8 @@ from fencewright.simulator.core.program import MemoryKind
 
 ABSENT = -1
 EITHER = -2
-"""A clean line that was there before the first instruction, or was not: whoever comes to it first
-finds the one or the other. In the progress mode alone.
+"""A clean line that was there before the first instruction, or was not: the first access finds the
+one or the other. In the progress mode alone.
 """
 
 PlainState = tuple[
@@ -90,8 +90,8 @@ class PlainLine:
         self.kind = topology.location.kind
 
     def initial(self) -> PlainState:
-        """Nothing queued; nothing cached, but without spontaneous activity what may be (rules 5,
-        6).
+        """Nothing queued; nothing cached, but without spontaneous activity all that may be (rules
+        5, 6).
 
         With it caches may fetch their lines before the first instruction.
         """
@@ -172,7 +172,7 @@ class PlainLine:
         return result
 
     def queued(self, state: PlainState, number: int) -> int:
-        """How often marker ``number`` is in a queue of this line."""
+        """The number of times that marker ``number`` is in a queue of this line."""
         return sum(entry == number for queue in state[3] for entry in queue)
 
     def events(
@@ -198,7 +198,7 @@ class PlainLine:
         return result
 
     def come_to(self, state: PlainState, at: int, entry: Entry) -> list[PlainState]:
-        """What may be in an L2 that the head of a queue reaches.
+        """The possible states of an L2 that the head of a queue reaches.
 
         A marker does not look: it writes a dirty line back, which this is not, or drops a clean
         one, after which it is absent. What it leaves may still be there or not.
@@ -208,8 +208,8 @@ class PlainLine:
         return self.found(state, self.topology.l2_of_queue[at])
 
     def found(self, state: PlainState, l2: int) -> list[PlainState]:
-        """What may be in an L2 that is come to: what it may hold is as good as absent while memory
-        is the same.
+        """The possible states of an L2 at an access: EITHER counts as absent while memory is the
+        same.
         """
         memory, l2s, l1s, queues, scalars, pending = state
         if l2s[l2] != EITHER:
@@ -255,7 +255,7 @@ class PlainLine:
         return (memory, l2s, l1s, queues, scalars, pending), ((op.number, result),), event
 
     def finds_dirty(self, op: Op, held: int) -> bool:
-        """Whether the L2 serves a load that would go past it (rule 4)."""
+        """True if the L2 serves a load that would go past it (rule 4)."""
         serves = self.topology.hierarchy.dirty_serves_loads and op.code is StepKind.LOAD
         return serves and held != ABSENT and bool(held & 1)
 
@@ -294,13 +294,13 @@ class PlainLine:
         return held >> 1, self.probed(replaced(l2s, l2, held & ~1), l2)
 
     def probed(self, l2s: tuple[int, ...], writer: int) -> tuple[int, ...]:
-        """After a write to memory: what probes leave in the other L2s."""
+        """After a write to memory: the lines that probes leave in the other L2s."""
         if self.kind is not MemoryKind.LOCAL:
             return l2s
         return tuple(held if at == writer or held & 1 else ABSENT for at, held in enumerate(l2s))
 
     def blocked(self, queue: tuple[Entry, ...]) -> bool:
-        """Whether the L1 may not take the line in (rule 3)."""
+        """True if the L1 may not take the line in (rule 3)."""
         blocking = self.topology.blocking
         return any(entry & ID_MASK in blocking for entry in queue)
 
@@ -359,7 +359,7 @@ class PlainLine:
             yield after, MachineEvent(kind, t.scalars[at], line=t.line, written=value)
 
     def below(self, memory: int, l2s: tuple[int, ...], cu: int) -> int:
-        """What a cache of ``cu`` would fetch from its L2 now, or ABSENT."""
+        """The version that a cache of ``cu`` would fetch from its L2 now, or ABSENT."""
         if self.kind is MemoryKind.UNCACHED:
             return memory
         held = l2s[self.topology.l2_of_queue[self.topology.queue_of_cu[cu]]]
@@ -400,16 +400,16 @@ class CdnaMachine(WaveMachine[PlainState]):
         )
 
     def line_state(self, state: State, line: int) -> PlainState:
-        """What the machine keeps of a location, below the stage of requests if it has one."""
+        """The machine's state of a location, below the stage of requests if it has one."""
         kept = self.line_states[line].items[state[self.waves + line]]
         return below_requests(self.compiled, kept)
 
     def requests(self, state: State, line: int) -> Queued:
-        """What each wave has issued to a location and its L1 has not handled yet."""
+        """The requests to a location that each wave has issued and its L1 has not handled yet."""
         return waiting(self.compiled, self.line_states[line].items[state[self.waves + line]])
 
     def describe_line(self, state: State, line: int) -> str:
-        """Who holds what of a location, for people."""
+        """The holders of a location's versions, for people."""
         memory, l2s, l1s, queues, _, _ = self.line_state(state, line)
         t = self.topologies[line]
         parts = [f"memory {memory}"]
@@ -438,7 +438,7 @@ class CdnaMachine(WaveMachine[PlainState]):
 
     @property
     def caches(self) -> CacheNames:
-        """How the chip calls its caches."""
+        """The chip's names of its caches."""
         return self.compiled.configuration.row.caches
 
     def describe_event(self, event: MachineEvent) -> str:

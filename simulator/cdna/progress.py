@@ -27,7 +27,7 @@ def stuck(
     line_rules: type[PlainLine] = PlainLine,
     wave_rules: type[WaveRules] = WaveRules,
 ) -> tuple[Hang, ...]:
-    """Every hang of a fair execution of ``program``, by what its waves do; () if each one ends.
+    """Every hang of a fair execution of ``program``, by its waves' steps; () if each one ends.
 
     Raises ``LimitReached`` when ``limit`` states are not enough to know.
     """
@@ -141,7 +141,7 @@ def _described(machine: CdnaMachine, component: Component[State, MachineEvent], 
 def _place(
     machine: CdnaMachine, state: State, wave: int, numbers: list[int]
 ) -> SourceLocation | None:
-    """Where the first of the operations ``numbers`` of a wave was written, or the one it is at."""
+    """The source position of the first of the operations ``numbers`` of a wave, or of its next."""
     thread = machine.compiled.program.threads[wave]
     executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]
     repeated = [op.pc for n in numbers if (op := machine.compiled.by_number[n]).wave == wave]

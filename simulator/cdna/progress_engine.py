@@ -45,7 +45,7 @@ def is_reducible(compiled: CompiledProgram) -> bool:
 
 
 class Step(NamedTuple):
-    """What happens on the way to a representative, and the automorphism to it; None: it is there.
+    """The events on the way to a representative, and the automorphism to it; None: it is there.
 
     After the first event those that are early and have no alternative.
     """
@@ -80,7 +80,7 @@ class ProgressEngine(CdnaMachine):
         """A wave goes on by itself until it has something to issue or to wait for."""
         return super().settled(wave, self.advanced(wave, state))
 
-    # Which steps are looked at
+    # The steps that are looked at
 
     def successors(self, state: State) -> list[tuple[State, MachineEvent]]:
         """Enough of the steps that no hang is missed."""
@@ -99,7 +99,7 @@ class ProgressEngine(CdnaMachine):
         return self.quiet_steps(state, future) or self.separate_steps(state)
 
     def is_early(self, state: State, wave: int, future: Sequence[int]) -> bool:
-        """Whether a wave's next instruction can be issued before all that others do.
+        """True if a wave's next instruction can be issued before all that others do.
 
         That is so if no mate has anything to do with the line, and no response can fill the L1
         before it.
@@ -118,7 +118,7 @@ class ProgressEngine(CdnaMachine):
         return not any(self.may_fill(state, wave, line) for line in range(len(self.line_rules)))
 
     def may_fill(self, state: State, wave: int, line: int) -> bool:
-        """Whether something queued may bring a line into the L1 of a wave."""
+        """True if something queued may bring a line into the L1 of a wave."""
         topology, cu = self.topologies[line], self.compiled.cu[wave]
         if cu not in topology.l1_of_cu:
             return False
@@ -137,7 +137,7 @@ class ProgressEngine(CdnaMachine):
         return []
 
     def separate_steps(self, state: State) -> list[tuple[State, MachineEvent]]:
-        """A step of one queue that changes only what no other queue changes or reads."""
+        """A step of one queue that changes only state that no other queue changes or reads."""
         for line, known in enumerate(self._separate):
             number = state[self.waves + line]
             cu = known.get(number)
@@ -162,7 +162,7 @@ class ProgressEngine(CdnaMachine):
         return -1
 
     def is_separate(self, op: Op, held: int) -> bool:
-        """Whether ``op`` leaves memory as it is, and does the same whatever that is."""
+        """True if ``op`` leaves memory unchanged, and has the same effect for any contents."""
         if op.code is StepKind.CACHE:
             return not op.effect.write_back or held == ABSENT or not held & 1
         return op.code is StepKind.STORE and not op.past_l2
@@ -178,7 +178,7 @@ class ProgressEngine(CdnaMachine):
             events.append(event)
         return state, events
 
-    # Where executions may stay
+    # Components where executions may stay
 
     def stays(self, limit: int) -> Iterator[State]:
         """States from which fair executions need not end; from all others each one ends.
@@ -194,7 +194,7 @@ class ProgressEngine(CdnaMachine):
                 yield component[0]
 
     def is_fair(self, component: Sequence[State], edges: Edges[State, Step]) -> bool:
-        """Whether a fair execution can stay in a strongly connected component.
+        """True if a fair execution can stay in a strongly connected component.
 
         It can where a cycle has nothing but early steps: nothing others do changes them.
         """
@@ -221,7 +221,7 @@ class ProgressEngine(CdnaMachine):
         return waiting is not None and waiting <= taken
 
     def has_early_cycle(self, edges: Edges[State, Step], members: set[State]) -> bool:
-        """Whether early steps alone lead from some of ``members`` to one another."""
+        """True if early steps alone lead from some of ``members`` to one another."""
         early = {state for state in members if self.early_steps(state)}
         inside: Edges[State, Step] = {
             state: [(after, step) for after, step in edges[state] if after in early]

@@ -36,7 +36,7 @@ RequestState = tuple[LineState, Queued]
 
 
 class HandledLine(LineRules[LineState], Protocol[LineState]):
-    """What the stage needs of a line below it."""
+    """The interface that the stage needs of a line below it."""
 
     topology: LineTopology
 
@@ -79,7 +79,7 @@ class RequestLine(Generic[LineState]):
         return below, replaced(waiting, op.wave, (*waiting[op.wave], op.number))
 
     def queued(self, state: RequestState[LineState], number: int) -> int:
-        """How often cache instruction ``number`` waits here or is in a queue below."""
+        """The number of occurrences of cache instruction ``number`` here and in queues below."""
         below, waiting = state
         here = sum(entry == number for entries in waiting for entry in entries)
         return here + self.below.queued(below, number)
@@ -94,11 +94,11 @@ class RequestLine(Generic[LineState]):
         ]
 
     def passes(self, op: Op, earlier: Op) -> bool:
-        """Whether ``op`` may be handled before an ``earlier`` request of its wave."""
+        """True if ``op`` may be handled before an ``earlier`` request of its wave."""
         return earlier.effect.deferred or op.effect.overtakes
 
     def events(self, state: RequestState[LineState]) -> list[LineEvent[RequestState[LineState]]]:
-        """Every request that can be handled next, and what can happen below."""
+        """Every request that can be handled next, and every event below."""
         below, waiting = state
         result: list[LineEvent[RequestState[LineState]]] = []
         for wave, entries in enumerate(waiting):
@@ -110,7 +110,7 @@ class RequestLine(Generic[LineState]):
         return result
 
     def is_acknowledged(self, number: int) -> bool:
-        """Whether an operation was done when the L1 had handled it (rule 8)."""
+        """True if an operation was complete once the L1 had handled it (rule 8)."""
         return self.by_number[number].acknowledged_early
 
     def handled(
@@ -144,7 +144,7 @@ class RequestLine(Generic[LineState]):
 
 
 def places_to_enter(queue: tuple[Entry, ...], op: Op, by_number: list[Op]) -> range:
-    """Where in a CU's queue a cache instruction can enter: its end, or before what it overtakes."""
+    """The positions where a cache instruction can enter a CU's queue: its end, or before others."""
     first = len(queue)
     while op.effect.overtakes and first:
         before = by_number[queue[first - 1] & ID_MASK]

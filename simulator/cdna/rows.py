@@ -1,4 +1,4 @@
-"""What cache policy bits and cache instructions reach on each generation of CDNA chips, as rows.
+"""The reach of cache policy bits and cache instructions on each generation of CDNA chips, as rows.
 
 They are apart from the lowering's on purpose: a fault in one shows against the other. Where the
 lowering does not know whether cache maintenance counts in vmcnt
@@ -56,7 +56,7 @@ HINTS = frozenset(
         ),
     }
 )
-"""What orders nothing; and the scope that an access of gfx1250 has if it names none."""
+"""Modifiers that order nothing; and the scope that an access of gfx1250 has if it names none."""
 
 RETURNS = "th:TH_ATOMIC_RETURN"
 SCOPES = ("scope:SCOPE_SE", "scope:SCOPE_DEV", "scope:SCOPE_SYS")
@@ -70,7 +70,7 @@ SC_BITS, AGENT, SYSTEM = ("", "sc0", "sc1", "sc0 sc1"), "sc1", "sc0 sc1"
 
 @dataclass(frozen=True, slots=True)
 class AccessEffect:
-    """What an access does to the caches.
+    """The effect of an access on the caches.
 
     ``l1``: a load may hit the L1, a store updates a line present in it (else: drops it), or with
     ``brings_in`` may leave one there where none was.
@@ -90,7 +90,7 @@ class AccessEffect:
 
 @dataclass(frozen=True, slots=True)
 class CacheEffect:
-    """What a cache instruction does.
+    """The effect of a cache instruction.
 
     ``l1``: empties the CU's L1 when issued. ``marker``: goes through every queue of the CU to
     the L2 and there, line by line, with ``write_back`` writes a dirty line back, with
@@ -115,17 +115,17 @@ class CacheEffect:
 
     @property
     def is_at_once(self) -> bool:
-        """Whether it drops lines of the L2 as it is issued."""
+        """True if it drops lines of the L2 as it is issued."""
         return self.invalidate and not self.marker
 
     @property
     def counted_as(self) -> "CounterClass":
-        """What it counts as, if it does."""
+        """The class of its count, if it counts."""
         return CounterClass.WRITE_BACK if self.as_store else CounterClass.INVALIDATE
 
 
 class Interpretation(FastStrEnum):
-    """Where the documents of a chip leave something open, the harder way to take them."""
+    """The harder reading of a point that the documents of a chip leave open."""
 
     LATE_INVALIDATE = "late-invalidate"
     WRITE_BACK_OVERTAKES = "write-back-overtakes"
@@ -177,7 +177,7 @@ READINGS: Table[str] = Table(
             reading=Interpretation.STORE_STAYS),
     ],
 )  # fmt: skip
-"""(reading) -> what is taken to happen, and which text leaves it open."""
+"""(reading) -> the assumed behaviour, and the text that leaves it open."""
 
 EVERY_READING = frozenset(Interpretation)
 """The hardest machine."""
@@ -191,7 +191,7 @@ DEFAULT_READINGS = EVERY_READING - {
 
 
 class CounterClass(FastStrEnum):
-    """What counters distinguish; an atomic counts as a load if it returns, else as a store."""
+    """The classes that counters distinguish; an atomic is a load if it returns, else a store."""
 
     LOAD = "load"
     STORE = "store"
@@ -202,7 +202,7 @@ class CounterClass(FastStrEnum):
 
 
 def access_counted(in_lds: bool, returns: bool) -> CounterClass:
-    """What an access counts as, which goes to LDS or not, and returns a value or not."""
+    """The class of an access, which goes to LDS or not, and returns a value or not."""
     if in_lds:
         return CounterClass.LDS
     return CounterClass.LOAD if returns else CounterClass.STORE
@@ -221,13 +221,13 @@ class Counted:
     writes_in_order: bool = True
 
     def writes_after(self, other: "Counted") -> bool:
-        """Whether an operation surely writes its register after an earlier ``other`` did."""
+        """True if an operation surely writes its register after an earlier ``other`` did."""
         return self.in_order and self.writes_in_order and self == other
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """How requests come to the caches of a chip, and what a dirty line of an L2 does.
+    """The path of requests to the caches of a chip, and the effect of a dirty line of an L2.
 
     ``requests_in_order``: the L1 handles what a wave issues at once; else requests of a wave to
     different lines in any order. ``dirty_serves_loads``: an L2 serves a load that goes past it from
@@ -442,7 +442,7 @@ ACCESS: Table[AccessEffect | Illegal] = Table(
         row(_NO_TGSPLIT, _GFX125X, DOCUMENTED, generation=GFX1250, tgsplit=True),
     ],
 )  # fmt: skip
-"""(generation, access, bits, tgsplit, l2) -> what the access does to the caches, or why it is
+"""(generation, access, bits, tgsplit, l2) -> the effect on the caches, or the reason that there is
 none."""
 
 _WB, _INV, _VOL, _L1, _INV2, _DC, _GWB, _GINV, _GL0, _GL1 = MNEMONICS = (
@@ -596,7 +596,8 @@ CACHE: Table[CacheEffect | Illegal] = Table(
             generation=GFX1250, mnemonic=(*_GFX9_CACHE, *_RDNA_CACHE)),
     ],
 )  # fmt: skip
-"""(generation, mnemonic, bits, tgsplit, l2) -> what the instruction does, or why it is none."""
+"""(generation, mnemonic, bits, tgsplit, l2) -> the instruction's effect, or the reason that there
+is none."""
 
 
 _ISA_4_4 = "MI300 ISA 4.4; MI200 ISA 4.4; MI100 ISA 4.4"
@@ -683,14 +684,14 @@ HIERARCHY: Table[Hierarchy] = Table(
 
 
 def left_open(chip: str) -> frozenset[Interpretation]:
-    """What the documents of a chip leave open that the machine has readings of."""
+    """The points that the documents of a chip leave open and that the machine has readings of."""
     if chip not in KNOWN_CHIPS:
         return frozenset()
     return HIERARCHY[KNOWN_CHIPS[chip].generation,].value.left_open
 
 
 def has_readings(chip: str) -> bool:
-    """Whether the documents of a chip leave anything open that the machine has readings of."""
+    """True if the documents of a chip leave anything open that the machine has readings of."""
     return bool(left_open(chip))
 
 
@@ -721,7 +722,7 @@ class CdnaConfiguration:
 
     @property
     def row(self) -> ChipRow:
-        """What is known of the chip."""
+        """The row of the chip."""
         return KNOWN_CHIPS[self.chip]
 
     @property
@@ -733,7 +734,7 @@ class CdnaConfiguration:
 
     @property
     def readings_text(self) -> str:
-        """What a machine with these readings is called; empty for those by default."""
+        """The name of a machine with these readings; empty for those by default."""
         open_ = self.hierarchy.left_open
         named = {
             frozenset[Interpretation](): "no reading",
@@ -744,11 +745,11 @@ class CdnaConfiguration:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """How requests come to the chip's caches."""
+        """The path of requests to the chip's caches."""
         return HIERARCHY[self.row.generation,].value
 
     def access_effect(self, access: Kind, bits: Iterable[str]) -> AccessEffect:
-        """What an access with ``bits`` does; raises ``ProgramError`` if the chip has none such."""
+        """The effect of an access with ``bits``; raises ``ProgramError`` if the chip has none."""
         key = (self.row.generation, access, _policy(bits), self.tgsplit, self.l2_per_agent)
         effect = self._legal(self.access, key)
         if effect.acknowledged_early and Interpretation.ACKNOWLEDGED_EARLY not in self.readings:
@@ -758,7 +759,7 @@ class CdnaConfiguration:
         return effect
 
     def cache_effect(self, mnemonic: str, bits: Iterable[str]) -> CacheEffect:
-        """What a cache instruction does; raises ``ProgramError`` if the chip has none such."""
+        """The effect of a cache instruction; raises ``ProgramError`` if the chip has none."""
         if mnemonic not in MNEMONICS:
             raise ProgramError(f"unknown cache instruction '{mnemonic}'; known are {MNEMONICS}")
         key = (self.row.generation, mnemonic, _policy(bits), self.tgsplit, self.l2_per_agent)

@@ -8,7 +8,7 @@ from it.
 Two kinds of group are used. *Interchangeable* waves may change places with all else as it is, in
 any permutation: their states are sorted. Else the few automorphisms that there are, as the
 rotations of a ring of threads, are all tried, and the least state is taken. Waves in equal states
-are not told apart by their order alone, so that a few states have more than one representative:
+are not distinguished by their order alone, so that a few states have more than one representative:
 more states, same outcomes.
 """
 
@@ -142,7 +142,7 @@ class _Search:
         self._group = {w: group for group, waves in compiled.groups.items() for w in waves}
 
     def add(self, one: int, other: int) -> bool:
-        """Map a wave to another; false if what is mapped so far does not allow it."""
+        """Map a wave to another; False if the map so far does not allow it."""
         compiled = self.compiled
         cus = compiled.cu[one], compiled.cu[other]
         l2s = compiled.l2[cus[0]], compiled.l2[cus[1]]
@@ -277,8 +277,7 @@ class Sorted:
         self.classes = _split(classes) if self.is_observed else [tuple(each) for each in classes]
 
     def best(self, keys: Sequence[int]) -> Automorphism | None:
-        """The automorphism to the least state, by what each wave's part of it is called; None: it
-        is so."""
+        """The automorphism to the least state, by the key of each wave's part; None: it is so."""
         before: list[int] = []
         for each in self.classes:
             before += sorted(each, key=keys.__getitem__)
@@ -425,11 +424,10 @@ class Orbits:
         else:
             yield from (self.moved(g, state) for g in self.group.all())
 
-    # What a wave's part of a state is called, wherever it is
+    # The keys of a wave's part of a state, independent of its place
 
     def key(self, state: State, wave: int) -> int:
-        """A number for what a wave is doing, the same for it and for what automorphisms make of
-        it."""
+        """A number for a wave's activity, the same for its images under automorphisms."""
         pc, regs, queues = self.machine.wave_states[wave].items[state[wave]]
         first = self._first[wave]
         relative = tuple(tuple(each - first for each in queue) for queue in queues)
@@ -454,7 +452,7 @@ class Orbits:
             None if scalar is None else (scalars[scalar], len(pending[scalar])),
         )
 
-    # What an automorphism makes of a state
+    # The image of a state under an automorphism
 
     def moved(self, g: Automorphism, state: State) -> State:
         """The state with everything in its new place."""
@@ -571,7 +569,7 @@ class SymmetricEngine(CdnaEngine):
 def _placed(
     items: Sequence[Item], of: Sequence[int], to: Sequence[int], image: Sequence[int]
 ) -> tuple[Item, ...]:
-    """Items of what ``of`` numbers, at the places of what each is mapped to among ``to``."""
+    """Items numbered by ``of``, each at the place of its image among ``to``."""
     found = {image[number]: item for number, item in zip(of, items, strict=True)}
     return tuple(found[number] for number in to)
 

@@ -1,4 +1,4 @@
-"""Waves, locations and LDS as one transition system, whatever a location keeps of its caches.
+"""Waves, locations and LDS as one transition system, for any state of a location's caches.
 
 ``cdna_machine`` (the definition) and ``cdna_engine`` say what happens to one location; waves are
 in ``cdna_wave``; here they are put together, with LDS and barriers.
@@ -31,7 +31,7 @@ LEFT_QUEUE = -1
 
 
 class MachineEventKind(IntEnum):
-    """What happens in a step."""
+    """The kind of event in a step."""
 
     ISSUE = 0
     HIT = 1
@@ -84,7 +84,7 @@ class Interner(Generic[Item]):
 
 
 class LineTopology:
-    """Which L2s, queues, L1s and scalar caches can matter for one location.
+    """The L2s, queues, L1s and scalar caches that can matter for one location.
 
     Left out is what nothing can observe: L2s below which no wave accesses the location, and
     L1s below which no load of it may hit. ``read_l2s``: whether anything reads a clean line of an
@@ -119,7 +119,7 @@ def _reads_clean(op: Op) -> bool:
 
 
 def _blocks_fill(op: Op) -> bool:
-    """Whether the L1 takes a line in only after ``op`` has left the queue (rule 3)."""
+    """True if the L1 takes a line in only after ``op`` has left the queue (rule 3)."""
     if op.code is StepKind.CACHE:
         return op.effect.invalidate
     return op.code in (StepKind.STORE, StepKind.ATOMIC, StepKind.COMPARE_SWAP)
@@ -197,7 +197,7 @@ LineEvent = tuple[LineState, tuple[Completion, ...], MachineEvent]
 
 
 class LineRules(Protocol[LineState]):
-    """What a machine has to know of one location; ``PlainLine`` says what each means."""
+    """The interface of the rules of one location; ``PlainLine`` gives the meaning of each."""
 
     def initial(self) -> LineState: ...
     def issue(
@@ -236,7 +236,7 @@ class SplitBarrierRules:
         return tuple(sorted((*parties, party))), phase, waits
 
     def is_complete(self, state: BarrierState, ended: Collection[int]) -> bool:
-        """Whether enough signals came, of all waves but those that have ``ended``."""
+        """True if enough signals came, of all waves but those that have ``ended``."""
         if isinstance(self.group.unit, CopyPoint):
             ended = ()
         going = zip(self.group.waves, self.group.party_of, strict=True)
@@ -270,7 +270,7 @@ class NamedBarrierRules(SplitBarrierRules):
         return False
 
     def initialised(self, count: int, state: BarrierState) -> BarrierState:
-        """No signal has come; who had joined still has."""
+        """No signal has come; waves that had joined still have."""
         return (), count, state[2]
 
     def arrived(self, state: BarrierState, wave: int, signals: int | None = None) -> BarrierState:
@@ -298,7 +298,7 @@ class NamedBarrierRules(SplitBarrierRules):
         return parties, count, replaced(members, at, membership)
 
     def has_joined(self, state: BarrierState, wave: int) -> bool:
-        """Whether this is the barrier that ``wave`` joined last."""
+        """True if this is the barrier that ``wave`` joined last."""
         return state[2][self.group.waves.index(wave)] != _OUTSIDE
 
     def left(self, state: BarrierState, wave: int) -> BarrierState:
@@ -307,7 +307,7 @@ class NamedBarrierRules(SplitBarrierRules):
         return self._counted(parties, count - 1, members)
 
     def error(self, state: BarrierState, op: Op) -> str | None:
-        """Why nothing is said of what ``op`` does now."""
+        """The reason that the effect of ``op`` is undefined now."""
         parties, count, _ = state
         name = f"barrier {self.group.unit}"
         if op.code is StepKind.SIGNAL and not count:
@@ -330,7 +330,7 @@ def _barrier_rules(group: SplitBarrierGroup) -> SplitBarrierRules:
 
 
 class Position(NamedTuple):
-    """Where a wave is: its next instruction, why that is an error, whether all is over.
+    """The position of a wave: its next instruction, the error in it, and whether all is over.
 
     ``held_up``: a counter that the instruction increments is full. ``after``: the number of the
     wave's state after an instruction that concerns it alone; None for others, and for a wait that
@@ -345,10 +345,10 @@ class Position(NamedTuple):
 
 
 _NO_STEPS = (StepKind.END, StepKind.BARRIER)
-"""Where a wave has no step of its own."""
+"""Kinds at which a wave has no step of its own."""
 
 _AT_BARRIERS = range(StepKind.SIGNAL, StepKind.BARRIER_LEAVE + 1)
-"""What a wave does at a split barrier."""
+"""The steps of a wave at a split barrier."""
 
 
 class WaveMachine(Generic[LineState]):
@@ -392,7 +392,7 @@ class WaveMachine(Generic[LineState]):
 
     @property
     def interners(self) -> tuple[Interner[Any], ...]:
-        """What the numbers of a state stand for, one after the other."""
+        """The interners of the numbers of a state, one after the other."""
         return (*self.wave_states, *self.line_states, *self.lds_states, *self.barrier_states)
 
     def initial(self) -> State:
@@ -449,7 +449,7 @@ class WaveMachine(Generic[LineState]):
         return result
 
     def position(self, state: State, wave: int) -> "Position":
-        """Where a wave is."""
+        """The position of a wave."""
         number = state[wave]
         known = self._positions[wave].get(number)
         if known is None:
@@ -478,7 +478,7 @@ class WaveMachine(Generic[LineState]):
         return found
 
     def barrier_error(self, state: State, op: Op) -> str | None:
-        """What is wrong with what a wave is about to do at a named barrier."""
+        """The error in a wave's next step at a named barrier."""
         if op.code not in _AT_BARRIERS:
             return None
         number = self.barrier_of(state, op)
@@ -491,11 +491,12 @@ class WaveMachine(Generic[LineState]):
         return problem and f"P{op.wave}: {op.instruction}: {problem}"
 
     def barrier_state(self, state: State, number: int) -> BarrierState:
-        """What is kept of a split barrier."""
+        """The state of a split barrier."""
         return self.barrier_states[number].items[state[self.first_barrier + number]]
 
     def barrier_of(self, state: State, op: Op) -> int:
-        """The split barrier that ``op`` is for; -1: it is to leave what the wave has not joined."""
+        """The split barrier that ``op`` is for; -1: it is to leave one that the wave has not
+        joined."""
         if op.code is not StepKind.BARRIER_LEAVE:
             return op.barrier
         return next((number for number, _ in self.joined_by(state, op.wave)), -1)
@@ -543,7 +544,7 @@ class WaveMachine(Generic[LineState]):
     def issues(
         self, wave: int, op: Op, number: int, at: int
     ) -> list[tuple[int, int, MachineEvent]]:
-        """What issuing an access makes of a wave and of where it goes, for each value it hits."""
+        """The wave and the destination after an access issues, for each value that it hits."""
         kept = self.wave_states[wave].items[number]
         entry, issued = self.rules.entry(kept, op), self.rules.issue(kept, op)
         if op.in_lds:
@@ -655,7 +656,7 @@ class WaveMachine(Generic[LineState]):
         return result
 
     def line_steps(self, state: State, line: int) -> list[tuple[State, MachineEvent]]:
-        """What can happen to a line without a wave."""
+        """The steps of a line without a wave."""
         number = state[self.waves + line]
         events = self._line_events[line].get(number)
         if events is None:
@@ -672,7 +673,7 @@ class WaveMachine(Generic[LineState]):
         ]
 
     def lds_steps(self, state: State, place: int) -> list[tuple[State, MachineEvent]]:
-        """What can be performed in the LDS of a work-group."""
+        """The steps that can be performed in the LDS of a work-group."""
         intern = self.lds_states[place]
         at = self.first_lds + place
         return [
@@ -683,7 +684,7 @@ class WaveMachine(Generic[LineState]):
     def stepped(
         self, state: State, at: int, number: int, completions: tuple[Completion, ...]
     ) -> State:
-        """``state`` with another number ``at`` one place, and what that completes."""
+        """``state`` with another number ``at`` one place, and the operations that it completes."""
         after = list(state)
         after[at] = number
         for completed, value in completions:
@@ -716,7 +717,7 @@ class WaveMachine(Generic[LineState]):
             self.completed(state, op.number, 0)
 
     def queued(self, line: int, number: int, op: int) -> int:
-        """How often an operation is in the queues of the state ``number`` of a line."""
+        """The occurrences of an operation in the queues of the state ``number`` of a line."""
         known = self._queued[line].get((number, op))
         if known is None:
             kept = self.line_states[line].items[number]
@@ -733,7 +734,7 @@ class WaveMachine(Generic[LineState]):
         return self.wave_states[wave](self.settled(wave, state))
 
     def has_ended(self, state: State, wave: int) -> bool:
-        """Whether a wave is at its end and has all its results.
+        """True if a wave is at its end and has all its results.
 
         What carries out copies has also ended where it waits for one to be issued.
         """
@@ -741,7 +742,7 @@ class WaveMachine(Generic[LineState]):
         return place.ended or (bool(self.barrier_rules) and self.is_idle(state, place.op))
 
     def is_idle(self, state: State, op: Op) -> bool:
-        """Whether ``op`` waits for the start of a copy that is not coming."""
+        """True if ``op`` waits for the start of a copy that is not coming."""
         if op.code is not StepKind.BARRIER_WAIT or op.wave not in self.compiled.agents:
             return False
         rules, kept = self.barrier_rules[op.barrier], self.barrier_state(state, op.barrier)

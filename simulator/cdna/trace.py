@@ -44,7 +44,7 @@ class Counterexample:
 
     @property
     def explanation(self) -> str:
-        """What goes wrong, in one sentence."""
+        """The fault, in one sentence."""
         return explanation_of(self.machine, self.trace.events, self.trace.states)
 
     @property

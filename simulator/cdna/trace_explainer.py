@@ -1,4 +1,4 @@
-"""What goes wrong in an execution of the CDNA machine, in one sentence.
+"""The fault in an execution of the CDNA machine, in one sentence.
 
 A load that finds an overwritten value is looked for first: where it found it, since when it was
 there, and which instruction would have brought the newer one. Then accesses of one wave that are
@@ -41,7 +41,7 @@ class _Access:
 
     @property
     def is_access(self) -> bool:
-        """Whether it is one of memory or LDS."""
+        """True if it is an access to memory or LDS."""
         return self.op.line >= 0
 
 
@@ -53,7 +53,7 @@ def explanation_of(
 
 
 def overwritten(written: Sequence[int], value: int) -> bool:
-    """Whether ``value`` is among those of a location, but not the newest, which is the last."""
+    """True if ``value`` is among those of a location, but not the newest, which is the last."""
     return value != written[-1] and value in written
 
 
@@ -67,7 +67,7 @@ class _Explainer:
         self.states = states
         self.accesses = self._accesses()
 
-    # What was executed
+    # The executed instructions
 
     def _accesses(self) -> list[_Access]:
         """Every access and cache instruction, in the order in which they were issued."""
@@ -109,7 +109,7 @@ class _Explainer:
             oldest.done, oldest.read, oldest.hit = step, event.read, True
 
     def line(self, line: int, step: int) -> PlainState:
-        """What the machine keeps of a location after a step."""
+        """The machine's state of a location after a step."""
         return self.machine.line_state(self.states[step], line)
 
     def written(self, access: _Access, before: int) -> list[_Access]:
@@ -122,12 +122,12 @@ class _Explainer:
         return sorted(found, key=lambda a: a.done)
 
     def writer(self, access: _Access) -> _Access | None:
-        """Whose value a read took; None for the initial one."""
+        """The write whose value a read took; None for the initial one."""
         writes = self.written(access, access.done)
         return next((w for w in reversed(writes) if w.written == access.read), None)
 
     def newest(self, access: _Access) -> _Access | None:
-        """The write that a read missed; None if it found what was written last."""
+        """The write that a read missed; None if it found the last write."""
         writes = self.written(access, access.done)
         if access.read is None or not writes:
             return None
@@ -136,8 +136,7 @@ class _Explainer:
         return writes[-1] if overwritten(values, access.read) else None
 
     def seen(self, access: _Access) -> _Access | None:
-        """The last read before ``access``, of another location, that found what another wave
-        wrote."""
+        """The last read before ``access``, of another location, that found another wave's write."""
         earlier = [
             a
             for a in self.accesses
@@ -172,11 +171,11 @@ class _Explainer:
         return f"{word.get(access.op.code, 'atomic')} of {self.name(access)}"
 
     def place(self, access: _Access) -> SourceLocation | None:
-        """Where an instruction was written."""
+        """The source position of an instruction."""
         return self.compiled.place(access.op)
 
     def at(self, access: _Access) -> str:
-        """Where an instruction is, in brackets; nothing where that is not known."""
+        """The position of an instruction, in brackets; nothing if not known."""
         place = self.place(access)
         return "" if place is None else f" (line {place.line})"
 
@@ -215,7 +214,7 @@ class _Explainer:
         )
 
     def of_copy_under_way(self) -> str:
-        """A read of what an asynchronous copy that has begun is yet to write."""
+        """A read of bytes that an asynchronous copy under way has yet to write."""
         for access in self.accesses:
             for pending in self.accesses:
                 owner = self.compiled.agents.get(pending.op.wave)
@@ -229,7 +228,7 @@ class _Explainer:
         return ""
 
     def of_early_hit(self, seen_elsewhere: bool) -> str:
-        """A load that hits what a store of its CU has put into the L1 before it is performed.
+        """A load that hits a value which a store of its CU has put into the L1 before its time.
 
         ``seen_elsewhere``: only one before a load on another CU that still finds another value.
         """
@@ -296,7 +295,7 @@ class _Explainer:
         return where[access.op.line].initial if value is None else value
 
     def of_other_value(self) -> str:
-        """A read whose value is not what was written last, so that this is no interleaving."""
+        """A read whose value is not the last one written, so that this is no interleaving."""
         for access in self.accesses:
             if access.read is None or access.read == self.last_value(access):
                 continue
@@ -470,7 +469,7 @@ class _Explainer:
         return last if emptied and emptied[0] < last else 0
 
     def published(self, publisher: _Access) -> str:
-        """That a wave wrote what another saw."""
+        """The words for a wave's write that another one saw."""
         return f"P{publisher.op.wave} writes {self.name(publisher)}{self.at(publisher)}"
 
     def dirty(self, access: _Access, missed: _Access, step: int) -> int | None:
@@ -507,7 +506,7 @@ class _Explainer:
         )
 
     def differ(self, one: _Access, other: _Access) -> bool:
-        """Whether two accesses of a location are loads with different results."""
+        """True if two accesses of a location are loads with different results."""
         loads = all(a.op.code is StepKind.LOAD for a in (one, other))
         return loads and one.read != other.read
 
@@ -543,7 +542,7 @@ class _Explainer:
         return ""
 
     def barrier(self, first: _Access, last: _Access) -> bool:
-        """Whether the waves of two accesses pass a barrier between them."""
+        """True if the waves of two accesses pass a barrier between them."""
         group = self.compiled.program.threads[first.op.wave].placement.workgroup
         between = self.events[first.issued : last.done - 1]
         barriers = self.compiled.barriers
@@ -562,7 +561,7 @@ class _Explainer:
         )
 
     def meets_by_signal(self, one: int, other: int, between: Iterable[MachineEvent]) -> bool:
-        """Whether ``other`` passes a barrier that ``one`` has signalled."""
+        """True if ``other`` passes a barrier that ``one`` has signalled."""
         signalled: set[int] = set()
         for event in between:
             op = self.compiled.by_number[event.number]
@@ -575,7 +574,7 @@ class _Explainer:
         return False
 
     def is_shared(self, access: _Access) -> bool:
-        """Whether another wave accesses the location, and one of the two writes it."""
+        """True if another wave accesses the location, and one of the two writes it."""
         return any(
             a.place == access.place
             and a.op.wave != access.op.wave
@@ -601,7 +600,7 @@ class _Explainer:
 
 
 def _unwaited(access: _Access, it: str) -> str:
-    """What is missing after an access that is performed too late, called ``it``."""
+    """The synchronisation missing after an access performed too late, called ``it``."""
     if access.op.acknowledged_early:
         return f"its L1 has acknowledged {it}, and nothing writes {it} back"
     return f"nothing waits for {it}"

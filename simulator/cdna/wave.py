@@ -1,4 +1,4 @@
-"""Programs compiled for the CDNA machines, and what a wave does on its own.
+"""Programs compiled for the CDNA machines, and the steps of a wave on its own.
 
 Both machines (``cdna_machine``, the definition, and ``cdna_engine``) share this part: register
 arithmetic, counters and waits. A wave is ``(pc, registers, queues)``; for each counter of the chip
@@ -73,7 +73,7 @@ from fencewright.simulator.core.program import (
 )
 
 Wave = tuple[int, tuple[int, ...], tuple[tuple[int, ...], ...]]
-"""(pc, registers, what is outstanding in each counter of the chip, in the order of its row)."""
+"""(pc, registers, outstanding operations of each counter of the chip, in the order of its row)."""
 
 Entry = int
 """An operation in flight: its number, the value it carries, the value it compares with."""
@@ -86,7 +86,7 @@ RESULT_SHIFT = ID_BITS + 1
 
 
 class StepKind(IntEnum):
-    """What kind of step an instruction is."""
+    """The kind of step of an instruction."""
 
     LOAD = 0
     STORE = 1
@@ -153,7 +153,7 @@ class Op:
     unless: bool = False
 
     def written(self, old: int, entry: Entry) -> int | None:
-        """What the operation writes over ``old``; None: nothing."""
+        """The value that the operation writes over ``old``; None: nothing."""
         value = (entry >> ID_BITS) & WORD_MASK
         if self.code is StepKind.STORE:
             return value
@@ -307,7 +307,7 @@ class CompiledProgram:
         return [*ops, end]
 
     def place(self, op: Op) -> SourceLocation | None:
-        """Where an instruction was written; None if that is not known."""
+        """The source position of an instruction; None if not known."""
         thread = self.program.threads[op.wave]
         executed = [n for n, each in enumerate(thread.instructions) if not isinstance(each, Label)]
         return place_at(thread.places, executed[op.pc]) if op.pc < len(executed) else None
@@ -436,7 +436,7 @@ class CompiledProgram:
             )
 
     def _counts(self, wait: Wait | SplitWait) -> tuple[int | None, ...]:
-        """What a wait asks of each counter of the chip."""
+        """The bounds that a wait sets on each counter of the chip."""
         requested = {name: count for name, count in wait.counts().items() if count is not None}
         missing = requested.keys() - set(self.counters)
         if missing:
@@ -488,7 +488,7 @@ _ACCESS = {
 
 
 class Futures:
-    """What each wave may still issue, from each of its instructions on, as a set of bits.
+    """Accesses that each wave may still issue, from each of its instructions on, as bits.
 
     One bit for each location in memory, and ``cache_bit`` for cache instructions. ``mates`` are the
     other waves on the CU of each wave.
@@ -503,7 +503,7 @@ class Futures:
         ]
 
     def of_mates(self, wave: int, future: Sequence[int]) -> int:
-        """What the mates of ``wave`` may still issue, of ``future`` for each wave."""
+        """The accesses that the mates of ``wave`` may still issue, from ``future`` of each wave."""
         coming = 0
         for mate in self.mates[wave]:
             coming |= future[mate]
@@ -529,7 +529,7 @@ class Futures:
 
 
 class WaveRules:
-    """What waves do on their own: steps without memory, issue, completion, waits (rule 1)."""
+    """The steps of waves on their own: steps without memory, issue, completion, waits (rule 1)."""
 
     def __init__(self, compiled: CompiledProgram):
         self.compiled = compiled
@@ -541,7 +541,7 @@ class WaveRules:
         return 0, (0,) * len(self.compiled.registers[wave]), ((),) * len(self.most)
 
     def error(self, state: Wave, op: Op) -> str | None:
-        """What is wrong with executing ``op`` now, because a result was not waited for."""
+        """The error in an execution of ``op`` now, because a result was not waited for."""
         for queue in state[2]:
             for each in queue:
                 other = self.by_number[each & ID_MASK]
@@ -568,7 +568,7 @@ class WaveRules:
         return op.number | value << ID_BITS | compare << COMPARE_SHIFT
 
     def is_held_up(self, state: Wave, op: Op) -> bool:
-        """Whether a counter that ``op`` increments is full. Source: MI300 ISA 4.4."""
+        """True if a counter that ``op`` increments is full. Source: MI300 ISA 4.4."""
         queues = state[2]
         return any(
             len(queues[at]) >= self.most[at] and self._count(queues[at]) >= self.most[at]
@@ -576,7 +576,7 @@ class WaveRules:
         )
 
     def can_step(self, state: Wave, op: Op) -> bool:
-        """Whether a wave-local instruction can execute now: everything but a wait always can."""
+        """True if a wave-local instruction can execute now: everything but a wait always can."""
         if op.code is not StepKind.WAIT:
             return True
         return all(map(self._reached, state[2], op.counts))
@@ -614,7 +614,7 @@ class WaveRules:
         return pc, regs, queues
 
     def finish(self, state: Wave) -> Wave:
-        """A wave at its end keeps of what is outstanding only what can still change a register."""
+        """A wave at its end keeps only outstanding operations that can still change a register."""
         pc, regs, outstanding = state
         queues = tuple(map(self._results, outstanding))
         if not all(each & DONE for queue in queues for each in queue):
@@ -624,7 +624,7 @@ class WaveRules:
         return pc, regs, ((),) * len(queues)
 
     def outstanding(self, state: Wave, number: int) -> int:
-        """How often operation ``number`` is outstanding."""
+        """The number of times that operation ``number`` is outstanding."""
         queues = state[2]
         return sum(each == number for at in self.by_number[number].queues for each in queues[at])
 
@@ -648,11 +648,11 @@ class WaveRules:
         return all(self.by_number[each & ID_MASK].counted.in_order for each in pending)
 
     def _reached(self, pending: tuple[int, ...], count: int | None) -> bool:
-        """Whether a counter is at most ``count``. In order: whatever is younger counts as well."""
+        """True if a counter is at most ``count``. In order: whatever is younger counts as well."""
         return count is None or len(pending) <= count or self._count(pending) <= count
 
     def _count(self, pending: tuple[int, ...]) -> int:
-        """What a counter stands at. In order: whatever is younger than one outstanding counts."""
+        """The value of a counter. In order: whatever is younger than one outstanding counts."""
         if self._in_order(pending):
             done = next((n for n, each in enumerate(pending) if not each & DONE), len(pending))
             return len(pending) - done

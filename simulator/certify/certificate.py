@@ -75,7 +75,7 @@ from fencewright.simulator.source.events import ScopedProgram
 
 FORMAT = "fencewright-certificate"
 FORMAT_VERSION = 1
-"""Of the JSON; a reader refuses what it does not know."""
+"""Version of the JSON; a reader refuses any that it does not know."""
 
 Value = TypeVar("Value", covariant=True)
 
@@ -95,7 +95,7 @@ class RacyTestError(Exception):
 
 
 def source_outcomes(program: ScopedProgram) -> Outcomes | None:
-    """What the source may do; None if it has a data race, and may do anything."""
+    """The outcomes of the source; None if it has a data race, and may do anything."""
     return _behaviour(program)
 
 
@@ -115,7 +115,7 @@ def forbidden(allowed: Outcomes, found: Outcomes) -> frozenset[tuple[int | None,
 
 
 class Machine(ABC):
-    """What executes the programs of a mode."""
+    """The machine that executes the programs of a mode."""
 
     name: str
 
@@ -132,12 +132,12 @@ class Machine(ABC):
         """Every weaker sequence of the same kind that the chip has."""
 
     def fits(self, program: ScopedProgram) -> bool:
-        """Whether the machine has all the places of ``program``."""
+        """True if the machine has all the places of ``program``."""
         del program
         return True
 
     def is_stuck(self, code: Code) -> bool:
-        """Whether some fair execution never ends; none of a model of executions that end."""
+        """True if some fair execution never ends; none of a model of executions that end."""
         del code
         return False
 
@@ -303,7 +303,7 @@ def _changed(sequence: Sequence, at: int, instruction: Instruction, part: str) -
 _RETURN_BITS = ("sc0", "glc", RETURNS)
 _RMW = (Operation.ATOMIC_RMW, Operation.CMPXCHG)
 _NARROWER_SCOPE = {wide: (narrow,) for narrow, wide in pairwise(SCOPES)}
-"""What a scope field says of the next scope down; below the first it says nothing."""
+"""The next narrower scope of a modifier; none for the narrowest."""
 
 
 def cdna_weakenings(request: Request, sequence: Sequence) -> Iterator[Weakening]:
@@ -403,11 +403,11 @@ def _weaker_words(
         yield (narrower,)
 
 
-# What a certificate says
+# The contents of a certificate
 
 
 class Verdict(FastStrEnum):
-    """What was found of an instruction or bit."""
+    """The verdict on an instruction or bit."""
 
     NEEDED = "needed"
     KEPT = "kept"
@@ -416,7 +416,7 @@ class Verdict(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A test, the machine it was run on, and what happened though it should not.
+    """A test, the machine it was run on, and the forbidden outcome.
 
     ``outcome`` is empty when the test never ends.
     """
@@ -431,7 +431,8 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Necessity:
-    """One instruction or bit: what it became, which test noticed, or why it stays all the same."""
+    """One instruction or bit: its weakened form, the test that noticed, or the reason that it
+    stays."""
 
     at: int
     part: str
@@ -443,7 +444,7 @@ class Necessity:
 
 @dataclass(frozen=True, slots=True)
 class OperationCertificate:
-    """One operation: its sequence, the tests that it passed or failed, what each part is for.
+    """One operation: its sequence, the tests that it passed or failed, the purpose of each part.
 
     ``failures`` are the tests with a forbidden outcome, empty for a sound operation. ``tests``
     is their number, ``void`` how many more had data races.
@@ -459,12 +460,12 @@ class OperationCertificate:
 
     @property
     def is_sound(self) -> bool:
-        """Whether no test had a forbidden outcome."""
+        """True if no test had a forbidden outcome."""
         return not self.failures
 
     @property
     def unnecessary(self) -> tuple[Necessity, ...]:
-        """What no test needs and nothing keeps."""
+        """The parts that no test needs and nothing keeps."""
         return tuple(each for each in self.parts if each.verdict is Verdict.UNNECESSARY)
 
 
@@ -478,11 +479,11 @@ class Certificate:
 
     @property
     def is_sound(self) -> bool:
-        """Whether every operation is."""
+        """True if every operation is sound."""
         return all(each.is_sound for each in self.operations)
 
     def find(self, request: Request) -> OperationCertificate | None:
-        """What is said of an operation; None if it is not in the certificate."""
+        """The certificate of an operation; None if it is not in this one."""
         known = {_without_mode(each.request): each for each in self.operations}
         wanted = _without_mode(request)
         if wanted.op is Operation.ATOMIC_RMW:
@@ -727,7 +728,7 @@ def describe(request: Request) -> str:
     return " ".join(str(part) for part in parts if part is not None)
 
 
-# What stays though no test needs it
+# Parts that stay though no test needs them
 
 
 Columns = Mapping[str, tuple[object, ...]]
@@ -735,7 +736,7 @@ Columns = Mapping[str, tuple[object, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Why something stays that no test needs.
+    """The reason that something stays that no test needs.
 
     ``words`` are the parts that it is about, () for all; ``where`` limits the operations and
     modes by column, as in ``lowering.cdna.generations.differences``.
@@ -921,7 +922,7 @@ class Trial:
         return tuple(each for each in self.machines if each.fits(test.program))
 
     def judge(self, test: ShapeTest, code: Code | None = None) -> Witness | None:
-        """What the lowered test does though it should not; None if nothing.
+        """The forbidden behaviour of the lowered test; None if there is none.
 
         Raises ``RacyTestError`` where the source has a data race, and allows everything, and
         ``CertificateError`` where a machine cannot decide.
@@ -982,8 +983,8 @@ def certify_mode(
     """Certifies every operation of a target in one mode.
 
     With ``executor`` operations run side by side, ``stream`` is a file that results go to as
-    they come, and that an interrupted run resumes from (``campaign.run``). ``watch`` is told how
-    many are done, and how many of them are not sufficient. Raises ``CertificateError`` or
+    they come, and that an interrupted run resumes from (``campaign.run``). ``watch`` gets the
+    numbers of those done, and of those not sufficient. Raises ``CertificateError`` or
     ``campaign.CampaignError``.
     """
     wanted = requests_of(mode)
@@ -1065,7 +1066,8 @@ _ORDERING_FORMS = frozenset(
 
 
 def ptx_classes() -> tuple[tuple[Target, tuple[Target, ...]], ...]:
-    """Chips and PTX versions by what orders memory in them: the oldest of each class, and all."""
+    """Chips and PTX versions by the instructions that order memory in them: the oldest of each
+    class, and all."""
     classes: dict[frozenset[PtxForm], list[Target]] = {}
     for chip in PTX_CHIPS:
         last = chip.last or VERSIONS[-1]
@@ -1101,7 +1103,7 @@ def shipped(mode: Target) -> Certificate:
 
 
 def recheck(certificate: Certificate, sample: int | None = None, seed: int = 0) -> tuple[str, ...]:
-    """What of a certificate no longer holds; () if all does.
+    """The parts of a certificate that no longer hold; () if all do.
 
     Every sequence is compared with what is lowered today, and every number of tests with the
     battery of today. Of ``sample`` operations (None: all) the tests with a data race are counted,
@@ -1204,7 +1206,7 @@ def _rechecked(trial: Trial, certificate: OperationCertificate, random: Random) 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What an instruction is for: the test that needs it, and what happens there without."""
+    """The purpose of an instruction: the test that needs it, and the failure without it."""
 
     operation: str
     sequence: tuple[str, ...]
@@ -1237,7 +1239,7 @@ def explain(
     at: int | None = None,
     certificate: Certificate | None = None,
 ) -> tuple[Explanation, ...]:
-    """What each part of an operation's sequence is for, with a counterexample step by step.
+    """The purpose of each part of an operation's sequence, with a counterexample step by step.
 
     ``at`` picks one instruction. What ``certificate`` has is taken from there, else certified
     now. Raises ``UnsupportedError`` for an operation that the target lacks, ``CertificateError`` if
@@ -1352,7 +1354,7 @@ _TABLE_OF_PHASE = {Phase.RELEASE: "write_back", Phase.ACQUIRE: "invalidate", Pha
 
 
 def certify_rows(certificate: Certificate) -> tuple[RowCertificate, ...]:
-    """What a CDNA certificate says of each row that its operations use.
+    """The certificate of each row that a CDNA certificate's operations use.
 
     Raises ``CertificateError`` for PTX, whose rows are one for all chips: there each
     operation stands for the rows that it combines.
@@ -1404,7 +1406,7 @@ def _row_part(table: str, part: str) -> str:
 
 
 def _is_of_row(table: str, value: str, word: str, part: Necessity, sequence: Sequence) -> bool:
-    """Whether a part of an operation's sequence comes from a row of ``table`` with ``value``."""
+    """True if a part of an operation's sequence comes from a row of ``table`` with ``value``."""
     instruction = sequence.instructions[part.at]
     if instruction.wait is not None and instruction.phase is not Phase.ACCESS:
         return table == "wait" and any(each in value.split() for each in word.split())

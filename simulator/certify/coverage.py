@@ -1,4 +1,4 @@
-"""What a certificate does not cover, and why not.
+"""Operations that a certificate does not cover, with reasons.
 
 A certificate has the operations of ``shapes.operations``. Others are lowered by the same rows, or
 by rows that no tests are built for: ``UNCERTIFIED`` has a reason for each of these.
@@ -20,7 +20,7 @@ from fencewright.lowering.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Uncertified:
-    """Why operations have no certificate; ``where`` says which, by column (``columns_of``)."""
+    """A reason for operations without a certificate; ``where`` selects them (``columns_of``)."""
 
     name: str
     reason: str

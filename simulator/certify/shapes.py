@@ -71,11 +71,11 @@ class ShapeTest:
     progress: bool = False
 
 
-# Where threads run
+# Placement of threads
 
 
 class Distance(FastStrEnum):
-    """How far two threads are apart; the first nine are of AMD's chips, the others PTX's.
+    """The distance of two threads; the first nine are of AMD's chips, the others PTX's.
 
     Where work-groups come in clusters, those on two CUs or two XCDs are of one cluster or of two.
     """
@@ -118,7 +118,7 @@ _NARROW = (Scope.SINGLETHREAD, Scope.WAVEFRONT)
 
 
 def distances(mode: Target, scope: Scope) -> tuple[Distance, ...]:
-    """How far threads of one ``scope`` can be apart, farthest first."""
+    """The distances that threads of one ``scope`` can have, farthest first."""
     if scope in _NARROW:
         return ()
     found = _ptx_distances(mode) if mode.is_ptx else _cdna_distances(mode)
@@ -143,12 +143,12 @@ def _cdna_distances(mode: Target) -> list[tuple[Scope, Distance]]:
 
 
 def splits_counters(mode: Target) -> bool:
-    """Whether an AMD chip counts loads, stores and LDS apart, and has barriers in two parts."""
+    """True if an AMD chip counts loads, stores and LDS apart, and has barriers in two parts."""
     return not mode.is_ptx and CHIPS[mode.chip].splits_counters
 
 
 def has_clusters(mode: Target) -> bool:
-    """Whether work-groups of an AMD chip come in clusters."""
+    """True if work-groups of an AMD chip come in clusters."""
     return CHIPS[mode.chip].clusters
 
 
@@ -258,7 +258,7 @@ def _observable(text: str) -> Observable:
     return Register(int(thread), name) if thread else Memory(name)
 
 
-# What the focus can do in a test
+# Roles of the focus in a test
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ class _Roles:
 
     @property
     def propagates(self) -> bool:
-        """Whether it releases what it acquired itself: a fence of both kinds."""
+        """True if it releases the writes that it acquired itself: a fence of both kinds."""
         full = self.request.availability is Availability.FULL
         return self.op is Operation.FENCE and self.releases and self.acquires and full
 
@@ -304,7 +304,7 @@ class _Roles:
         return returns and self.op in (Operation.LOAD, Operation.ATOMIC_RMW, Operation.CMPXCHG)
 
     def _focus(self, made: ScopedOperation) -> Focus:
-        """With what the request limits the operation to."""
+        """With the restrictions of the request on the operation."""
         r = self.request
         return Focus(replace(made, spaces=r.spaces, one_as=r.one_as, availability=r.availability))
 
@@ -346,7 +346,7 @@ class _Roles:
         return (self._focus(made),)
 
     def reading(self) -> list[tuple[str, int]]:
-        """How it reads: a compare-exchange succeeds or fails."""
+        """The ways in which it reads: a compare-exchange succeeds or fails."""
         if self.op is not Operation.CMPXCHG:
             return [("", 1)]
         ways: list[tuple[str, int]] = []
@@ -366,7 +366,7 @@ def _scope(request: Request) -> Scope | None:
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """How data is accessed: where, and weak after a test of the flag or relaxed at once."""
+    """The access to data: the space, and weak after a test of the flag or relaxed at once."""
 
     name: str
     space: AddressSpace
@@ -457,7 +457,7 @@ _Flag = tuple[str, dict[str, AddressSpace], frozenset[str]]
 
 
 def _flags(request: Request, mode: Target) -> list[_Flag]:
-    """Where the location of the focus can be."""
+    """The possible spaces of the location of the focus."""
     in_global: _Flag = ("global", {"f": GLOBAL}, frozenset())
     in_lds: _Flag = ("LDS", {"f": LOCAL, "x": GLOBAL}, frozenset())
     has_lds = "tgsplit" not in mode.features
@@ -518,7 +518,7 @@ def _two_threads(
 def _told_by_a_mate(
     writer: _ShapeWriter, tag: str, here: Placement, there: Placement, scope: Scope, acquire: Steps
 ) -> ShapeTest:
-    """MP where who acquires learns in LDS, from another wave, that its unused atomic came second.
+    """MP where the acquirer learns in LDS, from another wave, that its unused atomic came second.
 
     The load of the flag that shows it otherwise is in order with the invalidate, and hides that
     nobody waited for it.
@@ -549,7 +549,7 @@ def _passing_unused(
     scope: Scope,
     acquire: Steps,
 ) -> ShapeTest:
-    """MP where what acquires is, or comes after, an atomic whose old value nobody takes.
+    """MP where the acquire is, or comes after, an atomic whose old value is not used.
 
     The order of the two atomics shows in the flag, which is read after ``acquire``.
     """
@@ -940,7 +940,7 @@ def _relay(
 def _mixed_scopes(
     roles: _Roles, mode: Target, writer: _ShapeWriter, flag_name: str
 ) -> Iterator[ShapeTest]:
-    """WRC, RWC, ISA2 and IRIW where a thread reads narrowly what one near it has written widely.
+    """WRC, RWC, ISA2 and IRIW where a thread reads narrowly a near thread's wide write.
 
     What the two share may have the value before anybody farther away can see it. The focus is the
     narrow read, or at the wide scope the write, the release, the acquire or the fence.
@@ -998,7 +998,7 @@ class _MixedScopes:
         yield self.iriw(read, fence)
 
     def at_wide(self, roles: _Roles) -> Iterator[ShapeTest]:
-        """The focus is the write, or what orders it."""
+        """The focus is the write, or orders it."""
         read = Load("r0", "x", RELAXED, self.narrow)
         write, last = (Store("x", 1, RELAXED, self.wide),), (self.load("x"),)
         if roles.writes:
@@ -1057,7 +1057,7 @@ class _MixedScopes:
         )
 
     def isa2(self, read: Steps) -> ShapeTest:
-        """The reader signals another one near it, who releases widely."""
+        """The reader signals another one near it, which releases widely."""
         relay: Steps = (*_observe("g", "r0", self.narrow), *_publish("h", self.wide))
         return _with(self.placed(), h=GLOBAL).test(
             f"ISA2 mixed read {self.tag}",
@@ -1069,7 +1069,7 @@ class _MixedScopes:
         )
 
     def iriw(self, read: Steps, fence: Fence) -> ShapeTest:
-        """Each reader is beside the writer of what it reads first, narrowly."""
+        """Each reader is beside the writer of the value that it reads first, narrowly."""
         wide, narrow = self.wide, self.narrow
         there = _PLACE[self.far](2)
         other: Steps = (Load("r0", "g", RELAXED, narrow), fence, Load("r1", "f", RELAXED, wide))
@@ -1155,7 +1155,7 @@ def _barriers(roles: _Roles, mode: Target) -> Iterator[ShapeTest]:
 def _split_barriers(
     w: _ShapeWriter, tag: str, distance: Distance, data: _Data, mine: Steps, theirs: Steps
 ) -> Iterator[ShapeTest]:
-    """That nobody waits for ever, and that a work-group of two is not taken for two work-groups."""
+    """That no thread waits for ever, and that a work-group of two is not taken for two."""
     here, there = _PLACE[distance](0), _PLACE[distance](1)
     store, load = data.store("x", 1), data.load("r0", "x")
     yield w.test(
@@ -1171,7 +1171,7 @@ def _split_barriers(
         )
 
 
-# What there is to certify
+# Operations to certify
 
 
 def operations(mode: Target) -> tuple[Request, ...]:
@@ -1216,7 +1216,7 @@ def _volatile(scope: Scope, space: AddressSpace) -> Iterable[Request]:
 
 
 def _variants(request: Request, mode: Target) -> Iterable[Request]:
-    """What limits an operation: fences to some address spaces, anything one-as or av(none)."""
+    """The restrictions of an operation: fences to address spaces, any as one-as or av(none)."""
     if request.op is Operation.CMPXCHG or request.ordering is RELAXED or not request.returns:
         return
     if request.op is Operation.FENCE:

@@ -1,1 +1,1 @@
-"""What all models share: programs, conditions, relations, exploration."""
+"""The common parts of all models: programs, conditions, relations, exploration."""

@@ -101,7 +101,7 @@ def reflexive(relation: Sequence[Mask]) -> Relation:
 
 
 def is_acyclic(relation: Sequence[Mask]) -> bool:
-    """Whether no event reaches itself: events without successors are removed until none is left."""
+    """True if no event reaches itself: events without successors are removed until none is left."""
     left = 0
     for source, row in enumerate(relation):
         if row:

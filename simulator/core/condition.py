@@ -101,7 +101,7 @@ class Outcomes:
         return tuple(dict(zip(self.observables, state, strict=True)) for state in ordered)
 
     def project(self, observables: Iterable[Observable]) -> "Outcomes":
-        """The same outcomes with only ``observables`` seen; what is not recorded reads as 0."""
+        """The same outcomes with only ``observables`` seen; an unrecorded one reads as 0."""
         kept = tuple(observables)
         positions = {each: i for i, each in enumerate(self.observables)}
         places = [positions.get(each) for each in kept]
@@ -134,13 +134,13 @@ class FinalStates:
             self._wait.add(waits)
 
     def outcomes(self, observables: tuple[Observable, ...], complete: bool = True) -> Outcomes:
-        """What was found."""
+        """The outcomes recorded so far."""
         states = frozenset(self._states)
         return Outcomes(observables, states, complete, True in self._wait, self._wait == {True})
 
 
 class Comparison(Enum):
-    """How two values are compared."""
+    """The comparison of two values."""
 
     EQ = "=="
     NE = "!="
@@ -150,7 +150,7 @@ class Comparison(Enum):
     GE = ">="
 
     def holds(self, left: int, right: int) -> bool:
-        """Whether ``left`` compares so with ``right``."""
+        """True if ``left`` compares so with ``right``."""
         return _COMPARE[self](left, right)
 
 
@@ -176,7 +176,7 @@ class Compare:
     right: Term
 
     def holds(self, state: State) -> bool:
-        """Whether ``state`` satisfies it."""
+        """True if ``state`` satisfies it."""
         return self.comparison.holds(_value(self.left, state), _value(self.right, state))
 
     def observables(self) -> frozenset[Observable]:
@@ -198,7 +198,7 @@ class Not:
     operand: "Formula"
 
     def holds(self, state: State) -> bool:
-        """Whether ``state`` does not satisfy the operand."""
+        """True if ``state`` does not satisfy the operand."""
         return not self.operand.holds(state)
 
     def observables(self) -> frozenset[Observable]:
@@ -216,7 +216,7 @@ class And:
     operands: tuple["Formula", ...]
 
     def holds(self, state: State) -> bool:
-        """Whether ``state`` satisfies every operand."""
+        """True if ``state`` satisfies every operand."""
         return all(each.holds(state) for each in self.operands)
 
     def observables(self) -> frozenset[Observable]:
@@ -234,7 +234,7 @@ class Or:
     operands: tuple["Formula", ...]
 
     def holds(self, state: State) -> bool:
-        """Whether ``state`` satisfies some operand."""
+        """True if ``state`` satisfies some operand."""
         return any(each.holds(state) for each in self.operands)
 
     def observables(self) -> frozenset[Observable]:
@@ -249,7 +249,7 @@ Formula = Compare | Not | And | Or
 
 
 def same_state(state: State) -> Formula:
-    """The formula that holds in the states with these values; what has none reads as 0."""
+    """The formula that holds in the states with these values; an absent one reads as 0."""
     return And(tuple(Compare(Comparison.EQ, each, value or 0) for each, value in state.items()))
 
 
@@ -279,12 +279,11 @@ class Condition:
 
     @property
     def deciding(self) -> Formula:
-        """What an execution ends with that decides the condition: for ``forall`` a
-        counterexample."""
+        """The formula that decides the condition at the end: for ``forall`` a counterexample."""
         return Not(self.formula) if self.quantifier is Quantifier.FORALL else self.formula
 
     def verdict(self, outcomes: Outcomes) -> bool:
-        """Whether the condition as written holds of ``outcomes``."""
+        """True if the condition as written holds of ``outcomes``."""
         named = self.formula.observables()
         judged = (s for s in outcomes.as_mappings() if all(s.get(o, 0) is not None for o in named))
         if self.quantifier is Quantifier.FORALL:
@@ -306,7 +305,7 @@ MOST_CHARACTERS = 1000
 """Of a register; Python converts no number of more than 4,300 digits."""
 
 _SHOWN = 24
-"""How many characters of a number too wide an error shows."""
+"""The number of characters of a number too wide that an error shows."""
 
 _SPELLING = {"&&": "/\\", "and": "/\\", "||": "\\/", "or": "\\/", "!": "~", "not": "~", "=": "=="}
 
@@ -451,7 +450,7 @@ class _Parser:
 def parse_condition(source: str | SourceText, offset: int = 0) -> Condition:
     """The condition that starts at ``offset`` of ``source`` and runs to its end.
 
-    Raises ``LitmusError`` with the position of what is wrong.
+    Raises ``LitmusError`` with the position of the fault.
     """
     text = SourceText(source) if isinstance(source, str) else source
     return _Parser(text, offset).condition()

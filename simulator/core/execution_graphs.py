@@ -99,7 +99,7 @@ class _Pending(NamedTuple):
 
 
 class Judgement(Protocol):
-    """What follows from a graph that is consistent."""
+    """The consequences of a consistent graph."""
 
     def may_take(self, read: Name, write: Name) -> bool:
         """False only if no execution that the graph is part of has this source of ``read``."""
@@ -143,7 +143,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
 
     @abstractmethod
     def judge(self, graph: Graph[PathT]) -> Judgement | None:
-        """What ``graph`` forbids; None only if no execution that it is part of is allowed."""
+        """The judgement of ``graph``; None only if no execution that it is part of is allowed."""
 
     @abstractmethod
     def finish(self, graph: Graph[PathT]) -> None:
@@ -151,7 +151,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
 
     @abstractmethod
     def result(self) -> ResultT:
-        """What was found."""
+        """The result so far."""
 
     def explore(self, most: int | None = None) -> bool:
         """Build every graph, or ``most`` more; whether that was all."""
@@ -166,7 +166,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
         return not self._graphs
 
     def abandon(self) -> None:
-        """Build no more graphs: what was asked for is found."""
+        """Build no more graphs: the search has found its goal."""
         self._graphs.clear()
 
     def _continued(self, graph: Graph[PathT]) -> list[Graph[PathT]]:
@@ -192,7 +192,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
         return self._assumed(graph)
 
     def _may_stagnate(self, graph: Graph[PathT]) -> bool:
-        """Whether a thread waits for ever, or may do so when it goes on."""
+        """True if a thread waits for ever, or may do so when it goes on."""
         return any(
             run.stop in _WAITING or (run.stop is not Stop.ENDED and runner.waits_from(run.pc))
             for run, runner in zip(graph.runs, self.runners, strict=True)
@@ -306,7 +306,7 @@ class Construction(ABC, Generic[PathT, ResultT]):
         return next(each.value for each in writes if each.event == write.event)
 
     def _assumed(self, graph: Graph[PathT]) -> list[Graph[PathT]]:
-        """With a guess for the first thread that waits for what only a guess can bring about.
+        """With a guess for the first thread that waits for an event which needs a guess.
 
         Where there is none the graph leads nowhere, unless by a loop that was cut.
         """
@@ -339,7 +339,7 @@ _Exchange = Callable[[Name], Name]
 
 
 def _exchange(graph: Graph[Any], pair: tuple[int, int]) -> _Exchange | None:
-    """What exchanges the events of two threads, if the graph is the same with them exchanged."""
+    """The exchange of the events of two threads, if it leaves the graph the same."""
     one, other = pair
     if graph.guesses[one] != graph.guesses[other]:
         return None
@@ -361,7 +361,7 @@ def _exchange(graph: Graph[Any], pair: tuple[int, int]) -> _Exchange | None:
 def _exchanged(
     graph: Graph[Any], read: Name, writes: Sequence[Name], exchanges: Sequence[_Exchange]
 ) -> dict[Name, frozenset[Name]]:
-    """What reads refuse once graphs were built in which ``read`` takes one of ``writes``.
+    """The refusals of reads once graphs were built in which ``read`` takes one of ``writes``.
 
     A graph in which the exchanged read takes the exchanged write is one of those, exchanged.
     """
@@ -377,7 +377,7 @@ _STEPS = 20
 
 
 class _Service:
-    """Which reads may still get a source, by the least fixpoint of who could bring one about.
+    """Reads that may still get a source, by the least fixpoint of the writes that may come about.
 
     A read may be served by a write that it can take; by one without a value whose reads can all be
     served; by a thread that may still reach a write, once the reads that hold it up are served.
@@ -409,11 +409,11 @@ class _Service:
         ]
 
     def has_dead_end(self) -> bool:
-        """Whether a read can get no source at all."""
+        """True if a read can get no source at all."""
         return self._served(None) != self.open
 
     def may_defer(self, read: _Pending) -> bool:
-        """Whether ``read`` could get a source other than those that it can take now."""
+        """True if ``read`` could get a source other than those that it can take now."""
         return self._served(read) == self.open
 
     def _served(self, deferred: _Pending | None) -> list[Mask]:
@@ -452,7 +452,7 @@ _TURNS = (5_000, 1_000)
 """The steps of enumeration, and the graphs, of the turn after that: they take about as long."""
 
 _GROWTH = 4
-"""How much longer each turn is than the one before."""
+"""The factor by which each turn is longer than the one before."""
 
 
 def first_decided(

@@ -38,7 +38,7 @@ class System(Protocol[State, EventCo]):
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What an exploration found. ``outcomes.complete`` is False unless it saw every state.
+    """The result of an exploration. ``outcomes.complete`` is False unless it saw every state.
 
     ``errors`` are mistakes of the program, such as a use of a register that was not waited for.
     """
@@ -50,7 +50,7 @@ class Exploration:
 
     @property
     def complete(self) -> bool:
-        """Whether every state was seen."""
+        """True if every state was seen."""
         return self.outcomes.complete
 
     def __str__(self) -> str:
@@ -81,8 +81,7 @@ class LimitReached(Exception):
 
 
 class Meter:
-    """How far a search is, for whoever watches it from another thread; the search itself pays
-    nothing."""
+    """The progress of a search, for a watcher in another thread; the search itself pays nothing."""
 
     def __init__(self) -> None:
         self._count: Callable[[], int] = int
@@ -126,7 +125,7 @@ class WorkBudget:
         return not self.is_spent
 
     def part(self, most: int | None = None) -> "WorkBudget":
-        """What is left to take, as a budget of its own of at most ``most`` steps."""
+        """The remaining work, as a budget of its own of at most ``most`` steps."""
         if self.limit is not None:
             left = max(self.limit - self.done, 0)
             most = left if most is None else min(left, most)
@@ -137,11 +136,11 @@ class WorkBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the enumeration had to stop."""
+        """True if the enumeration had to stop."""
         return self.memory.is_full or (self.limit is not None and self.done > self.limit)
 
     def note(self) -> str:
-        """Why it had to stop; empty if it did not."""
+        """The reason that it had to stop; empty if it did not."""
         if self.memory.is_full:
             return self.memory.note(self.done, "steps")
         return str(LimitReached(self.limit or 0, "steps")) if self.is_spent else ""
@@ -279,7 +278,7 @@ def stuck_components(
     limit: int = DEFAULT_LIMIT,
     starts: Iterable[State] | None = None,
 ) -> tuple[Component[State, Event], ...]:
-    """Where fair executions do not end; () if every one does.
+    """Components in which fair executions do not end; () if every one does.
 
     ``process`` says whose step an event is. An execution is fair if no process can always
     step from some time on, but never does (weak fairness). ``starts`` are the states that

@@ -1,4 +1,4 @@
-"""Random interleavings: what threads that run all at once see of memory.
+"""Random interleavings: the memory seen by threads that run all at once.
 
 For models whose executions are too many to enumerate: an interleaving suggests one, and the
 axioms judge it. Reads take what was written last or, the more often the more daring the
@@ -12,7 +12,7 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class InterleavingHint:
-    """How an interleaving went, by event numbers of the execution that it suggests.
+    """The course of an interleaving, by event numbers of the execution that it suggests.
 
     ``source`` has the write that was newest when a read was run, ``turn`` when a write was run,
     ``daring`` how often (0 to 1) to try something else.
@@ -23,7 +23,7 @@ class InterleavingHint:
     daring: float
 
     def dares(self, random: Random) -> bool:
-        """Whether to try something else now."""
+        """True if it is time to try something else."""
         return random.random() < self.daring
 
     def chosen(self, read: int, sources: list[int], random: Random) -> int:
@@ -32,7 +32,7 @@ class InterleavingHint:
         return hinted if hinted in sources and not self.dares(random) else random.choice(sources)
 
     def comes_first(self, a: int, b: int, random: Random) -> bool:
-        """Whether the write ``a`` goes before ``b``."""
+        """True if the write ``a`` goes before ``b``."""
         return (self.turn[a] < self.turn[b]) is not self.dares(random)
 
 
@@ -44,7 +44,7 @@ class Interleaving:
         self.start(Random(0))
 
     def start(self, random: Random) -> None:
-        """Begin anew; what was ever written stays known."""
+        """Begin anew; all earlier writes stay known."""
         self.random = random
         self.daring = random.random() ** 2
         self.thread = 0
@@ -73,7 +73,7 @@ class Interleaving:
             self.known[location].append(value)
 
     def hint(self, threads: Iterable[Iterable[tuple[bool, bool]]]) -> InterleavingHint:
-        """What it suggests; ``threads`` says of each event whether it reads and writes."""
+        """The hint that it suggests; ``threads`` says of each event whether it reads and writes."""
         number = len(self.known)
         written: dict[tuple[int, int], int] = {(-1, n): n for n in range(number)}
         taken: dict[int, tuple[int, int]] = {}

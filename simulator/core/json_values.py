@@ -35,7 +35,7 @@ class JsonValue:
             raise JsonFormError(f"not JSON: {error}") from None
 
     def refused(self, expected: str) -> JsonFormError:
-        """The error that says what the value should have been."""
+        """The error that names the expected value."""
         found = json.dumps(self.value)
         shown = found if len(found) <= 40 else f"{found[:37]}..."
         return JsonFormError(f"{self.path or 'the text'}: expected {expected}, found {shown}")

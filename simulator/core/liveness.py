@@ -1,4 +1,4 @@
-"""Where a program may stay for ever in the models by axioms, and why nobody wakes who waits.
+"""States in which a program may stay for ever in the models by axioms, and why no waiter wakes.
 
 A *stagnant* graph is an execution in which every thread has ended, or repeats a round of a loop
 that changes nothing, or waits at a barrier that nobody completes, and not all have ended. The
@@ -25,7 +25,7 @@ from fencewright.simulator.core.sequential import Gate, Interleaved
 
 @dataclass(frozen=True, slots=True)
 class Stagnation:
-    """A hang that the axioms allow, if one was found; ``why`` says what was left open if not."""
+    """A hang that the axioms allow, if one was found; ``why`` names the open questions if not."""
 
     hang: Hang | None = None
     why: str = ""
@@ -52,7 +52,7 @@ def search(
 
 
 def _cut(construction: Construction[Any, Any], program: Interleaved) -> Iterator[str]:
-    """Of each loop that was bounded, what it changes in every round."""
+    """Of each bounded loop, its change in every round."""
     for (thread, pc), change in sorted(construction.cut.items()):
         runner = program.runners[thread]
         place = place_at(program.places[thread], runner.target(runner.code[pc]))
@@ -72,7 +72,7 @@ def _cut(construction: Construction[Any, Any], program: Interleaved) -> Iterator
 
 
 def barriers_agree(program: Interleaved, graph: Graph[Any], positions: Positions) -> bool:
-    """Whether at barriers without a count threads wait for others that never come, and only then.
+    """True if threads wait at barriers without a count for others that never come, and only then.
 
     Those that have ended are not waited for.
     """
@@ -106,7 +106,7 @@ def barriers_agree(program: Interleaved, graph: Graph[Any], positions: Positions
 def waiting_threads(
     program: Interleaved, graph: Graph[Any], positions: Positions
 ) -> tuple[WaitingThread, ...]:
-    """The threads that wait, with what they repeat and read."""
+    """The threads that wait, with their repeated steps and reads."""
     found: list[WaitingThread] = []
     for thread in graph.waiting:
         run, runner, places = graph.runs[thread], program.runners[thread], program.places[thread]
@@ -125,7 +125,7 @@ def waiting_threads(
 
 
 def why_not_written(program: Interleaved, graph: Graph[Any], thread: int, order: int) -> str:
-    """Why nobody wakes a thread that waits for the read of this number among its reads."""
+    """The reason that no write wakes the thread that waits for its read of this number."""
     location = graph.runs[thread].reads[order].location
     still = [
         n

@@ -1,4 +1,4 @@
-"""Relations as sets of pairs of events, for definitions: what a cat file of herd's says.
+"""Relations as sets of pairs of events, for definitions: those of a cat file of herd.
 
 What such a file writes as ``[s]``, ``a ; b``, ``a+`` and ``a^-1`` is ``on(s)``, ``seq(a, b)``,
 ``plus(a)`` and ``inverse(a)``. ``relation`` has the same as bit masks, for engines.
@@ -39,10 +39,10 @@ def inverse(relation: Pairs) -> Pairs:
 
 
 def irreflexive(relation: Pairs) -> bool:
-    """Whether no event is related to itself."""
+    """True if no event is related to itself."""
     return all(a != b for a, b in relation)
 
 
 def acyclic(relation: Pairs) -> bool:
-    """Whether no event reaches itself."""
+    """True if no event reaches itself."""
     return irreflexive(plus(relation))

@@ -36,11 +36,11 @@ from fencewright.simulator.core.thread_runs import (
 )
 
 UNKNOWN = -1
-"""The value of a read without a source, and of what is computed from it; it is no word."""
+"""The value of a read without a source, and of all computed from it; it is no word."""
 
 
 class Stop(Enum):
-    """Why a run went no further.
+    """The reason that a run went no further.
 
     ENDED: it did all it does. BLOCKED: it waits for ever at a barrier. HELD: what it does next
     depends on reads without a source. OPEN: several continuations, one to be chosen at once. IDLE:
@@ -73,7 +73,7 @@ class Access:
 
 
 class Change(NamedTuple):
-    """What a round changes, by which loops are cut: an instruction, None for registers alone.
+    """The change in a round, by which loops are cut: an instruction, None for registers alone.
 
     ``is_put_back``: it is put back at once, which others may observe whose accesses are not strong.
     """
@@ -107,14 +107,14 @@ class PartialRun(Generic[PathT]):
 
     @property
     def repeated(self) -> int:
-        """How many of the last reads are those before them once more."""
+        """The number of the last reads that repeat those before them."""
         if self.last_round is None:
             return 0
         return sum(read.event >= self.last_round[1] for read in self.reads)
 
 
 Guesses = tuple[tuple[int, int], ...]
-"""What is assumed of events of a thread: that an exchange writes, that a barrier never completes,
+"""Assumptions about events of a thread: that an exchange writes, that a barrier never completes,
 which of several things one does; of ``~event`` that an atomic is in a last round.
 """
 
@@ -176,14 +176,14 @@ class PartialRunner(Runner[RunT, PathT]):
         self._known: dict[object, PartialRun[PathT]] = {}
         self._last_wait: int | None = None
 
-    # What models say
+    # The parts that models define
 
     @abstractmethod
     def summary(self, run: RunT) -> tuple[PathT, object, tuple[Access, ...], tuple[Access, ...]]:
-        """What a run has done: its path, a hashable shape of it, its reads, its writes."""
+        """The summary of a run: its path, a hashable shape of it, its reads, its writes."""
 
     def may_block_at(self, instruction: Any) -> bool:
-        """Whether an instruction is a barrier that may let nobody pass."""
+        """True if an instruction is a barrier that may let no thread pass."""
         return False
 
     # Running
@@ -249,7 +249,7 @@ class PartialRunner(Runner[RunT, PathT]):
         return [run]
 
     def guessed(self, event: int) -> int | None:
-        """What is assumed of an event, or by ``~event``; of a repeated one, what was the first
+        """The assumption about an event, or by ``~event``; of a repeated one, that of the first
         time."""
         last = self.last_round
         if last is None or last.second is None:
@@ -258,8 +258,8 @@ class PartialRunner(Runner[RunT, PathT]):
         return self.guesses.get(event - shift if event >= 0 else event + shift)
 
     def only_reads(self, run: RunT) -> bool | None:
-        """True where the atomic that comes next is in a last round, so that it puts back what it
-        reads.
+        """True where the atomic that comes next is in a last round, so that it puts back its old
+        value.
 
         None: that is to be guessed.
         """
@@ -273,7 +273,7 @@ class PartialRunner(Runner[RunT, PathT]):
         return None if guess is None else bool(guess)
 
     def is_in_loop(self, position: int) -> bool:
-        """Whether an instruction is between a label and a branch back to it."""
+        """True if an instruction is between a label and a branch back to it."""
         return any(
             self.target(each) <= position <= number
             for number, each in enumerate(self.code)
@@ -281,7 +281,7 @@ class PartialRunner(Runner[RunT, PathT]):
         )
 
     def waits_from(self, pc: int) -> bool:
-        """Whether the thread may wait for ever from ``pc`` on: in a loop, or at a barrier."""
+        """True if the thread may wait for ever from ``pc`` on: in a loop, or at a barrier."""
         if self._last_wait is None:
             self._last_wait = max(
                 (n for n, each in enumerate(self.code) if self._waits(n, each)), default=-1
@@ -296,7 +296,7 @@ class PartialRunner(Runner[RunT, PathT]):
     # Steps
 
     def unknown(self, run: RunT, *operands: Operand) -> bool:
-        """Whether any of the operands depends on a read without a source."""
+        """True if any of the operands depends on a read without a source."""
         return any(run.value(each) == UNKNOWN for each in operands)
 
     def derives(
@@ -306,7 +306,7 @@ class PartialRunner(Runner[RunT, PathT]):
         return True
 
     def partial_arithmetic(self, run: RunT, step: Arithmetic) -> None:
-        """Compute into a register, if it is known from what."""
+        """Compute into a register, if the operands are known."""
         unknown = self.unknown(run, step.a, step.b)
         value = UNKNOWN if unknown else ARITHMETIC[step.kind](run.value(step.a), run.value(step.b))
         run.assign(step.dst, value, run.taint(step.a, step.b))
@@ -344,7 +344,7 @@ class PartialRunner(Runner[RunT, PathT]):
         return None
 
     def _change(self, run: RunT, visit: Visit) -> Change:
-        """What the round since ``visit`` changed."""
+        """The change in the round since ``visit``."""
         for number in range(visit.events, len(run.events)):
             if not self.is_idle(run, number):
                 return Change(run.events[number].position, self.puts_back(run, number))
@@ -373,23 +373,23 @@ class PartialRunner(Runner[RunT, PathT]):
         return None
 
     def may_skip(self, run: RunT, visit: Visit) -> bool:
-        """Whether a round since ``visit`` that idled says nothing of the program by itself."""
+        """True if an idle round since ``visit`` says nothing of the program by itself."""
         return True
 
     def combined(self, kind: RmwKind, old: int, operand: int) -> int:
-        """What a read-modify-write writes; an exchange does not depend on what it reads."""
+        """The value that a read-modify-write writes; an exchange does not depend on its read."""
         if kind is not RmwKind.XCHG and UNKNOWN in (old, operand):
             return UNKNOWN
         return RMW[kind](old, operand)
 
 
 def may_put_back(kind: RmwKind, operand: int) -> bool:
-    """Whether a read-modify-write may write what it reads."""
+    """True if a read-modify-write may write the value that it reads."""
     return kind not in _ALWAYS_CHANGE or operand in (0, UNKNOWN)
 
 
 _ALWAYS_CHANGE = (RmwKind.ADD, RmwKind.SUB, RmwKind.XOR)
-"""What changes a value unless its operand is 0."""
+"""The kinds that change a value unless their operand is 0."""
 
 
 def _copied(run: RunT) -> RunT:
@@ -401,4 +401,4 @@ PARTIAL_STEPS: StepFunctions = {
     Branch: PartialRunner[Any, Any].partial_branch,
     Label: PartialRunner[Any, Any].partial_label,
 }
-"""How the instructions that every model has run where values may be unknown."""
+"""The execution of the instructions that every model has, on values that may be unknown."""

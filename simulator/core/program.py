@@ -1,4 +1,4 @@
-"""Programs as pure data: locations, threads with a placement, instructions, what is observed.
+"""Programs as pure data: locations, threads with a placement, instructions, observables.
 
 Shared by every model. What an instruction of a target means is the target's own module
 (``cdna_instructions`` for CDNA); register arithmetic and branches, which mean the same
@@ -16,11 +16,11 @@ from fencewright.simulator.core.words import WORD_BITS, WORD_MASK
 
 
 class ProgramError(ValueError):
-    """A program that a model cannot execute; the message says where and what to do."""
+    """A program that a model cannot execute; the message has the place and the advice."""
 
 
 class MemoryKind(FastStrEnum):
-    """How L2 caches keep a location (the MTYPE of its page).
+    """The way in which L2 caches keep a location (the MTYPE of its page).
 
     LOCAL: a write that reaches memory invalidates clean copies in other L2s, by probes (RW).
     NONLOCAL: it does not; only an invalidate does (NC). The default, because it is harder.
@@ -48,7 +48,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a thread runs. ``cu`` counts within its XCD, ``xcd`` within its agent.
+    """The place of a thread. ``cu`` counts within its XCD, ``xcd`` within its agent.
 
     In PTX's words: agent = gpu, workgroup = cta. With ``cluster`` None the work-group is a
     cluster of its own.
@@ -73,7 +73,7 @@ class Placement:
                 return (self.agent, self.cluster, self.workgroup)
 
     def shares(self, other: "Placement", scope: Scope) -> bool:
-        """Whether ``other`` is in the set of threads that ``scope`` means here."""
+        """True if ``other`` is in the set of threads that ``scope`` means here."""
         return self.instance(scope) == other.instance(scope)
 
 
@@ -159,7 +159,7 @@ RMW: dict[RmwKind, Callable[[int, int], int]] = {
     RmwKind.UINC_WRAP: lambda old, value: 0 if old >= value else old + 1,
     RmwKind.UDEC_WRAP: lambda old, value: value if old in (0,) or old > value else old - 1,
 }
-"""What a read-modify-write writes, from the old value and its operand (LLVM LangRef, atomicrmw).
+"""The value written by a read-modify-write, from old value and operand (LLVM LangRef, atomicrmw).
 
 The floating-point kinds are absent: values here are integers.
 """
@@ -224,9 +224,9 @@ _RESULTS = ("dst", "success")
 
 @dataclass(frozen=True, slots=True)
 class Thread(Generic[Instruction]):
-    """One thread (on CDNA: wave): where it runs and what; registers start at 0.
+    """One thread (on CDNA: wave): its place and its code; registers start at 0.
 
-    ``places`` say where its instructions were written; they are no part of what it is.
+    ``places`` say where its instructions were written; they do not identify it.
     """
 
     placement: Placement
@@ -255,7 +255,7 @@ class Program(Generic[Instruction]):
         raise ProgramError(f"{self.name}: no location '{name}'; known are {known}")
 
     def observables(self) -> tuple[Observable, ...]:
-        """What outcomes have, in their order: registers by thread, then locations."""
+        """The observables of outcomes, in their order: registers by thread, then locations."""
         if self.observed is not None:
             return self.observed
         registers: list[Observable] = []

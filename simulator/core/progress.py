@@ -1,4 +1,4 @@
-"""Whether a program always ends, in the words that every model has for it."""
+"""The termination of a program, in the words that every model has for it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class WaitingThread:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Where an execution stays for ever: who waits, and what there is to say of what they read."""
+    """A state where an execution stays for ever: the waiting threads, with details."""
 
     threads: tuple[WaitingThread, ...]
     details: tuple[str, ...] = ()
@@ -40,8 +40,8 @@ class Hang:
 
 
 def not_written(location: str, still: Iterable[int]) -> str:
-    """Why nobody wakes who waits for a location; ``still``: the others that would write it
-    later."""
+    """The reason that no write wakes waiters for a location; ``still``: the others that would write
+    it later."""
     others = [f"P{thread}" for thread in still]
     if others:
         verb = "waits" if len(others) == 1 else "wait"
@@ -50,8 +50,8 @@ def not_written(location: str, still: Iterable[int]) -> str:
 
 
 class Ending(FastStrEnum):
-    """Whether executions end. MAY_HANG: some do not; NONE: there is none at all, an error of the
-    test."""
+    """The termination of executions. MAY_HANG: some do not; NONE: there is none at all, an error of
+    the test."""
 
     ALWAYS = "ends always"
     MAY_HANG = "may hang"
@@ -61,13 +61,13 @@ class Ending(FastStrEnum):
 
 
 _MOST_HANGS = 4
-"""How many hangs are reported; the others are only counted."""
+"""The number of hangs that are reported; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The endings of the executions of a test; ``why`` says what was left open, if anything was: of
-    a test that may hang, whether any execution ends.
+    """The endings of the executions of a test; ``why`` names the open questions, if any: of a test
+    that may hang, whether any execution ends.
 
     ``hangs`` are the executions that do not, each once. ``are_outcomes``: executions that wait for
     ever at a barrier are among the outcomes, so that a condition speaks of them too.
@@ -80,16 +80,16 @@ class Progress:
 
     @property
     def hangs_at_all(self) -> bool:
-        """Whether an execution was found that does not end."""
+        """True if an execution was found that does not end."""
         return self.ending in (Ending.NEVER, Ending.MAY_HANG)
 
     @property
     def hangs_unseen(self) -> bool:
-        """Whether one was found that is not among the outcomes."""
+        """True if one was found that is not among the outcomes."""
         return self.hangs_at_all and not self.are_outcomes
 
     def lines(self) -> tuple[str, ...]:
-        """As reports say it: one line for each hang, with what belongs to it below."""
+        """The lines of reports: one for each hang, with its details below."""
         start = self.ending.capitalize()
         if self.why and not self.hangs:
             return (f"{start}: {self.why}",)

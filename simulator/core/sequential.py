@@ -1,4 +1,4 @@
-"""Hangs under sequential consistency: threads take turns, reads see what was written last.
+"""Hangs under sequential consistency: threads take turns, reads see the last write.
 
 No axiom of the models of the source and of PTX forbids an interleaving, so that a program which
 hangs in a fair one hangs in those models too. The opposite does not hold: a program may hang in
@@ -17,7 +17,7 @@ from fencewright.simulator.core.progress import Hang, WaitingThread, not_written
 from fencewright.simulator.core.thread_runs import Domain, Runner
 
 UNBOUNDED = 1 << 60
-"""The bound of loops for runners whose steps are taken one by one: states are what is bounded."""
+"""The bound of loops for runners whose steps are taken one by one: the states are bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Gate:
 
 
 class Counted(NamedTuple):
-    """What an operation takes from the counts of a numbered gate.
+    """The amounts that an operation takes from the counts of a numbered gate.
 
     ``arrivals`` that are awaited no longer, ``copies`` that are expected from now on less those
     that are complete, arrivals ``dropped`` from later phases too. ``starts`` the gate anew with a
@@ -52,7 +52,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What an instruction does at a gate.
+    """The action of an instruction at a gate.
 
     At a numbered one: what it takes from the counts, one operation after another; the ``phase``
     that a wait names, ``by_parity`` that of the phase before the current one. ``sets``: a register
@@ -86,7 +86,7 @@ class Interleaved:
 
     @property
     def is_straight(self) -> bool:
-        """Whether nobody can repeat anything, or wait but where all others come or end."""
+        """True if no thread can repeat anything, or wait except where all others come or end."""
         gates: set[object] = set()
         for number, runner in enumerate(self.runners):
             for position, each in enumerate(runner.code):
@@ -136,7 +136,7 @@ class Waiting(NamedTuple):
 
 
 class ThreadState(NamedTuple):
-    """A thread: its next instruction, its registers by name, and what it waits for."""
+    """A thread: its next instruction, its registers by name, and its wait."""
 
     pc: int
     registers: tuple[tuple[str, int], ...]
@@ -167,7 +167,7 @@ class Counts(NamedTuple):
         return Counts(self.phase + 1, expected, expected)
 
     def is_complete(self, phase: int, by_parity: bool) -> bool:
-        """Whether a phase is."""
+        """True if a phase is complete."""
         return self.phase % 2 != phase if by_parity else self.phase > phase
 
 
@@ -179,7 +179,7 @@ State: TypeAlias = tuple[
 
 
 class SequentialStep(NamedTuple):
-    """What a thread has done: one instruction that others may notice, or a jump back."""
+    """The step of a thread: one instruction that others may notice, or a jump back."""
 
     thread: int
     position: int
@@ -209,7 +209,7 @@ class Interleavings:
         return threads, tuple(sorted(self.program.initial.items())), frozenset()
 
     def has_ended(self, thread: int, state: ThreadState) -> bool:
-        """Whether a thread has nothing more to do."""
+        """True if a thread has nothing more to do."""
         return state.waiting is None and state.pc >= len(self.program.runners[thread].code)
 
     def final(self, state: State) -> Sequence[tuple[int, ...]]:
@@ -217,7 +217,7 @@ class Interleavings:
         return [()] if all(self.has_ended(n, each) for n, each in enumerate(state[0])) else []
 
     def errors(self, state: State) -> Sequence[str]:
-        """None: what a program may not do is no matter of interleavings."""
+        """None: errors of a program are no matter of interleavings."""
         return ()
 
     def successors(self, state: State) -> Sequence[tuple[State, SequentialStep]]:
@@ -240,7 +240,7 @@ class Interleavings:
             position = run.pc
             instruction = runner.code[position]
             run.pc += 1
-            # What may fail for no reason does not: that is the first of what may happen.
+            # A step that may fail for no reason succeeds: success is the first of its outcomes.
             forks = runner.STEPS[type(instruction)](runner, run, instruction)
             if forks is not None and not forks:
                 waiting = Waiting(None, 0, position)
@@ -269,7 +269,7 @@ class Interleavings:
         position: int,
         passage: Passage | None,
     ) -> "frozenset[tuple[Gate, GateState | Counts | None]]":
-        """Pass a gate or wait at it, then let through whoever need not wait any longer."""
+        """Pass a gate or wait at it, then let through each thread that need not wait any longer."""
         if passage is not None:
             gate = passage.gate
             if gate.numbered:
@@ -281,7 +281,7 @@ class Interleavings:
                 threads[number] = threads[number]._replace(waiting=waiting)
         before: list[ThreadState] = []
         while before != threads:
-            # Who goes on may have ended, so that nobody waits for it any longer.
+            # A released thread may have ended, so that no thread waits for it any longer.
             before = list(threads)
             self.let_through(threads, gates)
         return frozenset(gates.items())
@@ -289,7 +289,7 @@ class Interleavings:
     def let_through(
         self, threads: list[ThreadState], gates: "dict[Gate, GateState | Counts | None]"
     ) -> None:
-        """Let through whoever need not wait any longer at a gate as it is."""
+        """Let through each thread that need not wait any longer at a gate as it is."""
         for gate, state in gates.items():
             if isinstance(state, GateState):
                 gates[gate] = self._settled(threads, gates, gate, state)
@@ -307,7 +307,7 @@ class Interleavings:
     def _counts(
         self, gates: "Mapping[Gate, GateState | Counts | None]", passage: Passage
     ) -> Counts | None:
-        """A numbered gate after what an instruction does at it."""
+        """A numbered gate after an instruction at it."""
         state = self._before(gates, passage.gate)
         for each in passage.counted:
             if each.starts is not None:
@@ -317,8 +317,8 @@ class Interleavings:
         return state
 
     def _found(self, gates: "Mapping[Gate, GateState | Counts | None]", passage: Passage) -> int:
-        """What an instruction is told of a numbered gate: the parity that it arrives in, or whether
-        a phase is complete.
+        """The result of an instruction at a numbered gate: the parity that it arrives in, or 1 for
+        a complete phase.
         """
         state = self._before(gates, passage.gate)
         if state is None:
@@ -423,7 +423,7 @@ def _hang(system: Interleavings, component: Component[State, SequentialStep]) ->
 
 
 def _details(system: Interleavings, component: Component[State, SequentialStep]) -> Iterator[str]:
-    """Why nobody changes what is waited for, where nobody does."""
+    """The reason that no thread changes an awaited location, where none does."""
     program = system.program
     threads = component.states[0][0]
     memories = [dict(memory) for _, memory, _ in component.states]

@@ -145,7 +145,7 @@ class ThreadRun(Generic[EventT]):
 RunT = TypeVar("RunT", bound=ThreadRun[Any])
 PathT = TypeVar("PathT")
 StepFunctions: TypeAlias = Mapping[type[Any], Callable[..., "list[Any] | None"]]
-"""How each instruction runs: it returns None to go on, or the runs it forks into."""
+"""The execution of each instruction: it returns None to go on, or the runs it forks into."""
 
 
 class Runner(ABC, Generic[RunT, PathT]):
@@ -178,7 +178,7 @@ class Runner(ABC, Generic[RunT, PathT]):
 
     @abstractmethod
     def path(self, run: RunT) -> PathT:
-        """What a run that has ended has done."""
+        """The path of a run that has ended."""
 
     @abstractmethod
     def assigned(self, instruction: Any) -> Collection[str]:
@@ -193,7 +193,7 @@ class Runner(ABC, Generic[RunT, PathT]):
         """The locations that an instruction may write."""
 
     def target(self, branch: Any) -> int:
-        """Where a branch goes."""
+        """The target of a branch."""
         return self.labels[branch.target]
 
     def run(self, domain: Domain) -> list[PathT]:
@@ -268,7 +268,7 @@ class Runner(ABC, Generic[RunT, PathT]):
         return None
 
     def has_idled(self, run: RunT, target: int, visit: Visit) -> bool:
-        """Whether the round since ``visit`` did nothing that another round would not undo.
+        """True if the round since ``visit`` did nothing that another round would not undo.
 
         A round of reads and fences alone, none of whose registers is used again before it is set
         again, only constrains an execution further: the axioms forbid no more when it is taken
@@ -281,7 +281,7 @@ class Runner(ABC, Generic[RunT, PathT]):
         return changed.isdisjoint(self.live(target))
 
     def is_idle(self, run: RunT, number: int) -> bool:
-        """Whether an event of a round leaves memory as it was, as far as anybody can observe.
+        """True if an event of a round leaves memory unchanged, as far as any thread can observe.
 
         What an atomic puts back falls between its source and another access only if that is not
         strong: then it is observable.
@@ -293,7 +293,7 @@ class Runner(ABC, Generic[RunT, PathT]):
 
     @cached_property
     def strong_places(self) -> frozenset[str]:
-        """The locations all of whose accesses are atomic for each other, whoever does them."""
+        """The locations all of whose accesses are atomic for each other, in any threads."""
         return self.find_strong_places()
 
     @abstractmethod
@@ -302,10 +302,10 @@ class Runner(ABC, Generic[RunT, PathT]):
 
     @abstractmethod
     def puts_back(self, run: RunT, number: int) -> bool:
-        """Whether an event is the write of an atomic that writes what it read."""
+        """True if an event is the write of an atomic that writes the value that it read."""
 
     def may_write(self, pc: int) -> frozenset[str]:
-        """The locations that the thread may write from ``pc`` on, whatever it reads."""
+        """The locations that the thread may write from ``pc`` on, for any values of its reads."""
         if not self._may_write:
             self._may_write = self._reachable_writes()
         return self._may_write[pc]
@@ -356,7 +356,7 @@ COMMON_STEPS: StepFunctions = {
     Branch: Runner[Any, Any].branch,
     Label: Runner[Any, Any].label,
 }
-"""How the instructions that every model has run."""
+"""The execution of the instructions that every model has."""
 
 
 def all_paths(runners: Iterable[Runner[Any, PathT]], domain: Domain) -> list[list[PathT]]:

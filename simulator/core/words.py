@@ -5,7 +5,7 @@ WORD_MASK = (1 << WORD_BITS) - 1
 """Values are unsigned words of this many bits."""
 
 TOO_WIDE = f"does not fit in {WORD_BITS} bits"
-"""What is wrong with a number for which ``parse_word`` returns None."""
+"""The fault of a number for which ``parse_word`` returns None."""
 
 _LONGEST = len(str(-WORD_MASK))
 
@@ -25,5 +25,5 @@ def parse_word(digits: str) -> int | None:
 
 
 def fits_word(number: int) -> bool:
-    """Whether a number is a word, signed or unsigned."""
+    """True if a number is a word, signed or unsigned."""
     return -(1 << WORD_BITS - 1) <= number <= WORD_MASK

@@ -14,11 +14,11 @@ SPACE = 1 << 48
 """Bytes of an address space: no offset is larger."""
 
 SHARED_WINDOW = 1 << 47
-"""Where shared memory lies among generic addresses: a place of ours, hardware chooses another."""
+"""The place of shared memory among generic addresses: one of ours, hardware chooses another."""
 
 
 class AddressError(ValueError):
-    """What is wrong with addresses; ``column`` is where, from 1, if they were an expression."""
+    """The fault of addresses; ``column`` is its place, from 1, if they were an expression."""
 
     def __init__(self, message: str, column: int | None = None) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ def check(
 
 
 def not_aligned(address: int, text: str, alignment: int) -> str:
-    """What is wrong with an address, written as ``text``, and what to give instead."""
+    """The fault of an address, written as ``text``, and the advice for its user."""
     least = address & -address
     size = "a byte" if least == 1 else f"{least} bytes"
     return (
@@ -99,7 +99,7 @@ def _read_one(word: str) -> int:
 
 
 _UNUSUAL = re.compile(r"-[-0-9]|[0-9]-|[^-0-9 ]")
-"""What is no decimal number, no ``-`` by itself and no space."""
+"""Text that is no decimal number, no ``-`` by itself and no space."""
 
 
 def read_many(lines: Sequence[str], lanes: int) -> tuple[Numbers, LaneFlags] | None:

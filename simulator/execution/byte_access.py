@@ -42,7 +42,7 @@ def _joined(units: Sequence[Values], unit: int) -> Values:
 
 
 def pieces_of(data: Sequence[Values], width: int) -> list[Values]:
-    """What a store of ``width`` bytes writes, by words of 64 bits, from one or more registers."""
+    """The values that a store of ``width`` bytes writes, by words of 64 bits, from registers."""
     share = width // len(data)
     if share > 8:
         return [piece for value in data for piece in value]
@@ -110,7 +110,7 @@ def update(
 def _folded(
     memory: Bytes, places: Numbers, rank: Numbers, data: Values, fold: Fold, width: int
 ) -> tuple[Values, bool]:
-    """Update places that are in order: what each lane finds, and whether any place changes."""
+    """Update places that are in order: each lane's old value, and True if any place changes."""
     sums, distance = data, 1
     while distance <= rank.max():
         joins = rank[distance:] >= distance
@@ -138,7 +138,7 @@ def _order(places: Numbers) -> tuple[NDArray[np.intp], Numbers]:
 
 
 def _turns(order: NDArray[np.intp], rank: Numbers) -> list[NDArray[np.intp]]:
-    """Which come at once: the first at each place, then the second ones."""
+    """The accesses that come at once: the first at each place, then the second ones."""
     by_rank = np.argsort(rank, kind="stable")
     cuts = np.cumsum(np.bincount(rank))[:-1]
     return [order[each] for each in np.split(by_rank, cuts)]

@@ -1,4 +1,4 @@
-"""Which lanes of a wave are together: a tree for each wave, of where its lanes are.
+"""The lanes of a wave that are together: for each wave a tree of its lanes' places.
 
 A wave's entries are the tree in preorder. A leaf is lanes that run together at ``segment``; an
 inner entry is where the leaves under it meet again, and has the lanes that wait there too. The
@@ -77,7 +77,7 @@ class Convergence:
         inner = (until != meets) & (meets != EXIT)
         into = rows[inner]
         self._segment[into, last[inner]] = meets
-        # Where the lanes already have to meet there, the two sides take the place of one.
+        # If the lanes already have to meet there, the two sides take the place of one.
         depth = self._depth[rows, last] + inner
         self._last[rows] = np.where(inner, last, last - 1)
         for lanes, segment in ((rest, other), (taken, to)):
@@ -127,7 +127,7 @@ class Convergence:
         self._show(rows)
 
     def _show(self, rows: Rows) -> None:
-        """What runs in each wave; a wave whose last leaf is at a barrier runs another, if any."""
+        """Sets the leaf that runs in each wave; if the last one is at a barrier, another."""
         last = self._last[rows]
         ended = last < 0
         self.segment[rows] = np.where(ended, EXIT, self._segment[rows, last])
@@ -150,7 +150,7 @@ class Convergence:
     def release(self, rows: Rows) -> None:
         """All lanes that wait at a barrier go on."""
         self._blocked[rows] = False
-        # Where a barrier's other side is where lanes meet, they have arrived.
+        # Lanes whose meeting is the other side of a barrier have arrived.
         last = np.maximum(self._last[rows], 0)
         arrived = (self._last[rows] >= 0) & (self._segment[rows, last] == self._until[rows, last])
         self._show(rows)
@@ -160,7 +160,7 @@ class Convergence:
     # Taking turns
 
     def is_split(self, rows: Rows) -> LaneFlags:
-        """Whether only some of the lanes of each wave run."""
+        """True if only some of the lanes of each wave run."""
         return self._last[rows] > 0
 
     def turn(self, row: int) -> bool:

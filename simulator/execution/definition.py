@@ -1,4 +1,4 @@
-"""What running a kernel means, one lane after another; ``executor`` is held equal to it.
+"""The definition of a kernel's execution, one lane after another; ``executor`` is held equal to it.
 
 Slow, and short enough to be read. The lanes of a wave go through a block together; where a branch
 splits them, each side runs by itself to the branch's immediate post-dominator. The waves take
@@ -105,13 +105,13 @@ class Definition:
             waiting.clear()
 
     def result(self, name: str) -> bytes:
-        """What is in a buffer."""
+        """The contents of a buffer."""
         found = next(each for each in self.initial.buffers if each.name == name)
         return bytes(self.bytes[None, found.address + n] for n in range(found.size))
 
 
 class _Wave:
-    """A wave: for each of its lanes what is in the registers."""
+    """A wave: for each of its lanes the contents of the registers."""
 
     def __init__(self, launch: Definition, group: int, start: int) -> None:
         self.all, self.group, self.start = launch, group, start

@@ -173,7 +173,7 @@ class _Execution:
         self._begin(np.arange(self.slots))
 
     def unknown_result(self) -> str:
-        """A buffer whose contents are not known at the end, and of what they come; "" for none."""
+        """A buffer with unknown contents at the end, and their origin; "" for none."""
         left = None if self.origins is None else self.origins.left_in(self.memory.bytes)
         if left is None:
             return ""
@@ -183,7 +183,7 @@ class _Execution:
         )
         return f"{name} depends on {origin}"
 
-    # Which waves run
+    # The running waves
 
     def run(self) -> None:
         """Run until all work-groups have ended."""
@@ -351,7 +351,7 @@ class _NotGiven:
         self._written: LaneFlags = np.zeros(len(memory.bytes), dtype=np.bool_)
 
     def write(self, places: Numbers, width: int) -> None:
-        """Note what is written from each place on."""
+        """Note the bytes written from each place on."""
         for n in range(width):
             self._written[places + n] = True
 
@@ -368,7 +368,7 @@ class _NotGiven:
 def _not_given(
     program: LaneProgram, memory: Memory, addressing: frozenset[Register]
 ) -> _NotGiven | None:
-    """Which bytes are not data that was given; None if no address comes of what is loaded."""
+    """The bytes that are not given data; None if no address comes from a loaded value."""
     loaded = (
         step.result
         for block in program.blocks
@@ -383,7 +383,7 @@ def _not_given(
 
 
 def _origins(program: LaneProgram, waves: int) -> Origins | None:
-    """Where unknown values come from; None of a kernel without any."""
+    """The origins of unknown values; None of a kernel without any."""
     steps = (step for block in program.blocks for step in block.steps)
     return Origins(waves) if any(isinstance(step, Unknown) for step in steps) else None
 
@@ -408,7 +408,7 @@ def _constants(program: LaneProgram, memory: Memory) -> dict[Register, Values]:
 
 
 class _Run:
-    """A segment that some waves run: ``active`` are their lanes, ``values`` what they computed."""
+    """A segment that some waves run: ``active`` are their lanes, ``values`` their results."""
 
     def __init__(self, execution: _Execution, rows: Rows) -> None:
         self.execution = execution
@@ -422,7 +422,7 @@ class _Run:
     # Registers
 
     def read(self, register: Register) -> Values:
-        """What the lanes have in a register."""
+        """The lanes' values of a register."""
         found = self.values.get(register)
         if found is None:
             found = self.execution.constant.get(register)
@@ -461,7 +461,7 @@ class _Run:
     def sources(
         self, moves: Sequence[tuple[Register, Register]]
     ) -> list[tuple[Register, Values, Register]]:
-        """What moves will write, read before any of them does."""
+        """The values that moves will write, read before any of them is executed."""
         return [(to, self.read(source), source) for to, source in moves if to != source]
 
     def move(self, moves: Sequence[tuple[Register, Register]], lanes: LaneFlags) -> None:
@@ -565,7 +565,7 @@ class _Run:
         self, step: MemoryStep, located: Located, active: LaneFlags, pieces: Sequence[Values],
         width: int, unit: int, addresses: Numbers,
     ) -> None:  # fmt: skip
-        """A store with the lanes that write what was there: where waves meet, one after another."""
+        """A store with the lanes that write the old value: where waves meet, one after another."""
         places = located.at[active]
         turns = [active]
         if len(active) > 1 and len(np.unique(places)) < len(places):
@@ -588,7 +588,7 @@ class _Run:
         addresses: Numbers,
         active: LaneFlags,
     ) -> None:
-        """What is written is known; addresses are not computed from what is not."""
+        """Marks the bytes of a store as known; refuses addresses loaded from unknown bytes."""
         if instruction.kind is not MemoryAccessKind.LOAD:
             unknown.write(located.at[active], instruction.width)
         elif step.result in self.execution.addressing:

@@ -11,7 +11,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 LaneFlags: TypeAlias = NDArray[np.bool_]
 
 _NOTHING = np.iinfo(np.int64).max
-"""What stands for an inactive lane among numbers that are sorted."""
+"""The number that stands for an inactive lane among numbers that are sorted."""
 
 
 def lane_bits(lanes: LaneFlags) -> NDArray[np.uint64]:
@@ -33,7 +33,7 @@ def total(parts: Sequence[Numbers]) -> Numbers:
 
 
 def how_many(flags: LaneFlags) -> Numbers:
-    """How many of each row are set."""
+    """The number of flags of each row that are set."""
     return np.count_nonzero(flags, axis=1)
 
 
@@ -50,7 +50,7 @@ def firsts(values: Numbers, active: LaneFlags) -> tuple[Numbers, LaneFlags]:
 
 
 def distinct(values: Numbers, active: LaneFlags) -> Numbers:
-    """How many different values the active lanes of each row have."""
+    """The number of different values that the active lanes of each row have."""
     return how_many(firsts(values, active)[1])
 
 

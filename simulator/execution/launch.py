@@ -1,4 +1,4 @@
-"""What a kernel is launched with: its grid, its arguments, and the memory that they are.
+"""The launch of a kernel: its grid, its arguments, and their memory.
 
 Buffers lie at multiples of 1 GiB, the first at 1 GiB; shared memory is a space of its own, from 0.
 """
@@ -21,17 +21,17 @@ BASE = 1 << 30
 """Buffers are aligned to so many bytes, and nothing lies below."""
 
 VARIABLES = 1 << 42
-"""Where the variables of a module begin, each at a multiple of ``BASE``."""
+"""The address at which the variables of a module begin, each at a multiple of ``BASE``."""
 
 MAX_BYTES = 16 << 30
-"""All buffers together: what a machine that runs this can hold."""
+"""All buffers together: the capacity of a machine that runs this."""
 
 MAX_THREADS = 1024
 """Threads of a work-group. Source: CUDA C++ Programming Guide, 16.2; LLVM AMDGPUUsage, 1024."""
 
 
 class LaunchError(ValueError):
-    """A launch or an execution that cannot be: where, what is wrong, and what to give instead."""
+    """A launch or an execution that cannot be: the place, the fault, and the advice."""
 
     def __init__(self, reason: str, place: SourceLocation | None = None):
         self.reason = reason
@@ -51,7 +51,7 @@ class BufferOfSize:
 
 
 ArgumentValue: TypeAlias = int | float | BufferOfSize | NDArray[Any]
-"""A number, or a buffer: so many bytes, or an array with what is in it."""
+"""A number, or a buffer: so many bytes, or an array with its contents."""
 
 Size: TypeAlias = tuple[int, int, int]
 
@@ -117,7 +117,7 @@ class Memory:
         return Memory(self.buffers, found, self.values, self.arguments)
 
     def contents(self, name: str, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """What is in the buffer of the parameter ``name``."""
+        """The contents of the buffer of the parameter ``name``."""
         found = next(each for each in self.buffers if each.name == name)
         return self.bytes[found.start : found.start + found.size].view(dtype)
 
@@ -163,7 +163,7 @@ def allocate(program: LaneProgram, launch: Launch) -> Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What is in a buffer; None: so many zeros."""
+    """The contents of a buffer; None: so many zeros."""
 
     size: int
     data: NDArray[np.uint8] | None
@@ -236,7 +236,7 @@ def _sized(size: Size) -> str:
 
 
 def _contents(parameter: KernelParameter, argument: ArgumentValue) -> _Contents | None:
-    """What is in a buffer; None for a number. A parameter is a buffer if it gets one."""
+    """The contents of a buffer; None for a number. A parameter is a buffer if it gets one."""
     if isinstance(argument, BufferOfSize):
         if argument.bytes < 1:
             raise LaunchError(f"{parameter.name}: a buffer of {argument.bytes} bytes: at least 1")

@@ -1,4 +1,4 @@
-"""An mbarrier as 64 bits of shared memory, and what each instruction makes of them.
+"""An mbarrier as 64 bits of shared memory, and the result of each instruction on them.
 
 Bits 0 to 19: arrivals that the phase still waits for; 20 to 39: of the next phase; 40 to 62:
 bytes that asynchronous copies still bring, in two's complement; 63: the parity of the phase.
@@ -65,10 +65,10 @@ def complete(word: Values, bytes_: Values) -> Values:
 
 
 def is_over(word: Values, parity: Values) -> Values:
-    """Whether the phase of a parity is complete: of a token the parity is its last bit."""
+    """True if the phase of a parity is complete: of a token the parity is its last bit."""
     return flags(word >> _PARITY != parity & _ONE)
 
 
 def token(word: Values) -> Values:
-    """What an arrival gives: the parity of its phase."""
+    """The result of an arrival: the parity of its phase."""
     return word >> _PARITY

@@ -1,4 +1,4 @@
-"""Where private memory lies in global memory: word after word, and of each word those of all
+"""The layout of private memory in global memory: word after word, and of each word those of all
 lanes."""
 
 import numpy as np
@@ -13,7 +13,7 @@ on."""
 def interleaved(
     addresses: Numbers, active: LaneFlags, width: int, *, places: Numbers, room: int, word: int
 ) -> tuple[Numbers, LaneFlags]:
-    """Where lanes' private bytes lie, a column for each lane and word of the access.
+    """The addresses of lanes' private bytes, a column for each lane and word of the access.
 
     ``places``: which of the waves that are resident each row is; ``room``: bytes of private memory
     that a lane has; ``word``: bytes that lie together. An access within a word has one column a

@@ -1,4 +1,4 @@
-"""A kernel as its lanes run it: what front ends make of instructions, and what the executor runs.
+"""A kernel as its lanes run it: the common form of front ends and of the executor.
 
 A value is an array of ``uint64``: of shape (..., lanes) up to 64 bits, zeros above its width; wider
 ones of shape (pieces, ..., lanes), 64 bits a piece, the lowest first. What lanes have alike may
@@ -20,11 +20,11 @@ from fencewright.simulator.execution.lanes import LaneFlags, Numbers
 
 Values: TypeAlias = NDArray[np.uint64]
 Register: TypeAlias = int
-"""The number of a register; a read has what its lane wrote last."""
+"""The number of a register; a read has the last write of its lane."""
 
 
 class MemorySpace(FastStrEnum):
-    """Where an access goes; SCALAR is global memory through the scalar cache."""
+    """The memory that an access goes to; SCALAR is global memory through the scalar cache."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -79,7 +79,7 @@ class MemoryInstruction:
 
 @dataclass(frozen=True, slots=True)
 class FenceInstruction:
-    """What orders: a fence, cache maintenance, a wait, a barrier; all that it does.
+    """An instruction that orders: a fence, cache maintenance, a wait, a barrier; all its effects.
 
     ``waits``: kinds of access of its own wave that have to be complete, in ``spaces``;
     ``writes_back``: caches whose dirty lines go out; ``invalidates``: caches that lose their lines
@@ -143,7 +143,7 @@ class Merge:
 
 
 class LaneValue(FastStrEnum):
-    """What a lane knows about itself and its launch."""
+    """A property of a lane or of its launch that the lane can read."""
 
     THREAD_X = "thread x"
     THREAD_Y = "thread y"
@@ -161,7 +161,7 @@ class LaneValue(FastStrEnum):
     ACTIVE = "active lanes"
     """A mask with a bit for each lane of the wave that is active."""
     ARGUMENTS = "address of the arguments"
-    """Where the kernel's arguments lie in memory (CDNA)."""
+    """The address of the kernel's arguments in memory (CDNA)."""
     CLOCK = "clock"
     """A number that grows while the launch runs."""
 
@@ -180,7 +180,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What a lane knows about itself."""
+    """A lane's read of a property of its own."""
 
     result: Register
     value: LaneValue
@@ -311,7 +311,7 @@ def with_jumps(end: BlockEnd, change: Callable[[Jump], Jump]) -> BlockEnd:
 
 @dataclass(frozen=True, slots=True)
 class LaneBlock:
-    """Steps without a branch, and what comes after."""
+    """Steps without a branch, and their successor."""
 
     steps: tuple[Step, ...]
     end: BlockEnd
@@ -345,8 +345,7 @@ class GlobalVariable:
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What a kernel needs of a compute unit: registers of a lane, bytes of shared memory of a
-    group.
+    """A kernel's needs of a compute unit: registers of a lane, bytes of shared memory of a group.
 
     ``vector_registers``: 32 bits each; None where only the vendor's assembler knows (PTX).
     """
@@ -387,7 +386,7 @@ class LaneProgram:
         return tuple([each for each in self.parameters if not each.is_hidden])
 
 
-# What the executor tells
+# The executor's events
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +409,7 @@ class Executed:
     is_further: bool = False
     """It is a further part of the instruction before; only observers that ask for parts see it."""
     same: LaneFlags | None = None
-    """Of a store, lanes that wrote what was there already; for observers that ask for parts."""
+    """Of a store, lanes that write the old value; for observers that ask for parts."""
     running: int = 0
     """Waves that have neither ended nor wait at a barrier; for observers that ask for parts."""
 

@@ -1,4 +1,4 @@
-"""What PTX instructions compute on the values of many lanes: formulas as functions of numpy.
+"""Computations of PTX instructions on the values of many lanes: formulas as functions of numpy.
 
 An operation on numbers that has no fast form here is done lane by lane, as single threads do it.
 Source: ``simulator.semantics``; tests/data/memory/h200-arithmetic.txt, computed by an H200.
@@ -286,14 +286,14 @@ def _single_to_odd(number: Floats) -> Floats:
 
 
 def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """A sum and what it lacks, exactly. Source: Knuth, The Art of Computer Programming, 4.2.2."""
+    """A sum and its exact rounding error. Source: Knuth, The Art of Computer Programming, 4.2.2."""
     found = np.asarray(a + b)
     part = found - a
     return found, np.asarray((a - (found - part)) + (b - part))
 
 
 def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """A product and what it lacks, exactly. Source: Dekker 1971."""
+    """A product and its exact rounding error. Source: Dekker 1971."""
     found = np.asarray(a * b)
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     lacks = ((a_high * b_high - found) + a_high * b_low + a_low * b_high) + a_low * b_low
@@ -315,7 +315,7 @@ def _fused_64(a: Floats, b: Floats, c: Floats) -> Floats:
 
 
 def _whole(number: Floats, width: int, is_signed: bool, nan: int) -> Values:
-    """Whole numbers as bits; what is out of range becomes the nearest that is not.
+    """Whole numbers as bits; a number out of range becomes the nearest one in it.
 
     Source: PTX ISA 9.0, cvt.
     """
@@ -381,7 +381,7 @@ def _with_nans(type_: str, compute: Callable[..., Floats]) -> Function:
 
 
 def _fma_64() -> Function:
-    """Lane by lane where a product, or what it lacks, may leave the range of numbers."""
+    """Lane by lane where a product, or its rounding error, may leave the range of numbers."""
     fast, exact = _on_numbers("f64", _fused_64), _lane_by_lane("exactly", ("fma", "f64", "rn"))
 
     def fma(a: Values, b: Values, c: Values) -> Values:
@@ -491,7 +491,8 @@ _NAMES: Mapping[str, Any] = MappingProxyType(
 
 @cache
 def cross_lane_function_of(name: str, *, second: bool = False) -> Function:
-    """What lanes compute together; it takes the active lanes first. Raises ``UnsupportedError``.
+    """The function that lanes compute together; it takes the active lanes first. Raises
+    ``UnsupportedError``.
 
     A lane of the member mask that is not active counts as absent. ``second``: the predicate that
     an instruction may give beside its result.
@@ -669,7 +670,7 @@ SECOND_RESULTS: Mapping[str, Callable[[str], Function]] = MappingProxyType(
 
 @cache
 def update_of(opcode: Opcode) -> Function:
-    """What an atomic leaves of the old value and its operands. Raises ``UnsupportedError``."""
+    """The value after an atomic, from old value and operands. Raises ``UnsupportedError``."""
     if opcode.width > 64 and opcode.update in _WIDE:
         return _WIDE[opcode.update]
     update = formulas.update_of(opcode)

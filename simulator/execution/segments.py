@@ -86,7 +86,7 @@ def segments_of(program: LaneProgram) -> tuple[Segment, ...]:
 
 
 def place_of(program: LaneProgram, segment: Segment) -> SourceLocation | None:
-    """Where the first instruction of a segment that has a place comes from."""
+    """The source position of the first instruction of a segment that has one."""
     numbers = (
         each.instruction
         for each in segment.steps
@@ -151,7 +151,7 @@ def _graph(successors: Sequence[Sequence[int]]) -> Graph[int]:
 
 
 def _loops(successors: Sequence[Sequence[int]]) -> dict[int, frozenset[int]]:
-    """The natural loops of what is reached: of each header the segments of its loop."""
+    """The natural loops of reachable code: of each header the segments of its loop."""
     nodes = postorder([0], successors.__getitem__)[::-1]
     graph = Graph(tuple(nodes), {node: successors[node] for node in nodes})
     dominators = immediate_dominators(graph, 0)
@@ -165,7 +165,7 @@ def _loops(successors: Sequence[Sequence[int]]) -> dict[int, frozenset[int]]:
 
 
 def _ranks(successors: Sequence[Sequence[int]], loops: Mapping[int, frozenset[int]]) -> list[int]:
-    """Reverse post-order in which what follows a loop comes after all of the loop."""
+    """Reverse post-order in which the segments after a loop come after all of the loop."""
     depth = [sum(node in body for body in loops.values()) for node in range(len(successors))]
     outwards = [sorted(targets, key=lambda each: depth[each]) for targets in successors]
     order = postorder([0], outwards.__getitem__)
@@ -181,7 +181,7 @@ def _spins(
     body: frozenset[int],
     carried: frozenset[Register],
 ) -> bool:
-    """Whether only what others write ends a loop: it reads memory and carries nothing round."""
+    """True if only writes of others end a loop: it reads memory and carries nothing round."""
     kinds: set[MemoryAccessKind] = set()
     for node in body:
         steps, end = parts[node]
@@ -259,7 +259,7 @@ def _live(parts: Sequence[_Part], successors: Sequence[Sequence[int]]) -> list[f
 
 
 def _moved_to(target: int, end: BlockEnd | Join) -> frozenset[Register]:
-    """The registers that whatever jumps from ``end`` to ``target`` moves something to."""
+    """The registers that every jump from ``end`` to ``target`` moves something to."""
     moved = [{to for to, _ in jump.moves} for jump in jumps_of(end) if jump.block == target]
     some = set[Register]().union(*moved)
     return frozenset(to for to in some if all(to in registers for registers in moved))
@@ -295,7 +295,7 @@ def address_registers(program: LaneProgram) -> frozenset[Register]:
                 case Compute() | CrossLane():
                     sources.setdefault(step.result, set()).update(step.operands)
                 case Merge():
-                    # Which lanes take it is control, as a branch is.
+                    # The set of lanes that take it is control, as a branch is.
                     sources.setdefault(step.result, set()).update((step.new, step.old))
                 case MemoryStep():
                     found.add(step.address)

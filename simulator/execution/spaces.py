@@ -1,4 +1,4 @@
-"""Where lanes' addresses lie: in a buffer, in shared memory of a work-group, in a lane's own."""
+"""The spaces of lanes' addresses: a buffer, shared memory of a work-group, or a lane's own."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class Buffers:
                 self._shift[page] = each.address - each.start
 
     def locate(self, addresses: Numbers, active: LaneFlags, width: Numbers | int) -> Located:
-        """Where accesses of ``width`` bytes are; inactive lanes have any address."""
+        """The places of accesses of ``width`` bytes; inactive lanes have any address."""
         page = addresses // BASE
         first = min(max(int(page.flat[0]), 0), len(self._buffers) - 1)
         if bool((page == first).all()):
@@ -52,7 +52,7 @@ class Buffers:
         return Located(self.memory.bytes, at, wrong if wrong.any() else None)
 
     def describe(self, address: int, width: int) -> str:
-        """Why there is nothing at an address, and what to give instead."""
+        """The reason that there is nothing at an address, and the advice for its user."""
         page = address // BASE
         buffer = self._buffers[page] if 0 <= page < len(self._buffers) else None
         if buffer is None:
@@ -89,7 +89,7 @@ class OwnMemory:
     def locate(
         self, addresses: Numbers, active: LaneFlags, width: Numbers | int, owners: Numbers
     ) -> Located:
-        """Where accesses are; ``owners``: the number of each lane's owner."""
+        """The places of accesses; ``owners``: the number of each lane's owner."""
         wrong = active & ((addresses < 0) | (addresses + width > self.size))
         at = addresses + owners * self._room
         if not active.all():
@@ -97,7 +97,7 @@ class OwnMemory:
         return Located(self.bytes, at, wrong if wrong.any() else None)
 
     def describe(self, address: int, width: int) -> str:
-        """Why there is nothing at an address."""
+        """The reason that there is nothing at an address."""
         return (
             f"bytes {address} to {address + width - 1} are beyond the {self.size} bytes of "
             f"{self.name} memory that the kernel has{self._remedy}"

@@ -65,7 +65,7 @@ class Origins:
     def stored(
         self, bytes: Bytes, at: Numbers, active: LaneFlags, width: int, origin: Numbers
     ) -> None:
-        """Bytes have what waves store."""
+        """Bytes have the values that waves store."""
         known = self._memory(bytes)
         if known is None:
             if not origin.any():

@@ -1,4 +1,4 @@
-"""Values as lanes hold them: bits in ``uint64``, and what they mean as numbers.
+"""Values as lanes hold them: bits in ``uint64``, and their meanings as numbers.
 
 Functions take arrays of any shape, and 0-dimensional ones for what all lanes have alike.
 """

@@ -12,7 +12,7 @@ from fencewright.lowering.ptx.code.text import PtxFile, PtxFunction, PtxInstruct
 from fencewright.lowering.vocabulary import FastStrEnum
 
 CYCLES = 200_000
-"""The cycles that a side is held up, many times what blocks of a launch begin apart."""
+"""The cycles that a side is held up, many times the distance of the starts of a launch's blocks."""
 
 
 class Reach(FastStrEnum):
@@ -117,7 +117,7 @@ _PLACES: Mapping[Reach, tuple[str, str, int]] = {
     Reach.WARP: ("tid", "ntid", 5),
     Reach.LANE: ("tid", "ntid", 0),
 }
-"""What tells the threads of a reach: an index, its sizes, and the bits of it that do not count."""
+"""The index that distinguishes the threads of a reach, its sizes, and its ignored bits."""
 
 
 def _skipped(delay: Delay, label: str) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _before(delay: Delay) -> str:
 
 
 def _apart(delay: Delay, access: str) -> str:
-    """One lane held up in a branch of its own, where it does what the others have done."""
+    """One lane held up in a branch of its own, where it repeats the steps of the others."""
     return _scope(
         *_skipped(delay, "$fence_others"),
         *_spin("$fence_spin"),

@@ -1,4 +1,4 @@
-"""The stress kernels of a litmus test: who runs what where, and the PTX text of it.
+"""The stress kernels of a litmus test: the placement of its threads, and the PTX text.
 
 Each GPU thread runs one thread of the program for one *instance* of it. Blocks take turns: a
 block has the program's threads of one CTA, each in a warp of its own, for many instances.
@@ -74,14 +74,14 @@ MOST_SHARED = 64 * 1024
 Source: CUDA Programming Guide, "Compute Capabilities", maximum shared memory per thread block.
 """
 MOST_PASSES = 1 << 12
-"""How often a thread goes back in its code before it gives up, and its instance with it."""
+"""The number of jumps back after which a thread gives up, and its instance with it."""
 
 
 class GpuLitmusError(ValueError):
-    """A test, or a setting, that the stress kernel cannot run; the message says what."""
+    """A test, or a setting, that the stress kernel cannot run; the message has the reason."""
 
 
-# What is launched
+# The launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ n."""
 
 
 def place(location: int, instance: int, instances: int) -> int:
-    """Where the ``location``-th location of an instance is among ``instances``, a power of two."""
+    """The place of an instance's ``location``-th location among ``instances``, a power of two."""
     return (MULTIPLIERS[location] * instance + 3 * location) % instances
 
 
-# How a program is spread over blocks
+# The spread of a program over blocks
 
 
 @dataclass(frozen=True)
@@ -151,13 +151,13 @@ class Arrangement:
 
     @property
     def is_full(self) -> bool:
-        """Whether every block has as many program threads as every other."""
+        """True if every block has as many program threads as every other."""
         keys = len(self.clusters) * self.width * self.roles
         return keys == sum(len(cta) for cluster in self.clusters for cta in cluster)
 
 
 def arrange(program: PtxProgram) -> Arrangement:
-    """Who shares a block, a cluster and a GPU."""
+    """The threads that share a block, a cluster and a GPU."""
     agents: dict[int, dict[object, dict[int, list[int]]]] = {}
     for number, thread in enumerate(program.threads):
         place = thread.placement
@@ -181,7 +181,7 @@ def arrange(program: PtxProgram) -> Arrangement:
     return found
 
 
-# What is counted
+# The counts
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Encoding:
 
     @cached_property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The number of encoded numbers."""
         return prod(limit + 1 for limit in self.limits)
 
     def encode(self, values: Sequence[int]) -> int:
@@ -242,7 +242,7 @@ _WAITING = Bar | MbarrierWait
 _LAST = Move("end", 1)
 """Appended to a thread to see whether it ends."""
 _GAVE_UP = 0
-"""What a thread that gives up writes for its instance; nobody else writes there."""
+"""The value that a thread that gives up writes for its instance; no other thread writes there."""
 _HINTS = frozenset({"prefetch", "cp async bulk prefetch"})
 """The hints that are run, of global memory."""
 _MINE = 0
@@ -308,7 +308,7 @@ _COMPARISON_WORDS = {
 
 @dataclass(frozen=True)
 class StressTest:
-    """A program made ready: where it runs, what is counted, the text of each GPU's module.
+    """A program made ready: its placement, its counters, the text of each GPU's module.
 
     ``homes`` has the cluster and the CTA in it of each location in shared memory; the others
     are in global memory. ``cell`` is the least number of bytes that a location needs.
@@ -338,7 +338,7 @@ class StressTest:
 
     @property
     def counters(self) -> int:
-        """How many counters there are."""
+        """The number of counters."""
         return self.encoding.size + self.may_give_up
 
     def slots(self, launch: Launch) -> int:
@@ -434,8 +434,8 @@ class _ProgramWriter:
         self._check()
 
     def _homes(self, shared: bool | frozenset[str]) -> dict[str, tuple[int, int]]:
-        """The locations in shared memory: where copies or the program want them, or who is
-        first."""
+        """The locations in shared memory: where copies or the program want them, or near the first
+        user."""
         if shared is True and len(self.arrangement.clusters) > 1:
             raise GpuLitmusError("its threads are in different CTAs and share no shared memory")
         chosen = frozenset(self.locations) if shared is True else shared or frozenset[str]()
@@ -487,13 +487,13 @@ class _ProgramWriter:
             raise GpuLitmusError("a thread of it may wait for ever, and would hang the GPU")
 
     def _counted(self, number: int, thread: Thread[PtxInstruction]) -> Iterator[PtxInstruction]:
-        """The thread's code, with barriers that wait for all who take part, as on a GPU."""
+        """The thread's code, with barriers that wait for all that take part, as on a GPU."""
         for each in thread.instructions:
             is_barrier = isinstance(each, Bar)
             yield replace(each, count=len(self._participants(number, each))) if is_barrier else each
 
     def _refusal(self, thread: int, instruction: PtxInstruction) -> str | None:
-        """Why an instruction cannot be run; None if it can."""
+        """The reason that an instruction cannot be run; None if it can."""
         match instruction:
             case Ld() | St() | Atom() if instruction.proxy is not PtxProxy.GENERIC:
                 return "only the generic proxy is run"
@@ -542,7 +542,7 @@ class _ProgramWriter:
         return None
 
     def _reach_refusal(self, thread: int, instruction: PtxInstruction) -> str | None:
-        """Why a thread cannot reach the shared memory that an access is to; None if it can."""
+        """The reason that a thread cannot reach the shared memory of an access; None if it can."""
         if not isinstance(instruction, Ld | St | Atom):
             return None
         home = self.homes.get(instruction.location)
@@ -580,7 +580,7 @@ class _ProgramWriter:
         return None
 
     def _expected(self, mbarrier: str) -> int:
-        """How many bytes an mbarrier is told of that no thread says are there."""
+        """The number of expected bytes of an mbarrier that no thread completes itself."""
         code = [each for thread in self.program.threads for each in thread.instructions]
         arrivals = (each for each in code if isinstance(each, MbarrierArrive))
         expected = sum(each.expect_tx for each in arrivals if each.mbarrier == mbarrier)
@@ -598,7 +598,7 @@ class _ProgramWriter:
         return name if name in self.locations and name not in self.homes else None
 
     def _arrivals(self, mbarrier: str) -> int:
-        """How many arrivals at an mbarrier the program has."""
+        """The number of arrivals at an mbarrier in the program."""
         return sum(
             isinstance(each, MbarrierArrive) and each.mbarrier == mbarrier
             for thread in self.program.threads
@@ -672,7 +672,7 @@ class _ProgramWriter:
         return None
 
     def _mbarrier_home(self, name: str) -> tuple[int, int]:
-        """The CTA that holds an mbarrier: that of the first who waits, else of who arrives."""
+        """The CTA that holds an mbarrier: that of the first waiter, else of an arrival."""
         for kind in (MbarrierWait, MbarrierArrive):
             for number, thread in enumerate(self.program.threads):
                 if any(
@@ -775,12 +775,12 @@ class _ProgramWriter:
         return lines + self._everyone_meets()
 
     def _owner(self, home: tuple[int, int]) -> int:
-        """The key of the thread of a CTA that sets up and reads what is in its shared memory."""
+        """The key of the thread of a CTA that sets up and reads its shared memory."""
         m, rank = home
         return self.arrangement.key(self.arrangement.clusters[m][rank][0])
 
     def _finish(self) -> list[str]:
-        """After the test: copies end, nobody leaves before, and shared memory is copied out."""
+        """After the test: copies end, no thread leaves before, and shared memory is copied out."""
         lines: list[str] = []
         scope = "cluster" if self.launches_clusters else "cta"
         for name in sorted({copy.mbarrier for _, copy in self.copies if copy.mbarrier}):
@@ -1107,7 +1107,7 @@ def _copied_bytes(copy: AsyncCopy) -> int:
 
 
 def _is_simple(instruction: MbarrierArrive | MbarrierWait | MbarrierTx) -> bool:
-    """Whether an operation is one arrival, bytes, or a wait for the first phase."""
+    """True if an operation is one arrival, bytes, or a wait for the first phase."""
     if isinstance(instruction, MbarrierWait):
         return (not instruction.by_parity or instruction.phase == 0) and instruction.dst is None
     if isinstance(instruction, MbarrierTx):
@@ -1116,7 +1116,7 @@ def _is_simple(instruction: MbarrierArrive | MbarrierWait | MbarrierTx) -> bool:
 
 
 def _branches_back(thread: Thread[PtxInstruction]) -> bool:
-    """Whether a thread has a loop."""
+    """True if a thread has a loop."""
     passed: set[str] = set()
     for each in thread.instructions:
         if isinstance(each, Label):
@@ -1127,7 +1127,7 @@ def _branches_back(thread: Thread[PtxInstruction]) -> bool:
 
 
 def _branches(threads: Iterable[Thread[PtxInstruction]]) -> bool:
-    """Whether any of the threads has a branch."""
+    """True if any of the threads has a branch."""
     code = (each for thread in threads for each in thread.instructions)
     return any(isinstance(each, Branch | CompareBranch) for each in code)
 

@@ -25,12 +25,12 @@ from fencewright.simulator.ptx.formats.columns import PtxLitmusTest
 from fencewright.simulator.ptx.outcomes import outcomes
 
 _POISON = 0xFFFFFFFF
-"""What registers hold before a launch: a thread that did not run shows."""
+"""The value of registers before a launch: a thread that did not run shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """How a test is run: ``instances`` at once (a power of two), ``launches`` times.
+    """The run of a test: ``instances`` at once (a power of two), ``launches`` times.
 
     Launches cycle through ``block_sizes``, then ``strides`` (odd, so that multiplying by one
     permutes the instances), then ``spacings`` (bytes from one instance's location to the
@@ -80,7 +80,7 @@ def _is_power_of_two(number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GpuResult:
-    """How often each final state was seen, of all that is allowed.
+    """The number of times that each final state was seen, with all allowed ones.
 
     In a state None stands for a value that no allowed outcome has. ``gave_up`` counts the
     instances that are not in the histogram: a loop in them did not end.
@@ -99,7 +99,7 @@ class GpuResult:
         return {state: n for state, n in self.histogram.items() if state not in self.allowed}
 
     def times(self, formula: Formula) -> int:
-        """How many instances ended in a state of which ``formula`` holds."""
+        """The number of instances that ended in a state of which ``formula`` holds."""
         return sum(
             count
             for state, count in self.histogram.items()
@@ -124,7 +124,7 @@ class GpuBuffer(Protocol):
 
     @property
     def address(self) -> int:
-        """Where it begins."""
+        """The address at which it begins."""
         ...
 
     def fill(self, word: int, offset: int = 0, words: int | None = None) -> None:
@@ -161,7 +161,7 @@ class GpuModule(Protocol):
 
 
 class GpuDevice(Protocol):
-    """What is needed of a GPU; ``fencewright.gpu.Device`` is one."""
+    """The interface of a GPU; ``fencewright.gpu.Device`` is one."""
 
     def allocate(self, size: int) -> GpuBuffer:
         """So many bytes."""
@@ -296,7 +296,8 @@ class _Gate:
         self._opens = 0
 
     def arguments(self, slots: int, others: Sequence[GpuBuffer | int]) -> list[GpuBuffer | int]:
-        """The arguments of the next launch: pointers, the counter, numbers, what it opens at."""
+        """The arguments of the next launch: pointers, the counter, numbers, the number that opens
+        it."""
         gpus = range(len(self._arrangement.gpus))
         blocks = (self._arrangement.blocks(slots, self._instances, gpu) for gpu in gpus)
         self._opens = (self._opens + sum(blocks)) % (1 << 32)

@@ -46,7 +46,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A launch, and what it has to leave.
+    """A launch, and its expected result.
 
     ``arguments``: of each the bytes that an array begins with, the bytes of a number, or the place
     of the argument whose array it is. ``expected``: by argument, the bytes of an array that every
@@ -143,7 +143,7 @@ def _arguments(launch: Launch, function: PtxFunction) -> Iterator[bytearray | by
 
 @dataclass(frozen=True, slots=True)
 class _Aim:
-    """A delay before ``at``, an instruction of the kernel, with what is said of it."""
+    """A delay before ``at``, an instruction of the kernel, with its description."""
 
     text: str
     at: PtxInstruction

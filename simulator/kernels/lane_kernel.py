@@ -8,7 +8,7 @@ from fencewright.simulator.execution.program import LaneProgram
 
 @dataclass(frozen=True, slots=True)
 class LaneKernel:
-    """A kernel; ``read`` raises ``LaunchError`` at what is not executed."""
+    """A kernel; ``read`` raises ``LaunchError`` at an instruction that is not executed."""
 
     name: str
     target: str

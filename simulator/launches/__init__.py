@@ -1,1 +1,1 @@
-"""Launches that nobody has given in full: from the source of a kernel, and guessed."""
+"""Launches that no user has given in full: from the source of a kernel, and guessed."""

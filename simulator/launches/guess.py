@@ -63,7 +63,7 @@ def _argument(
 
 
 def guess(module: Module, kernel: PtxFunction, source: SourceLaunch | None = None) -> Launch:
-    """A launch of a kernel, with what its source says of it."""
+    """A launch of a kernel, with the hints of its source."""
     addresses = pointers(kernel)
     values = source.arguments if source is not None else ()
     known = len(values) == len(kernel.parameters)

@@ -1,4 +1,4 @@
-"""What every instruction does to the caches: which lines are there, which are dirty, what moves.
+"""Effects of every instruction on the caches: the lines present, the dirty ones, and the traffic.
 
 A batch is what several waves do with one instruction at once. A cache keeps all lines that a batch
 uses until it is over; then the lines that were used longest ago go, until the others fit. Sizes are
@@ -55,7 +55,7 @@ class CacheShape:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What comes to a level at once, in order: of each request its cache, line and words."""
+    """Requests that reach a level at once, in order: of each its cache, line and words."""
 
     caches: Numbers
     lines: Numbers
@@ -104,7 +104,7 @@ def resized(requests: Requests, line: int, other: int) -> Requests:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a batch does at one level, and what goes on to the next.
+    """The outcome of a batch at one level, with the requests to the next.
 
     ``looked_up`` and ``missed`` in units. ``reads``: what is fetched; ``writes``: what is written
     through, or back. ``again``: bytes fetched again, by the number of the fence that dropped them.
@@ -128,10 +128,10 @@ _CACHE_SHIFT = 44
 """A key is a line with the number of its cache above: lines are of addresses below 2**48."""
 
 _DROPPED = (Lookup.MISS_EVICT, Lookup.HIT_EVICT, Lookup.BYPASS)
-"""What leaves no line behind."""
+"""Lookups that leave no line."""
 
 _KEPT = (Lookup.HIT_KEEP, Lookup.MISS_KEEP)
-"""What leaves a line as it is, and brings none in."""
+"""Lookups that leave a line as it is, and bring none in."""
 
 _SELDOM = 1 << 60
 """Lines that are unlikely to be used again are as old as if they were used so much earlier."""
@@ -169,14 +169,14 @@ class _Lines:
         self.used, self.lost, self.lost_by = self.used[kept], self.lost[kept], self.lost_by[kept]
 
     def find(self, keys: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
-        """Where each key is, or would be, and whether it is there."""
+        """The place of each key, present or not, and a flag that it is present."""
         places = np.searchsorted(self.keys, keys)
         if not len(self.keys):
             return places, np.zeros(len(keys), dtype=np.bool_)
         return places, self.keys[np.minimum(places, len(self.keys) - 1)] == keys
 
     def add(self, keys: Numbers) -> Numbers:
-        """Where each of ``keys`` is, which are in order; those that were not there are added."""
+        """The places of ``keys``, which are in order; those that were absent are added."""
         places, present = self.find(keys)
         if present.all():
             return places
@@ -204,7 +204,7 @@ class _Grouped:
 
     @property
     def sizes(self) -> Numbers:
-        """How many requests each key has."""
+        """The number of requests of each key."""
         return np.diff(self.starts, append=len(self.order))
 
     @property
@@ -233,10 +233,10 @@ class CachesOfLevel:
         self._lines = _Lines.none()
         self._now = 0
 
-    # What comes from the waves' side
+    # Requests from the waves' side
 
     def load(self, requests: Requests, lookup: Lookup) -> Outcome:
-        """Read; what is not there, or not to be served from here, is fetched."""
+        """Read; lines that are absent, or not to be served from here, are fetched."""
         if not len(requests):
             return Outcome()
         units = count_units(requests.words, self.shape.unit)
@@ -307,7 +307,7 @@ class CachesOfLevel:
     def invalidate(
         self, caches: Numbers, fence: int, only: tuple[tuple[int, int], ...] | None = None
     ) -> None:
-        """Drop what is not dirty; ``only``: lines in these ranges of addresses."""
+        """Drop lines that are not dirty; ``only``: lines in these ranges of addresses."""
         lines = self._lines
         chosen = np.isin(lines.keys >> _CACHE_SHIFT, caches) & (lines.valid != 0)
         if only is not None:
@@ -335,7 +335,7 @@ class CachesOfLevel:
 
     @property
     def dirty_words(self) -> int:
-        """How many words are dirty in all caches."""
+        """The number of words that are dirty in all caches."""
         return int(how_many_set(self._lines.dirty).sum())
 
     # Parts
@@ -346,7 +346,8 @@ class CachesOfLevel:
         return places, present
 
     def _misses(self, requests: Requests, group: _Grouped, valid: Words) -> int:
-        """Units that miss: what a miss fetches beyond its unit serves the requests after it."""
+        """Units that miss: the data that a miss fetches beyond its unit serves the requests after
+        it."""
         if self.shape.fill <= self.shape.unit:
             return count_units(group.words & ~valid, self.shape.unit)
         found = 0
@@ -412,7 +413,7 @@ class CachesOfLevel:
         return Outcome(units, missed, reads[reads.words != 0], old, evicted=len(old))
 
     def _drop(self, keys: Numbers, but: Words | None = None) -> Requests:
-        """Drop lines; gives what was dirty in them, without the words ``but``, which are new."""
+        """Drop lines; gives their dirty words, without the words ``but``, which are new."""
         places, present = self._lines.find(keys)
         at = places[present]
         dirty = self._lines.dirty[at]
@@ -425,7 +426,7 @@ class CachesOfLevel:
         return written[written.words != 0]
 
     def _trimmed(self) -> Requests:
-        """Drop the lines used longest ago of each cache that has too many; gives what is dirty."""
+        """Drop the lines used longest ago of each cache that has too many; gives the dirty ones."""
         lines, most = self._lines, self.shape.lines
         if len(lines.keys) <= most:
             return NO_REQUESTS
@@ -446,7 +447,7 @@ class CachesOfLevel:
     def _trim(self, cache: slice, kept: NDArray[np.bool_]) -> None:
         most = self.shape.lines
         used, holds = self._lines.used[cache], self._lines.valid[cache] != 0
-        # What fences have dropped goes as if it still held room, the others as they do.
+        # Lines dropped by fences go as if they still held room, the others as they do.
         oldest = np.partition(used, len(used) - most)[len(used) - most]
         holding = used[holds]
         if len(holding) > most:
@@ -491,7 +492,7 @@ class Hierarchy:
 
 
 Moved: TypeAlias = tuple[Outcome, ...]
-"""What a batch did at each level; the reads and writes of the last go to memory."""
+"""The outcome of a batch at each level; the reads and writes of the last go to memory."""
 
 
 class Caches:
@@ -532,7 +533,7 @@ class Caches:
         return Requests(moved.caches // self.chip.cores, moved.lines, moved.words)
 
     def _outward(self, second: Outcome, lookup: Lookup) -> Iterable[Outcome]:
-        """What leaves the second level, at those beyond it; other copies of what is written go."""
+        """The outcomes at levels beyond the second; other copies of written lines are dropped."""
         self._second.drop_copies(second.writes, self.chip.dies)
         before, shape = second, self._second.shape
         for level in self._outer:
@@ -547,7 +548,7 @@ class Caches:
     # Fences
 
     def invalidate(self, level: CacheLevel, groups: Numbers, fence: int) -> None:
-        """Drop what is clean in the caches of some work-groups; in L2 only what is remote."""
+        """Drop clean lines in the caches of some work-groups; in L2 only remote ones."""
         if level is CacheLevel.L1:
             cores = np.unique(self.chip.core_of(groups))
             only = ((0, PRIVATE_BASE),) if self.chip.keeps_private else None

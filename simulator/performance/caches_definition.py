@@ -15,7 +15,7 @@ Place = tuple[int, int]
 """A cache of the level, and a line."""
 
 _KEPT = (Lookup.HIT_KEEP, Lookup.MISS_KEEP)
-"""What leaves a line as it is."""
+"""Lookups that leave a line as it is."""
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Level:
                 line.dirty = set()
 
     def invalidate(self, cache: int, fence: int) -> None:
-        """Drop what is not dirty in a cache."""
+        """Drop lines that are not dirty in a cache."""
         for place, line in self.lines.items():
             if place[0] == cache and line.valid:
                 line.lost = dict.fromkeys([*line.lost, *(line.valid - line.dirty)], fence)

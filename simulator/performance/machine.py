@@ -1,4 +1,4 @@
-"""What a kernel runs on: the caches, latencies and bandwidths of a device, from the rows."""
+"""The machine of a kernel: caches, latencies and bandwidths of a device, from the rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class Machine:
 
     @property
     def is_nvidia(self) -> bool:
-        """Whether the counters are those of Nsight Compute."""
+        """True if the counters are those of Nsight Compute."""
         return is_ptx(self.target)
 
     @property

@@ -1,4 +1,4 @@
-"""How many work-groups a CU or an SM holds at once, and what keeps it from holding more.
+"""The number of work-groups that a CU or an SM holds at once, and the resources that limit it.
 
 Source: LLVM AMDGPUSubtarget, getOccupancyWithWorkGroupSizes, and AMDGPUBaseInfo; cuda_occupancy.h.
 LDS is given out in granules, which LLVM's figure leaves out.
@@ -25,7 +25,7 @@ from fencewright.simulator.execution.program import KernelResources
 
 
 class Limit(FastStrEnum):
-    """What there is only so much of."""
+    """A limited resource."""
 
     WAVES = "places of waves"
     GROUPS = "places of work-groups"
@@ -36,7 +36,7 @@ class Limit(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """What a CU or an SM (``unit``) holds of a kernel at once.
+    """The part of a kernel that a CU or an SM (``unit``) holds at once.
 
     ``groups`` work-groups, which are ``waves`` of the ``most_waves`` that it has places for.
     ``limits``: how many work-groups each limit allows. ``is_bound``: there may be fewer, because
@@ -52,7 +52,7 @@ class Occupancy:
 
     @property
     def limited_by(self) -> tuple[Limit, ...]:
-        """What allows the fewest work-groups."""
+        """The resources that allow the fewest work-groups."""
         return tuple(limit for limit, groups in self.limits.items() if groups == self.groups)
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Occupancy:
 def occupancy(
     resources: KernelResources, target: str, threads: int, dynamic_shared: int = 0
 ) -> Occupancy:
-    """What a CU or SM of ``target`` holds of work-groups of ``threads`` threads.
+    """The occupancy of a CU or SM of ``target`` by work-groups of ``threads`` threads.
 
     ``dynamic_shared``: bytes of shared memory that the launch adds. Raises ``LaunchError`` for
     a work-group that does not fit, ``UnsupportedError`` for a target without rows.
@@ -107,8 +107,7 @@ def vector_registers(target: str, own: int, accumulation: int) -> int:
 
 
 def waves_by_registers(target: str, resources: KernelResources) -> Mapping[Limit, int]:
-    """How many waves each kind of registers lets a SIMD hold, of scalar ones where it is too
-    few."""
+    """The waves of a SIMD that each kind of registers allows, of scalar ones if too few."""
     own, scalar = resources.vector_registers or 0, resources.scalar_registers + RESERVED_SCALARS
     given = vector_registers(target, own, resources.accumulation_registers)
     found = {Limit.VECTOR_REGISTERS: CHIPS[target].vector_registers.count // given}
@@ -119,7 +118,7 @@ def waves_by_registers(target: str, resources: KernelResources) -> Mapping[Limit
 
 
 def groups_by_places(target: str, waves: int, lds_bytes: int) -> Mapping[Limit, int]:
-    """How many work-groups of ``waves`` waves a CU has places and LDS for."""
+    """The number of work-groups of ``waves`` waves that a CU has places and LDS for."""
     places = SIMDS * _hierarchy(target).waves
     found = {
         Limit.WAVES: places // waves,

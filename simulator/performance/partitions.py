@@ -1,4 +1,4 @@
-"""What one agent has of a device: its XCDs, their L2 caches, and its memory, by partition mode."""
+"""One agent's share of a device: its XCDs, their L2 caches, and its memory, by partition mode."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class Partition:
 
     @property
     def l2_per_agent(self) -> L2PerAgent:
-        """What the lowering of the agent's code has to know: one L2, or many that are not
+        """The L2 option for the lowering of the agent's code: one L2, or many that are not
         coherent."""
         return L2PerAgent.ONE if self.dies == 1 else L2PerAgent.MANY
 

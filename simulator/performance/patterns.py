@@ -33,7 +33,7 @@ class Patterns:
 
     @property
     def times(self) -> Numbers:
-        """How many rows have each pattern."""
+        """The number of rows with each pattern."""
         return np.bincount(self.of_row, minlength=len(self.offsets))
 
 

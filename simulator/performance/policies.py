@@ -1,5 +1,4 @@
-"""What an instruction does at each cache, from its words or policy bits and the rows of its
-target."""
+"""The policy of an instruction at each cache, from its words or bits and its target's rows."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -45,7 +44,7 @@ def cdna_policy(
     *,
     tgsplit: bool = False,
 ) -> CachePolicy:
-    """What a vector memory access with these policy bits (sc0 sc1 nt, glc slc) does at each cache.
+    """The policy at each cache of a vector access with these policy bits (sc0 sc1 nt, glc slc).
 
     Modifiers that are no policy bits are of no account. Without ``l2_per_agent`` the chip's.
     Raises ``UnsupportedError`` for an unknown chip and for bits that it does not have.
@@ -108,7 +107,7 @@ _FARTHER = tuple(Lookup)
 
 
 def ptx_policy(kind: MemoryAccessKind, words: Iterable[str]) -> CachePolicy:
-    """What an access to global memory does at each cache, by the words of its name.
+    """The policy at each cache of an access to global memory, by the words of its name.
 
     ``words``: as ``("ld", "relaxed", "gpu", "global", "b32")``; those without a row are of no
     account.

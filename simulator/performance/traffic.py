@@ -1,4 +1,4 @@
-"""What a kernel moves: an observer of its execution that counts by instruction, fence and level.
+"""The traffic of a kernel: an observer of its execution; counts by instruction, fence and level.
 
 Counters have the profilers' names where one has them. Every number has an evidence: that of the
 rule by which one access is counted, and *inferred* where it depends on what a cache holds.
@@ -84,8 +84,7 @@ Counters = Mapping[str, Counted]
 
 @dataclass(frozen=True, slots=True)
 class LevelUse:
-    """What was looked up at a level, and what of it was not there: in sectors, requests or
-    lines."""
+    """The lookups at a level, and the misses among them: in sectors, requests or lines."""
 
     level: CacheLevel
     looked_up: int
@@ -93,13 +92,13 @@ class LevelUse:
 
     @property
     def hit(self) -> int:
-        """What was there."""
+        """The lookups that hit."""
         return self.looked_up - self.missed
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionTraffic:
-    """What all executions of an instruction count.
+    """The counts of all executions of an instruction.
 
     ``useful``: bytes that lanes ask for, those that several ask for once; ``moved``: bytes of the
     sectors or lines that they are in. ``pattern``: the addresses of lanes that came most often,
@@ -136,7 +135,7 @@ class Waited:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Nanoseconds that a fence costs, and of what: an execution, or all that are in series."""
+    """Nanoseconds of a fence, and their unit: one execution, or all that are in series."""
 
     time: Figure
     of: str
@@ -144,7 +143,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class FenceTraffic:
-    """What all executions of a fence do.
+    """The effects of all executions of a fence.
 
     ``lines``, ``bytes``: written back; ``again``: bytes fetched again at each level because it
     dropped them; ``price``: None where it is not known, or costs nothing.
@@ -172,7 +171,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How much is dirty after so many batches; ``fence``: the one that was executed then."""
+    """The amount of dirty data after so many batches; ``fence``: the one that was executed then."""
 
     step: int
     dirty: int
@@ -195,7 +194,7 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a kernel moves. ``end_lines``, ``end_bytes``: written back when it ends."""
+    """The traffic of a kernel. ``end_lines``, ``end_bytes``: written back when it ends."""
 
     instructions: tuple[InstructionTraffic, ...]
     fences: tuple[FenceTraffic, ...]
@@ -207,7 +206,7 @@ class Traffic:
     time: TimeRange
 
 
-# What has been counted so far
+# The counts so far
 
 
 @dataclass(slots=True)
@@ -266,15 +265,15 @@ _NAMES_OF_SPACES: Mapping[MemorySpace, str] = MappingProxyType(
         MemorySpace.PRIVATE: "local",
     }
 )
-"""What Nsight Compute calls them."""
+"""The spaces' names in Nsight Compute."""
 _CORE_SHIFT = 48
 """Sectors of private memory are below the number of a core."""
 _LOAD, _STORE = MemoryAccessKind.LOAD, MemoryAccessKind.STORE
 _UNANSWERED = (MemoryAccessKind.STORE, MemoryAccessKind.REDUCTION)
-"""What a wave does not wait for until a fence."""
+"""Accesses that a wave does not wait for until a fence."""
 
 _BY_CACHES = cdna.BEYOND_L2 | {ptx.READ_SECTORS, cdna.READ_REQUESTS}
-"""What one access counts with cold caches, and a kernel with those that it has."""
+"""Counters that depend on the caches: one access starts with cold ones, a kernel with its own."""
 
 _L2_NAMES: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
@@ -305,7 +304,7 @@ class _Touched:
         self._keys: Numbers = np.zeros(0, dtype=np.int64)
 
     def first_touches(self, requests: Requests) -> int:
-        """How many sectors of an access nothing has accessed before."""
+        """The number of sectors of an access that nothing has accessed before."""
         sectors = np.arange(LINE // SECTOR)
         within = requests.words[:, None] >> (sectors * (SECTOR // WORD)).astype(np.uint32)
         is_touched = within & np.uint32((1 << SECTOR // WORD) - 1) != 0
@@ -318,7 +317,7 @@ class _Touched:
 
 
 class TrafficObserver:
-    """Counts what ``execute`` tells it; ``traffic`` gives the sums.
+    """Counts the events of ``execute``; ``traffic`` gives the sums.
 
     ``groups`` work-groups of ``group_waves`` waves are executed, ``resident`` of them at once.
     ``remote``: ranges of addresses that belong to other memory.
@@ -435,8 +434,7 @@ class TrafficObserver:
         ways: Patterns,
         instruction: MemoryInstruction,
     ) -> int | None:
-        """What accesses count by themselves, each pattern once; gives an atomic's requests to
-        L2."""
+        """Counts accesses by themselves, each pattern once; returns an atomic's requests to L2."""
         executed = int(ways.times[ways.active.any(axis=1)].sum())
         space = _NAMES_OF_SPACES.get(instruction.space)
         if self.machine.is_nvidia and space is not None:
@@ -472,7 +470,7 @@ class TrafficObserver:
     def _count_private(
         self, found: _Instruction, instruction: MemoryInstruction, ways: Patterns, pieces: Pieces
     ) -> None:
-        """What accesses to private memory count by themselves: as others to where it lies.
+        """Counts accesses to private memory by themselves: as others to the place where it lies.
 
         A wave's wide access counts as its words one after another: on NVIDIA measured for words of
         4 bytes, otherwise inferred.
@@ -505,8 +503,7 @@ class TrafficObserver:
         return max(instruction.width // int(self.machine.private_word.low), 1)
 
     def _known_of_private(self, instruction: MemoryInstruction) -> Evidence:
-        """How well it is known what an NVIDIA chip counts: accesses by words were counted on
-        sm_90."""
+        """The evidence for an NVIDIA chip's count: accesses by words were counted on sm_90."""
         by_words = read_opcode(instruction.text).width == 8 * WORD
         is_counted = by_words and self.machine.target == "sm_90"
         return Evidence.MEASURED if is_counted else Evidence.INFERRED
@@ -585,7 +582,7 @@ class TrafficObserver:
             self._both(found, cdna.READ_REQUESTS, first.missed, known)
 
     def _move(self, moved: Moved) -> None:
-        """Count the bytes beyond L2, and what is fetched again for a fence."""
+        """Count the bytes beyond L2, and those fetched again for a fence."""
         transfers = self.machine.transfers
         shapes = self.machine.caches.levels
         self._count_far(moved[1])
@@ -599,7 +596,7 @@ class TrafficObserver:
                 self._fences[fence].again[shape.level] += size
 
     def _count_far(self, second: Outcome) -> None:
-        """Count what L2 asks of what is beyond it, by the profilers' names."""
+        """Count L2's requests to the levels beyond it, by the profilers' names."""
         transfers, known = self.machine.transfers, self.machine.known
         reads = _far_reads(second.reads.words, transfers.far_read, transfers.least)
         writes = _far_writes(second.writes.words, transfers.far_write, transfers.least)
@@ -643,7 +640,7 @@ class TrafficObserver:
         return moved[1]
 
     def _in_series(self, groups: Numbers, found: _Fence) -> tuple[Times, Times]:
-        """What write-backs of waves on the same die cost, one after another."""
+        """The time of write-backs of waves on the same die, one after another."""
         dies = self.machine.caches.die_of(groups)
         each = np.bincount(dies, minlength=self.machine.caches.dies)
         for die, count in enumerate(each.tolist()):
@@ -665,7 +662,7 @@ class TrafficObserver:
     # The sums
 
     def traffic(self) -> Traffic:
-        """What has been counted; the kernel has ended."""
+        """The traffic counted so far; the kernel has ended."""
         at_end = Outcome()
         if self.machine.writes_at_end:
             self._steps += 1
@@ -726,7 +723,7 @@ class TrafficObserver:
 
 
 class _Clocks:
-    """How long each wave waits at least and at most, and what it has outstanding."""
+    """The least and the longest wait of each wave, and its outstanding accesses."""
 
     def __init__(self, machine: Machine, waves: int) -> None:
         self.machine = machine
@@ -755,7 +752,7 @@ class _Clocks:
     def look_up(
         self, instruction: MemoryInstruction, waves: Numbers, moved: Moved, machine: Machine
     ) -> None:
-        """What a wave waits for: the nearest level that served a part, and the farthest."""
+        """Notes a wave's wait: the nearest level that served a part, and the farthest."""
         if instruction.kind not in (_LOAD, MemoryAccessKind.ATOMIC):
             return
         levels = [each.level for each in machine.caches.levels]
@@ -779,7 +776,7 @@ class _Clocks:
         return found
 
     def fence(self, fence: FenceInstruction, waves: Numbers, found: _Fence) -> tuple[Times, Times]:
-        """What a fence waits for: of each wave the least and the most nanoseconds."""
+        """The time that a fence waits: of each wave the least and the most nanoseconds."""
         stores: Numbers = np.zeros(len(waves), dtype=np.int64)
         left = {space: np.full(len(waves), n) for space, n in fence.in_flight}
         # The newest of a space may stay in flight.
@@ -900,7 +897,7 @@ def _remember(found: _Instruction, ways: Patterns) -> None:
 
 
 def _distinct(ways: Patterns) -> Numbers:
-    """How many different addresses each pattern has."""
+    """The number of different addresses in each pattern."""
     return np.count_nonzero(firsts(ways.offsets, ways.active)[1], axis=1)
 
 
@@ -918,7 +915,7 @@ def _bytes(words: Words, unit: int) -> int:
 
 
 def _far_reads(words: Words, unit: int, least: int) -> _Sizes:
-    """Requests for what is wanted of lines; what lies in one part is a request of it alone."""
+    """Requests for the wanted parts of lines; those in one part are a request of it alone."""
     parts = how_many_set(touched(words, least)) == 1
     whole, small = count_units(words[~parts], unit), int(np.count_nonzero(parts))
     return _Sizes(whole, small, whole * unit + small * least)

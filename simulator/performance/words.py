@@ -1,4 +1,4 @@
-"""Which 4-byte words of a line: a bit of a ``uint32`` each, the lowest address first."""
+"""Masks of the 4-byte words of a line: a bit of a ``uint32`` each, the lowest address first."""
 
 from typing import TypeAlias
 
@@ -39,7 +39,7 @@ def widened(words: Words, unit: int) -> Words:
 
 
 def how_many_set(words: Words) -> Numbers:
-    """How many bits each mask has."""
+    """The number of set bits of each mask."""
     pairs = words - (words >> np.uint32(1) & np.uint32(0x55555555))
     fours = (pairs & np.uint32(0x33333333)) + (pairs >> np.uint32(2) & np.uint32(0x33333333))
     eights = fours + (fours >> np.uint32(4)) & np.uint32(0x0F0F0F0F)
@@ -47,5 +47,5 @@ def how_many_set(words: Words) -> Numbers:
 
 
 def count_units(words: Words, unit: int) -> int:
-    """How many units of so many bytes have one of ``words``, of all masks together."""
+    """The number of units of so many bytes that have one of ``words``, of all masks together."""
     return int(how_many_set(touched(words, unit)).sum())

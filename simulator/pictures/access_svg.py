@@ -22,14 +22,14 @@ _ADVANCE = 7.7
 """The width of a character in pixels."""
 _CELL, _ROW, _LINE, _MARGIN = 27, 21, 13, 14
 _MOST_ROWS = 34
-"""Rows that are drawn of an access; what is left out is said."""
+"""Rows that are drawn of an access; the number of the others is printed."""
 
 _INK, _GREY, _FRAME, _PALE = "#1f2328", "#57606a", "#8c959f", "#eaeef2"
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A kind of cell: its colours, and what it means."""
+    """A kind of cell: its colours, and its meaning."""
 
     fill: str
     stroke: str

@@ -1,4 +1,4 @@
-"""Executions of the axiomatic models as graphs of events, whatever the model.
+"""Executions of the axiomatic models as graphs of events, for any model.
 
 A graph says which relations are worth drawing and which cycle speaks against the execution;
 ``graph_svg`` draws it.
@@ -50,7 +50,7 @@ Relations = Mapping[str, frozenset[Pair]]
 
 @dataclass(frozen=True, slots=True)
 class GraphEvent:
-    """``effect`` is what the event does to memory, ``instruction`` where it comes from.
+    """``effect`` is the event's effect on memory, ``instruction`` its origin.
 
     ``from_initial``: it reads an initial value. ``place`` is where the instruction was written.
     """
@@ -108,8 +108,8 @@ class ExecutionGraph:
 
 _DRAWN = ("race", "rmw", "copy", "po", "rf", "co", "fr", "sync", "sw", "sc")
 _OF_RACES = ("race", "rmw", "copy", "po", "rf", "sync", "sw", "sc")
-"""What a graph of races has: what could order the accesses, without what only explains their
-values."""
+"""The relations of a graph of races: those that could order the accesses, without those that only
+explain their values."""
 _ORDERS = ("po", "co", "sc")
 _INTERLEAVING = ("rmw", "copy", "po", "rf", "co", "fr")
 _NAMED = ("rf", "co", "fr", "sc", "sync", "sw")
@@ -165,7 +165,7 @@ STORY_WORK = 30_000
 
 
 def _ptx_fenced(program: PtxProgram, witness: PtxWitness) -> Fenced:
-    """Decides by the PTX model what fences forbid; they are at system scope."""
+    """Decides by the PTX model the outcomes that fences forbid; they are at system scope."""
 
     def fenced(ordering: Ordering, gaps: Sequence[Pair] | None) -> bool | None:
         made = _with_fences(program, witness.events, PtxFence(ordering, Scope.SYSTEM), gaps)
@@ -179,7 +179,7 @@ def _ptx_fenced(program: PtxProgram, witness: PtxWitness) -> Fenced:
 
 
 def _source_fenced(program: ScopedProgram, witness: SourceWitness) -> Fenced:
-    """Decides by the source model what fences forbid; they are at system scope."""
+    """Decides by the source model the outcomes that fences forbid; they are at system scope."""
 
     def fenced(ordering: Ordering, gaps: Sequence[Pair] | None) -> bool | None:
         made = _with_fences(
@@ -241,8 +241,8 @@ def _proxy(event: ptx_events.PtxEvent) -> str:
 def _in_words(
     drawn: GraphEvent, threads: Sequence[Thread[Any]], noun: str, **more: Any
 ) -> ExplainedEvent:
-    """An event as explanations need it, with ``more`` of its fields; an initial write is
-    nobody's."""
+    """An event as explanations need it, with ``more`` of its fields; an initial write has no
+    thread."""
     placement = Placement() if drawn.thread == INITIAL else threads[drawn.thread].placement
     noun = noun or f"'{drawn.instruction}'"
     return ExplainedEvent(
@@ -342,7 +342,7 @@ def _source_place(placement: Placement) -> str:
     return f"work-group {placement.workgroup}{cluster}, agent {placement.agent}"
 
 
-# What is drawn
+# The drawn parts
 
 
 def _graph(
@@ -407,7 +407,7 @@ def _steps(cycle: Sequence[Edge]) -> list[tuple[int, int, str]]:
 
 
 def _is_in_order(events: Sequence[GraphEvent], source: int, target: int) -> bool:
-    """Whether program order says already which of the two is the first."""
+    """True if program order already says which of the two is the first."""
     return source < target and events[source].thread == events[target].thread
 
 

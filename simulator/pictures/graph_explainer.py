@@ -1,4 +1,4 @@
-"""What an execution of an axiomatic model comes down to, in one sentence.
+"""The essence of an execution of an axiomatic model, in one sentence.
 
 Of an execution that no interleaving has: which order is missing, between which two lines, and why
 what stands there does not give it. Of one that is forbidden: what orders the write before the read.
@@ -51,7 +51,7 @@ class ExplainedEvent:
 
     @property
     def at(self) -> str:
-        """Where it is, in brackets."""
+        """Its position, in brackets."""
         return f" ('{self.text}')" if self.place is None else f" (line {self.place.line})"
 
 
@@ -73,7 +73,7 @@ def weak_explained(
     steps: Sequence[Step],
     fenced: Fenced,
 ) -> str:
-    """Why the model allows an execution with a cycle of program order and communication."""
+    """The reason that the model allows an execution with this cycle of program order and others."""
     cycle = _Cycle(_as_read(steps, relations), ("po", "rmw", "copy"))
     po = relations["po"]
     links = relations.get("sync", frozenset()) | relations.get("sw", frozenset())
@@ -148,7 +148,7 @@ def _lacking(gaps: Sequence[Pair], fenced: Fenced) -> str:
 
 
 def _as_read(steps: Sequence[Step], relations: Mapping[str, frozenset[Pair]]) -> list[Step]:
-    """A cycle with coherence order into an update as what it read, through updates between.
+    """A cycle with coherence order into an update as its read, through updates between.
 
     Who reads an update that continues a release sequence synchronises with the release.
     """
@@ -217,7 +217,7 @@ def loose_explained(
 
 
 def _seen(events: Sequence[ExplainedEvent], cycle: _Cycle, number: int) -> str:
-    """What a read saw, and what it should then have seen."""
+    """The value that a read saw, and the one that it should then have seen."""
     _, read, _ = cycle.steps[number]
     source, target, relation = cycle.steps[(number + 1) % len(cycle.steps)]
     reader = f"P{events[read].thread} sees {events[read].value}{events[read].at}"
@@ -238,7 +238,7 @@ def _seen(events: Sequence[ExplainedEvent], cycle: _Cycle, number: int) -> str:
 def _unsynchronised(
     events: Sequence[ExplainedEvent], po: frozenset[Pair], release: Pair, acquire: Pair
 ) -> str:
-    """Why a write and the read that took its value do not synchronise; empty if they do.
+    """The reason that a write and the read of its value do not synchronise; empty if they do.
 
     ``release`` is from where on P's accesses have to be ordered, and the write; ``acquire`` the
     read, and up to where.
@@ -290,14 +290,14 @@ def _fences_of(
 
 
 def _fences(events: Sequence[ExplainedEvent], po: frozenset[Pair], start: int, end: int) -> bool:
-    """Whether a seq_cst fence, or two seq_cst accesses, keep the order of two events."""
+    """True if a seq_cst fence, or two seq_cst accesses, keep the order of two events."""
     both = all(events[n].ordering is Ordering.SEQ_CST for n in (start, end))
     fences = _fences_of(events, po, start, end)
     return both or any(events[n].ordering is Ordering.SEQ_CST for n in fences)
 
 
 def forbidden_explained(events: Sequence[ExplainedEvent], axiom: str, steps: Sequence[Step]) -> str:
-    """What a forbidden execution contradicts: the steps of ``cycle``, which break ``axiom``."""
+    """The contradiction in a forbidden execution: the steps of ``cycle``, which break ``axiom``."""
     stale = next((step for step in steps if step[2] == "fr"), None)
     links = [step for step in steps if step[2] in _LINKS]
     through = " and ".join(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RelationLook:
-    """How a relation is drawn, and what its name stands for."""
+    """The style of a relation's arrows, and the meaning of its name."""
 
     meaning: str
     colour: str
@@ -79,7 +79,7 @@ def _without_version(svg: str) -> str:
 
 _LABEL_SIZE = 10
 _LABEL_WIDTH = 0.64 * _LABEL_SIZE
-"""The width of a character of a label: what some renderers round 0.6 em up to."""
+"""The width of a character of a label: the number that some renderers round 0.6 em up to."""
 _LABEL_GAP = 6.0
 _LABEL_HEIGHT = 12.0
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -153,7 +153,7 @@ def _path(edge: ElementTree.Element) -> tuple[Point, ...]:
 
 
 def _boxes(node: ElementTree.Element) -> Iterator[Box]:
-    """What a node covers: its outline, or its lines of text."""
+    """The boxes of a node: its outline, or its lines of text."""
     outline = node.find(f"{_SVG}path")
     if outline is not None:
         yield _box_of(_points(outline.get("d", "")))
@@ -169,7 +169,7 @@ def _boxes(node: ElementTree.Element) -> Iterator[Box]:
 
 
 def _middle(node: ElementTree.Element) -> float:
-    """Where the lines of a text have their middle."""
+    """The middle of the lines of a text."""
     spans: list[float] = []
     for text in node.iter(f"{_SVG}text"):
         x = float(text.get("x", "0"))
@@ -365,7 +365,7 @@ def _add_edges(
 
 
 def _sides(graph: ExecutionGraph, edge: Edge, *, is_answered: bool) -> dict[str, str]:
-    """Where an arrow starts and ends: at the sides that face each other.
+    """The ports at which an arrow starts and ends: at the sides that face each other.
 
     Within a thread downwards, and against program order at the side. An arrow that another one
     answers is at the upper or the lower corners, so that the two are apart.

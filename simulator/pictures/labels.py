@@ -1,4 +1,4 @@
-"""Where the labels of arrows go, so that no other arrow passes through one.
+"""The placement of the labels of arrows such that no other arrow passes through one.
 
 Lengths are those of the picture, y grows downwards.
 """
@@ -10,11 +10,11 @@ from math import dist
 Point = tuple[float, float]
 
 _SPACING = 1.5
-"""How far the points of a path are apart at most."""
+"""The largest distance between the points of a path."""
 _CLEAR = 2.0
-"""How far a path stays away from the label of another at least."""
+"""The smallest distance of a path from the label of another."""
 _HEAD = 13.0
-"""What stays free for the head of an arrow."""
+"""The space that stays free for the head of an arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class Box:
     bottom: float
 
     def meets(self, other: "Box") -> bool:
-        """Whether the two have a point in common."""
+        """True if the two have a point in common."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
     def is_in(self, other: "Box") -> bool:
-        """Whether nothing of it sticks out of ``other``."""
+        """True if it lies within ``other``."""
         across = other.left <= self.left and self.right <= other.right
         return across and other.top <= self.top and self.bottom <= other.bottom
 
     def is_crossed(self, path: Iterable[Point]) -> bool:
-        """Whether a path with narrowly spaced points passes through it."""
+        """True if a path with narrowly spaced points passes through it."""
         left, top, right, bottom = self.left, self.top, self.right, self.bottom
         return any(left < x < right and top < y < bottom for x, y in path)
 
@@ -83,7 +83,7 @@ def place_labels(
 
 
 _Choice = tuple[tuple[int, float], Box]
-"""How many things a box overlaps and how far from the middle it is, and the box."""
+"""The number of things that a box overlaps, its distance from the middle, and the box."""
 
 
 def _choices(

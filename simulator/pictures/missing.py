@@ -1,4 +1,4 @@
-"""What to do when a library that draws is not installed."""
+"""The advice for users without a library that draws."""
 
 
 class MissingLibraryError(ImportError):

@@ -1,4 +1,4 @@
-"""An execution of the CDNA machine as a timeline: who issued what when, and which caches held what.
+"""An execution of the CDNA machine as a timeline: issues of each wave, and contents of caches.
 
 Time is the number of the step: something that happens in step n starts in column n, column 0
 is the state before. ``timeline_svg`` draws it, ``trace_json`` writes it for Perfetto.
@@ -16,7 +16,7 @@ from fencewright.simulator.cdna.wave import ID_MASK, Op, StepKind
 
 
 class BarLook(Enum):
-    """What a bar stands for."""
+    """The meaning of a bar."""
 
     INSTRUCTION = "instruction"
     RESULT = "result of a load"
@@ -95,12 +95,12 @@ def timeline(execution: Counterexample, name: str = "") -> Timeline:
 
 
 Key = tuple[str | int, ...]
-"""What a row is for, such as ("L1", CU, location)."""
+"""The subject of a row, such as ("L1", CU, location)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CopyContents:
-    """What a copy holds after a step."""
+    """The contents of a copy after a step."""
 
     value: int
     is_dirty: bool = False
@@ -155,7 +155,7 @@ class _TimelineReader:
     # States
 
     def line(self, line: int, column: int) -> PlainState:
-        """What the machine keeps of a location in a column."""
+        """The machine's state of a location in a column."""
         return self.machine.line_state(self.states[column], line)
 
     def op(self, number: int) -> Op:
@@ -177,7 +177,7 @@ class _TimelineReader:
         return written
 
     def is_stale(self, line: int, column: int, value: int) -> bool:
-        """Whether ``value`` has been overwritten by then."""
+        """True if ``value`` has been overwritten by then."""
         return overwritten(self.newest[line][column], value)
 
     # Lanes
@@ -203,7 +203,7 @@ class _TimelineReader:
             self._wave_event(step, event)
 
     def _requests(self, wave: int) -> list[tuple["_Flight", int]]:
-        """What a wave has issued until its L1 handles it, with the location."""
+        """The requests that a wave has issued and its L1 has not handled, with the location."""
         flights = [
             (flight, line)
             for line in range(len(self.topologies))
@@ -212,7 +212,7 @@ class _TimelineReader:
         return sorted(flights, key=lambda each: (each[0].start, each[0].number, each[1]))
 
     def _waiting(self, wave: int, line: int) -> Iterator[Sequence[int]]:
-        """What a wave has waiting for its L1 for a location, in each column."""
+        """The requests of a wave to a location that wait for its L1, in each column."""
         for column in range(self.end):
             requests = self.machine.requests(self.states[column], line)
             yield requests[wave] if requests else ()
@@ -447,7 +447,7 @@ class _Flight:
 
 
 def _flights(queues: Iterable[Sequence[int]]) -> list[_Flight]:
-    """Every stay of an operation in a queue, given what is queued in each column."""
+    """Every stay of an operation in a queue, given the queue's contents in each column."""
     inside: dict[int, int] = {}
     result: list[_Flight] = []
     column = 0

@@ -63,7 +63,7 @@ _ARROW_FROM_LEFT = 9
 
 
 class _Layout:
-    """Where columns and rows are, in pixels.
+    """The positions of columns and rows, in pixels.
 
     The columns of the steps ``left_out`` are empty: the next one starts where they do.
     """
@@ -96,11 +96,11 @@ class _Layout:
         self.bottom += shift
 
     def arrow(self, arrow: Arrow) -> float:
-        """Where an arrow goes down or up."""
+        """The position at which an arrow goes down or up."""
         return self.columns[arrow.step] + _ARROW_FROM_LEFT
 
     def _repeated_names(self) -> list[float]:
-        """Where the names of the lanes come again: not close to the right end."""
+        """The positions of repetitions of the names of the lanes: not close to the right end."""
         count = int((self.right - self.left) / _REPEAT - 0.5)
         return [self.left + _REPEAT * number for number in range(1, count + 1)]
 
@@ -174,7 +174,7 @@ def timeline_svg(drawn: Timeline, *, registers: bool = False) -> str:
 
 
 def _notes(drawn: Timeline) -> list[str]:
-    """What stands above the columns: the explanation, and where it shows."""
+    """The text above the columns: the explanation, and the steps that show it."""
     return [
         *wrap(drawn.explanation, _EXPLANATION),
         *(f"step {step}: {text}" for step, text in drawn.stale_reads),
@@ -271,7 +271,7 @@ def _add_bar_text(
 
 
 def _crosses(arrow: Arrow, bar: TimelineBar) -> bool:
-    """Whether an arrow between other rows passes over a bar."""
+    """True if an arrow between other rows passes over a bar."""
     rows = sorted((arrow.source, arrow.target))
     return rows[0] < bar.row < rows[1] and bar.start <= arrow.step < bar.end
 
@@ -304,7 +304,7 @@ def _add_repeated_names(
 
 
 def _arrow_heads() -> "dict[bool, tuple[str, Marker]]":
-    """The colour and the head of an arrow, by whether what it carries is stale."""
+    """The colour and the head of an arrow, by whether its value is stale."""
     from drawsvg import Lines, Marker
 
     heads: dict[bool, tuple[str, Marker]] = {}

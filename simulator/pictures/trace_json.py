@@ -19,7 +19,7 @@ _STEPS = 1
 
 
 class Args(TypedDict, total=False):
-    """What Perfetto shows of a selected event."""
+    """The details that Perfetto shows of a selected event."""
 
     name: str
     sort_index: int

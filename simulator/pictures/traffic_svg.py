@@ -1,4 +1,4 @@
-"""What a kernel moves, drawn as SVG: lanes against sectors or banks, flows, and what is dirty when.
+"""The traffic of a kernel as SVG: lanes against sectors or banks, flows, dirty data over time.
 
 Drawn with the package drawsvg (``pip install 'fencewright[pictures]'``).
 """
@@ -205,7 +205,7 @@ def _draw_banks(page: _Page, each: InstructionTraffic) -> None:
 
 
 def _wanted(words: Sequence[int], banks: int) -> list[int]:
-    """How many words each bank has to give."""
+    """The number of words that each bank has to give."""
     return [sum(word % banks == bank for word in words) for bank in range(banks)]
 
 

@@ -81,7 +81,7 @@ class ToLocation:
 
 @dataclass(frozen=True, slots=True)
 class ToRegister:
-    """An argument through which the kernel stores what becomes a register."""
+    """An argument through which the kernel stores the value of a register."""
 
     name: str
 
@@ -283,7 +283,7 @@ class _Reader:
     def error(self, problem: str) -> Exception:
         return self.kernel.error(self.line, problem)
 
-    # What is known before the run
+    # Values known before the run
 
     def _solve(self) -> dict[str, _Value]:
         """The value of every register; dynamic where two instructions write different values."""
@@ -378,7 +378,7 @@ class _Reader:
             return _DYNAMIC
         return values.get(operand)
 
-    # What is executed
+    # Execution
 
     def read(self) -> Column:
         """The instructions of the thread."""
@@ -406,7 +406,7 @@ class _Reader:
         end = block.instructions[-1].statement if block.instructions else None
         if end is None or not end.guard or end.kind not in CONTROL or end.operation == "call":
             return block.successors
-        # Where a branch is taken comes first; what follows where it is not, last.
+        # The taken side of a branch comes first; the other one last.
         holds = self._holds(end.guard)
         if holds is None:
             return block.successors
@@ -457,7 +457,7 @@ class _Reader:
         return jump.guard == complete and self._jumps_to(block.successors[1:], block.number)
 
     def _jumps_to(self, following: Sequence[int], target: int) -> bool:
-        """True if what follows is nothing but a jump to a block."""
+        """True if the next code is nothing but a jump to a block."""
         if not following:
             return False
         block = self.kernel.blocks[following[0]]
@@ -494,7 +494,7 @@ class _Reader:
         return bool(value) is not guard.startswith("!") if isinstance(value, int) else None
 
     def instruction(self, each: PtxInstruction) -> None:
-        """Append what an instruction does, without its guard."""
+        """Append the steps of an instruction, without its guard."""
         statement = each.statement
         operation = statement.operation
         if statement.opcode.fit.faults:
@@ -515,7 +515,7 @@ class _Reader:
         handler(self, statement)
 
     def add(self, instruction: ptx.PtxInstruction) -> None:
-        """Append an instruction; who goes to where control comes next anyway need not say so."""
+        """Append an instruction; a branch to the next one in any case is left out."""
         if isinstance(instruction, Label) and self.column.instructions[-1:] == [
             Branch(instruction.name)
         ]:
@@ -525,7 +525,7 @@ class _Reader:
         self.column.lines.append(self.line)
 
     def build(self, statement: Statement, *operands: Given) -> None:
-        """Append what the model has for a statement."""
+        """Append the model's instruction for a statement."""
         try:
             self.add(build(statement.opcode, operands))
         except ModelError as problem:
@@ -604,7 +604,7 @@ class _Reader:
     # Memory
 
     def by_roles(self, statement: Statement) -> None:
-        """An instruction that the model has as it is, by what it does with its operands."""
+        """An instruction that the model has as it is, by the roles of its operands."""
         self._check(statement)
         roles = statement.with_roles()
         if "L2::cache_hint" in statement.opcode.words:
@@ -761,7 +761,7 @@ class _Reader:
         self.build(statement, *map(self.tile, names), *scale)
 
     def map_field(self, statement: Statement) -> None:
-        """``tensormap.replace``: an address is its number among what the map may describe."""
+        """``tensormap.replace``: an address is its number among those that the map may describe."""
         target, value = statement.operands[0], statement.operands[-1]
         name = self.location(target[1:-1].strip(), None)
         address = self._known(value, self.values)
@@ -781,7 +781,7 @@ class _Reader:
         return registers.pop()
 
     def map_shared(self, statement: Statement) -> None:
-        """``mapa`` to what is no address of the test: any other is known before the run."""
+        """``mapa`` of an operand that is no address of the test: others are known already."""
         address, rank = (self._known(each, self.values) for each in statement.operands[1:])
         if not isinstance(rank, int):
             raise self.error("the peer must be a number, as an argument of the kernel")
@@ -882,7 +882,7 @@ class _Reader:
                 self.add(Branch(label, self.operand(name), unless=is_negated))
 
     def _is_of_branch(self, test: "_Compared", name: str) -> bool:
-        """True if what was computed last is what a branch asks for, and nothing else does."""
+        """True if the last computed value is a branch's condition, and nothing else uses it."""
         is_last = test.instructions.stop == len(self.column.instructions)
         return is_last and test.predicate == name and self.uses[name] == 1
 
@@ -927,7 +927,7 @@ _HANDLERS: Mapping[str, _Handler] = {
     "ret": _Reader.end,
     "exit": _Reader.end,
 }
-"""Who reads an operation."""
+"""The reader of each operation."""
 
 
 def _is_of_a_word(statement: Statement) -> bool:

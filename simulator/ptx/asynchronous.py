@@ -1,4 +1,4 @@
-"""What a thread starts and does not wait for: mbarriers, copies, proxies' fences, tensor cores.
+"""Operations that a thread starts without a wait: mbarriers, copies, proxies' fences, tensor cores.
 
 "These asynchronous operations are ordered after prior instructions in the same thread (except in
 the case of wgmma.mma_async), but they are not part of the program order for that thread": their
@@ -140,32 +140,32 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
 
     @abstractmethod
     def path(self, run: PtxRun, blocked: bool = False) -> PtxPath:
-        """What a run that has ended has done."""
+        """The path of a run that has ended."""
 
     def combined(self, kind: RmwKind, old: int, operand: int) -> int:
-        """What a read-modify-write writes."""
+        """The value that a read-modify-write writes."""
         return RMW[kind](old, operand)
 
     def multiplied(self, a: int, b: int, accumulated: int) -> int:
-        """What a product of tensor cores is."""
+        """The value of a product of tensor cores."""
         return a * b + accumulated & WORD_MASK
 
-    # What an instruction does is not always said by what its thread has read
+    # Values that a thread's reads do not determine by themselves
 
     def either(self, run: PtxRun, *ways: int) -> tuple[int, ...]:
         """Of several ``ways`` those in which the next instruction is tried, for its next event."""
         return ways
 
     def exists(self, run: PtxRun, read: int) -> bool | None:
-        """Whether there is an mbarrier where the event ``read`` looked; None: not known yet."""
+        """True if there is an mbarrier where the event ``read`` looked; None: not known yet."""
         return bool(run.values[read])
 
     def described(self, run: PtxRun, read: int, tensor_map: TensorMap) -> int | None:
-        """Which of a map's choices the event ``read`` found; None: not known yet."""
+        """The number of the map's choice that the event ``read`` found; None: not known yet."""
         return min(run.values[read], len(tensor_map.choices) - 1)
 
     def adds(self, run: PtxRun, step: WgmmaProduct | TensorProduct) -> bool | None:
-        """Whether a product adds to what there is; None: not known yet."""
+        """True if a product adds to the present value; None: not known yet."""
         return bool(run.value(step.adds))
 
     def goes_no_further(self, run: PtxRun) -> None:
@@ -268,7 +268,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def mbarrier_wait(self, run: PtxRun, wait: MbarrierWait) -> list[PtxRun]:
         """Source: PTX ISA, mbarrier.test_wait, mbarrier.try_wait."""
         if wait.dst is None:
-            # Whether the thread goes on depends on the phase that it asks for.
+            # The thread goes on or not, depending on the phase that it asks for.
             run.control |= run.taint(wait.phase)
         passed: list[PtxRun] = []
         for each in self._found(run, wait.mbarrier):
@@ -300,7 +300,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def _arrives_later(
         self, run: PtxRun, mbarrier: str, update: Update, scope: Scope, follows: Mask, issued: Mask
     ) -> list[PtxRun]:
-        """An arrival of a unit, which releases what it ``follows`` alone.
+        """An arrival of a unit, which releases the events that it ``follows`` alone.
 
         It accesses the mbarrier by the generic proxy. Source: PTX ISA 9.3, cp.async.bulk.
         """
@@ -331,7 +331,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     # Copies
 
     def async_copy(self, run: PtxRun, copy: AsyncCopy) -> list[PtxRun]:
-        """The copy's own events follow what the thread did before, and nothing waits for them.
+        """The copy's own events follow the thread's earlier ones, and nothing waits for them.
 
         Completion is followed by an implicit proxy fence, and its complete_tx releases at cluster
         scope what the copy itself did. Source: PTX ISA, "Async proxy", cp.async.bulk; cp.async and
@@ -390,7 +390,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         maps: Mask,
         issued: Mask,
     ) -> Iterator[tuple[PtxRun, Mask]]:
-        """The runs in which one word is copied, or combined with what was there; the new events.
+        """The runs in which one word is copied, or combined with the old value; the new events.
 
         A copy's accesses are weak, those of a reduction relaxed, at gpu scope, by ``red.async`` at
         cluster scope. Source: PTX ISA, cp.async.bulk, cp.reduce.async.bulk, red.async.
@@ -443,7 +443,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         run.flight = replace(run.flight, groups={**run.flight.groups, unit: opened})
 
     def async_release(self, run: PtxRun, store: AsyncRelease) -> list[PtxRun]:
-        """It releases what the thread did before; nothing later is after it.
+        """It releases the thread's earlier events; nothing later is after it.
 
         Source: PTX ISA, st.async, red.async: "a strong memory operation with .release semantics".
         """
@@ -476,7 +476,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         run.flight = replace(run.flight, groups=groups)
 
     def wait_group(self, run: PtxRun, wait: WaitGroup) -> None:
-        """What the thread does from here on follows the groups that are done, or their reads.
+        """Orders the rest of the thread after the groups that are done, or their reads.
 
         Done, those of other units than ``cp.async`` have an implicit proxy fence. Source: PTX ISA,
         cp.async.wait_group, cp.async.bulk.wait_group, wgmma.wait_group, "Async proxy".
@@ -608,7 +608,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         run.flight = replace(run.flight, fenced=run.foreground(), registers=known)
 
     def wgmma_product(self, run: PtxRun, step: WgmmaProduct) -> list[PtxRun]:
-        """Shared memory is read by the async proxy, after what a fence says; registers as they are.
+        """Shared memory is read by the async proxy, as a fence orders it; registers as they are.
 
         The result is in its register once it was waited for. A register that was set after the
         last ``wgmma.fence`` may be used as it was: PTX leaves that undefined. Source: PTX ISA,
@@ -640,7 +640,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return passed
 
     def _as_fenced(self, run: PtxRun, register: str) -> tuple[int, ...]:
-        """What a product may find in a register: in flight, as at the last fence, or as it is."""
+        """The values that a product may find in a register: in flight, as fenced, or as it is."""
         for each in reversed(run.flight.results):
             if each.register == register:
                 return (each.value,)
@@ -665,7 +665,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
     def _tensor(
         self, run: PtxRun, kind: PtxEventKind, name: str, role: TensorRole
     ) -> tuple[PtxEvent, Mask]:
-        """An access of tensor memory, and what of the thread is certainly before it.
+        """An access of tensor memory, and the thread's events that are certainly before it.
 
         Source: PTX ISA, "Memory Consistency Model for 5th generation of TensorCore operations".
         """
@@ -678,7 +678,7 @@ class AsyncRunner(Runner[PtxRun, PtxPath]):
         return event, follows
 
     def tensor_load(self, run: PtxRun, load: TensorLoad) -> list[PtxRun]:
-        """Asynchronous, but whatever uses its register does so after it.
+        """Asynchronous, but each use of its register comes after it.
 
         Until it is waited for it may still be after what the thread does in memory. Source: PTX
         ISA, tcgen05 memory model, "Register dependencies, same thread".

@@ -1,4 +1,4 @@
-"""Which barrier operations of an execution meet: every way in which they can.
+"""Barrier operations of an execution that meet: every way in which they can.
 
 An mbarrier is a small machine: its counts, and the operations on it in some order. What matters of
 the order is in which phase each operation is, and which one completes the phase.
@@ -93,7 +93,7 @@ def all_met(
 
 
 def _place(rendezvous: Rendezvous, placement: Placement) -> object:
-    """Which threads share the object: an mbarrier may be reached from everywhere."""
+    """The place in which an object is shared; None for an mbarrier, which all can reach."""
     if rendezvous.mbarrier:
         return None
     return shared_place(rendezvous.name, placement)
@@ -128,7 +128,7 @@ def waits_hold_up(
     met: Met,
     decided_by: Mapping[int, Mask],
 ) -> Relation:
-    """What cannot happen before what, because threads wait; beyond ``dependences``.
+    """The order that waits of threads enforce; beyond ``dependences``.
 
     Nothing that comes after a wait happens before it has passed. It passes after the arrivals that
     it meets: where these wait themselves, after what brought them there. A thread that does not
@@ -266,7 +266,7 @@ class Counts(NamedTuple):
         return Counts(self.phase + 1, expected, expected, 0)
 
     def is_complete(self, event: PtxEvent) -> bool:
-        """Whether the phase that a wait asks for is."""
+        """True if the phase that a wait asks for is complete."""
         asked = event.phase or 0
         return self.phase % 2 != asked if event.by_parity else self.phase > asked
 
@@ -294,7 +294,8 @@ class _Mbarrier:
         }
 
     def all_met(self) -> Iterator[Met]:
-        """Each assignment of the operations to phases, with who completes each of these."""
+        """Each assignment of the operations to phases, with the operations that complete each of
+        these."""
         every = (1 << len(self.members)) - 1
         stack: list[tuple[Mask, Counts | None, tuple[tuple[int, int], ...], tuple[int, ...]]]
         stack = [(0, self.initial, (), ())]
@@ -325,7 +326,7 @@ class _Mbarrier:
                 stack.append((taken | 1 << i, left, (*phases, (number, era)), ends))
 
     def _may_stay(self, counts: Counts | None) -> bool:
-        """Whether those that wait for ever, or look over and over, find what keeps them there."""
+        """True if events that wait for ever, or look repeatedly, find a state that keeps them."""
         if any(counts and counts.is_complete(self.events[n]) for n in self.stuck):
             return False
         return all(self._step(n, counts) is not None for n in self.repeated)
@@ -345,7 +346,7 @@ class _Mbarrier:
         return (counts.after(update),)
 
     def _met(self, eras: dict[int, int], completing: tuple[int, ...]) -> Met:
-        """Who observes whom; an era ends with each completed phase, and with init and inval."""
+        """The meetings of arrivals and waits; an era ends with a completed phase, init or inval."""
         waits = [n for n in self.members if self.events[n].update is None and self.events[n].passes]
         arrivals = [n for n in self.members if self._arrives(n)]
         meetings = [
@@ -364,7 +365,7 @@ class _Mbarrier:
         return Met((*(m for m in meetings if m.arrivals),), (*ordered,))
 
     def _arrives(self, number: int) -> bool:
-        """Whether an operation can be observed: one that takes from a count."""
+        """True if an operation can be observed: one that takes from a count."""
         event = self.events[number]
         return event.kind is PtxEventKind.ARRIVE
 
@@ -375,7 +376,7 @@ def _is_possible(
     order: Relation,
     counted: list[bool],
 ) -> bool:
-    """Whether nobody waits for an arrival that only comes after the wait."""
+    """True if no thread waits for an arrival that only comes after the wait."""
     representative = list(range(len(order)))
     for meeting in meetings:
         both = [n for n in meeting.arrivals if n in meeting.waits and counted[n]]

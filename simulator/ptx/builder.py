@@ -27,7 +27,7 @@ Given = Operand | tuple[str, ...] | ptx.TensorMap
 
 
 class ModelError(ValueError):
-    """What the model does not have: a message without a place, and the operand that it is about."""
+    """A feature that the model lacks: a message without a place, and the operand concerned."""
 
     def __init__(self, message: str, operand: int | None = None):
         super().__init__(message)
@@ -49,7 +49,7 @@ PROXIED: Mapping[str, tuple[str, ptx.PtxProxy]] = {
     "suatom": ("atom", ptx.PtxProxy.SURFACE),
     "sured": ("red", ptx.PtxProxy.SURFACE),
 }
-"""The model's names of accesses through a proxy, with what they are called in the generic one."""
+"""The model's names of accesses through a proxy, with their names in the generic one."""
 ATOMICS: Mapping[str, RmwKind] = {
     "add": RmwKind.ADD,
     "sub": RmwKind.SUB,
@@ -121,7 +121,7 @@ OTHER_INSTRUCTIONS: Mapping[str, str] = {
         ("mapa", "cvta", "isspacep", "getctarank"), "addresses as values: name the location"
     ),
 }
-"""Instructions that threads may have beside those that are modelled, with what is missing."""
+"""Instructions that threads may have beside those that are modelled, with the missing feature."""
 _EXPECTED = {
     "bar": f"bar needs one of {', '.join(f'.{each}' for each in _ROLES)}, or .cluster",
     "barrier": f"barrier needs one of {', '.join(f'.{each}' for each in _ROLES)}, or .cluster",
@@ -247,7 +247,7 @@ def check_arrivals(count: int, operand: int | None = None) -> None:
 
 
 class _Instruction:
-    """One instruction; words of its name that nobody asks for are refused by ``finish``."""
+    """One instruction; unused words of its name are refused by ``finish``."""
 
     def __init__(self, opcode: Opcode, operands: Sequence[Given]):
         self.name = opcode.name
@@ -294,7 +294,7 @@ class _Instruction:
                 raise self.error(f"{self.name} is no form of {self.head} (.{word} does not belong)")
 
     def finish(self) -> None:
-        """Refuse words that nobody asked for, and those that no form of the operation takes."""
+        """Refuse unused words, and those that no form of the operation has."""
         words = self.opcode.words[1:]
         if not self.opcode.fit.unread and self.known.issuperset(words):
             return

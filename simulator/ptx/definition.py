@@ -24,7 +24,7 @@ from fencewright.simulator.ptx.paths import PtxEventKind
 
 
 def includes(scope: Scope, here: Placement, there: Placement) -> bool:
-    """Whether the set of threads that ``scope`` means ``here`` has those ``there``. "Scope"."""
+    """True if the set of threads that ``scope`` means ``here`` has those ``there``. "Scope"."""
     if scope is Scope.WORKGROUP or (scope is Scope.CLUSTER and here.cluster is None):
         return here == there
     if scope is Scope.CLUSTER:
@@ -86,7 +86,7 @@ class Operations:
         self.phases = met - self.barriers
 
     def are_strong(self, a: int, b: int) -> bool:
-        """Whether two operations are morally strong. "Morally strong operations"."""
+        """True if two operations are morally strong. "Morally strong operations"."""
         first, second = self.events[a], self.events[b]
         here, there = self.skeleton.placement(a), self.skeleton.placement(b)
         include_each_other = (
@@ -110,7 +110,7 @@ class Operations:
         return self.skeleton.program.shared.get(self.events[operation].location or "")
 
     def is_near(self, fence: int, operation: int, scope: Scope) -> bool:
-        """Whether an operation is on shared memory within a scope of a fence."""
+        """True if an operation is on shared memory within a scope of a fence."""
         here, home = self.skeleton.placement(fence), self.home(operation)
         return home is not None and here is not None and includes(scope, here, home)
 
@@ -125,7 +125,7 @@ class Operations:
         return self.is_near(fence, operation, Scope.CLUSTER)
 
     def orders(self, fence: int, one: int, other: int) -> bool:
-        """Whether a fence orders an operation with another, should it come between them."""
+        """True if a fence orders an operation with another, should it come between them."""
         event, first, second = self.events[fence], self.events[one], self.events[other]
         if event.restriction is not None and not self.is_near(fence, one, event.restriction.reach):
             return False
@@ -139,11 +139,11 @@ class Operations:
         return crosses and event.covers in (None, second.location)
 
     def idle_fences(self, one: int, other: int) -> frozenset[int]:
-        """The fences that do not order two operations whatever comes between them."""
+        """The fences that do not order two operations, with any events between them."""
         return frozenset(n for n in self.fences if not self.orders(n, one, other))
 
     def is_restricted(self, fence: int) -> bool:
-        """Whether there is something that a fence does not order."""
+        """True if there is something that a fence does not order."""
         event = self.events[fence]
         return event.of_inits or event.restriction is not None or event.crosses is not None
 
@@ -194,7 +194,7 @@ class Operations:
         return base
 
     def with_issue(self, base: Pairs) -> Pairs:
-        """An order with what was issued after it. "Asynchronous Operations"."""
+        """An order with the events issued after it. "Asynchronous Operations"."""
         return base | seq(base | self.identity, self.issue)
 
     def fences_of(self, access: int, proxy: PtxProxy | None) -> set[int]:
@@ -209,7 +209,7 @@ class Operations:
         }
 
     def is_about(self, fence: int, access: int) -> bool:
-        """Whether a proxy fence is about the state space of an access."""
+        """True if a proxy fence is about the state space of an access."""
         match self.events[fence].space:
             case None:
                 return True
@@ -221,7 +221,7 @@ class Operations:
                 return self.is_near(fence, access, Scope.CLUSTER)
 
     def exits(self, access: int, base: Pairs) -> set[int]:
-        """Where an access is done with its proxy."""
+        """The events at which an access leaves its proxy."""
         match self.events[access].proxy:
             case PtxProxy.GENERIC | PtxProxy.TENSOR:
                 return {access}
@@ -232,7 +232,7 @@ class Operations:
         return {n for n in fences if (access, n) in base}
 
     def entries(self, one: int, access: int, base: Pairs) -> set[int]:
-        """Where ``one`` can be known to the proxy of an access."""
+        """The events at which ``one`` can become known to the proxy of an access."""
         proxy = self.events[access].proxy
         if proxy in (PtxProxy.GENERIC, PtxProxy.TENSOR):
             return {access}

@@ -1,4 +1,4 @@
-"""What each thread of a PTX program can do: events, dependences, final registers.
+"""The possible runs of each thread of a PTX program: events, dependences, final registers.
 
 A program becomes *candidate executions* in two steps. Every thread is run on its own, each
 read returning any value that some write could have put there: a ``PtxPath`` is one such run.
@@ -97,7 +97,7 @@ class PtxRunner(AsyncRunner):
 
     @cached_property
     def some_may_stay(self) -> bool:
-        """Whether a thread may wait for ever at an mbarrier or a count, and be missed elsewhere."""
+        """True if a thread may wait for ever at an mbarrier or a count, and be missed elsewhere."""
         code = (each for thread in self.program.threads for each in thread.instructions)
         return any(
             mbarrier_of(each) is not None or (isinstance(each, Bar) and each.count is not None)
@@ -159,7 +159,7 @@ class PtxRunner(AsyncRunner):
         return self.read(run, self._event(run, PtxEventKind.READ, load), load.dst)
 
     def read(self, run: PtxRun, event: PtxEvent, register: str | None) -> list[PtxRun]:
-        """The runs in which an event reads what it can, into a register if there is one."""
+        """The runs in which an event reads each possible value, into a register if there is one."""
         forks: list[PtxRun] = []
         for value in self.domain.choices(event.location or ""):
             fork = run.copy()
@@ -202,7 +202,7 @@ class PtxRunner(AsyncRunner):
         return forks
 
     def exchanges(self, run: PtxRun, read: int, old: int, expected: int) -> bool:
-        """Whether a compare-and-swap, of which ``read`` is an event, writes."""
+        """True if a compare-and-swap, of which ``read`` is an event, writes."""
         return old == expected
 
     def fence(self, run: PtxRun, fence: PtxFence) -> None:
@@ -278,7 +278,7 @@ def _registers_set(code: Iterable[PtxInstruction]) -> Iterator[str]:
 
 
 def strong_places(program: PtxProgram) -> frozenset[str]:
-    """The locations all of whose accesses are morally strong with each other, whoever does them."""
+    """The locations all of whose accesses are morally strong with each other, in any threads."""
     found: dict[str, list[tuple[str, PtxProxy, Scope | None, Placement]]] = {}
     for thread in program.threads:
         for each in thread.instructions:
@@ -336,7 +336,7 @@ def _constants(program: PtxProgram) -> set[int]:
 
 @dataclass(frozen=True)
 class PtxSkeleton:
-    """What executions have in common whatever their reads return.
+    """The common part of executions, independent of the values that their reads return.
 
     Events are numbered: first one initial write for each location, then thread by thread.
     ``po`` is transitive; the events of an asynchronous copy are in it among themselves alone,
@@ -373,7 +373,7 @@ class PtxSkeleton:
         return tuple(i for i, e in enumerate(self.events) if e.kind is PtxEventKind.WRITE)
 
     def placement(self, event: int) -> Placement | None:
-        """Where the event's thread runs; None for initial writes."""
+        """The placement of the event's thread; None for initial writes."""
         thread = self.events[event].thread
         return None if thread < 0 else self.program.threads[thread].placement
 
@@ -540,14 +540,14 @@ def unmet(
 
 @dataclass(frozen=True, slots=True)
 class PtxWalk:
-    """One combination of paths, with one skeleton, and what suggests its execution."""
+    """One combination of paths, with one skeleton, and the hint for its execution."""
 
     combination: PtxCombination
     hint: InterleavingHint
 
 
 _MOST_MEETINGS = 64
-"""How many combinations of barrier meetings one walk looks at."""
+"""The number of combinations of barrier meetings that one walk looks at."""
 
 
 class PtxWalks:
@@ -602,7 +602,7 @@ class PtxWalks:
             forks = runner.advance(runs[number])
             if forks is None:
                 runner.paths.append(runner.path(runs[number]))
-            # Where a thread may wait for ever it does so in one walk of four.
+            # A thread that may wait for ever does so in one walk of four.
             elif forks and not (runner.paths and random.random() < 0.25):
                 runs[number] = forks[0]
                 continue
@@ -645,7 +645,7 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
                 name = mbarrier_of(instruction)
                 return None if name is None else _at_mbarrier(program, name, instruction, run)
 
-    # What tensor cores leave in registers comes later than the step that asks for it.
+    # The results of tensor cores in registers come later than the step that asks for them.
     in_steps = not any(isinstance(each, WgmmaProduct) for each in code)
     places = [each.places for each in program.threads]
     return Interleaved(runners, places, initial_words(program), passage, text, in_steps)
@@ -654,7 +654,7 @@ def interleaved(program: PtxProgram, text: Callable[[PtxInstruction], str]) -> I
 def _at_mbarrier(
     program: PtxProgram, name: str, instruction: PtxInstruction, run: PtxRun
 ) -> Passage:
-    """What the events of a step of a thread do at an mbarrier."""
+    """The passage of the events of a thread's step at an mbarrier."""
     gate = Gate("mbarrier", name, count=program.mbarriers[name], numbered=True)
     updates = (each.update for each in run.events if each.update is not None)
     counted = tuple(Counted(u.arrivals, u.bytes, u.dropped, u.initialised) for u in updates)

@@ -122,7 +122,7 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         return run.values[number] != UNKNOWN and super().puts_back(run, number)
 
     def partial_atomic(self, run: PtxRun, atomic: Atom) -> list[PtxRun]:
-        """An atomic; in a last round its read alone, since it only puts back what that returns."""
+        """An atomic; in a last round its read alone, since it only puts back the value read."""
         number = len(run.events)
         only_reads = self._may_put_back(run, atomic) and self.only_reads(run)
         if only_reads is None:
@@ -138,7 +138,7 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         return [fork]
 
     def _may_put_back(self, run: PtxRun, atomic: Atom) -> bool:
-        """Whether an atomic may write what it reads, to a place where all accesses are strong."""
+        """True if an atomic may write back the value that it read, if all accesses are strong."""
         if self.locations[atomic.location] not in self.strong_places:
             return False
         operand = run.value(atomic.operand)
@@ -158,14 +158,14 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         return True
 
     def exchanges(self, run: PtxRun, read: int, old: int, expected: int) -> bool:
-        """Whether a compare-and-swap writes; if its read is unknown, as it is guessed."""
+        """True if a compare-and-swap writes; if its read is unknown, as it is guessed."""
         known = None if UNKNOWN in (old, expected) else old == expected
         return bool(self.as_known(run, read, known))
 
     def as_known(
         self, run: PtxRun, guess: int, known: int | None, ways: tuple[int, ...] = (False, True)
     ) -> int | None:
-        """What depends on a read: as it is ``known``, or as it is guessed, or None for now.
+        """The value that depends on a read: as ``known``, or as guessed, or None for now.
 
         By the key ``guess`` one of ``ways``. The run stops for what is not known, or guessed
         wrongly.
@@ -238,7 +238,7 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
                 return mbarrier is not None and not self.program.mbarriers[mbarrier]
 
     def partial_barrier(self, run: PtxRun, barrier: Bar | ClusterBarrier) -> list[PtxRun] | None:
-        """A barrier; where nobody counts, it may block only by threads that wait for ever."""
+        """A barrier; without a count, it may block only by threads that wait for ever."""
         is_of_cluster = isinstance(barrier, ClusterBarrier)
         forks = self.cluster_barrier(run, barrier) if is_of_cluster else self.barrier(run, barrier)
         if forks is not None:
@@ -246,7 +246,7 @@ class PartialPtxRunner(PartialRunner[PtxRun, PtxPath], PtxRunner):
         return self.may_block(run) if self.may_wait and self.may_block_at(barrier) else None
 
     def partial_compare_branch(self, run: PtxRun, branch: CompareBranch) -> list[PtxRun] | None:
-        """Go to a label, or on; wait for what is compared."""
+        """Go to a label, or on; wait for the operands."""
         if self.unknown(run, branch.left, branch.right):
             return self.halt(run, Stop.HELD, run.taint(branch.left, branch.right))
         return self.compare_branch(run, branch)
@@ -365,7 +365,7 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
     def execution(
         self, frame: PtxFrame, graph: Graph[PtxPath]
     ) -> tuple[PtxExecution, Callable[[Name], int], Mask]:
-        """What reads-from makes of a graph, how its events are numbered, the reads with a
+        """The execution with a graph's reads-from, the numbers of its events, the reads with a
         source."""
         starts = self._starts(graph)
 
@@ -398,14 +398,14 @@ class PtxGraphs(Construction[PtxPath, ResultT]):
         return parts
 
     def executions(self, graph: Graph[PtxPath]) -> Iterator[tuple[Part, PtxExecution]]:
-        """A whole graph with each combination of barrier meetings in which nobody waits in vain."""
+        """A whole graph with each combination of barrier meetings without a wait in vain."""
         for part in self.met(graph, [run.path for run in graph.runs]):
             x, _, _ = self.execution(part.frame, graph)
             if not barriers(x):
                 yield part, x
 
     def values(self, paths: Iterable[PtxPath]) -> tuple[int, ...]:
-        """What each event of a whole graph read or wrote."""
+        """The value that each event of a whole graph read or wrote."""
         return (
             *(value for _, value in self.initial),
             *(value for path in paths for value in path.values),
@@ -465,7 +465,7 @@ def with_exchanged(
     observed: Sequence[Observable],
     twins: Iterable[tuple[int, int]],
 ) -> frozenset[tuple[int | None, ...]]:
-    """Final states with those in which twins have exchanged what they did."""
+    """Final states with those in which twins have exchanged their events."""
     place = {each: number for number, each in enumerate(observed)}
     orders: list[list[int]] = []
     for one, other in twins:
@@ -508,7 +508,7 @@ def _observables(program: PtxProgram, initial: Iterable[tuple[str, int]]) -> tup
 
 
 def _is_in_order(program: PtxProgram) -> bool:
-    """Whether program order to one location binds all reads: one address, one proxy, no copies."""
+    """True if program order to one location binds all reads: one address, one proxy, no copies."""
     if program.aliases:
         return False
     for thread in program.threads:
@@ -520,12 +520,12 @@ def _is_in_order(program: PtxProgram) -> bool:
 
 
 _NOT_IN_ORDER = AsyncCopy | AsyncRelease | CopyArrive | TensorCommit
-"""Whose accesses are not part of the program order of their thread."""
+"""The operations whose accesses are not part of the program order of their thread."""
 
 
 def can_be_built(program: PtxProgram) -> bool:
-    """True where no barrier is named or counted by a register, for nobody knows then who comes to
-    it."""
+    """True where no barrier is named or counted by a register, which would leave its threads
+    unknown."""
     return not any(
         isinstance(operand, str)
         for thread in program.threads

@@ -1,4 +1,4 @@
-"""Whether a PTX program may hang by the memory model, beyond its interleavings."""
+"""Hangs of a PTX program that the memory model allows, beyond its interleavings."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def stagnation(
     bound: int = 1,
     work: WorkBudget | None = None,
 ) -> Stagnation:
-    """Whether the model allows an execution that never ends.
+    """The executions without end that the model allows.
 
     Loops that change something in every round are followed ``bound`` times. Raises
     ``ProgramError`` for a program that means nothing.
@@ -84,7 +84,7 @@ class _Hangs(PtxGraphs[Hang | None]):
         return self.hang
 
     def _details(self, graph: Graph[PtxPath], part: Part, x: PtxExecution) -> Iterator[str]:
-        """For each location that is waited for, why what could wake somebody does not."""
+        """For each location that is waited for, the reason that no write wakes a waiter."""
         _, number, _ = self.execution(part.frame, graph)
         reported: set[str] = set()
         for thread in graph.waiting:
@@ -120,7 +120,7 @@ class _Hangs(PtxGraphs[Hang | None]):
             )
 
     def _reason(self, write: PtxEvent, read: PtxEvent) -> str:
-        """Why a write and a read are not morally strong."""
+        """The reason that a write and a read are not morally strong."""
         for one in (write, read):
             if one.scope is None:
                 return f"P{one.thread}'s access is weak"

@@ -32,7 +32,7 @@ SCOPES: Mapping[str, Scope] = {
 
 
 class PtxProxy(Enum):
-    """How an access reaches memory. Source: PTX ISA, "Proxies"."""
+    """The path on which an access reaches memory. Source: PTX ISA, "Proxies"."""
 
     __hash__ = object.__hash__  # At C speed: each member is one object.
 
@@ -47,7 +47,7 @@ class PtxProxy(Enum):
 
 
 class Space(Enum):
-    """What a fence of the async proxy is about. Source: PTX ISA, "membar / fence"."""
+    """The memory that a fence of the async proxy is about. Source: PTX ISA, "membar / fence"."""
 
     GLOBAL = "global"
     OWN = "shared::cta"
@@ -113,7 +113,7 @@ class Restriction(Enum):
 
     @property
     def reach(self) -> Scope:
-        """Whose shared memory it is."""
+        """The scope of its shared memory."""
         return Scope.WORKGROUP if self is Restriction.OWN else Scope.CLUSTER
 
 
@@ -127,7 +127,9 @@ class PtxFence:
 
     @property
     def problem(self) -> str:
-        """Why there is no such fence; "" if there is. Source: PTX ISA, "membar / fence"."""
+        """The reason that there is no such fence; "" if there is. Source: PTX ISA, "membar /
+        fence".
+        """
         restriction = self.restriction
         if restriction is None:
             return ""
@@ -167,7 +169,7 @@ class InitFence:
 
 
 class BarrierRole(Enum):
-    """What a barrier operation does: sync arrives and waits."""
+    """The part of a barrier operation: sync arrives and waits."""
 
     SYNC = "sync"
     ARRIVE = "arrive"
@@ -248,7 +250,7 @@ class MbarrierWait:
 
 
 class Unit(Enum):
-    """What works beside the threads; each has groups of its own."""
+    """A unit that works beside the threads; each has groups of its own."""
 
     CORE = "cp.async"
     BULK = "cp.async.bulk"
@@ -290,7 +292,7 @@ class AsyncCopy:
 
     @property
     def proxy(self) -> PtxProxy:
-        """By which proxy it accesses what it copies. Source: PTX ISA, cp.async, st.async."""
+        """The proxy of its accesses to the copied data. Source: PTX ISA, cp.async, st.async."""
         by_threads = self.source is None or self.unit is Unit.CORE
         return PtxProxy.GENERIC if by_threads else PtxProxy.ASYNC
 
@@ -302,7 +304,7 @@ class AsyncCopy:
 
 @dataclass(frozen=True, slots=True)
 class AsyncRelease:
-    """``st.async.release``, or ``red.async.release`` with ``operation``: nobody waits for it."""
+    """``st.async.release``, or ``red.async.release`` with ``operation``: no thread waits for it."""
 
     location: str
     value: Operand
@@ -312,7 +314,7 @@ class AsyncRelease:
 
 @dataclass(frozen=True, slots=True)
 class CommitGroup:
-    """``commit_group``: what the thread has started on ``unit`` so far can be waited for."""
+    """``commit_group``: the operations started on ``unit`` so far can be waited for."""
 
     unit: Unit = Unit.BULK
 
@@ -369,12 +371,12 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class RegisterFence:
-    """``wgmma.fence``: registers and memory as they are now are what later products use."""
+    """``wgmma.fence``: later products use registers and memory as they are now."""
 
 
 @dataclass(frozen=True, slots=True)
 class WgmmaProduct:
-    """``wgmma.mma_async``: ``dst`` becomes a times b, added to what it was if ``adds``.
+    """``wgmma.mma_async``: ``dst`` becomes a times b, added to its old value if ``adds``.
 
     ``a`` is a location or, ``a_is_register``, a register.
     """
@@ -412,7 +414,7 @@ class TensorCopy:
 
 @dataclass(frozen=True, slots=True)
 class TensorProduct:
-    """``tcgen05.mma``: ``location`` becomes a times b, added to what it was if ``adds``.
+    """``tcgen05.mma``: ``location`` becomes a times b, added to its old value if ``adds``.
 
     ``a_is_tensor``: a is in tensor memory, not in shared memory.
     """
@@ -432,7 +434,7 @@ class TensorCommit:
 
 
 class TensorSync(Enum):
-    """What a thread does about its own ``tcgen05`` operations."""
+    """The synchronisation of a thread with its own ``tcgen05`` operations."""
 
     WAIT_LOADS = "tcgen05.wait::ld"
     WAIT_STORES = "tcgen05.wait::st"
@@ -482,7 +484,7 @@ AsyncInstruction = (
     | TensorCommit
     | TensorFence
 )
-"""What ``asynchronous`` runs."""
+"""The instructions that ``asynchronous`` runs."""
 
 PtxInstruction = (
     Ld
@@ -500,7 +502,7 @@ PtxInstruction = (
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """What a further name stands for: another name of ``location``.
+    """The meaning of a further name: another name of ``location``.
 
     With the generic proxy it is another virtual address of it, which any proxy may use.
     With any other proxy it is the same virtual address as it is reached through that proxy.
@@ -551,7 +553,7 @@ class PtxProgram(Program[PtxInstruction]):
         return alias is not None and alias.proxy is not PtxProxy.GENERIC
 
     def _names(self, name: str) -> list[str]:
-        """``name`` and what it is another name of, down to the location."""
+        """``name`` and the name that it is an alias of, down to the location."""
         names = [name]
         while (alias := self.aliases.get(names[-1])) is not None:
             if alias.location in names:

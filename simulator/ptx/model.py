@@ -78,7 +78,7 @@ _READ, _WRITE, _FENCE = PtxEventKind.READ, PtxEventKind.WRITE, PtxEventKind.FENC
 
 
 class Version(Enum):
-    """Which text of the model: 6.0, or 7.5 with proxies."""
+    """The text of the model: 6.0, or 7.5 with proxies."""
 
     V6_0 = "6.0"
     V7_5 = "7.5"
@@ -94,8 +94,7 @@ class Axiom(Enum):
     ATOMICITY = "Atomicity"
     NO_THIN_AIR = "No-Thin-Air"
     BARRIERS = "Barriers"
-    """Nobody passes a barrier by what comes after it: not among the manual's axioms, but in its
-    text."""
+    """No thread passes a barrier by a later event: no axiom of the manual, but in its text."""
     SC_PER_LOCATION = "SC-per-Location"
     CAUSALITY = "Causality"
 
@@ -104,7 +103,7 @@ ALL_AXIOMS: frozenset[Axiom] = frozenset(Axiom)
 
 
 class SyncRestrict(Enum):
-    """Through what a fence with ``.sync_restrict`` may synchronise, which the text leaves open.
+    """The operations through which a fence with ``.sync_restrict`` may synchronise: an open point.
 
     It "restrict[s] the class of memory operations for which the fence instruction provides the
     memory ordering guarantees". WEAKER: through objects in the cluster's shared memory alone, the
@@ -118,7 +117,7 @@ class SyncRestrict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PtxModel:
-    """Which version, with which axioms.
+    """The version of the model, with its axioms.
 
     Where the text can be read in two ways the weaker is meant. Axioms are left out, and moral
     strength in synchronizes-with ignored, only to see that a test notices.
@@ -137,7 +136,7 @@ class PtxModel:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left out."""
+        """True if nothing is left out."""
         return self.axioms == ALL_AXIOMS and self.moral_strength_in_sync
 
     def without(self, axiom: Axiom) -> "PtxModel":
@@ -207,7 +206,7 @@ class RestrictedFence:
 def restricted_fences(
     skeleton: PtxSkeleton, reading: SyncRestrict = SyncRestrict.WEAKER
 ) -> Mapping[int, RestrictedFence]:
-    """What each fence is for that has ``.sync_restrict``, ``.mbarrier_init`` or ``X::generic``.
+    """The restriction of each fence with ``.sync_restrict``, ``.mbarrier_init`` or ``X::generic``.
 
     With ``.sync_restrict`` "the effect of the fence only applies to operations performed on
     objects in .shared::cta state space" for a release, ".shared::cluster" for an acquire;
@@ -340,7 +339,7 @@ def phase_observation(skeleton: PtxSkeleton, ms: Relation) -> Relation:
 
 
 class PtxFrame:
-    """Everything about a skeleton that does not depend on what its reads return."""
+    """All of a skeleton that does not depend on the values of its reads."""
 
     def __init__(
         self,
@@ -519,7 +518,7 @@ def base_causality(frame: PtxFrame, sync: Relation) -> Relation:
 
 
 def _issue_copies(frame: PtxFrame, base: Relation) -> Relation:
-    """What comes before an asynchronous copy is issued is before its accesses, and no further.
+    """Orders events before the issue of an asynchronous copy before its accesses, and no further.
 
     The completion of a copy releases its own accesses alone. Source: PTX ISA, cp.async.bulk.
     """
@@ -586,7 +585,7 @@ def _cta_fences(frame: PtxFrame, event: int, proxy: PtxProxy | None) -> Mask:
 
 
 def _is_about(skeleton: PtxSkeleton, fence: int, location: str) -> bool:
-    """Whether a proxy fence is about the state space of a location.
+    """True if a proxy fence is about the state space of a location.
 
     "The memory ordering is limited only to operations performed on objects in the state space
     specified"; ``.shared::cluster`` has the thread's own shared memory too. Source: PTX ISA,
@@ -602,11 +601,11 @@ def _is_about(skeleton: PtxSkeleton, fence: int, location: str) -> bool:
 
 
 _NATIVE = (PtxProxy.GENERIC, PtxProxy.TENSOR)
-"""The proxies that nobody has to enter or leave: nothing else reaches tensor memory."""
+"""The proxies that need no entry or exit: nothing else reaches tensor memory."""
 
 
 def _exits(frame: PtxFrame, base: Relation, x: int) -> Mask:
-    """Where the effect of ``x`` leaves its proxy: at ``x`` itself for the generic one.
+    """The events at which the effect of ``x`` leaves its proxy: ``x`` itself for the generic one.
 
     A copy that is done has done with its tensor map, of which the text says nothing.
     """
@@ -621,7 +620,7 @@ def _left_by(proxy: PtxProxy | None) -> PtxProxy | None:
 
 
 def _entries(frame: PtxFrame, base: Relation, y: int) -> Mask:
-    """Where ``y`` enters its proxy."""
+    """The events at which ``y`` enters its proxy."""
     proxy = frame.skeleton.events[y].proxy
     if proxy in _NATIVE:
         return 1 << y
@@ -653,7 +652,7 @@ def _crossed(frame: PtxFrame, base: Relation, x: int, y: int) -> Mask:
 
 
 def causality(frame: PtxFrame, obs: Relation, base: Relation) -> Relation:
-    """Base causality (7.5: proxy-preserved), and what follows an observation.
+    """Base causality (7.5: proxy-preserved), and the relations that follow an observation.
 
     Source: PTX ISA, "Causality order".
     """
@@ -670,7 +669,7 @@ def causality(frame: PtxFrame, obs: Relation, base: Relation) -> Relation:
 def causality_by_sphere(
     frame: PtxFrame, obs: Relation, sync: Relation
 ) -> tuple[Relation, Relation]:
-    """Base causality by what orders everything, and causality order.
+    """Base causality by operations that order everything, and causality order.
 
     Causality order from an operation is by the fences that order operations on its object: it
     is one relation for each object, of which only pairs on one object matter.
@@ -859,7 +858,7 @@ def no_thin_air(x: PtxExecution) -> Violation:
 
 
 def barriers(x: PtxExecution) -> Violation:
-    """Nobody passes a barrier by what comes after it. Source: PTX ISA, "bar", "exit"."""
+    """No thread passes a barrier by a later event. Source: PTX ISA, "bar", "exit"."""
     skeleton = x.frame.skeleton
     if not skeleton.meetings:
         return ()
@@ -1054,7 +1053,7 @@ class Enumeration:
         return set()
 
     def allows(self, x: PtxExecution, location: _Location, co: Relation) -> bool:
-        """Whether the axioms hold at ``location`` with the coherence order ``co``."""
+        """True if the axioms hold at ``location`` with the coherence order ``co``."""
         x.order_writes(co, location.reads)
         return not any(axiom(x, location.reads, location.writes) for axiom in self.location_axioms)
 
@@ -1086,7 +1085,7 @@ class Enumeration:
             yield order
 
     def _least_order(self, x: PtxExecution, location: _Location) -> Relation:
-        """What orders the writes of a location whatever else does, closed."""
+        """The order of the writes of a location that holds in every case, closed."""
         frame = self.frame
         writes = mask_of(location.writes)
         co = [0] * frame.size
@@ -1183,7 +1182,7 @@ def data_races(
 
 
 _MOST_ORDERS = 32
-"""How many coherence orders of a location a random walk tries."""
+"""The number of coherence orders of a location that a random walk tries."""
 
 
 def sampled_outcomes(
@@ -1226,7 +1225,7 @@ def _frame(
 
 
 def observables_of(candidates: PtxCandidates | PtxWalks) -> tuple[Observable, ...]:
-    """What is observable in outcomes: registers by thread, then locations."""
+    """The observables of outcomes: registers by thread, then locations."""
     registers = {
         Register(number, name)
         for number, names in enumerate(candidates.registers)
@@ -1241,7 +1240,7 @@ def observables_of(candidates: PtxCandidates | PtxWalks) -> tuple[Observable, ..
 
 @dataclass(frozen=True, slots=True)
 class PtxWitness:
-    """One execution with a given final state, and what speaks against it.
+    """One execution with a given final state, and the axioms against it.
 
     ``relations`` has po, rf, co, fr, sync, cause and sc as pairs of event numbers (po and
     cause transitively closed), ``values`` what each event read or wrote, ``violations`` the
@@ -1256,7 +1255,7 @@ class PtxWitness:
 
     @property
     def allowed(self) -> bool:
-        """Whether no axiom forbids it."""
+        """True if no axiom forbids it."""
         return not self.violations
 
 
@@ -1268,7 +1267,7 @@ def enumerated_witness(
     work: WorkBudget,
     dropped: Iterable[Axiom] = (),
 ) -> PtxWitness | None:
-    """An execution that ``model`` allows, with what the ``dropped`` axioms say of it.
+    """An execution that ``model`` allows, with its violations of the ``dropped`` axioms.
 
     By trying all that could be one, as far as ``work`` goes.
     """
@@ -1326,7 +1325,7 @@ def _complete(
 def _violations(
     search: Enumeration, x: PtxExecution, dropped: Iterable[Axiom]
 ) -> tuple[tuple[Axiom, Violation], ...]:
-    """What the ``dropped`` axioms say against an execution."""
+    """The violations of the ``dropped`` axioms by an execution."""
     violations: list[tuple[Axiom, Violation]] = []
     for axiom in dropped:
         check = EXECUTION_AXIOMS.get(axiom)

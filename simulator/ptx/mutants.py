@@ -51,7 +51,7 @@ from fencewright.simulator.ptx.outcomes import outcomes
 
 
 class MutationKind(Enum):
-    """What a mutant changes."""
+    """The change in a mutant."""
 
     DROP_FENCE = "drop fence"
     DROP_ACQUIRE = "acquire to relaxed"
@@ -62,7 +62,7 @@ class MutationKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProgramMutant:
-    """A changed program: what was changed, in which instruction of which thread."""
+    """A changed program: its change, in one instruction of one thread."""
 
     kind: MutationKind
     thread: int
@@ -79,7 +79,7 @@ _FENCES = PtxFence | ProxyFence | CrossingFence | InitFence | RegisterFence | Te
 
 
 def _changed(instruction: PtxInstruction) -> Iterator[tuple[MutationKind, PtxInstruction | None]]:
-    """What one instruction can be changed into; None takes it out."""
+    """The possible changes of one instruction; None takes it out."""
     if isinstance(instruction, _FENCES):
         yield MutationKind.DROP_FENCE, None
     if isinstance(instruction, PtxFence):
@@ -224,7 +224,7 @@ def _places(here: Placement) -> tuple[Placement, ...]:
 
 
 def _awaited(code: Iterable[PtxInstruction]) -> frozenset[int]:
-    """The constants that a thread compares what it reads with."""
+    """The constants that a thread compares its reads with."""
     compared = (
         value
         for each in code
@@ -259,7 +259,7 @@ _NEUTRAL = Move | Arithmetic | Branch | CompareBranch | Label
 
 
 def equivalence(program: PtxProgram, mutant: ProgramMutant) -> str:
-    """Why no program with this thread distinguishes ``mutant`` from ``program``; "" if one may.
+    """The reason that no program with this thread distinguishes ``mutant``; "" if one may.
 
     Ordering is between what is before and what is after an operation in its thread. A fence
     with nothing on one side orders nothing: a ``fence.sc`` is then first or last in Fence-SC
@@ -298,7 +298,7 @@ def equivalence(program: PtxProgram, mutant: ProgramMutant) -> str:
 def _around(
     code: tuple[PtxInstruction, ...], position: int
 ) -> tuple[tuple[PtxInstruction, ...], tuple[PtxInstruction, ...]]:
-    """What can be executed before an instruction, and after it."""
+    """The instructions that can be executed before an instruction, and after it."""
     labels = {each.name: at for at, each in enumerate(code) if isinstance(each, Label)}
     reach = [0] * len(code)
     for at, each in enumerate(code):
@@ -323,19 +323,19 @@ def _only_loads_of(location: str, code: Iterable[PtxInstruction]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Objects:
-    """What of a program is in the shared memory of a thread that runs at ``here``."""
+    """The objects of a program in the shared memory of a thread that runs at ``here``."""
 
     program: PtxProgram
     here: Placement
 
     def include(self, instruction: PtxInstruction, reach: Scope) -> bool:
-        """Whether an instruction accesses shared memory of the CTA, or of the cluster."""
+        """True if an instruction accesses shared memory of the CTA, or of the cluster."""
         homes = self.program.shared
         found = (homes.get(self.program.physical(each)) for each in variables((instruction,)))
         return any(home is not None and self.here.shares(home, reach) for home in found)
 
     def may_signal(self, fence: PtxFence, instruction: PtxInstruction) -> bool:
-        """Whether ``fence`` may synchronise through an instruction."""
+        """True if ``fence`` may synchronise through an instruction."""
         if fence.restriction is None or isinstance(instruction, MbarrierArrive | MbarrierWait):
             return True
         return self.include(instruction, Scope.CLUSTER)
@@ -351,7 +351,7 @@ class _Objects:
     def are_all(
         self, fence: PtxFence, before: tuple[PtxInstruction, ...], after: tuple[PtxInstruction, ...]
     ) -> bool:
-        """Whether a restricted fence orders as much as a whole one, through as much."""
+        """True if a restricted fence orders as much as a whole one, through as much."""
         restriction = fence.restriction
         releases = fence.ordering.releases
         ordered, signals = (before, after) if releases else (after, before)
@@ -364,7 +364,7 @@ class _Objects:
 
 
 def _is_unordered(instruction: PtxInstruction) -> bool:
-    """Whether an instruction is an access that neither acquires nor releases."""
+    """True if an instruction is an access that neither acquires nor releases."""
     return isinstance(instruction, Ld | St) and instruction.ordering in (
         Ordering.WEAK,
         Ordering.RELAXED,
@@ -434,7 +434,7 @@ def _is_strong_write(instruction: PtxInstruction) -> bool:
 
 
 class Notice(Enum):
-    """What notices a mutant first, in order; the last two say that nothing does."""
+    """The check that notices a mutant first, in order; the last two say that nothing does."""
 
     VERDICT = "verdict"
     OUTCOMES = "outcome set"
@@ -449,7 +449,7 @@ NOTICES = (Notice.VERDICT, Notice.OUTCOMES, Notice.PLACEMENT, Notice.PARTNER)
 
 @dataclass(frozen=True)
 class Campaign:
-    """How many mutants of each kind were noticed by what."""
+    """The number of mutants of each kind by the check that noticed them."""
 
     found: Mapping[tuple[MutationKind, Notice], int]
 
@@ -464,11 +464,11 @@ class Campaign:
 
     @property
     def tried(self) -> int:
-        """How many mutants there were."""
+        """The number of mutants."""
         return self.count(Notice)
 
     def rate(self, last: Notice) -> float:
-        """The share of all mutants that was noticed by ``last`` or what sees less."""
+        """The share of all mutants that was noticed by ``last`` or a weaker check."""
         return self.count(NOTICES[: NOTICES.index(last) + 1]) / max(1, self.tried)
 
     def __str__(self) -> str:
@@ -502,13 +502,13 @@ class _Trial:
     def differs(
         self, key: object, mutant: ProgramMutant, change: Callable[[PtxProgram], PtxProgram]
     ) -> bool:
-        """Whether outcome sets differ when ``change`` is made to the test and to its mutant."""
+        """True if outcome sets differ when ``change`` is made to the test and to its mutant."""
         original = self.original(key, change(self.test.program))
         mutated = outcomes(change(mutant.program), self.model)
         return mutated.project(original.observables) != original
 
     def notice(self, mutant: ProgramMutant) -> Notice:
-        """What notices ``mutant`` first."""
+        """The check that notices ``mutant`` first."""
         program, at = self.test.program, mutant.thread
         if self.test.condition.verdict(outcomes(mutant.program, self.model)) is not self.verdict:
             return Notice.VERDICT
@@ -527,7 +527,7 @@ class _Trial:
 
 
 def run_campaign(tests: Iterable[PtxLitmusTest], model: PtxModel | None = None) -> Campaign:
-    """What notices each of the mutants of ``tests`` first."""
+    """The check that notices each of the mutants of ``tests`` first."""
     found: Counter[tuple[MutationKind, Notice]] = Counter()
     for test in tests:
         trial = _Trial(test, model)

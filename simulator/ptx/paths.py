@@ -1,4 +1,4 @@
-"""What a thread does in one run, as events in order: what the PTX model judges is made of them."""
+"""The path of a thread in one run, as events in order, which the PTX model judges."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,8 @@ from fencewright.simulator.ptx.instructions import BarrierRole, PtxProxy, Restri
 
 
 class PtxEventKind(Enum):
-    """What an event is. Source: PTX ISA, "Operation types" (memory, fence, proxy fence, barrier).
+    """The kind of an event. Source: PTX ISA, "Operation types" (memory, fence, proxy fence,
+    barrier).
 
     ``COUNT`` changes what an mbarrier expects, without arriving; ``TENSOR_FENCE`` is
     ``tcgen05.fence``.
@@ -45,7 +46,7 @@ class Rendezvous:
 
 
 class TensorRole(Enum):
-    """Which part of a ``tcgen05`` operation accesses tensor memory: some pairs stay in order."""
+    """The part of a ``tcgen05`` operation that accesses tensor memory: some pairs stay in order."""
 
     COPY = "cp"
     OPERAND = "mma, a"
@@ -54,7 +55,7 @@ class TensorRole(Enum):
     STORE = "st"
 
     def is_before(self, other: "TensorRole") -> bool:
-        """Whether operations started in this order are done in it, on one location.
+        """True if operations started in this order are done in it, on one location.
 
         Source: PTX ISA, "Pipelined tcgen05 Instructions": ``cp`` and ``mma``, ``mma`` and ``mma``
         with the same accumulator (and shape, which is a location's here).
@@ -66,7 +67,7 @@ class TensorRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What an operation does to the counts of an mbarrier.
+    """The effect of an operation on the counts of an mbarrier.
 
     ``arrivals`` is how many fewer are pending, ``bytes`` how many more, ``dropped`` how many
     arrivals later phases expect less. ``initialised`` is the count of ``mbarrier.init``, 0 of
@@ -122,7 +123,7 @@ class PtxEvent:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it is a fence or an access with a scope. Source: PTX ISA, "Operation types"."""
+        """True if it is a fence or an access with a scope. Source: PTX ISA, "Operation types"."""
         return self.scope is not None
 
     @property
@@ -172,7 +173,7 @@ class Groups:
     closed: tuple[Mask, ...] = ()
 
     def committed(self) -> "Groups":
-        """With what is open as one more group."""
+        """With the open operations as one more group."""
         return Groups(0, (*self.closed, self.open))
 
     def done(self, pending: int) -> Mask:
@@ -185,7 +186,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tensor core will have put into a register once it was waited for, and its events."""
+    """The value that a tensor core puts into a register by the end of a wait, and its events."""
 
     events: Mask
     register: str
@@ -195,7 +196,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What a thread has started that is not part of its program order.
+    """Operations that a thread has started and that are not part of its program order.
 
     ``copied`` are the events of its ``cp.async``. Of tensor memory, ``loads`` and ``stores`` are
     those of ``tcgen05.ld`` and ``.st`` that are not waited for, ``products`` those of

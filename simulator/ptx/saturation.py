@@ -1,4 +1,4 @@
-"""Coherence and Fence-SC order of an execution, as far as the axioms force them, and what remains.
+"""Coherence and Fence-SC order of an execution, as far as the axioms force them, and the open rest.
 
 Where ``model`` tries every order, these answer the one question that is asked of orders: with
 which values a location can end. What is forced is added until nothing more is (*saturation*); a
@@ -63,7 +63,7 @@ def with_sources(place: Place, resolved: Mask) -> Place:
 
 
 def least_order(x: PtxExecution, place: Place) -> Relation:
-    """What orders the writes of a location before anything is asked of it."""
+    """The order of the writes of a location before any further constraint."""
     frame = x.frame
     writes = mask_of(place.writes)
     co = [0] * frame.size
@@ -137,7 +137,7 @@ def saturated(x: PtxExecution, place: Place, co: Relation) -> Relation | None:
 
 
 def is_allowed(x: PtxExecution, place: Place, co: Relation) -> bool:
-    """Whether the axioms hold at a location with a whole coherence order, and memory is fair."""
+    """True if the axioms hold at a location with a whole coherence order, and memory is fair."""
     if any(co[newest] & seen for newest, seen in place.newest):
         return False
     x.order_writes(co, place.reads)
@@ -212,7 +212,7 @@ def ending_with(x: PtxExecution, place: Place, co: Relation, last: int) -> Itera
 
 
 class Part:
-    """What executions of the same events have in common; what is forced at their locations.
+    """The common part of executions of the same events, with the forced order at their locations.
 
     Coherence order at a location depends on its sources and on causality between its events alone,
     which are often the same. ``rounds`` are the events of the last round of each thread that waits
@@ -233,7 +233,7 @@ class Part:
         self._lasts: dict[object, Mask] = {}
 
     def fair(self, x: PtxExecution, place: Place) -> Place:
-        """A location with what fairness asks of the reads that are repeated for ever.
+        """A location with the requirements of fairness on the reads that are repeated for ever.
 
         Coherence, from-reads and Fence-SC have finite pasts: of what one round cannot miss another
         cannot come before infinitely many. Source: Lahav et al., "Making weak memory models fair"
@@ -263,7 +263,7 @@ class Part:
         return mask_of(w for w in place.writes if (self.frame.po[w] | x.base[w]) & met)
 
     def order(self, x: PtxExecution, number: int, place: Place) -> Relation | None:
-        """What every coherence order has at the location of this number; None if there is none.
+        """The part of every coherence order at the location of this number; None if there is none.
 
         ``place`` is its place, with those of its reads that have a source.
         """

@@ -1,1 +1,1 @@
-"""Data races, by what happens before what in an execution."""
+"""Data races, by happens-before in an execution."""

@@ -13,7 +13,8 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """Rows by block, clocks of asynchronous agents, and what the async proxy may see of that."""
+    """Rows by block, clocks of asynchronous agents, and the part of these that the async proxy may
+    see."""
 
     rows: Mapping[int, Row]
     agents: Mapping[int, int]
@@ -111,7 +112,7 @@ class Clocks:
 
 
 def with_agents(known: Knowledge, heard: Iterable[Mapping[int, int]]) -> Knowledge:
-    """Knowledge with what was heard of agents besides."""
+    """Knowledge with that of agents besides."""
     agents: dict[int, int] | None = None
     for one in heard:
         for agent, clock in one.items():

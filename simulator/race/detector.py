@@ -30,7 +30,7 @@ from fencewright.simulator.threads.state import Block, Mbarrier, Thread
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """A value that was read without what its writer knew: an order that nearly exists.
+    """A value that was read without its writer's knowledge: an order that nearly exists.
 
     ``arrived``: of an mbarrier's phase, the clocks of all that have arrived.
     """
@@ -73,7 +73,7 @@ class State:
     published_inits: Knowledge = NOTHING
 
     def hears(self, agent: int, clock: int) -> None:
-        """Know what an agent has done; it is in ``known`` from the next release on."""
+        """Learn the events of an agent; they are in ``known`` from the next release on."""
         if self.heard.get(agent, 0) < clock:
             self.heard[agent] = clock
 
@@ -91,7 +91,7 @@ class MbarrierState:
 
 @dataclass(slots=True)
 class ClusterMeeting:
-    """A phase of a cluster's barrier: what those that arrived knew, and their own clocks.
+    """A phase of a cluster's barrier: the knowledge of those that arrived, and their own clocks.
 
     Joined when the first leaves: most threads of a block know the same.
     """
@@ -103,7 +103,7 @@ class ClusterMeeting:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One side of a finding: a thread or an agent, what it did, and where."""
+    """One side of a finding: a thread or an agent, its action, and its place."""
 
     thread: int
     clock: int
@@ -163,7 +163,7 @@ class Detector(Observer):
         thread.order = State(Home(thread.number, block.number, block.cluster.number))
 
     def agent(self, name: str, thread: int, is_async: bool) -> int:
-        """A new agent that does what a thread has asked for."""
+        """A new agent that carries out a thread's request."""
         number = self.count + len(self.agents)
         self.agents[number] = name
         self.owners[number] = thread
@@ -200,13 +200,13 @@ class Detector(Observer):
 
     @staticmethod
     def _settle(state: State) -> None:
-        """Put what a thread has heard into what it knows."""
+        """Join a thread's received knowledge into its own."""
         if state.heard:
             state.known = with_agents(state.known, (state.heard,))
             state.heard.clear()
 
     def _own(self, state: State) -> Knowledge:
-        """The knowledge of a thread with its own past; what comes after is a new epoch."""
+        """The knowledge of a thread with its own past; later events are in a new epoch."""
         self._settle(state)
         found = self.clocks.with_own(state.known, state.home.thread, state.clock)
         state.clock += 1
@@ -241,7 +241,7 @@ class Detector(Observer):
         )  # fmt: skip
 
     def _sc(self, state: State) -> tuple[ScFence, ...]:
-        """The fence.sc before what a thread writes now: its own, and those that it knows."""
+        """The fence.sc before a thread's write now: its own, and those that it knows."""
         if not self.sc_fences:
             return ()
         me = state.home.thread
@@ -269,7 +269,7 @@ class Detector(Observer):
         ]
 
     def _take(self, state: State, key: object, site: Site, message: Message | None) -> None:
-        """Read a value with what it carries."""
+        """Read a value with the knowledge that it carries."""
         if message is not None:
             for each in message.sc:
                 state.seen_sc.setdefault(each, state.clock)
@@ -348,7 +348,7 @@ class Detector(Observer):
     def _check_written(
         self, thread: Thread, shadow: Shadow, memory: Allocation, at: int, site: int
     ) -> None:
-        """Keep the first read of an instruction of what nobody has written before."""
+        """Keep the first read of an instruction of data that no thread has written before."""
         word = at // shadow.grain
         if not shadow.writer[word] and not any(writes for _, writes in shadow.strong.get(word, ())):
             self.unwritten[site] = thread, memory, at
@@ -786,7 +786,7 @@ class Detector(Observer):
             self._unseen_init(thread, mbarrier, order, site)
 
     def mbarrier_arrive(self, thread: Thread, mbarrier: Mbarrier, site: int) -> None:
-        """An arrival: what it releases is of its phase."""
+        """An arrival: its release is of its phase."""
         self.mbarrier_use(thread, mbarrier, site)
         order: MbarrierState = mbarrier.order
         state: State = thread.order
@@ -922,7 +922,7 @@ class Detector(Observer):
         self.exits[block] = self.clocks.join(self.exits.get(block, NOTHING), state.known)
 
     def finish(self) -> None:
-        """Judge what can be said at the end of a launch: peers that may have ended too early."""
+        """Judge the end of a launch: peers that may have ended too early."""
         for (block, thread), (clock, site, phase, _) in self.remotes.items():
             met = self.left_phase.get(block, -1) >= phase
             if met or self.knows(self.exits.get(block, NOTHING), thread, clock):

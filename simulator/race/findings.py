@@ -1,4 +1,4 @@
-"""Findings as text: both accesses with their places, and what a near order lacks."""
+"""Findings as text: both accesses with their places, and the missing part of a near order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SCOPES = ("cta", "cluster", "gpu")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: its kind, what it says, and the line of the file that it stands at.
+    """One finding: its kind, its text, and its line of the file.
 
     ``key``: the same for findings of one cause at the same pair of source lines. ``needs_launch``:
     other sizes or contents of the launch may order the two, so that a guess does not show it.
@@ -77,7 +77,7 @@ def finding_of(detector: Detector, race: Race) -> Finding:
     if race.same_value:
         text += ", with the same value"
     text += f": {_lacks(detector, race, kind)}"
-    # Where two instructions stand on one line, as in a macro, their own lines tell them apart.
+    # Two instructions on one line, as in a macro, have lines of their own that distinguish them.
     lines = (one.instruction.line, other.instruction.line) if one.key[:2] == other.key[:2] else ()
     key = kind, one.key, other.key, lines
     is_error = kind is not Fault.SAME_VALUE
@@ -93,7 +93,7 @@ _CONFLICTS = (Fault.WRITE_READ, Fault.READ_WRITE, Fault.WRITE_WRITE)
 
 
 def _kind(detector: Detector, race: Race) -> Fault:
-    """The kind of a race as it is told: of asynchronous copies and of equal values apart."""
+    """The kind of a race as it is reported: asynchronous copies and equal values are apart."""
     if race.same_value:
         return Fault.SAME_VALUE
     by_copy = race.first.thread >= detector.count and _is_of_one_block(detector, race)
@@ -151,7 +151,7 @@ def _nearly(detector: Detector, link: Link, first: Access) -> str:
 
 
 def hang_text(sites: Sequence[Site], outcome: Outcome) -> str:
-    """Where each group of threads of a launch that hangs waits; "" of one that does not."""
+    """The waiting place of each group of threads of a launch that hangs; "" if none hangs."""
     if not outcome.hang:
         return ""
     parts: list[str] = []
@@ -194,7 +194,7 @@ def _partial(detector: Detector, outcome: Outcome) -> Iterator[Finding]:
 def _unwritten(detector: Detector) -> Iterator[Finding]:
     row, machine = KINDS[Fault.UNWRITTEN], detector.machine
     if machine.skipped or machine.unobserved:
-        # What is not known may have written there.
+        # An unknown operation may have written there.
         return
     for number, (thread, memory, at) in detector.unwritten.items():
         site = detector.sites[number]

@@ -1,4 +1,4 @@
-"""Messages of strong writes: what is released to their readers, by the reach of each."""
+"""Messages of strong writes: the knowledge released to their readers, by the reach of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -88,7 +88,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScFence:
-    """A fence.sc: whose and when, how far it reaches, and what was known at it."""
+    """A fence.sc: its thread and time, its reach, and the knowledge at it."""
 
     home: Home
     clock: int

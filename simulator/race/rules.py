@@ -1,4 +1,4 @@
-"""Rows: what each kind of fence does to what a thread knows, and what each kind of race breaks.
+"""Rows: the effect of each kind of fence on knowledge, and the rule that each race breaks.
 
 What accesses, barriers, mbarriers and copies do is a function of ``detector`` each.
 """

@@ -1,4 +1,4 @@
-"""Shadow memory: of each word who wrote it last, and who has read it since.
+"""Shadow memory: of each word the last writer, and the readers since.
 
 Words have four bytes until the first access that is smaller; then the allocation has a shadow for
 each byte. Numbers are in arrays that take memory where they are touched, sets in dictionaries.
@@ -15,7 +15,7 @@ Strong = tuple[int, int, int, int, int]
 
 
 class Shadow:
-    """The shadow of an allocation; threads are stored plus one, so that zero is nobody.
+    """The shadow of an allocation; threads are stored plus one, so that zero is none.
 
     ``writer``, ``written`` and ``write_site`` are of the last weak write. ``strong``: by word, the
     strong accesses that no weak write has followed, by thread and whether they write.

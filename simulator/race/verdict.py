@@ -1,4 +1,4 @@
-"""The verdict on a launch: what its schedules find, and how much of the kernel they have seen."""
+"""The verdict on a launch: the findings of its schedules, and their coverage of the kernel."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ class Verdict:
 
     @property
     def judgement(self) -> Judgement:
-        """The word of the verdict: the worst of what was found."""
+        """The word of the verdict: the worst finding."""
         words = {_JUDGEMENTS.get(each.kind, Judgement.RACE) for each in self.errors}
         for worst in (Judgement.RACE, Judgement.HANG, Judgement.DIVERGENCE):
             if worst in words:
@@ -114,7 +114,7 @@ _JUDGEMENTS = {Fault.HANG: Judgement.HANG, Fault.DIVERGENCE: Judgement.DIVERGENC
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One run of a launch, and what watched it."""
+    """One run of a launch, and its observer."""
 
     run: Run
     detector: Detector
@@ -167,7 +167,7 @@ def _missed(execution: Execution) -> set[int]:
 
 
 class _Trial:
-    """The runs of a launch, and what they have found together."""
+    """The runs of a launch, and their findings together."""
 
     def __init__(self) -> None:
         self.findings: dict[tuple[object, ...], Finding] = {}
@@ -177,7 +177,7 @@ class _Trial:
         self.checked = self.runs = 0
 
     def add(self, execution: Execution) -> None:
-        """Add what one run has found."""
+        """Add the findings of one run."""
         run, detector = execution.run, execution.detector
         self.sites = run.program.sites
         self.runs += 1
@@ -227,7 +227,7 @@ def judge(module: Module, launch: Launch, given: Mapping[int, bytes] | None = No
 
 
 def _under_a_guess(findings: list[Finding], problem: str) -> tuple[list[Finding], str]:
-    """What holds of a launch that was guessed, and why it does not fit."""
+    """The findings that hold for a guessed launch, and the reason that it does not fit."""
     hang = next((each.text for each in findings if each.kind is Fault.HANG), "")
     if problem or hang:
         return [], f"the guessed launch does not fit this kernel ({problem or hang}): give --launch"
@@ -248,7 +248,7 @@ def is_access(site: Site) -> bool:
 
 
 def problem_of(run: Run) -> str:
-    """Why a run did not come to its end, or may have done more than was executed; "" of others."""
+    """The reason that a run did not end, or may have done more than was executed; "" of others."""
     outcome = run.outcome
     if not outcome.problem:
         return _unknown(run, run.machine.skipped)
@@ -261,7 +261,7 @@ def problem_of(run: Run) -> str:
 
 
 def _unknown(run: Run, sites: Collection[int]) -> str:
-    """The first of the instructions of which observers do not know what they do to memory."""
+    """The first of the instructions whose effect on memory observers do not know."""
     if not sites:
         return ""
     site = run.program.sites[min(sites)]

@@ -25,7 +25,7 @@ class Cell:
 
 
 class ActionKind(FastStrEnum):
-    """What an action does to memory; ``target`` and ``source`` as of ``Action``.
+    """The effect of an action on memory; ``target`` and ``source`` as in ``Action``.
 
     Reductions add. Those that begin with ``multi`` are of ``EVERYWHERE``.
     """
@@ -50,7 +50,7 @@ class ActionKind(FastStrEnum):
 
 
 class Link(FastStrEnum):
-    """How threads are synchronised."""
+    """The kind of synchronisation of threads."""
 
     BARRIER = "barrier"
     CLUSTER_BARRIER = "cluster_barrier"
@@ -109,7 +109,7 @@ Step = Action | Meeting
 
 @dataclass(frozen=True, slots=True)
 class AsyncProgram:
-    """Threads by their places, the memory that they have, and what they do, in an order.
+    """Threads by their places, their memory, and their actions, in an order.
 
     ``rounds``: how often each thread does it all, with a meeting of all at the end of each.
     """
@@ -133,14 +133,14 @@ class AsyncProgram:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The flags that threads are told by."""
+        """The flags by which threads are signalled."""
         return tuple(
             each.name for each in self.steps if isinstance(each, Meeting) and each.link is Link.FLAG
         )
 
     @property
     def needs(self) -> frozenset[ActionKind]:
-        """What kinds of actions there are."""
+        """The kinds of actions that occur."""
         return frozenset(each.kind for each in self.steps if isinstance(each, Action))
 
     def home(self, name: str) -> int | None:
@@ -148,23 +148,23 @@ class AsyncProgram:
         return next(each.home for each in self.cells if each.name == name)
 
 
-# What a program means
+# The meaning of a program
 
 
 ROUND = 16
-"""By how much what is stored grows from round to round."""
+"""The growth of stored values from round to round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ends: registers of threads, and memory."""
+    """The end of a program: registers of threads, and memory."""
 
     registers: Mapping[tuple[int, str], int]
     memory: Mapping[str, int]
 
 
 def expected(program: AsyncProgram) -> Outcome:
-    """How carrying out the actions one by one ends."""
+    """The outcome of the actions one by one."""
     memory = {each.name: each.initial for each in program.cells}
     registers: dict[tuple[int, str], int] = {}
     for number in range(program.rounds):
@@ -209,7 +209,7 @@ def _carry_out(
             memory[step.target] = memory[step.source]
 
 
-# What is ordered before what
+# The order of accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +220,7 @@ class _Access:
 
 
 class _Order:
-    """What each thread has been told of: the numbers of accesses that happen before its next
-    one."""
+    """The knowledge of each thread: the numbers of accesses that happen before its next one."""
 
     def __init__(self, program: AsyncProgram):
         self.program = program
@@ -244,7 +243,7 @@ class _Order:
         return self.conflicts(step) - self.known[step.thread]
 
     def add(self, step: Step) -> None:
-        """Note what a step does."""
+        """Note the effects of a step."""
         if isinstance(step, Meeting):
             self._meet(step)
             return
@@ -253,7 +252,7 @@ class _Order:
             number = len(self.accesses)
             self.accesses.append(_Access(number, cell, writes))
             new.add(number)
-        # Who completes on an mbarrier tells the waiter of itself alone, and nobody else.
+        # A completion on an mbarrier signals the waiter of itself alone, and no other thread.
         self.known[step.thread if step.waiter is None else step.waiter] |= new
 
     def _meet(self, meeting: Meeting) -> None:
@@ -277,7 +276,7 @@ def accesses(step: Action) -> Iterator[tuple[str, bool]]:
 
 
 def is_race_free(program: AsyncProgram) -> bool:
-    """Whether every two accesses that conflict are ordered, and a round begins as the first did."""
+    """True if every two accesses that conflict are ordered, and a round begins as the first did."""
     order = _Order(program)
     for step in program.steps:
         if isinstance(step, Action):
@@ -290,7 +289,7 @@ def is_race_free(program: AsyncProgram) -> bool:
 
 
 def _reads(program: AsyncProgram, before: Action) -> set[tuple[str, int]]:
-    """The registers that a thread has read before an action, with what is expected in them."""
+    """The registers that a thread has read before an action, with their expected values."""
     found: set[tuple[str, int]] = set()
     memory = {each.name: each.initial for each in program.cells}
     registers: dict[tuple[int, str], int] = {}
@@ -347,25 +346,25 @@ _KINDS = (
 )
 
 _LOADS = (ActionKind.LOAD, ActionKind.MULTI_LOAD, ActionKind.MULTIPLY)
-"""What gives a register its value."""
+"""The actions that give a register its value."""
 _WITH_VALUE = (
     *(ActionKind.STORE, ActionKind.STORE_ASYNC, ActionKind.REDUCE_ASYNC),
     *(ActionKind.MULTI_STORE, ActionKind.MULTI_REDUCE),
 )
-"""What has a value of its own."""
+"""The actions with a value of their own."""
 _COMPLETING = (
     *(ActionKind.BULK_LOAD, ActionKind.BULK_PUSH, ActionKind.STORE_ASYNC, ActionKind.TRACKED_COPY),
     *(ActionKind.REDUCE_PUSH, ActionKind.REDUCE_ASYNC),
 )
-"""What completes on an mbarrier."""
+"""The actions that complete on an mbarrier."""
 _ELECTED = (ActionKind.STORE, ActionKind.BULK_STORE, ActionKind.BULK_REDUCE, ActionKind.PREFETCH)
-"""What may be done by the thread that a wavefront elects."""
+"""The actions that the thread elected by a wavefront may do."""
 _APART = (frozenset({ActionKind.MULTIPLY, ActionKind.ZERO}),)
 """Kinds that no chip has together: ``wgmma`` is of sm_90a alone, ``st.bulk`` of newer ones."""
 
 
 _BARRIERS = 15
-"""How many named barriers a work-group has."""
+"""The number of named barriers of a work-group."""
 
 
 class _Drawing:
@@ -427,7 +426,7 @@ class _Drawing:
         return self.random.choice(found) if found else None
 
     def _has(self, thread: int, cell: Cell) -> bool:
-        """Whether a thread reaches a location of LDS as its own."""
+        """True if a thread reaches a location of LDS as its own."""
         place = self.places[thread]
         return cell.home == place.workgroup and (self.is_cluster or place.cluster == 0)
 
@@ -473,7 +472,7 @@ class _Drawing:
             return None
         if kind is ActionKind.MULTIPLY and target == source:
             return None
-        # What an mbarrier tracks of a thread's copies are all of them.
+        # An mbarrier tracks all of a thread's copies.
         others = {
             ActionKind.ASYNC_COPY: ActionKind.TRACKED_COPY,
             ActionKind.TRACKED_COPY: ActionKind.ASYNC_COPY,
@@ -504,7 +503,7 @@ class _Drawing:
         return step
 
     def _meetings(self, order: _Order, thread: int, lacking: set[int]) -> Iterator[Meeting]:
-        """Synchronisation after which ``thread`` knows of what it lacks."""
+        """Synchronisation after which ``thread`` knows of the accesses that it lacks."""
         while lacking:
             number = min(lacking)
             senders = [n for n, known in enumerate(order.known) if number in known]

@@ -37,7 +37,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Steps that run only if ``register`` has ``value``; what they load is not observed."""
+    """Steps that run only if ``register`` has ``value``; the values they load are not observed."""
 
     register: str
     value: int
@@ -86,7 +86,7 @@ Steps: TypeAlias = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class SmallThread:
-    """Where a thread runs and what; it reaches the ``generic`` locations by generic pointers."""
+    """A thread's placement and code; it reaches the ``generic`` locations by generic pointers."""
 
     placement: Placement
     steps: Steps
@@ -102,7 +102,7 @@ class SmallProgram:
 
     @property
     def agents(self) -> int:
-        """How many agents its threads are on."""
+        """The number of agents of its threads."""
         return len({thread.placement.agent for thread in self.threads})
 
     def on_one_agent(self) -> "SmallProgram":
@@ -121,8 +121,7 @@ class SmallProgram:
         return replace(self, locations=tuple(placed))
 
     def in_one_cluster(self) -> "SmallProgram":
-        """The same with all work-groups in one cluster, whose scope is that of what was the
-        agent's."""
+        """The same with all work-groups in one cluster, whose scope is that of the former agent."""
         threads = tuple(
             replace(
                 each,
@@ -183,7 +182,7 @@ def operations(steps: Steps) -> Iterator[ScopedOperation]:
 
 
 def has_loop(program: SmallProgram) -> bool:
-    """Whether a thread waits for others in a loop or at a barrier."""
+    """True if a thread waits for others in a loop or at a barrier."""
     return any(
         isinstance(step, Spin | Retry | Barrier) for t in program.threads for step in t.steps
     )
@@ -201,7 +200,7 @@ def accesses(steps: Steps) -> Iterator[Access]:
 
 
 def located(threads: Sequence[SmallThread], spaces: Mapping[str, Placement]) -> SmallProgram:
-    """The program of these threads; ``spaces`` has the locations in LDS, by one who is near."""
+    """The program of these threads; ``spaces`` has the locations in LDS, by a thread near them."""
     names = sorted({each.location for thread in threads for each in accesses(thread.steps)})
     local, lds = AddressSpace.LOCAL, spaces
     found = (
@@ -286,7 +285,7 @@ class _Maker:
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
 
-    # Where
+    # Placement
 
     def put(self, count: int, together: float = 0.45) -> list[Placement]:
         """Places for so many threads, each in the work-group before with that probability."""
@@ -312,7 +311,7 @@ class _Maker:
         return workgroups
 
     def waves(self, place: Placement) -> int:
-        """How many threads there are in a work-group."""
+        """The number of threads in a work-group."""
         return sum(each.workgroup == place.workgroup for each in self.places)
 
     def scope(self, *places: Placement) -> Scope:
@@ -416,7 +415,7 @@ class _Maker:
         return self.name(flag, a, b)
 
     def lock(self) -> list["_ThreadBody"]:
-        """All take a lock, and change what it guards."""
+        """All take a lock, and change the data that it guards."""
         places = self.put(self.random.choice((2,) * 9 + (3,)))
         guard = self.name("f", *places)
         data = [self.name(name, *places) for name in _DATA[: self.random.choice((1, 1, 2))]]
@@ -432,7 +431,7 @@ class _Maker:
         return [steps] * len(places)
 
     def counter(self) -> list["_ThreadBody"]:
-        """All write, count themselves, and the last one reads what the others wrote."""
+        """All write, count themselves, and the last one reads the others' writes."""
         places = self.put(self.random.choice((2, 2, 3)))
         count = self.name("f", *places)
         data = [self.name(name, *places) for name in _DATA[: len(places)]]
@@ -550,7 +549,7 @@ class _Maker:
         return [leader("x"), *([mate] if pair else []), leader("y")]
 
     def dekker(self) -> list["_ThreadBody"]:
-        """Everyone raises a flag, and enters if nobody else has: in order only if seq_cst."""
+        """Each thread raises a flag, and enters if no other has: in order only if seq_cst."""
         places = self.put(2, together=0.3)
         flags = [self.name(name, *places) for name in ("f", "g")]
         data = self.name("x", *places)
@@ -623,7 +622,7 @@ _SHAPES: Mapping[Callable[[_Maker], list["_ThreadBody"]], int] = MappingProxyTyp
 
 
 def _distance(a: Placement, b: Placement) -> int:
-    """Which of the ``SHARING`` scopes two places need."""
+    """The number of the ``SHARING`` scope that two places need."""
     if a.agent != b.agent:
         return 2
     return int(a.workgroup != b.workgroup)
@@ -643,7 +642,7 @@ class _Thread:
         self.values = 0
 
     def finish(self) -> SmallThread:
-        """The thread; some of what it accesses it reaches by generic pointers."""
+        """The thread; some of its accesses are by generic pointers."""
         names = sorted({each.location for each in accesses(tuple(self.steps))})
         generic = frozenset(name for name in names if self.chance(0.12))
         return SmallThread(self.place, tuple(self.steps), generic)
@@ -662,7 +661,7 @@ class _Thread:
         return self.number * 3 + self.values
 
     def reaches(self, name: str) -> bool:
-        """Whether a location is not in the LDS of another work-group."""
+        """True if a location is not in the LDS of another work-group."""
         owner = self.maker.spaces.get(name)
         return owner is None or owner.workgroup == self.place.workgroup
 
@@ -818,12 +817,12 @@ class _Thread:
         return (Load(self.register(), self.random.choice(data), Ordering.RELAXED, scope),)
 
     def busy(self) -> Steps:
-        """What to do when a compare-exchange has failed."""
+        """The steps after a failure of a compare-exchange."""
         own = f"own{self.number}"
         return (Load(self.register(), own),) if self.chance(0.7) else (Store(own, self.value()),)
 
     def release(self, flag: str, value: int, scope: Scope) -> None:
-        """Write a flag so that what came before is seen with it."""
+        """Write a flag so that earlier writes are seen with it."""
         ordering = self.random.choice(STORES)
         if ordering is Ordering.RELAXED:
             self.add(Fence(self.random.choice(FENCES_BEFORE), scope))
@@ -833,7 +832,7 @@ class _Thread:
             self.add(AtomicRmw(RmwKind.XCHG, flag, value, ordering, scope))
 
     def count(self, count: str, scope: Scope) -> str:
-        """Add one to a counter, both releasing and acquiring; what was there."""
+        """Add one to a counter, both releasing and acquiring; returns the old value."""
         old = self.register()
         drawn = self.random.random()
         if drawn < 0.5:
@@ -864,7 +863,7 @@ class _Thread:
             self.add(Cmpxchg(name, 0, 2, ordering, failure, scope, self.register()))
 
     def noise(self, probability: float) -> None:
-        """Synchronisation and accesses that nobody may need."""
+        """Synchronisation and accesses that no thread may need."""
         while self.chance(probability):
             scope = self.random.choice((*Scope, Scope.AGENT))
             self.add(self.random.choice(_NOISE)(self, scope))
@@ -899,7 +898,7 @@ class _Thread:
         return Load(self.register(), f"own{self.number}")
 
     def _nobodys(self, scope: Scope) -> str:
-        """A flag that nobody waits for: all share it if the scope is wide enough."""
+        """A flag that no thread waits for: all share it if the scope is wide enough."""
         return "n" if scope is Scope.SYSTEM else f"n{self.number}"
 
 
@@ -942,7 +941,7 @@ def vary(program: SmallProgram, random: Random, *, lds: bool) -> SmallProgram:
 
 
 _RUNS = (1, 2, 3, 62, 63, 64, 66)
-"""How many accesses come in a row; vmcnt counts to 63."""
+"""The numbers of accesses in a row; vmcnt counts to 63."""
 
 _RESTRICTIONS = tuple(
     frozenset(each)
@@ -1009,7 +1008,7 @@ class _Variation:
         return [*steps[:place], *tail[:first], *([taken] if taken.steps else [])]
 
     def acquire_again(self, number: int, steps: list[Step]) -> None:
-        """Put acquire loads of flags that nobody waits for at the end, or on some path."""
+        """Put acquire loads of flags that no thread waits for at the end, or on some path."""
         free = 1 + max((int(name[1:]) for name in _registers(tuple(steps))), default=-1)
         scope = self.random.choice(SHARING)
         again = Load(f"r{free}", f"n{number}", Ordering.ACQUIRE, scope)
@@ -1023,11 +1022,11 @@ class _Variation:
             steps.insert(place + 1, Maybe(register, value, (other,)))
 
     def run(self, number: int) -> list[Step]:
-        """Accesses in a row of what no other thread has."""
+        """Accesses in a row of data that no other thread has."""
         return [Store(f"own{number}", 1)] * self.random.choice(_RUNS)
 
     def varied(self, step: Step) -> Iterator[Step]:
-        """What stands in the place of a step."""
+        """The variants that replace a step."""
         match step:
             case Spin(load):
                 first, after = self.apart(load, may_fail=False)
@@ -1044,7 +1043,7 @@ class _Variation:
                 yield step
 
     def released(self, step: Load | Store | AtomicRmw) -> tuple[Steps, tuple[Access, Steps]]:
-        """The fences before an access, and what is left of it with those after it."""
+        """The fences before an access, and the remaining access with those after it."""
         ordering = step.ordering
         if ordering not in (Ordering.RELEASE, Ordering.ACQ_REL) or not self.chance(0.4):
             return (), self.apart(step)
@@ -1054,7 +1053,7 @@ class _Variation:
         return tuple(self.fences(fence)), self.apart(replace(step, ordering=left))
 
     def apart(self, step: Load | Store | AtomicRmw, may_fail: bool = True) -> tuple[Access, Steps]:
-        """What is left of an access, and the fences after it; perhaps an exchange that fails."""
+        """The remaining access, and the fences after it; perhaps an exchange that fails."""
         if step.ordering is not Ordering.ACQUIRE or not self.chance(0.4):
             return self.restricted(step), ()
         assert step.scope is not None
@@ -1142,7 +1141,7 @@ def _without_one(steps: Steps) -> Iterator[Steps]:
 
 
 def is_defined(steps: Steps) -> bool:
-    """Whether every register that the steps read has been set before on every path."""
+    """True if every register that the steps read has been set before on every path."""
     return _defined(steps, set())
 
 

@@ -45,7 +45,7 @@ class Formula:
 
     ``types``: those of the operands that it takes. ``compute``: the results, of the operands and
     the bits of the register that has the first result. ``takes_carry``: the last operand
-    is the carry, which is the second result of what has ``.cc``.
+    is the carry, which is the second result of instructions with ``.cc``.
     """
 
     types: tuple[str, ...]
@@ -377,7 +377,7 @@ HEADS = frozenset({row.head for row in ROWS} | {*_OTHERS} | _CARRYING)
 
 @cache
 def update_of(opcode: Opcode) -> Callable[[Sequence[Term]], Term] | None:
-    """The new value of an atomic, of the old one and its operands; None for what has no formula.
+    """The new value of an atomic, of the old one and its operands; None without a formula.
 
     Source: PTX ISA, atom; red: .add.f32 in memory that is not shared has no subnormal numbers.
     """

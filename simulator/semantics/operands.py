@@ -14,7 +14,7 @@ _PLUS = re.compile(r"\s*\+\s*(?=-?\s*[\w%$])")
 
 
 def literal(text: str, type: str) -> int | None:
-    """A constant as bits of a type; None for what is none. Source: PTX ISA, Constants."""
+    """A constant as bits of a type; None for other text. Source: PTX ISA, Constants."""
     element = element_of(type)
     letter, width, count = ("b", 64, 1) if element is None else element
     name = type if letter in ("f", "bf") and count == 1 else f"f{max(width, 16)}"

@@ -26,7 +26,7 @@ NAMES: Mapping[str, object] = MappingProxyType(
 _CALLED: Mapping[tuple[object, ...], str] = MappingProxyType(
     {("exactly", "fma", "f32", "rn"): "fma32"}
 )
-"""Functions that are faster than the general one on what is given."""
+"""Functions that are faster than the general one on given values."""
 _NUMBERS = MappingProxyType({"f32": "f32({})", "f64": "f64({})"})
 _BITS = MappingProxyType({"f32": "bits32({})", "f64": "bits64({})"})
 _NEEDS_VALUE = frozenset(

@@ -445,7 +445,7 @@ def is_nan(t: Type, a: Term) -> Term:
 
 
 def _rounded(t: Type, value: Term, *sources: Term) -> Term:
-    """A result of doubles rounded once more: they have twice the bits of what is narrower.
+    """A result of doubles rounded once more: they have twice the bits of the narrower type.
 
     Of f64 a NaN of numbers is negative, as an H200 has it.
     """

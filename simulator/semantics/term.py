@@ -29,7 +29,7 @@ MOST_SHIFTED = 1 << 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """One operation on other terms; ``given``: what is known of it before it is executed."""
+    """One operation on other terms; ``given``: the facts known before its execution."""
 
     op: str
     sort: Sort
@@ -337,7 +337,7 @@ def bits(value: Term, type: str, width: int) -> Term:
 
 
 def call(name: str, given: Sequence[object], operands: Sequence[Term], width: int) -> Term:
-    """A function of ``floats`` or ``integers`` on what is given and on operands: bits."""
+    """A function of ``floats`` or ``integers`` on given values and on operands: bits."""
     return Term("call", Sort.WORD, ones_of(width), tuple(operands), (name, *given))
 
 

@@ -1,4 +1,4 @@
-"""What the model of the ``scoped`` language allows a program: its outcomes, or its data races."""
+"""The behaviour that the model of the ``scoped`` language allows: outcomes, or data races."""
 
 from fencewright.simulator.core.execution_graphs import first_decided
 from fencewright.simulator.core.exploration import WorkBudget

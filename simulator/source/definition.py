@@ -102,7 +102,7 @@ class Candidate:
     # Synchronisation
 
     def orders(self, space: AddressSpace, event: Event) -> bool:
-        """Whether an operation orders ``space`` at all: by its ``spaces``, by its ``one_as``."""
+        """True if an operation orders ``space`` at all: by its ``spaces``, by its ``one_as``."""
         if (operation := event.operation) is None:
             return False
         if operation.spaces is not None and space not in operation.spaces:
@@ -160,7 +160,7 @@ class Candidate:
         }
 
     def turn(self, number: int) -> int:
-        """How many events of its kind and scope are before one in its thread."""
+        """The number of events of its kind and scope that are before one in its thread."""
         me = self.events[number]
         return sum(
             (n, number) in self.po
@@ -180,11 +180,11 @@ class Candidate:
         return acyclic(self.values())
 
     def values(self) -> Pairs:
-        """What a value comes from: the event n reads as n, and does the rest as -1 - n."""
+        """The sources of a value: the event n reads as n, and does the rest as -1 - n."""
         return {(r, -1 - w) for r, w in self.dep} | {(-1 - w, r) for w, r in self.rf}
 
     def passes_barriers(self) -> bool:
-        """Whether all who wait can pass: after all have come or ended, before what they do next.
+        """True if all waiters can pass: after all have come or ended, before their next operation.
 
         Source: PTX ISA, "bar", "exit", and MI300 ISA 4.3, which say the same.
         """
@@ -203,7 +203,7 @@ class Candidate:
         return acyclic(self.values() | held_up | decided)
 
     def is_member(self, wait: int, thread: int) -> bool:
-        """Whether the barrier at which an event waits is one for a thread."""
+        """True if the barrier at which an event waits is one for a thread."""
         event, placements = self.events[wait], [each.placement for each in self.program.threads]
         here, there = (
             scope_instance(placements[n], n, event.scope or Scope.SYSTEM)
@@ -212,14 +212,14 @@ class Candidate:
         return here == there
 
     def consistent(self, co: Pairs) -> bool:
-        """Whether coherence, atomicity and the order of seq_cst hold with this coherence order."""
+        """True if coherence, atomicity and the order of seq_cst hold with this coherence order."""
         fr = seq(inverse(self.rf), co) - on(self.all)
         eco = plus(self.rf | co | fr)
         atomicity = irreflexive(seq(fr, co))
         return atomicity and self.coherent(eco) and self.single_order(co | fr, eco)
 
     def coherent(self, eco: Pairs) -> bool:
-        """Nothing happens before what it reads from or overwrites."""
+        """Nothing happens before an event that it reads from or overwrites."""
         local = [
             seq(on(self.in_space(space)), hb, on(self.in_space(space)))
             for space, hb in self.hb.items()
@@ -227,7 +227,7 @@ class Candidate:
         return irreflexive(eco) and all(irreflexive(hb | seq(hb, eco)) for hb in local)
 
     def single_order(self, written: Pairs, eco: Pairs) -> bool:
-        """Whether ``psc`` has no cycle: of each space, and of all for what orders all of them."""
+        """True if ``psc`` has no cycle: of each space, and of all for operations that order all."""
         orders = [self.psc({space}, hb, written, eco) for space, hb in self.hb.items()]
         of_all = self.psc(self.present, self.hb_of_all, written, eco)
         every = on(
@@ -261,7 +261,7 @@ class Candidate:
         return ordered & self.inclusive
 
     def same_location(self, a: int, b: int) -> bool:
-        """Whether two events access one location."""
+        """True if two events access one location."""
         return (
             self.events[a].location is not None
             and self.events[a].location == self.events[b].location

@@ -1,4 +1,4 @@
-"""What ``definition`` allows a program, by plain enumeration of its candidate executions.
+"""The behaviour that ``definition`` allows, by plain enumeration of candidate executions.
 
 Every value that a read may return is guessed from a pool, every reads-from and every coherence
 order is tried, nothing is pruned: for tiny programs without backward branches only.

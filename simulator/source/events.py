@@ -1,4 +1,4 @@
-"""Programs of the ``scoped`` language as data, and what each of their threads can do.
+"""Programs of the ``scoped`` language as data, and the possible runs of their threads.
 
 The instructions mirror the ``scoped`` dialect field by field; register arithmetic and branches
 are those of ``program``. A program becomes *candidate executions* in two steps. Every thread
@@ -63,7 +63,7 @@ Spaces = frozenset[AddressSpace]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ScopedOrdering:
-    """What every scoped operation may say of its ordering, besides ordering and scope.
+    """The options of every scoped operation about its ordering, besides ordering and scope.
 
     ``spaces`` are the address spaces that it orders, None for all; ``one_as`` orders each on
     its own; ``availability`` none orders without making available or visible.
@@ -211,7 +211,7 @@ def scope_instance(placement: Placement, thread: int, scope: Scope) -> tuple[obj
 
 
 class EventKind(Enum):
-    """What an event is. A barrier is two: its arrival and its wait."""
+    """The kind of an event. A barrier is two: its arrival and its wait."""
 
     __hash__ = object.__hash__  # At C speed: each member is one object.
 
@@ -245,17 +245,17 @@ class Event:
 
     @property
     def reads(self) -> bool:
-        """Whether it reads memory."""
+        """True if it reads memory."""
         return self.kind in _READS
 
     @property
     def writes(self) -> bool:
-        """Whether it writes memory."""
+        """True if it writes memory."""
         return self.kind in _WRITES
 
     @property
     def is_weak(self) -> bool:
-        """Whether it is a plain access."""
+        """True if it is a plain access."""
         return self.ordering is Ordering.WEAK
 
     def __str__(self) -> str:
@@ -285,7 +285,7 @@ class ThreadPath:
 
 @dataclass(slots=True)
 class SourceRun(ThreadRun[Event]):
-    """A run with what its events have read and written; copied where it has several
+    """A run with the values that its events have read and written; copied where it has several
     continuations."""
 
     read: tuple[int | None, ...] = ()
@@ -390,7 +390,7 @@ class SourceRunner(Runner[SourceRun, ThreadPath]):
         return None
 
     def combined(self, kind: RmwKind, old: int, operand: int) -> int:
-        """What a read-modify-write writes."""
+        """The value that a read-modify-write writes."""
         return RMW[kind](old, operand)
 
     def atomic_rmw(self, run: SourceRun, rmw: AtomicRmw) -> list[SourceRun]:
@@ -477,11 +477,11 @@ def used(instruction: ScopedInstruction) -> tuple[Operand, ...]:
     return ()
 
 
-# What means nothing
+# Programs without a meaning
 
 
 def check(program: ScopedProgram) -> None:
-    """Raise ``ProgramError``, saying where and what to do, for a program that means nothing."""
+    """Raise ``ProgramError``, with the place and the advice, for a program that means nothing."""
     for location in program.locations:
         if location.space not in (AddressSpace.GLOBAL, AddressSpace.LOCAL):
             raise ProgramError(
@@ -564,7 +564,7 @@ def _reaches(program: ScopedProgram, thread: int, scope: Scope | None, other: in
 
 @dataclass(frozen=True)
 class Skeleton:
-    """What executions have in common whatever their reads return.
+    """The common part of executions, independent of the values that their reads return.
 
     Events are numbered: first one initial write for each location that is accessed, then
     thread by thread. ``po`` is transitive and starts with the initial writes. ``dependences``
@@ -585,7 +585,7 @@ class Skeleton:
 
     @cached_property
     def deadlocks(self) -> bool:
-        """Whether barriers wait for each other crosswise."""
+        """True if barriers wait for each other crosswise."""
         order = list(self.po)
         for arrivals, waits in self.barriers:
             for arrival in bits(arrivals):
@@ -594,7 +594,7 @@ class Skeleton:
 
     @cached_property
     def held_up(self) -> Relation:
-        """What cannot happen before what in a whole execution, because threads wait at barriers.
+        """The order in a whole execution that the waits of threads at barriers enforce.
 
         A wait passes when all others have come, or have ended, and nothing after it happens before.
         """
@@ -667,7 +667,7 @@ class Candidates:
     def _extend(
         self, chosen: tuple[Choice[ThreadPath], ...], needs: Mask, provides: Mask, still: list[Mask]
     ) -> Iterator[Combination]:
-        """All extensions of paths for the first threads; ``still``: what others may write."""
+        """All extensions of paths for the first threads; ``still``: values others may write."""
         thread = len(chosen)
         if needs & ~(provides | still[thread]) or not self.work.take():
             return
@@ -703,7 +703,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One combination of paths, and what suggests its execution."""
+    """One combination of paths, and the hint for its execution."""
 
     combination: Combination
     hint: InterleavingHint
@@ -845,7 +845,7 @@ def skeleton_of(
 
 @dataclass(slots=True)
 class _Meeting:
-    """A barrier that was passed: who came, and the reads that brought all of them there."""
+    """A barrier that was passed: the threads, and the reads that brought all of them there."""
 
     scope: Scope
     came: Mask = 0

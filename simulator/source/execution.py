@@ -1,4 +1,4 @@
-"""One execution of a ``scoped`` program: its frame, what its reads-from makes of it, its races.
+"""One execution of a ``scoped`` program: its frame, the consequences of its reads-from, its races.
 
 What the rules of the model say of it is in ``source_model``; why accesses race, in
 ``source_races``.
@@ -30,7 +30,7 @@ class ModelRule(Enum):
     __hash__ = object.__hash__  # At C speed: each member is one object.
 
     COHERENCE = "coherence"
-    """Nothing happens before what it reads from or overwrites. C++20 [intro.races] 14-18."""
+    """Nothing happens before an event it reads from or overwrites. C++20 [intro.races] 14-18."""
     ATOMICITY = "atomicity"
     """A read-modify-write reads the write just before its own. C++20 [atomics.order] 10."""
     SEQ_CST = "seq_cst"
@@ -45,16 +45,16 @@ class ModelRule(Enum):
     """A fence releases for the writes after it, acquires for the reads before it. C++20
     [atomics.fences]."""
     BARRIERS = "barriers"
-    """What is before a barrier in one thread synchronises with what is after it in another."""
+    """Events before a barrier in one thread synchronise with those after it in another."""
     INCLUSIVE_SCOPES = "inclusive scopes"
     """Only operations whose scopes include each other's threads synchronise. LLVM AMDGPUUsage."""
     TRANSITIVITY = "transitivity across scopes"
     """Happens-before chains synchronisations of different scopes (HRF-indirect). AMDGPUUsage."""
     UPDATE_HALVES = "the halves of a read-modify-write"
-    """It releases what is before it, not what it acquires itself, and acquires for what is
+    """It releases the events before it, not those that it acquires itself, and acquires for those
     after."""
     ADDRESS_SPACES = "address spaces"
-    """``spaces`` and ``one_as`` limit what is ordered. LLVM MMRA; AMDGPUUsage, sync scopes."""
+    """``spaces`` and ``one_as`` limit the ordered memory. LLVM MMRA; AMDGPUUsage, sync scopes."""
     AVAILABILITY = "availability"
     """av(none) orders without making available or visible. LLVM AMDGPU Memory Model."""
     DATA_RACES = "data races"
@@ -62,7 +62,7 @@ class ModelRule(Enum):
 
 
 AXIOMS = (ModelRule.COHERENCE, ModelRule.ATOMICITY, ModelRule.SEQ_CST, ModelRule.NO_THIN_AIR)
-"""The rules that forbid executions; the others say what happens before what, and what it means."""
+"""The rules that forbid executions; the others define happens-before, and its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class SourceModel:
 
 FULL_MODEL = SourceModel()
 
-# What does not depend on the values read
+# The part independent of the values read
 
 SyncEdge = tuple[int, int, Mask]
 """(from, to, the address-space groups that it orders)."""
 
 
 class Frame:
-    """Everything about a skeleton that does not depend on what its reads return.
+    """All of a skeleton that does not depend on the values of its reads.
 
     Address spaces are distinguished, as bits of *groups*, only where an operation does so.
     """
@@ -199,7 +199,7 @@ class Frame:
         return tuple(found)
 
     def edges(self, write: int, read: int) -> tuple[SyncEdge, ...]:
-        """What synchronises when ``read`` returns ``write``, or an update in its release
+        """The edges that synchronise when ``read`` returns ``write``, or an update in its release
         sequence."""
         known = self._edges.get((write, read))
         if known is None:
@@ -220,7 +220,7 @@ class Frame:
         return tuple(self.between(heads, tails, self.group[writer.location or ""]))
 
     def between(self, heads: Mask, tails: Mask, flag: int | None) -> Iterator[SyncEdge]:
-        """What synchronises of releases and acquires that communicate through a flag's group."""
+        """The edges of releases and acquires that communicate through a flag's group."""
         for head in bits(heads):
             for tail in bits(tails & self.inclusive[head]):
                 groups = self.carried(head, flag) & self.carried(tail, flag)
@@ -266,7 +266,7 @@ class Frame:
     # Availability
 
     def own_reach(self, number: int) -> Mask:
-        """Where a write makes itself available, a read what it reads visible; 0 if nowhere.
+        """The reach of a write available by itself, or of a read visible by itself; 0 if nowhere.
 
         The result is a scope instance. Source: LLVM AMDGPU Memory Model, "store-available",
         "load-visible", "addrspace(3) Accesses", "volatile Accesses".
@@ -281,7 +281,7 @@ class Frame:
         return self._instance(event, Scope.SYSTEM) if volatile else 0
 
     def reach(self, number: int) -> Mask:
-        """The scope instance in which an operation makes what it orders available or visible.
+        """The scope instance in which an operation makes the ordered memory available or visible.
 
         Source: LLVM SIMemoryLegalizer, SIMemOpInfo: the scope of an LDS access is its work-group.
         """
@@ -324,7 +324,7 @@ class Frame:
 
 
 class Execution:
-    """A choice of reads-from, and what follows from it; ``co`` and ``fr`` once they are chosen.
+    """A choice of reads-from, with its consequences; ``co`` and ``fr`` once they are chosen.
 
     ``source`` has for each read the write that it takes, -1 where that is not known yet; ``hb`` is
     one relation for each group of locations. ``newest`` has the sources of reads that are repeated
@@ -389,7 +389,7 @@ class Execution:
 
 
 def happens_before(frame: Frame, edges: Iterable[SyncEdge], groups: Mask) -> Relation:
-    """Program order and what synchronises for all of ``groups``, transitively.
+    """Program order and the synchronisation for all of ``groups``, transitively.
 
     But for a read-modify-write: those that synchronise with it do not happen before those that
     it synchronises with, unless by another path.
@@ -504,9 +504,9 @@ at a barrier and a wait there."""
 class SeqCst:
     """The parts of the seq_cst order of an execution, for some groups, before coherence order.
 
-    ``groups``: those that its operations all order, by the happens-before of what orders all of
-    them. An access to another group has only its place in program order: what synchronises for
-    these says nothing of it.
+    ``groups``: those that its operations all order, by the happens-before of operations that order
+    all of them. An access to another group has only its place in program order: synchronisation
+    for these says nothing of it.
     Source: Lahav et al., PLDI 2017, "psc"; kept to inclusive scopes as in Batty et al., POPL 2016;
     OpenCL C 3.0, 3.3.6, which has the happens-before "for those locations".
     """
@@ -530,7 +530,7 @@ class SeqCst:
         self.rf = x.rf
 
     def _fixed(self, number: int) -> Mask:
-        """Where ``number`` leads by program order and happens-before alone."""
+        """The targets of ``number`` by program order and happens-before alone."""
         frame, hb = self.x.frame, self.hb
         through = 0
         for start in bits(self.starts[number]):

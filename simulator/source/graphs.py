@@ -132,20 +132,21 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
     def _never_happens(
         self, old: int, compare: int, new: int, writes: bool, only_reads: bool
     ) -> bool:
-        """Whether what is repeated for ever fails for no reason, or changes what it puts back."""
+        """True if an event repeated for ever fails for no reason, or changes memory."""
         if only_reads:
             return UNKNOWN not in (old, new) and old != new
         return self.last_round is not None and not writes and old == compare
 
     def _must(self, old: int, compare: int, cmpxchg: Cmpxchg) -> bool:
-        """Whether a compare-exchange that found ``old`` has to write."""
+        """True if a compare-exchange that found ``old`` has to write."""
         return old == compare and not cmpxchg.weak
 
     def puts_back(self, run: SourceRun, number: int) -> bool:
         return run.written[number] != UNKNOWN and super().puts_back(run, number)
 
     def put_back_event(self, run: SourceRun, operation: AtomicRmw | Cmpxchg) -> Event:
-        """The read of an update that writes what it reads: of a last round it is all there is."""
+        """The read of an update that writes back the value read: of a last round it is all there
+        is."""
         key = (EventKind.READ, run.pc, "puts back")
         event = self.event_of.get(key)
         if event is None:
@@ -154,8 +155,7 @@ class _PartialSourceRunner(PartialRunner[SourceRun, ThreadPath], SourceRunner):
         return event
 
     def partial_rmw(self, run: SourceRun, rmw: AtomicRmw) -> list[SourceRun]:
-        """A read-modify-write; in a last round its read alone, since it puts back what that
-        returns."""
+        """A read-modify-write; in a last round its read alone, since it puts that value back."""
         number, operand = len(run.events), run.value(rmw.value)
         only_reads = (
             may_put_back(rmw.kind, operand)
@@ -300,7 +300,7 @@ class SourceGraphs(Construction[ThreadPath, ResultT]):
         return source, number, resolved
 
     def be_fair(self, x: Execution, graph: Graph[ThreadPath]) -> None:
-        """Set what fairness asks of reads that are repeated for ever, as far as it is known.
+        """Set the requirements of fairness on reads that are repeated for ever, as far as known.
 
         Coherence, from-reads and the order of seq_cst fences have finite pasts. Source: Lahav et
         al., "Making weak memory models fair" (OOPSLA 2021).
@@ -316,7 +316,7 @@ class SourceGraphs(Construction[ThreadPath, ResultT]):
             start = end
 
     def whole(self, graph: Graph[ThreadPath]) -> tuple[Search, Execution, Combination] | None:
-        """The execution that a whole graph is; None if somebody waits at a barrier in vain."""
+        """The execution that a whole graph is; None if a thread waits at a barrier in vain."""
         frame = self.frame(graph)
         source, _, _ = self.sources(frame, graph)
         x = Execution(frame, source)
@@ -327,7 +327,7 @@ class SourceGraphs(Construction[ThreadPath, ResultT]):
 
 
 class SourceConstruction(SourceGraphs[Behaviour]):
-    """What is found of a program's execution graphs, of those that are whole."""
+    """The findings in a program's execution graphs, of those that are whole."""
 
     def __init__(
         self, program: ScopedProgram, bound: int, work: WorkBudget, stagnant: bool = False

@@ -1,4 +1,4 @@
-"""Whether a ``scoped`` program may hang by the model of its language, beyond its interleavings."""
+"""Hangs of a ``scoped`` program that the model of its language allows, beyond its interleavings."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ from fencewright.simulator.source.model import Behaviour, forced_order
 def stagnation(
     program: ScopedProgram, bound: int = 1, work: WorkBudget | None = None
 ) -> Stagnation:
-    """Whether the model allows an execution that never ends.
+    """The executions without end that the model allows.
 
     Loops that change something in every round are followed ``bound`` times. Raises
     ``ProgramError`` for a program that means nothing.
@@ -85,7 +85,7 @@ class _Hangs(SourceGraphs[Hang | None]):
         return self.hang
 
     def _details(self, graph: Graph[ThreadPath], x: Execution) -> Iterator[str]:
-        """For each location that is waited for, why what could wake somebody does not."""
+        """For each location that is waited for, the reason that no write wakes a waiter."""
         _, number, _ = self.sources(x.frame, graph)
         reported: set[str] = set()
         for thread in graph.waiting:
@@ -125,7 +125,7 @@ class _Races(SourceConstruction):
         self.threads = threads
 
     def be_fair(self, x: Execution, graph: Graph[ThreadPath]) -> None:
-        """Nothing is asked of what comes after a race."""
+        """Requires nothing of events after a race."""
 
     def finish(self, graph: Graph[ThreadPath]) -> None:
         if barriers_agree(self.threads, graph, _positions):
@@ -133,7 +133,7 @@ class _Races(SourceConstruction):
 
 
 def _reason(x: Execution, write: Event, read: Event, reader: int) -> str:
-    """Why a write and a read are not atomic for each other."""
+    """The reason that a write and a read are not atomic for each other."""
     for one in (write, read):
         if one.is_weak:
             return f"P{one.thread}'s access is weak"

@@ -13,8 +13,8 @@ sources differ or are silent:
   through a flag only if the flag is in them; a fence with ``one_as`` orders what is in the
   flag's own space. Through a barrier, which is in no space, either orders all its spaces.
   seq_cst operations that order every space have one order. It follows a space's happens-before
-  between accesses to that space and fences, and that of what orders all spaces between any
-  two: a release of one space says nothing of a seq_cst access to another before it, for
+  between accesses to that space and fences, and that of operations that order all spaces
+  between any two: a release of one space says nothing of a seq_cst access to another before it, for
   whose completion no target waits there (OpenCL C 3.0, 3.3.6, "for those locations";
   LLVM SIMemoryLegalizer waits for the counters of the spaces that are ordered).
 * A relaxed barrier orders nothing alone, but carries a release fence before it to an acquire
@@ -84,14 +84,16 @@ from fencewright.simulator.source.races import least, races
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What a program may do. ``outcomes`` is None when it has data races: then anything."""
+    """The possible behaviour of a program. ``outcomes`` is None when it has data races: then
+    anything.
+    """
 
     outcomes: Outcomes | None
     races: tuple[Race, ...]
     complete: bool
 
     def allows(self, target: Outcomes) -> bool:
-        """Whether every final state of ``target`` (over the same observables) is allowed."""
+        """True if every final state of ``target`` (over the same observables) is allowed."""
         if self.outcomes is None:
             return True
         if self.outcomes.observables != target.observables:
@@ -104,11 +106,11 @@ class Behaviour:
         return str(self.outcomes)
 
 
-# What orders one execution has to have
+# The orders that one execution must have
 
 
 def thin_air_order(x: Execution) -> Relation:
-    """Writes before the writes that depend on what was read of them."""
+    """Writes before the writes that depend on reads of them."""
     rows = [0] * x.frame.size
     for write, needs in enumerate(x.frame.skeleton.dependences):
         while needs:
@@ -121,7 +123,7 @@ def thin_air_order(x: Execution) -> Relation:
 
 
 def possible_order(x: Execution) -> Relation:
-    """What has to be before what in a whole execution for anything to happen at all.
+    """The order in a whole execution without which nothing happens at all.
 
     No value depends on itself, and nobody waits at a barrier for what comes after it.
     """
@@ -130,7 +132,7 @@ def possible_order(x: Execution) -> Relation:
 
 
 def forced_order(x: Execution, location: str) -> Relation | None:
-    """The pairs of writes that coherence orders; None if it contradicts what was read.
+    """The pairs of writes that coherence orders; None if it contradicts a read.
 
     Every shape of C++20's write-write, write-read, read-write and read-read coherence.
     """
@@ -240,7 +242,7 @@ def sequences(
 
 
 def seq_cst_orders(x: Execution) -> Iterator[Relation]:
-    """What must have no cycle: the order of each group, and of all for what orders all."""
+    """The orders that must have no cycle: of each group, and of all for those that order all."""
     count = x.frame.group_count
     everything = (1 << count) - 1
     if x.seq_cst is None:
@@ -383,7 +385,7 @@ class _Frames:
 def enumerated_behaviour(
     program: ScopedProgram, model: SourceModel, bound: int, work: WorkBudget
 ) -> Behaviour:
-    """What ``behaviour.behaviour`` has, by trying every execution, as far as ``work`` goes."""
+    """The result of ``behaviour.behaviour``, by trying every execution, as far as ``work`` goes."""
     candidates = Candidates(program, bound, ModelRule.NO_THIN_AIR not in model.rules, work)
     frames = _Frames(model)
     findings = Findings(program, candidates.initial)
@@ -415,14 +417,14 @@ class Findings:
             self.states.update(self.projection.of(combination, memory) for memory in memories)
 
     def behaviour(self, complete: bool) -> Behaviour:
-        """What was found; races leave no outcomes."""
+        """The behaviour found so far; races leave no outcomes."""
         ordered = sorted(self.races.values(), key=str)
         outcomes = Outcomes(self.projection.observables, frozenset(self.states), complete)
         return Behaviour(None if ordered else outcomes, tuple(ordered), complete)
 
 
 _MOST_ORDERS = 8
-"""How many coherence orders a random walk tries."""
+"""The number of coherence orders that a random walk tries."""
 
 
 def sampled_behaviour(
@@ -458,7 +460,7 @@ def sampled_behaviour(
 
 
 class Projection:
-    """From registers and accessed locations to what the program observes."""
+    """From registers and accessed locations to the program's observables."""
 
     def __init__(self, program: ScopedProgram, accessed: Iterable[str]):
         self.observables = program.observables()
@@ -505,7 +507,7 @@ class SourceWitness:
 
     @property
     def allowed(self) -> bool:
-        """Whether no axiom forbids it."""
+        """True if no axiom forbids it."""
         return not self.violations
 
 

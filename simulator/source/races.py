@@ -26,11 +26,11 @@ def least(found: dict[Race, Race], more: Iterable[Race]) -> None:
             found[race] = race
 
 
-# Which accesses race
+# Accesses that race
 
 
 def location_order(x: Execution, location: str) -> Relation:
-    """Which accesses of ``location`` are ordered so that the later one cannot miss the earlier.
+    """The order of accesses of ``location`` in which the later one cannot miss the earlier.
 
     Source: LLVM AMDGPU Memory Model, "Location Order", closed transitively.
     """
@@ -132,12 +132,12 @@ def racing(x: Execution) -> Iterator[tuple[int, int]]:
             yield a, b
 
 
-# Why nothing orders two accesses
+# Reasons that nothing orders two accesses
 
 _UNCONNECTED = "neither reads before its access what the other wrote after its own"
 
 _Why = tuple[tuple[int, ...], str]
-"""How far from an order, and the words for what is missing."""
+"""The distance from an order, and the words for the missing synchronisation."""
 
 
 def races(x: Execution) -> list[Race]:
@@ -183,7 +183,7 @@ def _place(frame: Frame, event: Event) -> SourceLocation | None:
 
 
 def _unordered(frame: Frame, a: int, b: int, links: tuple[Link, ...]) -> _Why:
-    """Why neither access happens before the other."""
+    """The reason that neither access happens before the other."""
     # That one reads what the other wrote is the race itself.
     others = [link for link in links if {*link} != {a, b}]
     found = [why for one, other in ((a, b), (b, a)) for why in _missing(frame, others, one, other)]
@@ -207,7 +207,7 @@ def _links(x: Execution) -> list[Link]:
 
 
 def _missing(frame: Frame, links: list[Link], start: int, end: int) -> list[_Why]:
-    """What is missing on the shortest paths of links from one access to another."""
+    """The missing parts of the shortest paths of links from one access to another."""
 
     def follows(earlier: int, later: int) -> bool:
         return earlier == later or bool(frame.po[earlier] >> later & 1)
@@ -229,7 +229,7 @@ def _missing(frame: Frame, links: list[Link], start: int, end: int) -> list[_Why
 
 
 def _broken(frame: Frame, path: tuple[Link, ...], start: int, end: int) -> _Why:
-    """What is missing at the first link of a path that does not synchronise."""
+    """The missing part of the first link of a path that does not synchronise."""
     entry = start
     for number, (write, read) in enumerate(path):
         leave = path[number + 1][0] if number + 1 < len(path) else end
@@ -242,7 +242,7 @@ def _broken(frame: Frame, path: tuple[Link, ...], start: int, end: int) -> _Why:
 
 
 def _problems(frame: Frame, entry: int, link: Link, leave: int, location: str | None) -> list[str]:
-    """Why a link does not order what is before ``entry`` before what is after ``leave``.
+    """The reasons that a link does not order events before ``entry`` before those after ``leave``.
 
     ``location`` is where the accesses are that race.
     """
@@ -293,7 +293,7 @@ _NOUNS = {
 
 
 def _the(frame: Frame, number: int) -> str:
-    """How sentences name an event: whose, what, and where it stands."""
+    """The name of an event in sentences: its thread, kind and position."""
     event = frame.events[number]
     noun = _NOUNS[event.kind]
     if isinstance(event.operation, Cmpxchg):
@@ -312,7 +312,7 @@ _FARTHER = {
 
 
 def _unreached(frame: Frame, a: int, b: int, named: bool = False) -> tuple[str, ...]:
-    """Which of two operations has a scope that the other's thread is not in."""
+    """The operations of two whose scope does not include the other's thread."""
     found: list[str] = []
     for one, other in ((a, b), (b, a)):
         first, second = frame.events[one], frame.events[other]

@@ -39,7 +39,7 @@ _RELEASES = (Ordering.RELEASE, Ordering.ACQ_REL, Ordering.SEQ_CST)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A kernel and what it calls, compiled. ``shared``: its variables by name, with their offsets.
+    """A kernel and its callees, compiled. ``shared``: its variables by name, with their offsets.
 
     ``lines``: the site of each line of ``source``.
     """
@@ -323,7 +323,7 @@ class _Function:
             yield "if not turns & 63: yield 0"
         else:
             yield f"b = {target}"
-        # What follows in the block is not for those that jump.
+        # The rest of the block is not for threads that jump.
         yield "continue"
 
     def _target(self, number: int) -> int:

@@ -1,4 +1,4 @@
-"""The Python of one instruction: where what ``simulator.semantics`` computes goes.
+"""The Python of one instruction: the places for the results of ``simulator.semantics``.
 
 Source: PTX ISA, "Instruction Set".
 """
@@ -345,7 +345,7 @@ class Emitter:
             self.updates[opcode.name] = function(update(terms), count)
         return f"UPDATES[{opcode.name!r}]"
 
-    # What waits
+    # Instructions that wait
 
     def _barrier(self, statement: Statement, site: int) -> Lines:
         opcode, operands = statement.opcode, list(statement.operands)
@@ -566,13 +566,13 @@ class Emitter:
         )
 
     def _tensor_address(self, statement: Statement, site: int) -> Lines:
-        """tcgen05.alloc: where tensor memory is given is not known, nor what is in it."""
+        """tcgen05.alloc: the place of the given tensor memory is not known, nor its contents."""
         address = self.operands.address(statement.operands[0])
         space = self._space(statement.opcode)
         yield f"st4{space}(T, {address}, M.unknown({site}), {site})"
 
     def _tensor_commit(self, statement: Statement, site: int) -> Lines:
-        """tcgen05.commit: what came before is complete when it arrives. Source: tcgen05.commit."""
+        """tcgen05.commit: it arrives once earlier operations complete. Source: tcgen05.commit."""
         if "multicast::cluster" in statement.opcode.words:
             raise NotExecuted(f"{statement.opcode.name} is not executed")
         address, space = self.operands.address(statement.operands[0]), self._space(statement.opcode)

@@ -58,12 +58,12 @@ MOST_TURNS = 20_000_000
 
 
 class LaunchError(ValueError):
-    """A launch that cannot be: one line, with what to give."""
+    """A launch that cannot be: one line, with the advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An argument that is memory: elements of a type, and what is in them.
+    """An argument that is memory: elements of a type, and their values.
 
     ``content``: a number, ``iota``, ``ones``, ``random(SEED, BELOW)`` or the path of a file;
     ``count``: None for as many as the file has.
@@ -360,7 +360,7 @@ class Module:
 
 
 def read_module(ptx: PtxFile, text: str) -> Module:
-    """A file with what it declares."""
+    """A file with its declarations."""
     return Module(ptx, read_declarations(text))
 
 

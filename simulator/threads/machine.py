@@ -1,4 +1,4 @@
-"""The state of a launch, and what its instructions do to memory.
+"""The state of a launch, and the effects of its instructions on memory.
 
 Compiled kernels call the functions of ``Machine``; what makes a thread wait is in ``schedule``.
 """
@@ -276,7 +276,7 @@ class Machine:
         return self.ticks
 
     def workspace(self) -> int:
-        """The address of what the grid barriers of cooperative groups count in.
+        """The address of the count of the grid barriers of cooperative groups.
 
         Source: cooperative_groups/details/driver_abi.h, grid_workspace: a size and a counter.
         """
@@ -370,7 +370,7 @@ class Machine:
     # Asynchronous copies
 
     def later(self, action: Callable[[], None]) -> None:
-        """Do what an asynchronous operation does: at once, or as late as possible."""
+        """Execute an asynchronous operation: at once, or as late as possible."""
         if self.is_late:
             self.late.append(action)
         else:
@@ -578,7 +578,7 @@ class Machine:
 
 
 def _combine(update: Callable[..., int], target: Allocation, at: int, size: int, data: Any) -> None:
-    """An element updated, with what is not known carried."""
+    """An element updated, with unknown values carried."""
     try:
         target.put(at, size, update(target.get(at, size), data))
     except UnknownUsed as used:

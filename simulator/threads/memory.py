@@ -25,7 +25,7 @@ SIZES = (*_SHIFTS, WIDE)
 
 
 _PAGES = 1 << 16
-"""Bytes from which memory is mapped: what nobody touches takes none."""
+"""Bytes from which memory is mapped: untouched memory takes none."""
 
 
 def zeros(size: int) -> "bytearray | mmap":

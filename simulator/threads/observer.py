@@ -42,7 +42,7 @@ class Site:
 
 
 class Observer:
-    """An observer of nothing: those that watch override what they watch."""
+    """An observer of nothing: others override the methods that they need."""
 
     def start(self, machine: Any) -> None:
         """A launch begins."""

@@ -1,4 +1,4 @@
-"""Operands of PTX as Python expressions: registers are locals, all others what they stand for."""
+"""Operands of PTX as Python expressions: registers are locals, all others their meanings."""
 
 import re
 from collections.abc import Mapping
@@ -105,7 +105,7 @@ class Operands:
         return self.sum(text) if found is None else str(found)
 
     def sum(self, text: str) -> str:
-        """An address: the name of a variable or a register, and what is added."""
+        """An address: the name of a variable or a register, and the offset."""
         names, offset = terms_of(text)
         terms = list(map(self._term, names))
         if offset or not terms:

@@ -95,7 +95,7 @@ class Partial:
 
 @dataclass(slots=True)
 class Outcome:
-    """The end of a launch: done, or with what stopped it.
+    """The end of a launch: done, or with the reason of a stop.
 
     ``is_outside``: an access outside of all that the launch was given.
     """
@@ -143,7 +143,7 @@ class Scheduler:
                     each.warp = warp
 
     def run(self) -> Outcome:
-        """Run to the end, or to what cannot be executed."""
+        """Run to the end, or to an instruction that cannot be executed."""
         outcome, machine = self.outcome, self.machine
         machine.observer.start(machine)
         while self.left:
@@ -399,7 +399,7 @@ class Scheduler:
                 self._together(warp, key)
 
     def _meet_anyway(self) -> bool:
-        """Let those go on who asked who is there, when nothing else can."""
+        """Let threads go on that asked for the active lanes, when nothing else can."""
         found = False
         for block in self.machine.blocks:
             for thread in block.threads[::WARP]:

@@ -63,7 +63,7 @@ class Thread:
         self.stops: dict[int, tuple[int, int]] = {}
 
     def advance(self) -> None:
-        """Notice that it does what it has not done before."""
+        """Notice that it does something for the first time."""
         self.polls.clear()
         self.is_lazy = False
         self.vain = 0

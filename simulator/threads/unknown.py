@@ -1,10 +1,10 @@
-"""Values that an execution does not know, and what ends it."""
+"""Values that an execution does not know, and the uses that end it."""
 
 from typing import Any
 
 
 class NotExecuted(Exception):
-    """The end of a launch that cannot be executed: what is missing, as a sentence."""
+    """The end of a launch that cannot be executed: the missing feature, as a sentence."""
 
 
 class OutOfBounds(NotExecuted):

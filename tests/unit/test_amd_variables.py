@@ -148,5 +148,5 @@ def test_a_launch_that_reads_a_variable_is_judged() -> None:
         KERNEL.replace("NAME", "table").replace("KIND", "rel32").replace("LOAD", "s_nop 0") + DATA
     )
     code, launch = read_assembly(text, "k.s"), parse_launch("k<<<1, 64>>>(i32[1])")
-    assert judge_kernel(code, launch, None, read_variables(text)).problem == ""
+    assert judge_kernel(code, launch, variables=read_variables(text)).problem == ""
     assert "depends on" in judge_kernel(code, launch).problem

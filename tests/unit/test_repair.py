@@ -24,7 +24,7 @@ from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.lowering.ptx.code.statements import read_statement
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
-from fencewright.tools.dev.campaigns.museum_repairs import (
+from fencewright.tools.dev.pages.museum_repairs import (
     assembler_of,
     problem_of,
     repaired,

@@ -1,4 +1,4 @@
-"""fence-sim access: what the hardware counts of one memory instruction of a warp or wave."""
+"""fence-sim access: the hardware's counts of one memory instruction of a warp or wave."""
 
 import json
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.performance.accesses.access import AccessCounts, Model
 
 ON_COMMAND_LINE = "<addresses>"
-"""What stands for a file where addresses were given as an argument."""
+"""The name in place of a file where addresses were given as an argument."""
 
 
 def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:

@@ -1,5 +1,5 @@
-"""fence-sim access --suggest: paddings and XOR swizzles of a tile, with what each instruction
-counts."""
+"""fence-sim access --suggest: paddings and XOR swizzles of a tile, with the counts of each
+instruction."""
 
 import re
 import shlex
@@ -94,7 +94,7 @@ _NUMBER = re.compile(r"\bn\b")
 
 
 def _command(candidate: Candidate, pattern: TilePattern) -> str:
-    """What counts the first instruction by itself."""
+    """The command that counts the first instruction by itself."""
     row, column = (_NUMBER.sub("0", each) for each in (pattern.row, pattern.column))
     address = candidate.layout.expression(row, column, pattern.tile.element)
     words = ("fence-sim", "access", "--mcpu", pattern.model.target, pattern.model.instruction)

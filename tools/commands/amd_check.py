@@ -1,4 +1,4 @@
-"""The part of fence-check that is for AMD assembly: what it reads, refuses and finds."""
+"""The part of fence-check that is for AMD assembly: its inputs, refusals and findings."""
 
 import re
 import subprocess

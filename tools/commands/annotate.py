@@ -1,4 +1,4 @@
-"""``fence-check --annotate``: assembly with what each synchronisation instruction in it is for."""
+"""``fence-check --annotate``: assembly with the purpose of each synchronisation instruction."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence

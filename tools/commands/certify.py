@@ -1,4 +1,4 @@
-"""fence-sim certify and fence-sim explain: what every instruction of a lowering is for."""
+"""fence-sim certify and fence-sim explain: the purpose of every instruction of a lowering."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -136,7 +136,7 @@ def _check_effect(operation: Operation, arguments: Namespace) -> None:
 
 
 _RETURNING = frozenset({Operation.ATOMIC_RMW, Operation.CMPXCHG})
-"""What returns an old value."""
+"""The operations that return an old value."""
 
 
 def _request(arguments: Namespace) -> Request:
@@ -249,7 +249,7 @@ def certify_chip(arguments: Namespace) -> int:
 
 
 def _check_use(arguments: Namespace) -> None:
-    """Raise :class:`ToolError` for a flag that says nothing of what ``certify`` is to do."""
+    """Raise :class:`ToolError` for a flag without a meaning for this ``certify``."""
     makes, every = arguments.recheck is None, arguments.chip == ALL
     flags = (
         ("-o", arguments.output is not None, makes, "--recheck writes no certificate"),

@@ -1,4 +1,4 @@
-"""What fence-check does with one file: reads it, runs the analyses, and reports what they found."""
+"""One file of fence-check: reads it, runs the analyses, and reports their findings."""
 
 import re
 import traceback
@@ -73,7 +73,7 @@ _PLACE = re.compile(r"(.*):(\d+): error: (.*)", re.S)
 
 
 def problem_of(problem: Exception, file: str) -> ToolError:
-    """What to say of an input that could not be read. Raises ``problem`` if nothing is known."""
+    """The error for an input that could not be read. Raises ``problem`` if nothing is known."""
     if isinstance(problem, ToolError):
         return ToolError(problem.diagnostics, status=USAGE)
     if isinstance(problem, AssemblyError | SourceError) and (
@@ -112,7 +112,7 @@ def report_or_problem(
 
 
 def report_on(path: str, arguments: Namespace) -> FileReport:
-    """What is found in one file; raises what ``problem_of`` knows."""
+    """The report on one file; raises the errors that ``problem_of`` knows."""
     file = STDIN if path == "-" else path
     content = b"" if arguments.run else diagnostics.read_bytes(None if path == "-" else path)
     if arguments.compile:
@@ -121,7 +121,7 @@ def report_on(path: str, arguments: Namespace) -> FileReport:
 
 
 def report_of(path: str, file: str, content: bytes, arguments: Namespace) -> FileReport:
-    """What is found in a content that messages call ``file``; raises as ``report_on``."""
+    """The report on a content that messages call ``file``; raises as ``report_on``."""
     beside = read_beside_source(path, content, file, arguments)
     if isinstance(beside, PtxAndSource):
         return _report_on_ptx(path, beside, arguments)
@@ -186,7 +186,7 @@ def _report_on_ptx(path: str, beside: PtxAndSource, arguments: Namespace) -> Fil
     paths = paths_of(module.files, file)
     reporter = _Reporter(path, file, code, paths, beside.ignores, arguments)
     with_source = [each for one in comparisons for each in one.findings]
-    # A race that the source has is no fault of what compiled it: it stays a warning.
+    # A race in the source is no fault of its compiler: it stays a warning.
     replays = arguments.replays and not (arguments.source or arguments.run)
     judged = list(
         ptx_check.judged(
@@ -286,7 +286,7 @@ class _Reporter:
         """The comments of the code that ignore none of its findings."""
         used = {each.at.line for each in findings if each.ignored}
         for line, ignore in self.ignores.items():
-            # What launches find is not found here.
+            # Findings of launches are not reported here.
             if line not in used and not ignore.rules <= RULES:
                 names = ", ".join(sorted(ignore.rules))
                 message = f"nothing is found here that 'ignore[{names}]' is about: remove it"

@@ -16,7 +16,7 @@ from fencewright.tools.reports.file_report import CodeLine, FileReport, Reported
 from fencewright.tools.statuses import HOLDS
 
 _ALWAYS = (".amdgcn", ".hsaco", ".ptx")
-"""Names that say what is in the file: it is checked, or it is said why not."""
+"""Names that identify the contents of a file: it is checked, or the reason is given."""
 
 _BY_CONTENT = (".s", ".S", ".asm", ".o", ".co", ".out", ".elf")
 """Names that others use as well."""
@@ -25,7 +25,7 @@ _LOOKED_AT = 1 << 16
 _TARGET = b".amdgcn_target"
 _ASSEMBLY, _OBJECT, _SOURCE = ".amdgcn", ".hsaco", ".llir"
 _COMPILED = (_ASSEMBLY, ".ptx")
-"""What Triton writes beside each other."""
+"""The suffixes of files that Triton writes beside each other."""
 
 _FEW = 8
 """So many files are checked faster here than by processes that have yet to start."""
@@ -46,7 +46,7 @@ class Inputs:
 
 
 def inputs_in(folder: str) -> Inputs:
-    """What there is to check in a folder and those in it, in the order of their names."""
+    """The inputs in a folder and its subfolders, in the order of their names."""
     found = Inputs()
 
     def cannot_open(problem: OSError) -> None:
@@ -94,7 +94,7 @@ def _add(found: Inputs, path: str) -> None:
 def _is_code(path: str) -> bool:
     """True of a file with AMD assembly, a code object or PTX in it; raises ``OSError``.
 
-    Of a text all is looked at, of what begins as other files do its begin alone.
+    Of a text the whole is looked at, of a file that begins otherwise only its beginning.
     """
     with open(path, "rb") as stream:
         begin = stream.read(_LOOKED_AT)
@@ -140,7 +140,7 @@ def check_files(inputs: Inputs, arguments: Namespace) -> Iterator[FileReport]:
 
 
 def check_one(path: str, source: str, arguments: Namespace, folder: str) -> FileReport:
-    """The report of one file of ``folder``: whatever is wrong with it leaves the others alone."""
+    """The report of one file of ``folder``: any fault of it leaves the others alone."""
 
     def read(path: str, arguments: Namespace) -> FileReport:
         if os.getcwd() != folder:

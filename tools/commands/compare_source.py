@@ -1,4 +1,4 @@
-"""What ``fence-check --source`` and ``--run`` do: code beside the source that it was made of."""
+"""The modes ``--source`` and ``--run`` of fence-check: code beside its source."""
 
 import os
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ _MOST_SHOWN = 8
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add what asks for a comparison."""
+    """Add the options for a comparison."""
     parser.add_argument(
         "--source",
         metavar="FILE.ll",
@@ -245,7 +245,7 @@ def _source(path: str, architecture: Architecture) -> SourceModule:
 
 
 def compile_and_read(path: str, command: str, code: str | None) -> AssemblyAndSource | PtxAndSource:
-    """What the command makes of ``path``, beside it; written to ``code`` if that is given."""
+    """The code that the command makes of ``path``, beside it; also written to ``code`` if given."""
     from fencewright.tools.inputs.compiler_runs import run_compiler
 
     _source(path, CDNA)
@@ -275,7 +275,7 @@ def compiled(path: str, command: str, code: str | None) -> tuple[str, bytes]:
 
 
 _JUDGED = (Rule.SCALAR_STALE,)
-"""What a comparison with the source decides, so that guesses without one say nothing more."""
+"""The rules that a comparison with the source decides, so that guesses without one add nothing."""
 
 
 def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]) -> list[Finding]:
@@ -295,7 +295,7 @@ def merged(found: Sequence[Finding], comparisons: Sequence["Comparison[object]"]
 def show_counterexamples(
     comparisons: Sequence["Comparison[AmdComparer]"], file: str, folder: str | None
 ) -> Iterator[tuple[Finding, str]]:
-    """For each error against the source, what the machine makes of it; tests go to ``folder``."""
+    """For each error against the source, the machine's counterexample; tests go to ``folder``."""
     judges = (each.comparer for each in comparisons if each.comparer is not None)
     errors = [(one.lifted, *each) for one in judges for each in one.pairs.items()]
     if not errors:

@@ -1,4 +1,4 @@
-"""fence-sim fuzz: random programs through the passes, and what became of them."""
+"""fence-sim fuzz: random programs through the passes, and the results."""
 
 import re
 from argparse import ArgumentParser, Namespace
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 NAME = "fence-sim"
 
 PROGRAMS = 100_000
-"""How many programs a campaign checks by default."""
+"""The number of programs that a campaign checks by default."""
 
 SHRUNK = 10
-"""How many of the violations are made smaller and written down."""
+"""The number of violations that are reduced and written down."""
 
 
 def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
@@ -117,7 +117,7 @@ def _fuzz_async(arguments: Namespace) -> int:
 
 
 def _check_async(arguments: Namespace) -> "async_checks.Totals":
-    """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
+    """Run the campaign and print its findings; after an interrupt also, but nothing is shrunk."""
     from fencewright.tools.fuzz.async_checks import Totals
 
     found = _async_campaign(arguments)
@@ -182,7 +182,7 @@ def _show_async(seed: int) -> int:
 
 
 def _check_programs(arguments: Namespace) -> "Totals":
-    """Run the campaign and print what it found; after an interrupt also, but nothing is shrunk."""
+    """Run the campaign and print its findings; after an interrupt also, but nothing is shrunk."""
     from fencewright.tools.fuzz.checks import Totals
 
     totals = _told(_campaign(arguments), Totals(), arguments.programs, _summary)
@@ -225,8 +225,7 @@ def _told(
     programs: int,
     summary: Callable[[_AnyTotals], str],
 ) -> _AnyTotals:
-    """The last of the totals that a campaign has ``found``; after an interrupt those so far are
-    told."""
+    """The last of the totals that a campaign has ``found``; after an interrupt those so far."""
     from fencewright.simulator.core.processes.campaign import CampaignError
 
     try:

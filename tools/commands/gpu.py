@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fencewright.simulator.threads.launch import Module
 
 _LIMITS = Limits(states=10_000_000)
-"""How far the PTX model goes for what a test is judged by."""
+"""The limits of the PTX model for the judgement of a test."""
 
 
 def add_commands(add_parser: Callable[..., ArgumentParser]) -> None:
@@ -109,7 +109,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A test with what it is judged by: ``allowed`` are the outcomes of the PTX model.
+    """A test with its criterion: ``allowed`` are the outcomes of the PTX model.
 
     ``shared`` are the locations in shared memory, True for all.
     """
@@ -122,7 +122,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """What a GPU did with a test."""
+    """The result of a test on a GPU."""
 
     job: Job
     machine: str
@@ -131,7 +131,7 @@ class GpuReport:
 
     @property
     def status(self) -> int:
-        """Whether the model was kept to; not known if no instance ended."""
+        """The status of conformance to the model; not known if no instance ended."""
         if self.result.forbidden:
             return DOES_NOT_HOLD
         return HOLDS if self.result.histogram else INCOMPLETE
@@ -144,7 +144,7 @@ class GpuReport:
 
     @property
     def condition_holds(self) -> bool:
-        """Whether the condition holds of what was seen."""
+        """True if the condition holds of the observed states."""
         return _verdict(self.job.test.condition, *self.counts)
 
     def text(self) -> str:
@@ -234,7 +234,7 @@ def run_on_gpu(arguments: Namespace) -> int:
         return _show_witness(arguments)
     stress = _stress(arguments)
     texts = [(path, read_text(path)) for path in arguments.inputs]
-    # What cannot be parsed is reported without a GPU too.
+    # A test that cannot be parsed is reported without a GPU too.
     for path, text in texts:
         check_syntax(path, text)
     if arguments.cluster is not None and not arguments.emit_ptx:
@@ -308,7 +308,7 @@ def _kernels(job: Job, chip: str, stress: "Stress", gpus: int) -> str:
 
 
 _DEFAULT_CHIP = "sm_90"
-"""What kernels are printed for where nothing says for which chip."""
+"""The chip of printed kernels if none is given."""
 
 
 def _stress(arguments: Namespace) -> "Stress":

@@ -1,4 +1,4 @@
-"""What ``fence-opt --verify-lowering`` does: litmus tests before the passes against those after."""
+"""The mode ``--verify-lowering`` of fence-opt: litmus tests before and after the passes."""
 
 import sys
 from collections.abc import Callable
@@ -30,13 +30,13 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class LoweringCheck:
-    """How to check: how lowered tests are read, and how far to go."""
+    """The settings of a check: the reading of lowered tests, and the limit of states."""
 
     options: ReadOptions
     state_limit: int = DEFAULT_LIMIT
 
     def around(self, module: ModuleOp, apply_passes: Callable[[], None], file: str) -> None:
-        """Apply passes to ``module`` in place and verify what they made of its litmus tests.
+        """Apply passes to ``module`` in place and verify their results for its litmus tests.
 
         Prints a remark for each test that was verified. Raises :class:`ToolError`, with the
         steps of a counterexample as notes, if one is not sound, not defined or too large.

@@ -58,7 +58,7 @@ _OTHERS = (
 
 
 def check_launches(arguments: Namespace, tool: str) -> int:
-    """Execute the launches of ``arguments`` and print what was found; the status."""
+    """Execute the launches of ``arguments`` and print the findings; the status."""
     refuse_options(arguments, _OTHERS, "--launch executes a kernel", tool)
     if len(arguments.inputs) > 1 or arguments.in_folder:
         raise usage("--launch is for one file", tool)
@@ -126,7 +126,7 @@ def _listed(path: str) -> tuple[list[str], list[SourceLaunch]]:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The chip of a file, and what judges the launches that a text asks for.
+    """The chip of a file, and the judge of the launches that a text asks for.
 
     ``places``: those of the source that its lines were compiled from. ``ignores``: its comments
     that ignore findings, by line.
@@ -185,7 +185,7 @@ def _verdicts(judged: _File, asked: Sequence[str], tool: str) -> Iterator[Verdic
             raise usage(f"--launch: {problem}", tool) from problem
 
 
-# What is written
+# The output
 
 
 def _status(verdict: Verdict) -> int:

@@ -1,4 +1,4 @@
-"""fence-sim traffic: what a kernel moves through the caches, instruction by instruction."""
+"""fence-sim traffic: the traffic of a kernel through the caches, instruction by instruction."""
 
 import os
 import re
@@ -320,7 +320,7 @@ def _of_launch(argument: "Argument", number: int) -> "ArgumentValue":
 
 
 def count_traffic(arguments: Namespace) -> int:
-    """Write what a launch moves, as text, JSON or a picture. Raises :class:`ToolError`."""
+    """Write the traffic of a launch, as text, JSON or a picture. Raises :class:`ToolError`."""
     draws = is_picture(arguments.output)
     if draws and arguments.json:
         raise error("a picture is no JSON: give another name to -o, or leave --json out", NAME)
@@ -458,7 +458,7 @@ def _kernels(module: "ModuleOp", arguments: Namespace, machine: "Machine") -> "l
 def _chosen(
     kernels: "Sequence[LaneKernel]", asked: str | None, chip: str, file: str, what: str
 ) -> "LaneProgram":
-    """The kernel that is asked for; ``what`` would be one, if there is none."""
+    """The kernel that is asked for; ``what`` names one, if there is none."""
     from fencewright.simulator.threads.launch import is_named
 
     names = ", ".join(each.name for each in kernels)

@@ -37,7 +37,7 @@ PRELOADED = (
 """The packages whose modules a fork has from the start."""
 
 KERNEL = "func.func @k() {\n  scoped.fence acq_rel agent\n  func.return\n}\n"
-"""What is lowered before the first fork."""
+"""The kernel that is lowered before the first fork."""
 
 CLIENT = Path(__file__).with_name("fork_client.py")
 
@@ -81,7 +81,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _answer(connection: socket.socket) -> NoReturn:
-    """Do what is asked for in a process of its own, and send how that ended."""
+    """Carry out a request in a process of its own, and send its end."""
     process = os.fork()
     if process == 0:
         _become(connection)

@@ -13,7 +13,7 @@ from fencewright.tools.diagnostics import error, run_tool
 from fencewright.tools.llvm_tools import LLVM_HINT, LLVM_TOOLS, find_llvm_tool
 
 SUFFIXES = frozenset({".mlir", ".ll", ".ptx", ".s"})
-"""What a test file's name ends with."""
+"""The suffixes of test files."""
 
 EXCLUDED = frozenset({"Inputs", "Output"})
 """Folders that hold no tests."""

@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run all tests; None leaves them to pytest itself."""
     forks = min(cast(int, session.config.getoption("--forks")), len(session.items))
-    # What did not collect is pytest's to say.
+    # Files that did not collect are pytest's to report.
     if forks < 2 or session.testsfailed or session.config.getoption("collectonly"):
         return None
     _run_all(session, forks)
@@ -85,7 +85,7 @@ Event = tuple[str, dict[str, Any]]
 
 
 class _Sender:
-    """The plug-in of a worker: sends what the terminal would show."""
+    """The plug-in of a worker: sends the events that the terminal would show."""
 
     def __init__(self, config: pytest.Config, connection: Connection):
         self._config = config
@@ -113,7 +113,7 @@ class _Sender:
         self._events.append(("warning", data))
 
     def send(self) -> None:
-        """Send what there is."""
+        """Send the pending messages."""
         if self._events:
             self._connection.send(self._events)
         self._events = []
@@ -144,7 +144,7 @@ def _work(session: pytest.Session, work: Work, worker: int, connection: Connecti
 def _workers(
     session: pytest.Session, work: Work, count: int
 ) -> Generator[dict[Connection, ForkProcess]]:
-    """The running workers, by what receives of each; none outlives this."""
+    """The running workers, by the receiver of each; none outlives this."""
     # One folder for the files of all tests: the process that makes it removes those of earlier
     # runs.
     cast(Any, session.config)._tmp_path_factory.getbasetemp()
@@ -164,7 +164,7 @@ def _workers(
 
 
 def _run_all(session: pytest.Session, count: int) -> None:
-    """Have ``count`` workers run the tests, and report what they send.
+    """Have ``count`` workers run the tests, and report their messages.
 
     A test without a report of its end has failed. Raises ``session.Failed``.
     """

@@ -39,19 +39,19 @@ _OUTPUT_FUNCTIONS = (
     (re.compile(r"^\.visible \.entry (?P<name>[\w$]+)\("), re.compile(r"^\}$")),
     (_INPUT_FUNCTION, re.compile(r"^\s*\}$")),
 )
-"""How a function begins in assembly and in IR, and the line that ends it."""
+"""The first and last lines of a function in assembly and in IR."""
 
 
 _PHASE = f"(;|//) ({'|'.join(Phase)}):"
 """The comment on an instruction that orders or is ordered, as ``asm{explain=true}`` begins it."""
 
 Checks = tuple[tuple[str, str], ...]
-"""Check lines without their prefix: what is added to it, as ``-NEXT``, and the pattern."""
+"""Check lines without their prefix: its suffix, as ``-NEXT``, and the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One RUN line: what it printed, function by function, and the arguments of its filecheck."""
+    """One RUN line: its output, function by function, and the arguments of its filecheck."""
 
     output: str
     functions: dict[str, tuple[str, ...]]
@@ -65,7 +65,7 @@ class RunLine:
 
 
 def is_generated(text: str) -> bool:
-    """Whether a test asks for its checks to be written here."""
+    """True if a test asks for its checks to be written here."""
     return NOTE in text.partition("\n")[0]
 
 
@@ -102,14 +102,14 @@ def updated(path: Path) -> str:
 
 
 def mismatch(path: Path) -> str:
-    """What ``filecheck`` says of the first RUN line whose checks do not hold; '' if all do."""
+    """The output of ``filecheck`` for the first RUN line whose checks fail; '' if all hold."""
     runs = _runs(path.read_text(encoding="utf-8"), path)
     said = (filecheck(run.check, run.output) for run in runs)
     return next((done.stdout + done.stderr for done in said if done.status), "")
 
 
 def _filter(text: str, path: Path) -> re.Pattern[str] | None:
-    """What ``UTC_ARGS: --filter`` gives in the first line of a test."""
+    """The filter of ``UTC_ARGS: --filter`` in the first line of a test."""
     _, given, arguments = text.partition("\n")[0].partition("UTC_ARGS:")
     if not given:
         return None
@@ -233,7 +233,7 @@ def _escaped(line: str) -> str:
 
 
 def _update(path: Path, check: bool) -> bool:
-    """Bring one test up to date, or with ``check`` say what would change; whether it was."""
+    """Bring one test up to date, or with ``check`` print the changes; True if it was."""
     before = path.read_text(encoding="utf-8")
     after = updated(path)
     if before == after:

@@ -12,7 +12,7 @@ from fencewright.tools.embedded.in_process import TOOLS, call
 
 PICTURES = ".svg"
 USAGE = 2
-"""The exit status of what is none of the programs."""
+"""The exit status of a name that is none of the programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command that has ended: its exit status, what it wrote, and its time in seconds."""
+    """A command that has ended: its exit status, its output, and its time in seconds."""
 
     status: int
     stdout: str

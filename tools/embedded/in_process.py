@@ -15,7 +15,7 @@ TOOLS = {each.name: each.module for each in PROGRAMS}
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command's exit status and what it wrote."""
+    """A command's exit status and its output."""
 
     status: int
     stdout: str

@@ -1,1 +1,1 @@
-"""Random programs through the passes, held against what their source may do."""
+"""Random programs through the passes, held against the behaviour of their source."""

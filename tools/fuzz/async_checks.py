@@ -35,21 +35,21 @@ from fencewright.simulator.random.async_programs import ActionKind, AsyncProgram
 from fencewright.tools.inputs.litmus.files import parse_module
 
 LIMITS = Limits(states=20_000, bound=3)
-"""How far one check goes; a program that needs more is too large, which proves nothing."""
+"""The limits of one check; a program that needs more is too large, which proves nothing."""
 
 PROBED = 10
 """Of one seed in so many everything that was inserted is left out, one at a time."""
 
 HEAD = "// fuzz --async: "
-"""How a file with a program begins; the name of a setting follows."""
+"""The beginning of a file with a program; the name of a setting follows."""
 
 CHUNK = 25
-"""How many seeds one task checks."""
+"""The number of seeds that one task checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class AsyncSetting:
-    """What a program is lowered for."""
+    """The target and options of a program's lowering."""
 
     chip: str
     opt_level: OptLevel = 2
@@ -79,11 +79,11 @@ SETTINGS: Mapping[str, AsyncSetting] = MappingProxyType(
 _ONLY: Mapping[ActionKind, tuple[str, ...]] = MappingProxyType(
     {ActionKind.MULTIPLY: ("sm_90a",), ActionKind.ZERO: ("sm_100", "sm_120")}
 )
-"""The chips that have what a kind of action takes, where not all have it."""
+"""The chips that have all that a kind of action needs, where not all have it."""
 
 
 def setting_of(seed: int, program: AsyncProgram) -> AsyncSetting:
-    """What a seed's program is lowered for: a chip that has what it needs."""
+    """The setting of a seed's program: a chip that has all that it needs."""
     settings = list(SETTINGS.values())
     for kind, chips in _ONLY.items():
         if kind in program.needs:
@@ -92,7 +92,7 @@ def setting_of(seed: int, program: AsyncProgram) -> AsyncSetting:
 
 
 class AsyncVerdict(FastStrEnum):
-    """What checking a program found."""
+    """The result of a check of a program."""
 
     SOUND = "sound"
     TOO_LARGE = "too large"
@@ -102,13 +102,13 @@ class AsyncVerdict(FastStrEnum):
 
     @property
     def is_violation(self) -> bool:
-        """Whether something is wrong with the passes."""
+        """True if something is wrong with the passes."""
         return self not in (AsyncVerdict.SOUND, AsyncVerdict.TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found, in words too, and the test that was executed."""
+    """The result, in words too, and the test that was executed."""
 
     verdict: AsyncVerdict
     message: str = ""
@@ -128,7 +128,7 @@ def lowered(program: AsyncProgram, passes: Iterable[ModulePass]) -> PtxTest:
 def check(
     program: AsyncProgram, setting: AsyncSetting, passes: Iterable[ModulePass] | None = None
 ) -> Checked:
-    """Whether a lowered program ends as it is to, and only so."""
+    """A check that a lowered program ends as intended, and only so."""
     try:
         test = lowered(program, setting.passes() if passes is None else passes)
         return judge(test)
@@ -137,7 +137,7 @@ def check(
 
 
 def judge(test: PtxTest) -> Checked:
-    """Whether every execution of a test ends, and as its condition says."""
+    """A check that every execution of a test ends, and satisfies its condition."""
     found = run(test, LIMITS)
     assert found.outcomes is not None
     if found.errors:
@@ -163,7 +163,7 @@ def without_the_pass(setting: AsyncSetting) -> tuple[ModulePass, ...]:
     return tuple(each for each in setting.passes() if not isinstance(each, InsertProxyFencesPass))
 
 
-# What was inserted
+# Inserted synchronisation
 
 _INSERTED = (
     "fence.proxy",
@@ -176,7 +176,7 @@ _INSERTED = (
     "wgmma.commit_group",
     "wgmma.wait_group",
 )
-"""How the instructions begin that only the pass writes in these programs."""
+"""The beginnings of instructions that only the pass writes in these programs."""
 
 
 def without_each(test: PtxTest) -> Iterator[tuple[str, PtxTest]]:
@@ -209,7 +209,7 @@ class Violation(NamedTuple):
 
 @dataclass(slots=True)
 class Totals:
-    """What became of all programs so far; ``seconds`` are CPU time of all processes.
+    """The totals of all programs so far; ``seconds`` are CPU time of all processes.
 
     ``kinds`` counts the programs with an action of a kind. Of the ``probed`` programs
     ``wrong_without_the_pass`` count those that go wrong if nothing is inserted; ``inserted`` and
@@ -227,7 +227,7 @@ class Totals:
     violations: list[Violation] = field(default_factory=list[Violation])
 
     def count(self, verdict: AsyncVerdict) -> int:
-        """How many programs had that verdict."""
+        """The number of programs with that verdict."""
         return sum(each[verdict] for each in self.verdicts.values())
 
     def data(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class Totals:
         }
 
     def include(self, data: dict[str, Any]) -> None:
-        """Add what ``data`` gave of other totals."""
+        """Add the data of other totals."""
         self.programs += data["programs"]
         self.seconds += data["seconds"]
         self.probed += data["probed"]
@@ -311,7 +311,7 @@ def campaign(
 
 
 def smallest(violation: Violation) -> AsyncProgram:
-    """The smallest program found that shows what a seed does."""
+    """The smallest program found that shows the fault of a seed."""
     setting = SETTINGS[violation.setting]
     program = draw(violation.seed)
     while True:

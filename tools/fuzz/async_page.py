@@ -1,4 +1,4 @@
-"""docs/fuzz-async.md: what the fuzzer of asynchronous programs does, and what became of them."""
+"""docs/fuzz-async.md: the fuzzer of asynchronous programs, and its results."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Fuzzing the passes: random programs, lowered for every target, must do what their source may.
+"""Fuzzing the passes: random programs, lowered for every target, must behave as their source may.
 
 Every program is drawn from its seed, and checked on one CDNA and one PTX setting, which the seed
 chooses as well; as LLVM IR, compiled by LLVM, on another. What a setting may not do: end as the
@@ -64,14 +64,14 @@ if TYPE_CHECKING:
     from fencewright.tools.fuzz.llvm_ir import Build
 
 LIMITS = Limits(states=8_000, bound=2)
-"""How far one check goes; a program that needs more is too large, which proves nothing."""
+"""The limits of one check; a program that needs more is too large, which proves nothing."""
 
 PROGRESS = Limits(states=1_500)
-"""How far to look for executions that never end, on a machine that has many more states."""
+"""The limits of the search for executions that never end, on a machine with many more states."""
 
 
 class LoweringRoute(FastStrEnum):
-    """What a program goes through: the passes on MLIR, or those on LLVM IR and LLVM itself.
+    """The route of a program: the passes on MLIR, or those on LLVM IR and LLVM itself.
 
     ``llvm-ir-noalias``: each pointer promises that no other reaches its memory; ``llvm-ir-calls``:
     every other access is in a function of its own, and constants are copied from memory;
@@ -92,12 +92,12 @@ LLVM_IR_FORMS = (
     LoweringRoute.LLVM_IR_CALLS,
     LoweringRoute.LLVM_IR_EDIT,
 )
-"""How programs are written as LLVM IR."""
+"""The ways to write programs as LLVM IR."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a program is lowered for and run on.
+    """The target of a program's lowering, and the machine that runs it.
 
     ``machine`` is how many L2s an agent of the machine has, None for as many as ``mode`` says.
     ``facts`` hold of the programs that are checked on it. What a chip's documents leave open the
@@ -127,7 +127,7 @@ class Setting:
 
     @property
     def options(self) -> ReadOptions:
-        """How its code is read for the simulator."""
+        """The options to read its code for the simulator."""
         one = L2PerAgent.ONE
         l2_per_agent = self.machine or (one if self.mode.l2_per_agent is one else None)
         return ReadOptions(
@@ -279,7 +279,7 @@ ELECTING = 2_000_000_000
 
 
 class CheckVerdict(FastStrEnum):
-    """What checking a program on a setting found."""
+    """The result of a check of a program on a setting."""
 
     SOUND = "sound"
     TOO_LARGE = "too large"
@@ -292,13 +292,13 @@ class CheckVerdict(FastStrEnum):
 
     @property
     def is_violation(self) -> bool:
-        """Whether something is wrong with the passes."""
+        """True if something is wrong with the passes."""
         return self not in (CheckVerdict.SOUND, CheckVerdict.TOO_LARGE, CheckVerdict.NOT_EXECUTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found, in words too; synchronisation ``before`` and ``after`` the passes."""
+    """The result, in words too; synchronisation ``before`` and ``after`` the passes."""
 
     verdict: CheckVerdict
     message: str = ""
@@ -329,12 +329,12 @@ def program_of(seed: int, chip: str | None = None) -> SmallProgram:
 
 
 def meant_by(program: SmallProgram) -> Run:
-    """What a program may do."""
+    """The behaviour that a program may have."""
     return meaning(build(program))
 
 
 def meaning(module: ModuleOp) -> Run:
-    """What the one litmus test of a module on ``scoped`` may do."""
+    """The behaviour of the one litmus test of a module on ``scoped``."""
     return run(read_only_test(module, ReadOptions()), LIMITS)
 
 
@@ -348,8 +348,7 @@ def lowered(module: ModuleOp, passes: Iterable[ModulePass]) -> ModuleOp:
 def check(
     program: SmallProgram, setting: Setting, meant: Run, passes: Iterable[ModulePass] | None = None
 ) -> Checked:
-    """The verdict on code optimised by ``passes``: it does only what is ``meant``, with no more
-    synchronisation.
+    """The verdict on code optimised by ``passes``: as ``meant``, with no more synchronisation.
 
     ``meant`` must have no races.
     """
@@ -387,7 +386,7 @@ def check_module(
 
 
 def judge(code: ModuleOp, setting: Setting, meant: Run, plain: ModuleOp | None = None) -> Checked:
-    """Whether lowered code does only what is ``meant``, and ends wherever ``plain`` code does."""
+    """A check that lowered code behaves only as ``meant``, and ends where ``plain`` code does."""
     try:
         test = read_only_test(code, setting.options)
     except UnwaitedArgumentError as problem:
@@ -422,7 +421,7 @@ def _check_compiled(module: ModuleOp, setting: Setting, meant: Run, progress: bo
 
 
 def build_of(setting: Setting) -> "Build":
-    """How programs in LLVM IR are lowered and compiled for a setting."""
+    """The build of programs in LLVM IR for a setting."""
     from fencewright.tools.fuzz.llvm_ir import Build
 
     return Build(
@@ -448,7 +447,7 @@ def configuration_of(setting: Setting) -> CdnaConfiguration:
 def _judged(
     meant: Run, does: Run, test: CdnaTest | None = None, plain: Callable[[], CdnaTest] | None = None
 ) -> Checked:
-    """The verdict on code: it ``does`` only what is ``meant``; with ``test``, ends where ``plain``
+    """The verdict on code: ``does`` is within ``meant``; with ``test``, it ends where ``plain``
     code does."""
     if does.errors:
         return Checked(CheckVerdict.WRONG, does.errors[0])
@@ -475,7 +474,7 @@ def _cdna_test(module: ModuleOp, setting: Setting) -> CdnaTest:
 
 
 def synchronisation(module: ModuleOp) -> Counter[str]:
-    """How much of each kind of synchronisation stands at most on a path through each kernel.
+    """The largest amount of each kind of synchronisation on a path through each kernel.
 
     No loop is gone round twice. A kind that stands on two edges instead of before them counts once.
     """
@@ -496,14 +495,14 @@ def _most_on_a_path(block: Block, before: frozenset[Block]) -> Counter[str]:
 
 
 def _kind(op: Operation) -> str:
-    """What synchronisation an operation is that costs; empty for others."""
+    """The kind of costly synchronisation of an operation; empty for others."""
     if isinstance(op, CacheOp):
         return "write-backs" if op.opcode.data in WRITE_BACKS else "invalidates"
     return "fences" if isinstance(op, FenceOp) else ""
 
 
 def explanation_of(program: SmallProgram, setting: Setting, meant: Run) -> str:
-    """Why code that a setting makes can end as the source forbids, in one sentence.
+    """The reason that a setting's code can end as the source forbids, in one sentence.
 
     Empty where it does not, or where it is compiled by LLVM.
     """
@@ -547,7 +546,7 @@ def guilty_pass(program: SmallProgram, setting: Setting, meant: Run) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the programs that were checked on one setting."""
+    """The results of the programs that were checked on one setting."""
 
     verdicts: Counter[str] = field(default_factory=Counter[str])
     before: int = 0
@@ -562,7 +561,7 @@ class Tally:
 
     @property
     def violations(self) -> int:
-        """How many of the programs show a mistake."""
+        """The number of programs that show a mistake."""
         return sum(n for word, n in self.verdicts.items() if CheckVerdict(word).is_violation)
 
 
@@ -577,7 +576,7 @@ class Violation(NamedTuple):
 
 @dataclass(slots=True)
 class Totals:
-    """What became of all programs so far; ``seconds`` are CPU time of all processes.
+    """The totals of all programs so far; ``seconds`` are CPU time of all processes.
 
     A program that is ``racy`` or ``too_large`` for the source model is on no setting.
     """
@@ -594,7 +593,7 @@ class Totals:
         return self.settings.setdefault(setting, Tally())
 
     def count(self, verdict: str) -> int:
-        """How many checks had that verdict, on all settings together."""
+        """The number of checks with that verdict, on all settings together."""
         return sum(tally.verdicts[verdict] for tally in self.settings.values())
 
     def data(self) -> dict[str, Any]:
@@ -613,7 +612,7 @@ class Totals:
         }
 
     def include(self, data: dict[str, Any]) -> None:
-        """Add what ``data`` gave of other totals."""
+        """Add the data of other totals."""
         self.programs += data["programs"]
         self.racy += data["racy"]
         self.too_large += data["too_large"]
@@ -662,10 +661,10 @@ def _check_seed(seed: int, totals: Totals, llvm_ir: bool, chip: str | None) -> N
 
 
 HEAD = "// fuzz: "
-"""How a file with a program begins; the name of a setting follows."""
+"""The beginning of a file with a program; the name of a setting follows."""
 
 CHUNK = 50
-"""How many seeds one task checks: a second or two, which is what Ctrl-C loses."""
+"""The number of seeds that one task checks: a second or two, which is the loss at Ctrl-C."""
 
 
 def campaign(
@@ -699,7 +698,7 @@ def campaign(
 
 
 def smallest(violation: Violation, chip: str | None = None) -> tuple[SmallProgram, str]:
-    """The smallest program found that shows what a seed does (on ``chip``), and the pass to
+    """The smallest program found that shows the fault of a seed (on ``chip``), and the pass to
     blame."""
     setting = SETTINGS[violation.setting]
 

@@ -65,7 +65,7 @@ def _target_machine(chip: str, features: tuple[str, ...]) -> llvm.TargetMachine:
 
 
 def in_registers(text: str) -> str:
-    """The module with what it keeps in private memory in registers instead (LLVM's SROA)."""
+    """The module with its private memory in registers instead (LLVM's SROA)."""
     module = llvm.parse_assembly(text)
     builder = llvm.create_pass_builder(_target_machine("", ()), llvm.PipelineTuningOptions())
     manager = llvm.create_new_module_pass_manager()
@@ -75,7 +75,7 @@ def in_registers(text: str) -> str:
 
 
 def assembly_of(text: str, chip: str, features: tuple[str, ...] = ()) -> str:
-    """What LLVM's code generator makes of a module at -O2."""
+    """The assembly that LLVM's code generator makes of a module at -O2."""
     return str(_target_machine(chip, features).emit_assembly(llvm.parse_assembly(text)))
 
 
@@ -112,7 +112,7 @@ def result_name(register: Register) -> str:
 
 
 def launch_of(program: source.ScopedProgram, thread: int) -> ThreadLaunch:
-    """What a thread's kernel is started with."""
+    """The launch of a thread's kernel."""
     locations = {
         (name, 0): name
         for name, type in writer.arguments(program, writer.KernelForm(results=True))
@@ -164,7 +164,7 @@ def _renamed(each: Observable) -> Observable:
 
 
 def run_compiled(test: SourceTest, compiled: CdnaTest, limits: Limits) -> Run:
-    """What compiled kernels can do, in the source's registers and locations."""
+    """The behaviour of compiled kernels, in the source's registers and locations."""
     does = run(compiled, limits)
     if does.outcomes is None:
         return does

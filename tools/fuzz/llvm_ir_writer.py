@@ -32,7 +32,7 @@ COMPARISONS: Mapping[ArithmeticKind, str] = MappingProxyType(
         ArithmeticKind.LE: "ule",
     }
 )
-"""What LLVM calls the comparisons."""
+"""LLVM's names of the comparisons."""
 
 WHO = "who"
 """The argument that says which thread of its work-group a wave is."""
@@ -41,7 +41,7 @@ RESULTS = "results"
 """The argument of kernels with results: where their registers go."""
 
 RESULT_BYTES = 256
-"""How far apart results are, so that no two share a cache line or an instruction."""
+"""The distance between results, so that no two share a cache line or an instruction."""
 
 _ORDERINGS = MappingProxyType({Ordering.RELAXED: "monotonic"})
 
@@ -57,7 +57,7 @@ _UNAVAILABLE = '!{!"amdgcn-av", !"none"}'
 
 @dataclass(frozen=True, slots=True)
 class KernelForm:
-    """How kernels are written.
+    """The form in which kernels are written.
 
     ``results``: each thread stores the registers that the program observes to ``%results``
     when it ends, as ``result_registers`` orders them, and LDS is an argument too. ``noalias``:
@@ -148,7 +148,7 @@ class _KernelWriter:
         self.open = False
 
     def results(self) -> None:
-        """Store what the thread's registers have."""
+        """Store the values of the thread's registers."""
         for number, register in enumerate(result_registers(self.program)[self.thread]):
             value, place = self.read(register), self.new()
             offset = number * RESULT_BYTES
@@ -278,7 +278,7 @@ class _KernelWriter:
         return _access(opcode, each), _how(each)
 
     def is_called(self) -> bool:
-        """Whether the next access is in a function: every other one."""
+        """True if the next access is in a function: every other one."""
         self.accesses += 1
         return self.accesses % 2 == 0
 
@@ -341,7 +341,7 @@ def groups(program: source.ScopedProgram) -> dict[int, list[int]]:
 
 
 def kernel_name(group: int) -> str:
-    """What the kernel of a work-group is called."""
+    """The name of the kernel of a work-group."""
     return f"g{group}"
 
 

@@ -1,4 +1,4 @@
-"""docs/fuzz.md: what the fuzzer does, and what became of its programs."""
+"""docs/fuzz.md: the fuzzer, and the results of its programs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -121,7 +121,7 @@ def _rows(totals: Totals) -> Iterator[tuple[str, ...]]:
 
 
 def _together(totals: Totals, names: Iterable[str]) -> Tally:
-    """What became of the programs on all of these settings."""
+    """The tally of the programs on all of these settings."""
     together = Tally()
     for name in names:
         if (tally := totals.settings.get(name)) is not None:

@@ -15,7 +15,7 @@ def is_ptx(text: str) -> bool:
 
 
 def is_ptx_file(path: str, content: bytes) -> bool:
-    """True for what is PTX by its name or by how it begins."""
+    """True for a file that is PTX by its name or by its beginning."""
     begin = content[:_LOOKED_AT].decode(errors="replace")
     return path.endswith(_SUFFIX) or (is_ptx(begin) and ".amdgcn_target" not in begin)
 
@@ -25,7 +25,7 @@ _TARGET_LINE = re.compile(r"^[^\S\n]*\.amdgcn_target\s", re.M)
 
 
 def is_amd_assembly(path: str, text: str) -> bool:
-    """True for what is AMD assembly by its name or by the line that says its chip."""
+    """True for a file that is AMD assembly by its name or by the line with its chip."""
     return path.endswith(_AMD_SUFFIXES) or _TARGET_LINE.search(text) is not None
 
 

@@ -38,7 +38,7 @@ class Compiled:
 
 
 def run_compiler(command: str, file: str) -> Compiled:
-    """What the command, an ``llc`` with its options, makes of ``file``.
+    """The code that the command, an ``llc`` with its options, makes of ``file``.
 
     Raises ``ToolError`` where the compiler is missing or fails on the file as it is.
     """
@@ -133,7 +133,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
-    """The first line in which a program says what is wrong."""
+    """The first line in which a program reports a fault."""
     lines = [each.strip() for each in done.stderr.splitlines() if each.strip()]
     wanted = [
         each

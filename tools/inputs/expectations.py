@@ -15,7 +15,7 @@ _ANNOTATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One annotation: what a diagnostic must say, and on which line (0: without a place)."""
+    """One annotation: the expected text of a diagnostic, and its line (0: without a place)."""
 
     severity: Severity
     line: int
@@ -24,7 +24,7 @@ class Expectation:
     at: int
 
     def matches(self, found: Diagnostic) -> bool:
-        """Whether ``found`` is the diagnostic that this annotation asks for."""
+        """True if ``found`` is the diagnostic that this annotation asks for."""
         return (
             found.severity is self.severity
             and found.line == self.line

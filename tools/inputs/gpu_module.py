@@ -47,7 +47,7 @@ class _Module(NamedTuple):
 
 
 def with_kernels_alone(text: str, file: str, line_offset: int = 0) -> str:
-    """``text`` with what is in its ``gpu.module`` in place of its module; itself if it has none.
+    """``text`` with the contents of its ``gpu.module`` in place of its module; else itself.
 
     ``line_offset``: how many lines of ``file`` came before. Raises ``ToolError`` at a second one,
     at code beside it, at another module in a module, and where the text is not as MLIR prints it.
@@ -99,8 +99,7 @@ class _Reader:
         self.aliases: list[tuple[int, int]] = []
 
     def operations(self, start: int, end: int, *, inside: bool = False) -> None:
-        """Take note of what is between two places, which are ``inside`` of a module or of the whole
-        text.
+        """Take note of the text between two places, ``inside`` of a module or of the whole text.
 
         The whole text is a module of its own if it has anything but one.
         """

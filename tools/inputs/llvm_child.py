@@ -82,7 +82,7 @@ def read_in_child(file: str, read: Callable[[], object]) -> None:
 
 
 def _child(read: Callable[[], object], output: int) -> NoReturn:
-    """What the child does; LLVM's last words go to ``output``, no core is dumped."""
+    """Runs the child; LLVM's last words go to ``output``, no core is dumped."""
     status = 1
     try:
         null = os.open(os.devnull, os.O_WRONLY)
@@ -102,7 +102,7 @@ def _child(read: Callable[[], object], output: int) -> NoReturn:
 
 
 def _reason(said: str, status: int) -> str:
-    """Why a child ended that said ``said``."""
+    """The reason for the end of a child with the output ``said``."""
     if (found := _ASSERTION.search(said)) is not None:
         return f"assertion failed: {found[1]}"
     if (found := _FATAL.search(said)) is not None:

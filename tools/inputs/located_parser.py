@@ -55,10 +55,10 @@ _SHORT_TYPE = re.compile(r"!llvm\.ptr<[0-9]+>|(?:[su]?i[0-9]+|b?f[0-9]+|index)(?
 """The types that most values have."""
 
 _ATTRIBUTES = re.compile(r"attributes\s*\{[^{}\"/]*\}", re.ASCII)
-"""What kernels say of themselves, mostly all the same; without strings and comments."""
+"""Attributes of kernels, mostly all the same; without strings and comments."""
 
 _RETURNS = frozenset({"func.return", "gpu.return"})
-"""What ends most kernels, with nothing after it."""
+"""The operations that end most kernels, with nothing after them."""
 
 _IDENTIFIER = MLIRTokenKind.BARE_IDENT
 _INDEX = MLIRTokenKind.HASH_IDENT

@@ -1,5 +1,4 @@
-"""MLIR in generic form, of dialects that nobody registers: what of it synchronises, as
-``scoped``."""
+"""MLIR in generic form, of unregistered dialects: its synchronisation, as ``scoped``."""
 
 import re
 import sys
@@ -19,8 +18,7 @@ from fencewright.universe import UNIVERSE
 def read_mlir_sync(
     text: str, file: str, line_offset: int, *, keep: bool, implicit_module: bool
 ) -> ModuleOp:
-    """The module, what synchronises in it as ``scoped``; ``line_offset`` lines came before
-    ``text``.
+    """The module, its synchronisation as ``scoped``; ``line_offset`` lines came before ``text``.
 
     ``implicit_module``: the text may be what is in a module. What cannot be said is warned of on
     stderr with ``keep``. Raises ``ToolError`` with one line for each such operation otherwise, and
@@ -43,7 +41,7 @@ def read_mlir_sync(
 
 
 _NO_CUSTOM_FORM = "does not have a custom format"
-"""What xDSL says of an operation of a dialect that it does not know."""
+"""xDSL's message for an operation of a dialect that it does not know."""
 _NOT_GENERIC = (
     "an operation that is not in generic form; mlir-opt --mlir-print-op-generic prints it so"
 )
@@ -86,7 +84,7 @@ def whole(text: str, file: str) -> str:
 
 
 def generic_mlir() -> Context:
-    """What reads generic form: other dialects' definitions in xDSL are older than MLIR's."""
+    """The context for generic form: other dialects' definitions in xDSL are older than MLIR's."""
     context = Context(allow_unregistered=True)
     for dialect in (
         Builtin,

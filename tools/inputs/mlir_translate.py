@@ -14,7 +14,7 @@ _ERROR = re.compile(r"^<stdin>:(\d+):(\d+): error: (.*)$", re.MULTILINE)
 _NOT_LOWERED = re.compile(
     r"Dialect `\w+' not found|LLVMTranslationDialectInterface|cannot be converted to LLVM IR"
 )
-"""What it says of an operation of another dialect."""
+"""The message of mlir-translate for an operation of another dialect."""
 
 _OF_NO_DIALECT = re.compile(r"Dialect `(\w+)' not found")
 

@@ -1,1 +1,1 @@
-"""Remarks: what became of each fence, and the reason."""
+"""Remarks: the change of each fence, and the reason."""

@@ -1,4 +1,4 @@
-"""Watches a module from pass to pass and remarks on what became of its synchronisation.
+"""Watches a module from pass to pass and remarks on the changes of its synchronisation.
 
 What is gone, moved or changed the observer sees for itself, so that it says nothing that did not
 happen; why is for the rows of ``fencewright.tools.remarks.reasons.every_pass`` to find out. A
@@ -42,11 +42,11 @@ from fencewright.tools.remarks.remarks import (
 )
 
 COSTS = "costs"
-"""What stands for the pass in remarks on the price of a whole function."""
+"""The name in place of a pass in remarks on the price of a whole function."""
 
 
 def lowered_for(passes: Iterable[ModulePass]) -> Target | None:
-    """What ``passes`` lower for; None if none does."""
+    """The target that ``passes`` lower for; None if none does."""
     return next((target_of(each) for each in passes if each.name in LOWERINGS), None)
 
 
@@ -210,12 +210,12 @@ def _is_watched(name: str | None) -> bool:
 
 
 def _is_plain(name: str | None) -> bool:
-    """Whether a pass is remarked on for plain accesses as well."""
+    """True if a pass is remarked on for plain accesses as well."""
     return name is not None and name in REASONS and REASONS[name].plain
 
 
 def _to(before: Sight, after: Sight) -> Parts:
-    """What an operation has changed to: other words, or memory of another address space."""
+    """The result of a change to an operation: other words, or memory of another address space."""
     if before.text == after.text:
         spaces = (
             RemarkArgument("FromSpace", before.space),
@@ -267,13 +267,13 @@ def _finding(
 def _change(before: Sight, still: Sight) -> Change:
     if (still.text, still.space) != (before.text, before.space):
         return Change.CHANGED
-    # Where a neighbour has gone, one of them is another; where it has itself moved, both are.
+    # If a neighbour has gone, one of them is another; if it has itself moved, both are.
     pairs = zip(before.neighbours, still.neighbours, strict=True)
     return Change.MOVED if all(a is not b for a, b in pairs) else Change.KEPT
 
 
 def _reduction(before: Sight, after: Sequence[Sight]) -> Finding:
-    """What became of an operation: a reduction, or what it is by itself."""
+    """The result for an operation: a reduction, or its form by itself."""
     found = tuple(each for each in after if opcode_of(each.text).head == "red")
     return Finding(before, Change.CHANGED if found else Change.KEPT, found or tuple(after))
 
@@ -290,7 +290,7 @@ def _joined(parts: Iterable[Part]) -> tuple[RemarkArgument, ...]:
 
 
 def _price(finding: Finding) -> Parts:
-    """What a change saves, or what was kept costs."""
+    """The saving of a change, or the cost of an operation that was kept."""
     cost = finding.before.cost
     if cost is None or finding.change is Change.MOVED:
         return ()
@@ -306,7 +306,7 @@ def _price(finding: Finding) -> Parts:
 
 
 def _remarks_of(ops: Iterable[Operation]) -> Iterable[str]:
-    """What the lowering remarked on its instructions: where they do more than was asked."""
+    """The lowering's remarks on its instructions, where they do more than was requested."""
     for op in ops:
         remarks = op.properties.get("remarks")
         if isinstance(remarks, ArrayAttr):

@@ -1,4 +1,4 @@
-"""What became of a module's synchronisation from pass to pass: remarks, with reasons and prices.
+"""Changes of a module's synchronisation from pass to pass: remarks, with reasons and prices.
 
 The words of remarks, and how they call and price the operations that they are about. The passes
 know nothing of them: see ``fencewright.tools.remarks.observer``.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RemarkKind(StrEnum):
-    """What a remark reports; LLVM's names of optimisation remarks.
+    """The subject of a remark; LLVM's names of optimisation remarks.
 
     Passed: something was changed. Missed: it was not, and why. Analysis: what there is.
     """
@@ -58,7 +58,7 @@ TEXT = "String"
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One remark: of which pass, on what in which function, and its text in pieces."""
+    """One remark: its pass, its subject in a function, and its text in pieces."""
 
     kind: RemarkKind
     pass_name: str
@@ -82,12 +82,12 @@ def helped_by(facts: Iterable[Fact]) -> Parts | None:
 
 
 def price(key: str, cost: Cost) -> Parts:
-    """A price in a sentence: a number, and of what."""
+    """A price in a sentence: a number, and its unit."""
     return (RemarkArgument(key, str(cost.amount)), str(cost).removeprefix(str(cost.amount)))
 
 
 class Change(StrEnum):
-    """What became of an operation in a pass."""
+    """The change of an operation in a pass."""
 
     GONE = "removed"
     CHANGED = "changed"
@@ -108,7 +108,7 @@ class Sight(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """An operation before a pass, what became of it, and what stands for it now, if anything."""
+    """An operation before a pass, its change, and its substitutes now, if any."""
 
     before: Sight
     change: Change
@@ -116,11 +116,11 @@ class Finding(NamedTuple):
 
 
 Reason: TypeAlias = Callable[[Finding], Parts | None]
-"""Why a finding is as it is; None: there is nothing to remark on."""
+"""The reason for a finding; None: there is nothing to remark on."""
 
 
 class Reasons(NamedTuple):
-    """What is remarked on in a pass: the names of the remarks, and how to find the reasons.
+    """The remarks of a pass: their names, and the search for their reasons.
 
     ``prepare`` sees the module and the pass before that runs, and returns who is asked after it.
     ``priced``: whether what a change saves is the difference of the operation's own prices.
@@ -136,7 +136,7 @@ class Reasons(NamedTuple):
 def told_of(
     kind: type[Operation] | tuple[type[Operation], ...], text: str
 ) -> Callable[[ModuleOp, ModulePass], Reason]:
-    """What prepares the one reason of a pass, ``text``, for whatever it does to a ``kind``."""
+    """The preparation of the one reason of a pass, ``text``, for any change to a ``kind``."""
 
     def prepare(module: ModuleOp, following: ModulePass) -> Reason:
         del module, following
@@ -166,7 +166,7 @@ def _is_subclass(kind: type[Operation], base: type[Operation]) -> bool:
 
 
 def is_scoped(op: Operation) -> TypeGuard[scoped.ScopedOperation]:
-    """Whether an operation is one of ``scoped``, asynchronous ones aside."""
+    """True if an operation is one of ``scoped``, asynchronous ones aside."""
     return _is_subclass(type(op), scoped.ScopedOperation)
 
 
@@ -225,7 +225,7 @@ _ACCESSES = frozenset({"atom", "red", "ld", "st"})
 
 
 def _is_access(line: Line) -> bool:
-    """Whether a line of PTX is a load, a store or an atomic, and no asynchronous one."""
+    """True if a line of PTX is a load, a store or an atomic, and no asynchronous one."""
     opcode = read_opcode(line.mnemonic)
     return opcode.operation in _ACCESSES and not ORDERINGS.keys().isdisjoint(opcode.words)
 
@@ -249,7 +249,7 @@ _WITH_PHASE = frozenset(
 
 
 def synchronises(op: Operation) -> bool:
-    """Whether an operation is one that remarks are about."""
+    """True if an operation is one that remarks are about."""
     kind = type(op)
     if kind in _ALWAYS:
         return True
@@ -271,21 +271,21 @@ def space_of(op: Operation) -> str:
 
 
 class Prices:
-    """What operations cost on the target that a pipeline lowers for."""
+    """The costs of operations on the target that a pipeline lowers for."""
 
     def __init__(self, target: Target):
         self.target = target
         self.known: dict[object, Cost | None] = {}
 
     def of_one(self, op: Operation) -> Cost | None:
-        """What ``op`` costs, worked out once for all like it; None if it has no price there."""
+        """The cost of ``op``, computed once for all like it; None if it has no price there."""
         key = _plan_key(op) if is_scoped(op) else text_of(op)
         if key not in self.known:
             self.known[key] = self.of((op,))
         return self.known[key]
 
     def of(self, ops: Sequence[Operation]) -> Cost | None:
-        """What ``ops`` cost one after the other; None if one of them has no price there."""
+        """The cost of ``ops`` one after the other; None if one of them has no price there."""
         instructions: list[Line | str] = []
         for op in ops:
             found = self._instructions(op)
@@ -312,7 +312,7 @@ class Prices:
         return sequence.instructions
 
     def of_function(self, function: Operation) -> Cost | None:
-        """What the memory operations of a function cost, each once: loops are not known."""
+        """The cost of the memory operations of a function, each once: loops are not known."""
         costs: list[Cost] = []
         for block in _blocks(function):
             cost = self.of([op for op in block.ops if _is_priced(op)])
@@ -323,7 +323,7 @@ class Prices:
 
 
 def _plan_key(op: scoped.ScopedOperation) -> object:
-    """What the instructions of ``op`` depend on."""
+    """The key on which the instructions of ``op`` depend."""
     return (
         type(op),
         tuple(op.properties.items()),
@@ -343,7 +343,7 @@ def _blocks(function: Operation) -> Iterator[Block]:
 
 
 def _is_priced(op: Operation) -> bool:
-    """Accesses, fences and barriers, and waits that order; what was asynchronous is left out.
+    """Accesses, fences and barriers, and waits that order; asynchronous ones are left out.
 
     Waits for data and loads of arguments are no one's choice.
     """

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Judgement(Enum):
-    """Whether a search continues past what it has met, gives up this path, or has found it."""
+    """The answer of a search to a step: go past it, give up this path, or take it as the result."""
 
     ON = "on"
     STOP = "stop"
@@ -27,13 +27,13 @@ Judge: TypeAlias = Callable[[T], Judgement]
 
 
 def finds(holds: Callable[[T], bool]) -> Judge[T]:
-    """What finds the first thing of which ``holds``, on every path."""
+    """The judge that finds the first thing of which ``holds``, on every path."""
     return lambda each: Judgement.FOUND if holds(each) else Judgement.ON
 
 
 @dataclass(frozen=True, slots=True)
 class _Marks(Generic[T]):
-    """The things of a block that a judge does not pass by, and what is nearest beyond its ends."""
+    """The things of a block that a judge does not pass by, and the nearest ones beyond its ends."""
 
     indices: list[int]
     found: list[T | None]
@@ -41,7 +41,7 @@ class _Marks(Generic[T]):
 
 
 class Lines(Generic[T]):
-    """The code of blocks as it is now, whatever a pass then does to it.
+    """The code of blocks as it is now, independent of later changes by a pass.
 
     ``lines``: what stands in each block, in order: operations, or what is made of them.
     """
@@ -78,7 +78,7 @@ class Lines(Generic[T]):
         return self._beyond(judge, block, successors, 0)
 
     def _marks_of(self, judge: Judge[T], block: Block) -> "_Marks[T]":
-        """Where the search in ``block`` ends, with what it finds there: None if it gives up."""
+        """The ends of the search in ``block``, with its findings: None if it gives up."""
         known = self._marks.get((judge, block))
         if known is None:
             known = self._marks[judge, block] = _Marks([], [])
@@ -141,7 +141,7 @@ def code_around(op: Operation) -> OperationLines:
 
 
 def line_after(op: Operation) -> int | None:
-    """The line of what comes next from the input."""
+    """The line of the next operation from the input."""
 
     def judge(each: Operation) -> Judgement:
         return Judgement.ON if place_of(each) is None else Judgement.FOUND

@@ -1,4 +1,4 @@
-"""What ``fence-check --fix`` does: repairs of findings, each judged again before it is shown."""
+"""Repairs of findings (``fence-check --fix``), each judged again before it is shown."""
 
 import difflib
 import sys
@@ -23,7 +23,7 @@ from fencewright.tools.reports.file_report import FileReport, ReportedFinding
 from fencewright.tools.statuses import worst
 
 FINDINGS, SURPLUS = "findings", "surplus"
-"""What ``--fix`` may be of."""
+"""The objects of ``--fix``."""
 ASSUMED = (
     "assuming that no other kernel, GPU or CPU synchronises by this memory while the kernel runs"
 )
@@ -79,7 +79,7 @@ class Fixer:
         self._arguments.finds_surplus = self._of_surplus
 
     def report(self) -> FileReport:
-        """What is found in the text as it is now."""
+        """The findings in the text as it is now."""
         return report_of(self.path, self.file, self.text.encode(), self._arguments)
 
     def fixed(self) -> Iterator[Fixed]:

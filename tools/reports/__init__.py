@@ -1,1 +1,1 @@
-"""What tools write about what they found."""
+"""Reports of the tools on their findings."""

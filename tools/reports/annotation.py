@@ -1,4 +1,4 @@
-"""Assembly with what its synchronisation is for: as text with comments, and as one HTML page."""
+"""Assembly with the purposes of its synchronisation: text with comments, and one HTML page."""
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class NoteKind(FastStrEnum):
-    """What a note says: what an instruction is for, that it can go, or what is wrong."""
+    """The content of a note: a purpose of an instruction, a surplus, or a fault."""
 
     PURPOSE = "purpose"
     SURPLUS = "surplus"
@@ -23,7 +23,7 @@ _WRONG = (NoteKind.ERROR, NoteKind.WARNING, NoteKind.NOTE)
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of a line. ``about``: the other lines that it concerns.
+    """The remark on a line. ``about``: the other lines that it concerns.
 
     ``place``: the author's line, where that is known.
     """
@@ -58,7 +58,7 @@ class AnnotatedCode:
 
 
 _COLUMN = 56
-"""Where comments begin, if the line is not longer."""
+"""The column at which comments begin, if the line is not longer."""
 
 
 def annotated_text(code: AnnotatedCode) -> Iterator[str]:

@@ -29,13 +29,13 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """How many findings of each key are known."""
+    """The number of known findings of each key."""
 
     path: str
     known: Counter[Key]
 
     def mark(self, reports: Iterable[FileReport]) -> tuple[list[FileReport], int]:
-        """The reports with what is known marked, and how many of the known are found no more."""
+        """The reports with known findings marked, and the number of known ones found no more."""
         left = Counter(self.known)
         marked: list[FileReport] = []
         for report in reports:
@@ -50,7 +50,7 @@ class Baseline:
 
 
 def key_of(baseline: str, report: FileReport, finding: ReportedFinding) -> Key:
-    """What a finding is known by."""
+    """The key of a finding."""
     file = report.path
     if file != "-":
         file = Path(os.path.relpath(file, os.path.dirname(baseline) or ".")).as_posix()

@@ -1,4 +1,4 @@
-"""What fence-check found in one file, for every format alike."""
+"""The findings of fence-check in one file, for every format alike."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class ReportedStep:
 class ReportedFinding:
     """One finding, as every format has it.
 
-    ``instruction``: the text of what it is at. ``at``: where it is printed. ``about``: other places
+    ``instruction``: the text at its line. ``at``: where it is printed. ``about``: other places
     that it concerns, each with what is there. ``cost``: what can be saved, in units of
     ``lowering.cdna.performance.costs`` for the waves of a work-group, as many as are known.
     ``executed``: what the machine makes of it. ``is_shown``: whether it was asked for;
@@ -85,7 +85,7 @@ class ReportedFinding:
         return is_bad and self.is_new and not self.was_not_judged
 
     def lines(self) -> list[Diagnostic]:
-        """What is printed of it: at its source, where that is known, with notes for the code."""
+        """Its printed lines: at its source, where that is known, with notes for the code."""
         level, message = Severity(self.level.value), f"{self.message} [{self.rule}]"
         source, *calls = self.at.source or (SourceLocation(self.at.file, self.at.line, 1),)
         lines = [_at(source, message, level, shown=bool(self.at.source))]
@@ -117,7 +117,7 @@ def _at(
 
 @dataclass(frozen=True, slots=True)
 class JudgedLaunch:
-    """The verdict on a launch of a kernel, and by what it was judged.
+    """The verdict on a launch of a kernel, and its basis.
 
     ``problem``: why not, or "". ``executed``: of how many ``accesses``; ``missed``: the lines of
     the others.
@@ -170,7 +170,7 @@ class FunctionVerdict:
         )
 
     def text(self) -> str:
-        """The verdict in a line, with what it rests on."""
+        """The verdict in a line, with its basis."""
         if self.verdict is VerdictKind.NOT_JUDGED:
             where = f"line {self.obstacle_line}: " if self.obstacle_line else ""
             more = f" (and {self.obstacles - 1} more)" if self.obstacles > 1 else ""
@@ -220,7 +220,7 @@ class FileReport:
     prices: tuple[PricedLine, ...] = ()
 
     def status(self, fail_on: Level, *, is_strict: bool = False) -> int:
-        """What the exit status is because of this file; ``is_strict``: if all has to be proved."""
+        """The exit status because of this file; ``is_strict``: if all has to be proved."""
         if self.problem:
             return self.problem_status
         if any(each.fails(fail_on) for each in self.findings):
@@ -239,7 +239,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much was found: by level, what can go, and what that costs.
+    """The number of findings: by level, the surplus, and its cost.
 
     Findings that are known, or that a comment ignores, are apart.
     """
@@ -261,7 +261,7 @@ class Counts:
 
 
 def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
-    """How much was found."""
+    """The number of findings of each kind."""
     new = [each for each in findings if each.is_new]
     number = Counter(each.level for each in new)
     surplus = [each for each in findings if each.is_surplus]
@@ -276,7 +276,7 @@ def counts_of(findings: Sequence[ReportedFinding]) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
-    """How many functions were proved, have a race, and were not judged.
+    """The number of functions that were proved, have a race, and were not judged.
 
     ``why``: the reasons not to judge that are about no line of the code.
     """
@@ -293,7 +293,7 @@ class VerdictCounts:
 
 
 def verdict_counts(reports: Iterable[FileReport]) -> VerdictCounts:
-    """How many functions have each verdict."""
+    """The number of functions with each verdict."""
     verdicts = [
         each.verdict for one in reports for each in one.functions if each.verdict is not None
     ]

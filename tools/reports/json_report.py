@@ -1,4 +1,4 @@
-"""What fence-check found, as one JSON object; docs/checker.md has its layout."""
+"""The findings of fence-check as one JSON object; docs/checker.md has its layout."""
 
 from collections.abc import Sequence
 from typing import Any

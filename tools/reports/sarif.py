@@ -1,4 +1,4 @@
-"""What fence-check found, as SARIF 2.1.0 in the form that GitHub's code scanning takes.
+"""The findings of fence-check as SARIF 2.1.0 in the form that GitHub's code scanning reads.
 
 A finding is at its source, where the code says that, and the code is a related location. Files
 below the current folder are named relative to it. Sources: OASIS, Static Analysis Results
@@ -55,7 +55,7 @@ def sarif_of(
     reports: Sequence[FileReport], status: int, has_baseline: bool,
     described: Mapping[str, RuleText] | None = None,
 ) -> str:  # fmt: skip
-    """All that was found and was asked for; what could not be read is a notification.
+    """All findings that were asked for; an unreadable file is a notification.
 
     ``described``: the rules, of the code itself where there are none.
     """
@@ -171,7 +171,7 @@ def _code_flow(found: ReportedFinding) -> dict[str, Any]:
 
 
 def fingerprint_of(report: FileReport, found: ReportedFinding) -> str:
-    """What stays the same when other lines change."""
+    """The part of a finding that stays the same when other lines change."""
     parts = (_uri(report.path), found.function, found.rule, found.instruction)
     text = "\0".join(parts).encode(errors="surrogateescape")
     return hashlib.sha256(text).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What fence-check prints: findings a line each, a line for each file, a table for a folder."""
+"""The output of fence-check: a line for each finding and file, a table for a folder."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -23,7 +23,7 @@ def lines_of(
     has_verdicts: bool = False,
     has_costs: bool = False,
 ) -> Iterator[str]:
-    """What is printed of one file that could be read, its summary last.
+    """The output for one file that could be read, its summary last.
 
     ``has_verdicts``: with a line for the verdict of each function; ``has_costs``: for each fence
     and wait, else prices are summed up.
@@ -56,7 +56,7 @@ def verdicts_of(report: FileReport) -> Iterator[str]:
 
 
 def findings_of(report: FileReport, paint: Callable[[Diagnostic], str] = str) -> Iterator[str]:
-    """What each access provides, and each new finding."""
+    """The guarantees of each access, and each new finding."""
     for line, provided in report.provided:
         yield f"{report.file}:{line}: {provided}"
     for each in report.findings:
@@ -108,7 +108,7 @@ def _verdict(function: FunctionName) -> str:
 def folder_lines(
     reports: Sequence[FileReport], skipped: int, beside: int, stale: int
 ) -> Iterable[str]:
-    """The table, what was not read, and the sum.
+    """The table, the unread files, and the sum.
 
     ``skipped``: files that are none of those that are checked; ``beside``: objects whose assembly
     was; ``stale``: findings of the baseline that are no more.

@@ -1,4 +1,4 @@
-"""A launch of ``fence-sim traffic`` with what was counted of it."""
+"""A launch of ``fence-sim traffic`` with its counts."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """What was launched on what, how much of it is resident, and what it moved."""
+    """The launch, its machine, the resident part, and its traffic."""
 
     program: "LaneProgram"
     launch: "Launch"

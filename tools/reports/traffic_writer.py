@@ -1,4 +1,4 @@
-"""What ``fence-sim traffic`` prints: tables for people, JSON for tools."""
+"""The output of ``fence-sim traffic``: tables for people, JSON for tools."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -174,7 +174,7 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]], left: tuple[int
 
 
 def as_json(launched: "Launched") -> str:
-    """One object; docs/traffic.md says what its keys are."""
+    """One object; docs/traffic.md has the meaning of its keys."""
     traffic, machine, launch = launched.traffic, launched.machine, launched.launch
     held = launched.occupancy
     x, y, z = launch.grid

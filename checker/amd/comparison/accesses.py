@@ -35,12 +35,12 @@ _RESOURCES = frozenset(
 
 
 def _is_scratch(step: Step) -> bool:
-    """Whether a buffer access is to private memory."""
+    """True if a buffer access is to private memory."""
     return step.effects.space is None and not _RESOURCES.isdisjoint(step.instruction.operands)
 
 
 def _is_constant_load(flow: Flow, block: Block, position: int) -> bool:
-    """Whether a scalar load is of what nobody writes: an argument, or an address in the GOT.
+    """True if a scalar load is of memory without writers: an argument, or an address in the GOT.
 
     Its base then is what the function began with, or was computed from such a symbol.
     """

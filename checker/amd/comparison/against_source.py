@@ -1,4 +1,4 @@
-"""The order that AMD code provides, and what is missing to the one that its source requires."""
+"""The order that AMD code provides, and its lack against the one that its source requires."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -110,11 +110,11 @@ class AmdComparer(Comparer[Operation]):
         is_agent = scope is Scope.CLUSTER and Scope.CLUSTER not in self.scopes
         return Scope.AGENT if is_agent else scope
 
-    # What is not ordered
+    # Pairs that are not ordered
 
     def checks(self, later: _Aligned) -> Iterator[Check[Operation]]:
-        """Before a write what is pending, in flight or seen by the wave alone; before a read what
-        is stale."""
+        """Before a write the pending ones, in flight or seen by the wave alone; before a read the
+        stale ones."""
         code, operation = self.lifted.code, later.code
         place = self.lifted.places[operation.number]
         pending = self._at_any(
@@ -122,7 +122,7 @@ class AmdComparer(Comparer[Operation]):
         )
         if operation.writes or operation.kind is Kind.BARRIER:
             yield Order.RELEASE, Rule.RELEASE, self._those(pending), self._pending
-            # What was read, whatever has become of what was written.
+            # The reads, whatever has become of the writes.
             in_flight = self._observed(pending & place.flight, later)
             yield Order.ACQUIRE, Rule.ACQUIRE, in_flight, self._pending
             settling = self._at_any(lambda scope: pending_peer_invalidates(code, place, scope))
@@ -156,7 +156,7 @@ class AmdComparer(Comparer[Operation]):
     def _may_hold(
         self, earlier: _Aligned, later: _Aligned, bits_at: Callable[[Place], int]
     ) -> bool:
-        """Whether ``earlier`` is in a set at ``later``, on a path that can be taken."""
+        """True if ``earlier`` is in a set at ``later``, on a path that can be taken."""
 
         def holds(at: Place) -> bool:
             return bool(bits_at(at) & earlier.code.bit)
@@ -166,7 +166,7 @@ class AmdComparer(Comparer[Operation]):
         return can_hold(self.lifted.code, earlier.code, later.code, holds)
 
     def _pending(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
-        """What sees to it that ``earlier`` is done when ``later`` issues."""
+        """The lack in the completion of ``earlier`` before ``later`` issues; None if complete."""
         code, mode = self.lifted.code, self.mode
         in_flight = self.lifted.places[later.code.number].flight & earlier.code.bit
         if not in_flight and self._is_seen(earlier, scope):
@@ -186,7 +186,7 @@ class AmdComparer(Comparer[Operation]):
         return Lack(f"{said}: {lacks}")
 
     def _is_seen(self, aligned: _Aligned, scope: Scope) -> bool:
-        """Whether all of ``scope`` see what an operation writes once it has completed.
+        """True if all of ``scope`` see the writes of an operation once it has completed.
 
         Of an atomic of that scope they do, where memory is of a kind that lets them: on chips
         without scope bits nothing in the code says so.
@@ -195,7 +195,7 @@ class AmdComparer(Comparer[Operation]):
         return is_required and aligned.code.scope.includes(scope)
 
     def _stale(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
-        """What keeps ``later`` from reading what is older than ``earlier`` read."""
+        """The lack of an invalidate against reads by ``later`` older than those of ``earlier``."""
         code = self.lifted.code
         if not self._may_hold(earlier, later, lambda at: stale_bits(code, at, later.code, scope)):
             return None
@@ -203,7 +203,7 @@ class AmdComparer(Comparer[Operation]):
         return Lack(f"does not keep the {later} from reading what is older at {scope}: {lacks}")
 
     def _settling(self, earlier: _Aligned, later: _Aligned, scope: Scope) -> Lack | None:
-        """What makes ``earlier`` hold for the work-group before ``later`` passes it on.
+        """The lack of a wait for the invalidate after ``earlier``, before ``later`` passes it on.
 
         Only where an invalidate is under way: without one it may be for the others to make. They
         run this function too: where a kernel reads nothing in such a cache after it has acquired
@@ -220,7 +220,7 @@ class AmdComparer(Comparer[Operation]):
         return Lack(text) if self._may_read(scope) else Lack(text, Level.WARNING, _IF_READ)
 
     def _may_read(self, scope: Scope) -> bool:
-        """True where a wave may read what is old at ``scope``, having acquired from its work-group
+        """True where a wave may read an old value at ``scope``, having acquired from its work-group
         alone."""
         if not self.lifted.code.flow.function.descriptor:
             return True  # Its caller may.
@@ -244,7 +244,7 @@ class AmdComparer(Comparer[Operation]):
         lacks = f"the bits of a scope of {scope} are missing"
         return Lack(f"is coherent at {code.scope} only, not at {scope}: {lacks}")
 
-    # What would provide it
+    # Instructions that would provide the order
 
     def _settling_lacks(self, earlier: Operation, later: Operation, scope: Scope) -> str:
         wait = wait_for_loads(self.mode.chip, in_lds=False)
@@ -271,7 +271,7 @@ class AmdComparer(Comparer[Operation]):
         stores = operation.effect.stores
         if stores is not None and stores < reach:
             backs = write_backs_of(mode.chip, scope, mode.l2_per_agent, split=mode.tgsplit)
-            # Where the wait is not part of the write-back, it comes after it.
+            # A wait that is not part of the write-back comes after it.
             every = dict.fromkeys((*_texts(backs, mode.chip), wait_for_stores(mode.chip)))
             *texts, last = every
             return f"{', '.join(texts)} and {last} are missing"
@@ -305,7 +305,7 @@ class AmdComparer(Comparer[Operation]):
 
 
 def _is_unobserved(read: _Aligned, later: _Aligned) -> bool:
-    """Whether no program without races can tell what was read before a weak access.
+    """True if no program without races can observe the value that was read before a weak access.
 
     Nobody has the result of an atomic that returns none. What the weak access conflicts with would
     have to happen before it whatever the atomic reads, and thus by way of something else.
@@ -317,7 +317,7 @@ def _is_unobserved(read: _Aligned, later: _Aligned) -> bool:
 
 
 def _texts(code: Code, chip: ChipRow) -> list[str]:
-    """What a row emits, as assembly writes it."""
+    """The assembly texts that a row emits."""
     return [
         wait_text(chip, each)
         if isinstance(each, WaitCounts)

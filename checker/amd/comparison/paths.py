@@ -1,4 +1,4 @@
-"""Whether something that holds on some path of the code holds on one that can be taken.
+"""Path sensitivity: a fact that holds on some path of the code holds on one that can be taken.
 
 LLVM brings branches into a form in which paths that exclude each other join and part again, by
 masks of lanes. Where paths join, what holds on either is taken to hold; here each path is followed
@@ -20,7 +20,7 @@ MOST_PATHS = 512
 
 
 _Follow = Callable[[State | None, Sequence[Step]], State | None]
-"""What holds after the steps of a block, from what held before it; None: go no further."""
+"""The state after the steps of a block, from that before it; None: go no further."""
 
 
 def walks(
@@ -81,7 +81,7 @@ class _Walk:
 def can_hold(
     code: Code, earlier: Operation, later: Operation, holds: Callable[[Place], bool]
 ) -> bool:
-    """Whether ``holds`` is true of ``later`` at the end of a path from ``earlier`` to it.
+    """True if ``holds`` is true of ``later`` at the end of a path from ``earlier`` to it.
 
     It must hold all the way: what is done stays done. True if there are too many paths to know.
     """
@@ -119,5 +119,5 @@ def between(code: Code, earlier: Operation, later: Operation) -> tuple[Operation
 
 
 def _operations(code: Code) -> dict[int, Operation | None]:
-    """What each step is to the memory model, by its ``id``."""
+    """The memory model's operation of each step, by its ``id``."""
     return {id(step): operation for steps in code.counted for step, operation in steps}

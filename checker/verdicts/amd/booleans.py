@@ -1,8 +1,7 @@
 """Truth values of one lane: the lane's own bits of masks, kept short by their truth tables.
 
-Code saves EXEC, narrows it and gives it back (``s_and_saveexec``, ``s_or``): what comes out is a
-part of what went in, and is taken for that part, so that a mask that is given back is the one that
-was saved.
+Code saves EXEC, narrows it and restores it (``s_and_saveexec``, ``s_or``): the result is a part of
+the saved mask, and is taken for that part, so that a restored mask is the one that was saved.
 """
 
 from collections.abc import Iterable, Mapping
@@ -104,7 +103,7 @@ class Booleans:
             if table ^ every == whole:
                 return self.negated(part)
         if operation == "and":
-            # What the other side says already is left out.
+            # The part that the other side has already is left out.
             a = self.restricted(a, self.expressions.literals(b, True, -1))
             b = self.restricted(b, self.expressions.literals(a, True, -1))
         return self._plain(operation, a, b)

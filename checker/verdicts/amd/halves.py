@@ -168,7 +168,7 @@ class Halves:
     # Signals
 
     def _signals(self) -> Iterator[OneSide]:
-        """What may publish, while a write-back is in flight or others' stores may be."""
+        """The accesses that may publish while a write-back, or others' stores, may be in flight."""
         known = propagated(self.code, self.places)
         back: dict[int, OneSide] = {}
         others: list[OneSide] = []

@@ -284,7 +284,7 @@ class _Filler:
     def _values(
         self, executed: Executed, name: AccessName | None, part: int
     ) -> tuple[Value | None, Value | None]:
-        """What an access writes, and what it compares with."""
+        """The values that an access writes, and that it compares with."""
         step, words = executed.step, self.registers.words
         if name is None or step.effects.kind not in (Kind.STORE, Kind.RMW):
             return None, None
@@ -435,7 +435,7 @@ class _Filler:
         return operation is not None and bool(operation.bit & operations)
 
     def _polls(self, access: Access, accesses: Sequence[Access]) -> bool:
-        """True of a load in a loop that writes nothing, which what it returns decides to leave."""
+        """True of a load in a loop without writes, whose result decides when to leave."""
         registers = self.registers
         if access.writes or access.result is None or access.place.offset is None:
             return False
@@ -461,7 +461,7 @@ class _Filler:
             if start in loop.blocks and end not in loop.blocks
         )
 
-    # What orders
+    # Instructions that order
 
     def _barriers(self, numbers: Sequence[int]) -> Iterator[Barrier]:
         for number in numbers:
@@ -485,7 +485,7 @@ class _Filler:
         return False
 
     def _groups(self, steps: Mapping[int, Step]) -> Iterator[Group]:
-        """What counters count, and waits for them: of accesses that are in order."""
+        """The groups of accesses that counters count in order, and the waits for them."""
         guards = self._guards()
         for number, step in steps.items():
             for event in step.effects.events:
@@ -514,7 +514,7 @@ class _Filler:
         return found
 
     def _sync_groups(self, accesses: tuple[Access, ...]) -> tuple[SyncGroup, ...]:
-        """The blocks into which every edge tests what a strong access has returned."""
+        """The blocks into which every edge tests the value that a strong access has returned."""
         strong = {access.instruction for access in accesses if access.reads and access.is_strong}
 
         def read(part: Value) -> int | None:
@@ -524,7 +524,7 @@ class _Filler:
 
         return self.registers.sync_groups(read)
 
-    # What is in the way
+    # Obstacles
 
     def _obstacles(self, steps: Mapping[int, Step]) -> Iterator[Obstacle]:
         first = next((step.instruction.line for step in steps.values()), 1)

@@ -92,7 +92,7 @@ class CdnaLemma(VendorLemma):
         return _violation(self) is None
 
     def by_execution(self) -> bool:
-        """False: the machine knows what execution orders."""
+        """False: the machine knows the order that execution enforces."""
         return False
 
     def reason(self) -> str:
@@ -327,7 +327,7 @@ class Handing:
     def _written_back(self, starts: Sequence[int], end: int, *, others: bool) -> tuple[str, ...]:
         """The write-back that is done between instructions and another one, on every path.
 
-        ``others``: of what other waves have done before they came to the starts, which are
+        ``others``: for the operations of other waves before they came to the starts, which are
         barriers.
         """
         place = self._place(end)

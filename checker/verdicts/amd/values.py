@@ -45,7 +45,7 @@ _EXEC, _SCC = "exec_lo", "scc"
 _WORD = 32
 _MOST_THREADS = 1024
 _MASK, _PAIR = "?", ":"
-"""What the names of registers begin with that are one mask, or one pair, where paths meet."""
+"""Prefixes of the names of registers that are one mask, or one pair, at joins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +335,8 @@ class LaneRegisters(RegisterValues):
         return False
 
     def _is_active_only(self, loop: Loop, names: tuple[str, ...]) -> bool:
-        """True of a mask that only lanes in the loop have bits of: EXEC, and what is compared."""
+        """True of a mask that only lanes in the loop have bits of: EXEC, and results of
+        comparisons."""
         if _EXEC in names:
             return True
         found = False
@@ -371,7 +372,7 @@ class LaneRegisters(RegisterValues):
             here = self.booleans.restricted(coming, known)
             if here is phi or here is start:
                 continue
-            # Who is still in the loop has had its bit all the time.
+            # A lane that is still in the loop has had its bit all the time.
             if here is self.booleans.true and self.booleans.implies(coming, phi):
                 continue
             return None
@@ -405,7 +406,7 @@ class LaneRegisters(RegisterValues):
         return fresh or self._news
 
     def _find_pair(self, block: int, register: str) -> None:
-        """Take two registers for one of 64 bits, if that is what comes back to a loop's head."""
+        """Take two registers for one of 64 bits, if that comes back to a loop's head."""
         following = _next(register)
         if following is None or (block, following) not in self._open:
             return
@@ -704,7 +705,7 @@ class LaneRegisters(RegisterValues):
         return inverted(join(*own), logic.invert)
 
     def _any(self, mask: Value) -> Value:
-        """Whether any lane has its bit of a mask, of which the thread's own is known."""
+        """True if any lane has its bit of a mask, in which only the thread's own bit is known."""
         return self.table.apply("any", (mask,), 1)
 
     def _selected(
@@ -882,7 +883,7 @@ class LaneRegisters(RegisterValues):
         return all(self.is_of_wave(part) for part in value.arguments)
 
     def _is_one_load(self, value: Result) -> bool:
-        """True of what one instruction of a wave loads from one place, or into scalar registers."""
+        """True if one instruction of a wave loads it from one place, or into scalar registers."""
         step = self.steps[value.instruction]
         if not _is_vector(value.register.partition(":")[0]):
             return True
@@ -950,7 +951,7 @@ class LaneRegisters(RegisterValues):
         return known[0]
 
     def _as_active(self, value: Value) -> Value:
-        """A value as active lanes find it: of a choice by EXEC, what they have written."""
+        """A value as active lanes find it: of a choice by EXEC, the value they have written."""
         active = self.active
         while isinstance(value, Apply) and value.operation == "ite":
             condition, yes, no = value.arguments
@@ -963,7 +964,7 @@ class LaneRegisters(RegisterValues):
         return value
 
     def _symbol(self, text: str, bits: int) -> Value | None:
-        """A half of the address of a symbol, or of what it is away from the code."""
+        """A half of the address of a symbol, or of its distance from the code."""
         name, _, rest = text.partition("@")
         if not rest or bits != _WORD:
             return None

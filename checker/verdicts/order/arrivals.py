@@ -253,8 +253,7 @@ def _is_paced(
 def _is_paced_by(
     kernel: Kernel, solver: Solver, ring: Ring, waited: Waited, assumed: frozenset[Ring]
 ) -> bool:
-    """True where all who arrive in the phase that is waited for have waited for this ring's phase
-    before."""
+    """True where all arrivals in the awaited phase have waited for this ring's phase before."""
     for arrival in arrivals_at(kernel, waited.ring):
         if arrival.place.rank is not None or not any(
             other.ring == ring and other.before + waited.before <= ring.size
@@ -295,8 +294,7 @@ def _is_above(kernel: Kernel, mark: int, instruction: int) -> bool:
 
 
 def _waits_in(kernel: Kernel, solver: Solver, loop: Loop) -> Iterator[tuple[Waited, int]]:
-    """The waits of every iteration of a loop, with an instruction to which only who has passed
-    comes."""
+    """The waits of every iteration of a loop, with an instruction that only passed threads run."""
     for group in kernel.sync_groups:
         around = tuple(each for each in kernel.loops.values() if group.block in each.blocks)
         if around != (loop,) or not kernel.instructions[group.block]:

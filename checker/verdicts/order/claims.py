@@ -1,4 +1,4 @@
-"""Claims of order, and what they decide of a conflict together.
+"""Claims of order, and their joint decision on a conflict.
 
 A rule that recognises a pattern of synchronisation *claims* an order: of all instances of a
 conflict but those that satisfy a constraint, and if lemmas hold. One claim may order a round before
@@ -104,7 +104,7 @@ def decided(kernel: Kernel, claims: Iterable[Claim], pair: ThreadPair) -> Order:
 
 
 def _left(pair: ThreadPair, claims: Sequence[Claim]) -> tuple[Constraint, ...] | None:
-    """The constraints on instances that are left whatever is in doubt; None if none may be.
+    """The constraints on instances that are left under any doubt; None if none may be.
 
     Claims that say what is wrong with them order no more than they claim; others that are in doubt
     may order all.

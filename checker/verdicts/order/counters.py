@@ -189,7 +189,7 @@ def _counts(
 
 
 def _comes_after(kernel: Kernel, first: Access, second: Access) -> bool:
-    """True where who executes ``second`` has executed ``first`` in the same iteration."""
+    """True where a thread at ``second`` has executed ``first`` in the same iteration."""
     block = kernel.block_of[first.instruction]
     entering = frozenset((before, block) for before in kernel.graph.predecessors[block])
     return implied(first.conditions, second.conditions) and comes_by(

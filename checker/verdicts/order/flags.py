@@ -1,7 +1,7 @@
 """Orders by flags: a strong write after an access, and a strong read that sees it before the other.
 
-Whoever is at the later access has found a condition true of what a read returned. Of all writes of
-what was read, those whose value satisfies the condition have to come after the earlier access; the
+The thread at the later access has found a condition true of the value of a read. Of all writes to
+its place, those whose value satisfies the condition have to come after the earlier access; the
 value 0 of the start must not satisfy it. Source: PTX ISA, "Release and Acquire Patterns".
 """
 
@@ -139,7 +139,7 @@ def writes_to(kernel: Kernel, pair: ThreadPair, word: Access) -> Iterator[Access
 def _seen(
     kernel: Kernel, read: Access, thread: int, write: Access, writer: int
 ) -> tuple[Constraint, ...]:
-    """The constraints under which a read returns what a write of another thread has written."""
+    """The constraints under which a read returns another thread's write."""
     constraints: list[Constraint] = [*executed(kernel, write, writer)]
     if write.place.root == read.place.root:
         constraints.append(Overlap(read, thread, write, writer))
@@ -205,8 +205,7 @@ def acquire_half(
 
 
 def signal_of(access: Access) -> Signal:
-    """A flag's access as a lemma has it; a weak one is relaxed of a scope that includes nobody
-    else."""
+    """A flag's access as a lemma has it; a weak one is relaxed of a scope without other threads."""
     ordering = {
         (False, False): Ordering.RELAXED,
         (True, False): Ordering.ACQUIRE,

@@ -1,4 +1,4 @@
-"""Guards: what a thread knows of memory when it comes to an access, from reads and waits before it.
+"""Guards: the knowledge of a thread at an access, from reads and waits before it.
 
 An access is guarded by the strong reads whose results a branch above it has tested, in its own
 thread (*direct*), or in another thread of its CTA that has met it at a barrier since: it polled
@@ -314,7 +314,7 @@ def _loops_around(kernel: Kernel, block: int) -> tuple[Loop, ...]:
 
 
 def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
-    """The guards that another thread passes by a variable: a condition on what it wrote there."""
+    """The guards that another thread passes by a variable: a condition on its write there."""
     e = Expressions(kernel.table)
     for literal in access.conditions:
         results = {each for each in leaves((literal.value,)) if isinstance(each, Result)}
@@ -387,7 +387,7 @@ def implied(own: Iterable[Literal], given: Iterable[Literal]) -> bool:
     return all((each.value, each.polarity) in known for each in own)
 
 
-# What comes after what
+# The order of instructions
 
 
 def after(kernel: Kernel, first: int, thread: int, second: int, other: int) -> Constraint:

@@ -1,4 +1,4 @@
-"""Halves of protocols: signals that another kernel waits for, waits for what another one signals.
+"""Halves of protocols: signals that another kernel waits for, waits for another kernel's signals.
 
 Such a kernel is not judged, for its partner is not known. But a half that orders nothing, even
 beside the strongest partner that there is, is wrong in every program: that is a lemma like those of
@@ -44,7 +44,7 @@ _OPEN = (Region.PARAMETER, Region.POINTER, Region.GLOBAL)
 
 
 def halves(kernel: Kernel, *, is_decided: bool) -> Iterator[OneSide]:
-    """The halves of a kernel that order nothing, each with what it should order.
+    """The halves of a kernel that order nothing, each with the access that it should order.
 
     ``is_decided``: the verdict is one on every pair of the kernel's own accesses.
     """
@@ -97,7 +97,7 @@ def _broken_wait(
 
 
 def _stale_reads(kernel: Kernel) -> Iterator[OneSide]:
-    """Reads as read-only of what a wait before them says that others have written.
+    """Read-only reads of data that others have written according to a wait before the read.
 
     Source: PTX ISA, ld.global.nc.
     """
@@ -105,7 +105,7 @@ def _stale_reads(kernel: Kernel) -> Iterator[OneSide]:
     for later in kernel.accesses:
         if later.is_coherent or later.place.root.region not in _OPEN:
             continue
-        # What the next iteration of a loop reads may be read-only.
+        # The reads of a loop's next iteration may be read-only.
         own = [each for each in guards_of(kernel, later, 0, 2) if each.unknown == AnyOf(())]
         for guard, (number, _) in ((each, member) for each in own for member in each.members):
             read = _polled(kernel, number, later)
@@ -130,7 +130,8 @@ def _polled(kernel: Kernel, number: int, later: Access) -> Access | None:
 
 
 def _used(kernel: Kernel) -> frozenset[Value]:
-    """What addresses and stored values are computed from: a flag with data in it needs no order.
+    """The values from which addresses and stored values are computed: a flag that carries data
+    needs no order.
 
     What is stored to shared memory is used where what is read of it is: threads tell each other by
     it what they have found in a flag.
@@ -154,7 +155,8 @@ def _used(kernel: Kernel) -> frozenset[Value]:
 
 
 def _signals(kernel: Kernel) -> Iterator[OneSide]:
-    """Strong stores to what the kernel never reads, of each the last write that it should order."""
+    """Strong stores to places that the kernel never reads, of each the last write that it should
+    order."""
     reads = [each for each in kernel.accesses if each.reads]
     for signal in kernel.accesses:
         is_flag = signal.writes and signal.is_strong and not signal.reads
@@ -209,7 +211,7 @@ def _side(access: Access, payload: Access, lemma: Lemma, *, is_sure: bool) -> On
 
 
 def _spins(kernel: Kernel) -> Iterator[OneSide]:
-    """Loops that end only once somebody else has written what a weak read of theirs returns."""
+    """Loops that end only once another thread has written the value of their weak read."""
     seen: set[int] = set()
     for loop in kernel.loops.values():
         read = _spun(kernel, loop)

@@ -58,13 +58,13 @@ class Signal:
 
     @property
     def waits(self) -> bool:
-        """True where who sees the signal has waited for it, whatever it returns."""
+        """True where a thread that sees the signal has waited for it, for any result."""
         return self.is_phase or self.is_cluster or self.is_barrier or self.is_next
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """One side of a pattern. ``fence``: of what scope, between the signal and what the side orders.
+    """One side of a pattern. ``fence``: its scope, between the signal and the ordered accesses.
 
     ``barrier``: one of the CTA stands between access and signal, which are of two threads; the
     fence is in the thread of the signal, between signal and barrier. ``proxy``: a fence between the

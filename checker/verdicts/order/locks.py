@@ -49,7 +49,7 @@ _IN_TURN = "two sections may have one turn"
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """What is done while a thread, ``guard.thread``, holds a lock.
+    """The accesses made while a thread, ``guard.thread``, holds a lock.
 
     ``takes``: those at one place, one of which has taken it. ``turn``: what a read of them finds;
     None for exchanges.
@@ -227,7 +227,7 @@ def _takes(access: Access) -> bool:
 
 
 def _turn(kernel: Kernel, guard: Guard, read: Access, literal: Literal) -> Value | None:
-    """What a read is compared with, that its thread has alike in all polls."""
+    """The value with which a read is compared, equal in all polls of its thread."""
     value = literal.value
     if not isinstance(value, Apply) or value.operation != "eq" or not literal.polarity:
         return None

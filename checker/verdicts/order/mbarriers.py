@@ -69,8 +69,7 @@ _NEVER, _ALWAYS = AnyOf(()), AllOf(())
 def claims(
     kernel: Kernel, earlier: Access, later: Access, pair: ThreadPair, guard: Guard, writer: int
 ) -> Iterator[Claim]:
-    """The orders by a guard of the later access that waits; ``writer`` is a number for who
-    arrives."""
+    """The orders by a guard of the later access that waits; ``writer``: a number of an arrival."""
     waited = waited_by(kernel, pair.solver, guard.members, guard.around)
     if waited is None:
         return
@@ -144,8 +143,8 @@ def _at_phase(
 def _numbers(
     kernel: Kernel, loop: Loop | None, waited: Waited
 ) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
-    """How often an mbarrier has been used before an iteration, and which it is, of a loop and of a
-    wait; 0 without a loop.
+    """The number of uses of an mbarrier before an iteration, and its own number, for a loop and for
+    a wait; 0 without a loop.
 
     In these two numbers, not in iterations, questions about rings are easy for a solver.
     """
@@ -415,7 +414,7 @@ class _Way:
         return self.pair.satisfiable(Not(AllOf(own))) is Answer.UNSATISFIABLE
 
     def _after_waits(self) -> Iterator[Claim]:
-        """The orders of a copy that is done when those who arrive have waited for it."""
+        """The orders of a copy that is done when the arriving threads have waited for it."""
         kernel, pair, arrival = self.kernel, self.pair, self.arrival
         if arrival.place.rank is not None:
             return  # Who arrives is of another CTA than the copy that it has waited for.

@@ -127,8 +127,8 @@ def _meetings(
 def _sides(
     kernel: Kernel, earlier: Access, later: Access, barriers: frozenset[int]
 ) -> Iterator[tuple[bool, bool]]:
-    """The sides that a fence between the proxies may stand on: with what signals, with what sees
-    it.
+    """The sides that a fence between the proxies may stand on: that of the signal, that of its
+    reader.
 
     The order has to hold for all of them: of a fence that all threads execute the side is not
     known.
@@ -187,7 +187,7 @@ def _sides_of_map(
         released = all(_passes(kernel, start, each, releases, barriers) for each in barriers)
         acquired = _passes_last(kernel, end, acquires, barriers)
     else:
-        # What is acquired has been released before.
+        # Acquired writes have been released before.
         last = [
             each for each in kernel.fence_at if acquires(each) and kernel.may_reach(start, each)
         ]

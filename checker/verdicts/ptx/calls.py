@@ -15,7 +15,7 @@ _SILENT = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 
 
 def with_calls(file: PtxFile, function: PtxFunction) -> tuple[PtxFunction, str]:
-    """A function with what it calls in the place of each call, and the reason why that cannot be.
+    """A function with its callees in the place of each call, and the reason that this cannot be.
 
     Calls that stay are those of functions that are not in the file.
     """
@@ -26,7 +26,7 @@ def with_calls(file: PtxFile, function: PtxFunction) -> tuple[PtxFunction, str]:
 
 
 def unknown_callee(statement: Statement) -> str | None:
-    """The name of what a call that stays calls; None for what accesses nothing, or is no call."""
+    """The callee of a call that stays; None if it accesses nothing, or is no call."""
     if statement.operation != CALL:
         return None
     name = call_of(statement).name

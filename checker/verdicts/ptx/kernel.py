@@ -67,7 +67,7 @@ _LEAST_BYTES = 16
 Source: PTX ISA, cp.async.bulk.tensor (the size of a row); "Matrix Descriptor Format".
 """
 _COLLECTIVES = frozenset({"tensormap cp_fenceproxy", "tcgen05 alloc"})
-"""What a warp does once, not each of its lanes."""
+"""The operations that a warp does once, not each of its lanes."""
 _OBJECTS: Mapping[AddressSpace, frozenset[Region]] = {
     AddressSpace.GLOBAL: frozenset({Region.GLOBAL, Region.PARAMETER, Region.POINTER}),
     **dict.fromkeys(_SHARED, frozenset({Region.SHARED})),
@@ -512,7 +512,7 @@ class _Filler:
         at = place.offset.constant + 8 * load.statement.defines.index(pointer.register)
         return Root(Region.POINTER, f"[{place.root.name}+{at}]")
 
-    # What orders
+    # Instructions that order
 
     def _barriers(self, each: PtxInstruction) -> Iterator[Barrier]:
         statement = each.statement
@@ -644,7 +644,7 @@ class _Filler:
             of_mbarriers=statement.operation == "fence mbarrier_init",
         )
 
-    # What is in the way
+    # Obstacles
 
     def _obstacles(
         self, instructions: list[PtxInstruction], accesses: Sequence[Access]

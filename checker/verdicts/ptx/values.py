@@ -54,8 +54,7 @@ class Registers(RegisterValues):
         return self._operand(instruction.number, text.strip(), bits)
 
     def guard(self, instruction: PtxInstruction) -> tuple[Value, bool] | None:
-        """The predicate of an instruction and what it has to be; None for an instruction
-        without."""
+        """The predicate of an instruction and its required value; None if it has none."""
         guard = instruction.statement.guard
         if not guard:
             return None
@@ -102,7 +101,7 @@ class Registers(RegisterValues):
         yes = value if polarity else self.expressions.negated(value)
         jump = own[-1].statement
         if jump.kind is Kind.END and len(targets) == 1:
-            # Who goes on has not ended.
+            # A thread that goes on has not ended.
             self.edge_literals[block, targets[0]] = self.expressions.negated(yes)
         if len(targets) != 2:
             return

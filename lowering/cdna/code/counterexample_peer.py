@@ -1,4 +1,4 @@
-"""What synchronises on chips that nothing is lowered for, as rows: the partner of a counterexample.
+"""Synchronisation as rows for chips without a lowering: the partner of a counterexample.
 
 They are LLVM 24's sequences, with a wait after every load: the partner is to be right, not fast.
 Sources: LLVM 24 AMDGPUUsage, Memory Model GFX10-GFX11; llc-24 -O0 for gfx1030 and gfx1100 emits
@@ -33,7 +33,7 @@ class PartnerStep:
 
     @property
     def is_access(self) -> bool:
-        """Whether it is the access, whose mnemonic is that of its width and space."""
+        """True if it is the access, whose mnemonic is that of its width and space."""
         return not self.mnemonic
 
 
@@ -62,7 +62,7 @@ WRITE_BACKS: Table[Steps] = Table(
             generation=_GFX12, scope=Scope.SYSTEM),
     ],
 )  # fmt: skip
-"""(generation, scope) -> what is written back, before the waits."""
+"""(generation, scope) -> the write-backs before the waits."""
 
 RELEASES: Table[Steps] = Table(
     "waits of a release",
@@ -75,7 +75,7 @@ RELEASES: Table[Steps] = Table(
             generation=_GFX12),
     ],
 )  # fmt: skip
-"""(generation) -> the waits before what releases."""
+"""(generation) -> the waits before a release."""
 
 ARRIVALS: Table[Steps] = Table(
     "waits for a load",
@@ -86,7 +86,7 @@ ARRIVALS: Table[Steps] = Table(
         row((_ALL_DONE_12[-1],), _MODEL_12, generation=_GFX12),
     ],
 )  # fmt: skip
-"""(generation) -> what comes after a load, or an atomic that returns."""
+"""(generation) -> the instructions after a load, or an atomic that returns."""
 
 BARRIERS: Table[Steps] = Table(
     "barriers of a work-group",
@@ -161,14 +161,14 @@ INVALIDATES: Table[Steps] = Table(
             scope=Scope.SYSTEM),
     ],
 )  # fmt: skip
-"""(generation, scope, in WGP mode) -> what is invalidated, in order."""
+"""(generation, scope, in WGP mode) -> the invalidates, in order."""
 
 _ACQUIRES = frozenset({"acquire", "seq_cst", "acq_rel"})
 _RELEASES = frozenset({"release", "seq_cst", "acq_rel"})
 
 
 def invalidates_of(chip: ChipRow, scope: Scope, *, split: bool) -> Code:
-    """What an acquire invalidates on any chip, ``split``: in its mode of that name."""
+    """The invalidates of an acquire on any chip, ``split``: in its mode of that name."""
     if chip.lowered:
         return load_chip(chip.name).invalidate[scope, split].value
     steps = INVALIDATES[chip.generation, scope, split].value

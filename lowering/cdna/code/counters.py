@@ -144,7 +144,7 @@ class OutstandingTokens:
         return delivered
 
     def join(self, other: Self) -> bool:
-        """Become what holds on either path, both with the clock at zero; whether that is news."""
+        """Become the join with another state, both with the clock at zero; True if it changes."""
         news = self.bounds.join(other.bounds)
         if self.issued == other.issued:
             return news

@@ -1,4 +1,4 @@
-"""The control-flow graph of a function of AMD assembly, with what each instruction does.
+"""The control-flow graph of a function of AMD assembly, with the effects of each instruction.
 
 A function that returns by ``s[30:31]`` is called with anything outstanding (LLVM AMDGPUUsage,
 "Non-Kernel Functions"); any other is where a wave starts.
@@ -38,7 +38,7 @@ _JUMPS = ("s_setpc_b64", "s_set_pc_i64")
 
 
 def is_return(instruction: AssemblyInstruction) -> bool:
-    """Whether an instruction goes back to where its function was called."""
+    """True if an instruction returns from a function."""
     is_jump = instruction.mnemonic in _JUMPS
     return is_jump and instruction.operands[:1] == (RETURN_ADDRESS,)
 
@@ -52,12 +52,12 @@ class Step:
 
     @property
     def ends_block(self) -> bool:
-        """True of what another block may follow than the next of the text."""
+        """True if a block other than the next of the text may follow."""
         return self.effects.kind in _ENDS or self.effects.is_subroutine
 
     @property
     def is_return(self) -> bool:
-        """Whether it goes back to where the function was called."""
+        """True if it returns from a function."""
         return is_return(self.instruction)
 
 
@@ -110,7 +110,7 @@ _PROLOGUE = (Kind.LOAD, Kind.WAIT)
 
 
 def _begins_twice(runs: Sequence[_Run]) -> bool:
-    """Whether hardware that preloads arguments begins after a prologue that loads them itself.
+    """True if hardware that preloads arguments begins after a prologue that loads them itself.
 
     That jumps over the other beginning, which has no label. Source: LLVM AMDGPUUsage, "Preloaded
     Kernel Arguments".
@@ -165,7 +165,7 @@ def _of_subroutine(step: Step, before: Sequence[Step]) -> Step:
         return replace(step, effects=replace(step.effects, is_subroutine=True))
     if mnemonic in _JUMPS and isinstance(address, Registers):
         defined = {name for each in before for name in each.effects.defines}
-        # What the block computes itself is a far branch.
+        # An address that the block computes itself makes a far branch.
         if defined.isdisjoint(address.names):
             return replace(step, effects=replace(step.effects, kind=Kind.END))
     return step
@@ -277,7 +277,7 @@ def _with_whole_number(
 
 
 def _jumps_far(steps: Sequence[Step]) -> bool:
-    """Whether what addresses a block computes is where it jumps itself."""
+    """True if a block ends in a jump to an address that it computes itself."""
     return bool(steps) and steps[-1].instruction.mnemonic in _JUMPS
 
 

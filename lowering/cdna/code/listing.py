@@ -28,7 +28,7 @@ _SYMBOL = re.compile(r"<([^>]+)>:")
 _SECTION = "Disassembly of section"
 _DESCRIPTOR = ".kd"
 _ZEROS = "..."
-"""Stands for zeros that fill what is left."""
+"""Stands for zeros that fill the rest."""
 _LISTED = re.compile(r"L\d+")
 _BRANCH = re.compile(r"^[ \t]+s_c?branch\w*[ \t]+(\S+)", re.M)
 _ENCODED_BRANCH = re.compile(r"^\s+s_c?branch\w*\s.*// [0-9A-F]{12}: ([0-9A-F]{8})$")
@@ -43,7 +43,7 @@ def read_disassembly(
     descriptors: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     untyped: Collection[str] = (),
 ) -> Assembly:
-    """The functions of what ``llvm-objdump -d --symbolize-operands --no-leading-addr`` prints.
+    """The functions in a print of ``llvm-objdump -d --symbolize-operands --no-leading-addr``.
 
     ``symbols``: those at which functions begin, with their names; none: whatever looks like one.
     ``untyped``: those at which functions begin if nothing else leads there. ``descriptors``: what
@@ -193,7 +193,7 @@ _Body = Sequence[AssemblyLabel | AssemblyInstruction]
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What a register has: the low half of an address or a distance, and where its number stands.
+    """The value of a register: a low half of an address or a distance, and the place of its number.
 
     ``literal``: the line of that instruction, and which operand it is.
     """
@@ -245,7 +245,7 @@ def _low(operand: Operand) -> str:
 
 
 def _sum(instruction: AssemblyInstruction, known: Mapping[str, _Value]) -> _Value | None:
-    """What an addition makes of a known value and a number, or of two of either."""
+    """The sum of a known value and a number, or of two of either."""
     number, is_address, literal = 0, False, None
     for place, operand in enumerate(instruction.operands[1:], 1):
         if isinstance(operand, int):

@@ -1,5 +1,4 @@
-"""Which chip a code object is for, which of its symbols are functions, and what its kernels'
-descriptors say.
+"""The chip of a code object, those of its symbols that are functions, and its kernels' descriptors.
 
 Sources: LLVM AMDGPUUsage, "ELF Code Object" and "Kernel Descriptor"; ELF-64 Object File Format,
 "Symbol Table".
@@ -25,7 +24,7 @@ _HEADER = struct.Struct("<18xH28xI")
 
 
 def is_amd_object(content: bytes) -> bool:
-    """Whether a file that begins so is an ELF file for one of AMD's GPUs."""
+    """True if a file that begins with ``content`` is an ELF file for one of AMD's GPUs."""
     if not content.startswith(MAGIC) or len(content) < _HEADER.size:
         return False
     machine, _ = _HEADER.unpack_from(content)
@@ -33,7 +32,7 @@ def is_amd_object(content: bytes) -> bool:
 
 
 def chip_of_object(content: bytes, file: str) -> str:
-    """The chip of an ELF file; raises ``AssemblyError`` for what is no code of such a chip."""
+    """The chip of an ELF file; raises ``AssemblyError`` for one that is no code of such a chip."""
     if len(content) < _HEADER.size or content[4] != 2:
         raise AssemblyError(f"{file}:1: error: not a whole 64-bit ELF file")
     machine, flags = _HEADER.unpack_from(content)
@@ -67,7 +66,7 @@ class _Symbol:
     place: tuple[int, int]
     """Section and address."""
     offset: int
-    """Where it is in the file."""
+    """Its offset in the file."""
     size: int
     is_untyped: bool
     """It has a name and no type, in a section of code."""
@@ -126,7 +125,7 @@ _DESCRIPTOR_BYTES = 64
 
 
 def descriptors_of_object(content: bytes) -> dict[str, dict[str, int]]:
-    """By kernel of an ELF file, what fence-check asks of its descriptor, as directives have it."""
+    """By kernel of an ELF file, the fields of its descriptor for fence-check, as directives."""
     found: dict[str, dict[str, int]] = {}
     for each in _symbols(content):
         begin = each.offset
@@ -187,5 +186,5 @@ def _symbols(content: bytes) -> Iterator[_Symbol]:
                     bool(info >> 4),
                 )  # fmt: skip
     except (struct.error, IndexError, ValueError):
-        # What is cut short is llvm-objdump's to refuse.
+        # A file that is cut short is llvm-objdump's to refuse.
         return

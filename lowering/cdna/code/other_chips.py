@@ -1,4 +1,4 @@
-"""Whether assembly is for the chip that it names: what other chips have gives it away.
+"""Check that assembly is for the chip that it names, by instructions that only other chips have.
 
 A file may say one chip and hold code for another, where a function has a target of its own or a
 compiler was given another one. Waits mean something else there, so nothing is judged.
@@ -136,7 +136,7 @@ def chip_of(assembly: Assembly, file: str) -> ChipRow:
 
 
 def _other_owner(instruction: AssemblyInstruction, chip: ChipRow) -> str | None:
-    """Whose an instruction is that the chip does not have; None: as far as is known it has it."""
+    """The chips that have an instruction which this one lacks; None if it has it."""
     if _WITHOUT_CARRY.fullmatch(instruction.mnemonic) and len(instruction.operands) > 3:
         return "chips before gfx9"
     for row in ROWS:

@@ -92,7 +92,7 @@ class KernelArgument:
 
     @property
     def is_hidden(self) -> bool:
-        """True of what the runtime gives, and no caller."""
+        """True if the runtime gives the argument, and no caller."""
         return self.kind.startswith("hidden_")
 
 
@@ -115,7 +115,7 @@ class Function:
 
     @property
     def threads(self) -> int | None:
-        """How many a work-group has at most, if the metadata say so."""
+        """The largest number of threads in a work-group, if the metadata have it."""
         return self.metadata.get("max_flat_workgroup_size")
 
     @property
@@ -233,7 +233,7 @@ _MACRO_ENDS = {".macro": 1, ".endm": -1, ".endmacro": -1}
 
 
 def _check_assembled(lines: list[str], file: str) -> None:
-    """Raise ``AssemblyError`` at what only an assembler can say; empty the lines that define
+    """Raise ``AssemblyError`` at text that only an assembler can read; empty the lines that define
     macros.
 
     What is in those is code where they are used alone, and by their names.
@@ -273,7 +273,7 @@ _PAIRS = (
 
 
 def check_whole(text: str, file: str) -> None:
-    """Raise ``AssemblyError`` for text that is cut short: what is begun in it has no end."""
+    """Raise ``AssemblyError`` for text that is cut short: a block in it has no end."""
     for begin, end in _PAIRS:
         if text.count(begin) > text.count(end):
             line = text.count("\n", 0, text.rindex(begin)) + 1
@@ -301,7 +301,7 @@ _TOKEN = re.compile(
 """Strings and comments, in which other characters mean nothing."""
 _OPENS = MappingProxyType({'"': "string", "/*": "comment"})
 _ENDS = MappingProxyType({'"': re.compile(r'(?:[^"\\]|\\.)*"'), "/*": re.compile(r".*?\*/", re.S)})
-"""A line that ends what an earlier one began."""
+"""A line that ends a block which an earlier one began."""
 
 
 def code_lines(text: str, file: str) -> list[str]:
@@ -414,7 +414,7 @@ _NO_CODE = re.compile(
     r"|cfi_\w+|amdgcn_target|end_amdhsa_kernel|end_amdgpu_\w+|amdhsa_\w+|amdgpu_\w+|amd_\w+|addrsig\w*|print"
     r"|lto_discard|line|reloc|no_dead_strip|version|macro|endm|endmacro|att_syntax|warning)\b"
 )
-"""Directives that put nothing between instructions but what runs as nothing."""
+"""Directives that put nothing between instructions except idle instructions."""
 
 
 @dataclass(slots=True)
@@ -429,8 +429,7 @@ class _Open:
 
 
 class _Bodies:
-    """The functions of a text: what is declared to be one, and code that no other function leads
-    to.
+    """The functions of a text: those that are declared, and code that no other function leads to.
 
     A section goes on where it was left. Data between instructions are like an instruction that is
     not known.
@@ -623,7 +622,7 @@ _ODD = re.compile(r'(?<![\w.$@:])(?:(?:[vsa]|ttmp)(?:0\d+|\d{5,})\b|"(?:[vsa]|tt
 
 @lru_cache(maxsize=1 << 16)
 def _problem(text: str) -> str:
-    """Why the registers of an instruction cannot be read, if so."""
+    """The reason that the registers of an instruction cannot be read; "" if they can."""
     found = _ODD.search(text)
     if found is not None:
         return f"'{found[0]}' is for the assembler: give the object that llvm-mc makes of this file"
@@ -672,7 +671,7 @@ def _parsed(text: str) -> tuple[str, tuple[Operand, ...], tuple[str, ...], str, 
 
 
 def _with_operators(words: list[str]) -> str:
-    """Take the operand off the beginning of ``words``, with what operators join to it."""
+    """Take the operand off the beginning of ``words``, with the words that operators join to it."""
     end = 1
     while end < len(words) and words[end] in OPERATORS:
         end += 2
@@ -764,7 +763,7 @@ _ITEM = re.compile(r"( *)(- )?\.(\w+): *(.*)")
 
 
 def _metadata(text: str) -> list[tuple[dict[str, str], list[dict[str, str]]]]:
-    """What the metadata (YAML as LLVM prints it) say of each kernel and of its arguments."""
+    """The metadata (YAML as LLVM prints it) of each kernel and of its arguments."""
     _, _, metadata = text.partition(".amdgpu_metadata")
     metadata, _, _ = metadata.partition(".end_amdgpu_metadata")
     kernels: list[tuple[dict[str, str], list[dict[str, str]]]] = []

@@ -64,7 +64,7 @@ class _Reader:
         self.is_known = True
 
     def variable(self) -> Variable:
-        """What was read."""
+        """The variables of a file."""
         return Variable(bytes(self.data) if self.is_known else None, self.addresses)
 
     def read(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""What an ``s_waitcnt`` waits for, by generation."""
+"""The counts of an ``s_waitcnt``, by generation."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ _COUNTS = re.compile(r"(\w+)\((\w+)\)")
 
 @dataclass(frozen=True, slots=True)
 class WaitLayout:
-    """How ``s_waitcnt`` packs its counts in a number: by counter (first bit, how many) of its
-    parts.
+    """The packing of counts in the number of an ``s_waitcnt``: (first bit, width) of each part by
+    counter.
 
     The lowest part comes first. The largest count of a counter waits for nothing.
     """

@@ -1,1 +1,1 @@
-"""Counters of what is outstanding, and the waits for them."""
+"""Counters of outstanding operations, and the waits for them."""

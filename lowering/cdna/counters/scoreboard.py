@@ -1,4 +1,4 @@
-"""Which memory operations of a wave may still be outstanding, and how long to wait for one.
+"""Memory operations of a wave that may be outstanding, and the wait that completes one.
 
 A wave counts its outstanding operations in vmcnt and lgkmcnt; ``s_waitcnt vmcnt(N)`` holds
 it until at most N are left. Operations of an *ordered* kind retire in the order of their
@@ -42,7 +42,7 @@ if others := [name for name, counters in _TOGETHER.items() if counters != LIMITS
 
 
 class CounterEventKind(IntEnum):
-    """What an event on a counter is, one bit each; see ``ORDERED``."""
+    """The kind of an event on a counter, one bit each; see ``ORDERED``."""
 
     VECTOR = 1
     LDS = 2
@@ -58,12 +58,12 @@ ORDERED: dict[CounterEventKind, bool] = {
     CounterEventKind.FLAT: False,
     CounterEventKind.INVALIDATE: False,
 }
-"""Whether events of a kind retire in order of issue (MI300 ISA 4.4; flat: 10.2.2)."""
+"""True for each kind of event that retires in order of issue (MI300 ISA 4.4; flat: 10.2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterEvent:
-    """What an instruction adds to one counter.
+    """The event that an instruction adds to one counter.
 
     ``certain``: it surely counts. ``awaited``: a wait for everything has to see its end;
     an invalidate is not, because nothing later in the wave passes it.
@@ -89,7 +89,8 @@ _CACHE_EVENTS = {Counts.YES: (_VECTOR,), Counts.MAY: (_INVALIDATE,), Counts.NO: 
 CACHE_EVENTS: dict[str, tuple[CounterEvent, ...]] = {
     str(mnemonic): _CACHE_EVENTS[row.value] for (mnemonic,), row in CACHE_COUNTS.items()
 }
-"""Cache maintenance; what may count is safe as an uncertain event: not among the younger ones."""
+"""Cache maintenance; a count that may happen is safe as an uncertain event: not among the younger
+ones."""
 
 SPACE_EVENTS: dict[AddressSpace, tuple[CounterEvent, ...]] = {
     AddressSpace.GENERIC: _FLAT,
@@ -111,11 +112,11 @@ def events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
 
 
 Token = Hashable
-"""Stands for the result of an operation, whatever the caller has: an SSA value, a register."""
+"""Stands for the result of an operation, in any form of the caller: an SSA value, a register."""
 
 
 class CounterState:
-    """What may be outstanding on one counter at one place of the program.
+    """The events that may be outstanding on one counter at one place of the program.
 
     ``stamps``: result -> the clock after its issue, oldest first; ``clock`` minus that is
     the number of certain younger events. ``outstanding`` and ``extra`` bound from above how many
@@ -143,7 +144,7 @@ class CounterState:
 
     @property
     def in_order(self) -> bool:
-        """Whether all that is outstanding retires in order of issue."""
+        """True if all outstanding events retire in order of issue."""
         return _IN_ORDER[self.kinds]
 
     def issue(self, event: CounterEvent, results: Iterable[Token] = ()) -> None:
@@ -174,7 +175,7 @@ class CounterState:
         return min(self.clock - newest, self.limit - 1)
 
     def satisfied(self, count: int) -> bool:
-        """Whether everything that a wait for ``count`` has to cover is surely done."""
+        """True if every event that a wait for ``count`` has to cover is surely complete."""
         return (
             self.outstanding == 0 or self.outstanding + self.extra <= count or count >= self.limit
         )
@@ -193,7 +194,7 @@ class CounterState:
         return self._issued_until(self.clock - count)
 
     def overflow(self) -> list[Token]:
-        """Which results are here because the counter has no room for them beside the younger ones.
+        """The results complete because the counter has no room for them beside younger ones.
 
         A wave issues nothing that would take a counter beyond its maximum. Source:
         ROCm/rocm-systems#11202 and #10926 (CDNA3 and CDNA4).
@@ -201,7 +202,7 @@ class CounterState:
         return self._issued_until(self.clock - self.limit)
 
     def _issued_until(self, newest: int) -> list[Token]:
-        """Take out what was issued until then, if that is the order in which it retires."""
+        """Take out the operations issued until then, if that is the order in which they retire."""
         if not self.in_order:
             return []
         delivered: list[Token] = []
@@ -214,7 +215,7 @@ class CounterState:
         return delivered
 
     def join(self, other: "CounterState") -> bool:
-        """Become what holds on either path, both with the clock at zero; whether that is news."""
+        """Become the join with another state, both with the clock at zero; True if it changes."""
         mine = self.stamps
         newer = {t: s for t, s in other.stamps.items() if t not in mine or mine[t] < s}
         bounds = (self.outstanding, self.extra, self.kinds)
@@ -258,7 +259,7 @@ class Scoreboard:
         return made
 
     def join(self, other: "Scoreboard") -> bool:
-        """Become what holds on either path, both fresh from ``copy``; whether that is news."""
+        """Become the join with another state, both fresh from ``copy``; True if it changes."""
         vmcnt = self.vmcnt.join(other.vmcnt)
         return self.lgkmcnt.join(other.lgkmcnt) or vmcnt
 

@@ -1,7 +1,7 @@
 """As ``scoreboard``, where loads, stores, LDS and scalar loads each have a counter (gfx1250).
 
-Within a counter completion is told in order of issue; between counters nothing is. Registers are
-written in any order, which is for whoever writes one twice to wait for.
+Within a counter completion is in order of issue; between counters it is not. Registers are
+written in any order, which is for the author of two writes of one register to wait for.
 Sources: LLVM 24 AMDGPUUsage, Memory Model GFX125x; llvm-project#105549.
 """
 
@@ -22,7 +22,7 @@ def split_events_of(row: InstructionRow) -> tuple[CounterEvent, ...]:
     """The events of one instruction where each counter is of one kind of access.
 
     Flat accesses may finish out of order with either of their counters, scalar loads with each
-    other; else completion is told in order of issue (LLVM 24 AMDGPUUsage, Memory Model GFX125x).
+    other; else completion is in order of issue (LLVM 24 AMDGPUUsage, Memory Model GFX125x).
     """
     flat = row.space is AddressSpace.GENERIC
     return tuple(
@@ -63,7 +63,7 @@ class SplitScoreboard:
         return made
 
     def join(self, other: "SplitScoreboard") -> bool:
-        """Become what holds on either path, both fresh from ``copy``; whether that is news."""
+        """Become the join with another state, both fresh from ``copy``; True if it changes."""
         # Every counter is joined, also after one with news.
         news = [state.join(other.counters[c]) for c, state in self.counters.items()]
         return any(news)

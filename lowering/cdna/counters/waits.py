@@ -1,4 +1,4 @@
-"""How the waits of a sequence are written: in one ``s_waitcnt``, or with an instruction a counter.
+"""Encodings of the waits of a sequence: in one ``s_waitcnt``, or one instruction for each counter.
 
 Chips that count stores apart have both: ``s_waitcnt`` for loads and LDS, ``s_waitcnt_vscnt`` for
 stores. Source: LLVM 24 SIInsertWaitcnts, WaitcntGeneratorGFX12Plus, whose order at -O0 the second
@@ -39,7 +39,7 @@ COUNTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _DS_SHIFT = 0
 _OTHER_SHIFT = 8
-"""Where the counts of two counters stand in the operand of one wait (LLVM encodeLoadcntDscnt)."""
+"""The shift of the second of two counts in the operand of one wait (LLVM encodeLoadcntDscnt)."""
 
 
 def as_they_are(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
@@ -108,9 +108,7 @@ def wait_text(chip: ChipRow, counts: WaitCounts) -> str:
 
 
 def read_wait(mnemonic: str, operand: int) -> WaitCounts | None:
-    """What ``s_wait_*cnt operand`` or ``s_waitcnt_*cnt null, operand`` waits for; None for another
-    instruction.
-    """
+    """The counts of ``s_wait_*cnt operand`` or ``s_waitcnt_*cnt null, operand``, else None."""
     counters = _COUNTERS.get(mnemonic)
     if counters is None:
         return None

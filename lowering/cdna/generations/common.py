@@ -1,4 +1,4 @@
-"""Rows that hold on every CDNA chip; the files of the generations add what differs."""
+"""Rows that hold on every CDNA chip; the files of the generations add the differences."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -49,7 +49,7 @@ MATES_STORES = (
     "wider release by the wave that reads it there waits for its own stores alone; glc reads it in "
     "L2"
 )
-"""Why a load of the work-group misses the L1 on chips whose stores do not drop the line."""
+"""The reason that a load of the work-group misses the L1 on chips whose stores keep the line."""
 
 WAIT_ROWS: tuple[Row[WaitCounts], ...] = (
     row(NOTHING, f"{_MODEL}: a wave issues in order", scope=NARROW,
@@ -201,7 +201,7 @@ def load_chip(name: str) -> Chip:
 
 @cache
 def wait_after(chip: str, mnemonic: str, modifiers: tuple[str, ...]) -> WaitCounts:
-    """What the chip's rows wait for right after cache maintenance, for it to be done."""
+    """The wait in the chip's rows right after cache maintenance, which completes it."""
     instruction, rows = BareInstruction(mnemonic, modifiers), load_chip(chip)
     for each in (*rows.invalidate.rows, *rows.write_back.rows):
         for step, following in pairwise(each.value):
@@ -219,4 +219,4 @@ OWN: Mapping[str, Any] = MappingProxyType(
         "ENCODE": as_they_are,
     }
 )
-"""What holds for a generation whose file does not have it."""
+"""Defaults for a generation whose file lacks the rows."""

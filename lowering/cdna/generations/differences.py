@@ -1,4 +1,4 @@
-"""Where our CDNA sequences differ from LLVM 22's for the same operation, and why.
+"""Differences between our CDNA sequences and LLVM 22's for the same operation, with reasons.
 
 One row a difference: where it may occur, which parts of the sequence we add or leave
 out, and the reason. The differential test holds the whole matrix to this table: every

@@ -1,4 +1,4 @@
-"""Where our gfx1250 sequences differ from LLVM 24's for the same operation, and why.
+"""Differences between our gfx1250 sequences and LLVM 24's for the same operation, with reasons.
 
 As ``differences`` for the chips before it; tests/differential/test_llvm24_matrix.py holds the
 matrix to it, and ``compat=llvm`` to LLVM 24 itself. LLVM 22 is no oracle here: it lacks the waits

@@ -34,7 +34,7 @@ _SCOPES = {
     Scope.AGENT: "scope:SCOPE_DEV",
     Scope.SYSTEM: "scope:SCOPE_SYS",
 }
-"""How an instruction says its scope; SCOPE_CU, of the work-group, is not written."""
+"""The modifier of each scope; SCOPE_CU, of the work-group, is not written."""
 
 ENCODE = split
 

@@ -64,7 +64,7 @@ _HK = "HazyResearch/HipKittens f09e968, phases, gfx950"
 
 @dataclass(frozen=True, slots=True)
 class LdsPhases:
-    """How one pass of an LDS instruction is served: groups of lanes, in one of ``banks`` each.
+    """The phases of one pass of an LDS instruction: groups of lanes, in one of ``banks`` each.
 
     ``width``: bytes of a lane. ``lds_banks``: of the chips that the row is for, see
     ``CdnaHierarchy``.
@@ -146,7 +146,7 @@ class LdsInstruction(MemoryRow):
 
     @property
     def passes(self) -> int:
-        """How often it accesses LDS: twice with two offsets."""
+        """The number of its LDS accesses: two for an instruction with two offsets."""
         return 2 if self.name.stride else 1
 
     @property
@@ -193,7 +193,7 @@ _LDS_ATOMICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "pk_add": ("f16", "bf16"),
     }
 )
-"""What LDS computes by itself, and of which types; packed ones are a word of two."""
+"""Atomic operations of LDS hardware with their types; packed types are a word of two."""
 _ATOMICS = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor",
             "inc", "dec")  # fmt: skip
 _OLDEST = frozenset({"gfx908"})
@@ -268,7 +268,7 @@ LDS_INSTRUCTIONS: Mapping[str, LdsInstruction] = MappingProxyType(
 VECTOR_INSTRUCTIONS: Mapping[str, VectorInstruction] = MappingProxyType(
     {each.mnemonic: each for each in _vector()}
 )
-"""What the model of accesses knows, by mnemonic: LLVM AMDGPU, GFX9 instruction set."""
+"""Vector instructions of the model of accesses, by mnemonic: LLVM AMDGPU, GFX9 instruction set."""
 
 OFFSETS: Mapping[str, Mapping[str, tuple[int, int]]] = MappingProxyType(
     {
@@ -279,7 +279,7 @@ OFFSETS: Mapping[str, Mapping[str, tuple[int, int]]] = MappingProxyType(
         "buffer": MappingProxyType({"offset": (0, 4095)}),
     }
 )
-"""The offsets of each family, the least and the most: LLVM 22, what llvm-mc takes for GFX9."""
+"""The offsets of each family, the least and the most: LLVM 22, as llvm-mc accepts for GFX9."""
 
 
 # Vector memory
@@ -457,7 +457,7 @@ LDS_BANDWIDTH = documented("rocprofiler-compute, analysis_configs: 4 bytes for e
 """Bytes a cycle of LDS with 32 banks; the port of two SIMDs takes 64 bytes a cycle."""
 
 SYSTEM_WRITE_BACK = measured("ROCm/mori, MI355X: system instead of agent scope, 448 an XCD", 45)
-"""Nanoseconds that a write-back takes longer at system scope, without what is fetched again."""
+"""Nanoseconds that a write-back takes longer at system scope, without later fetches."""
 
 WRITE_BACK_BANDWIDTH = inferred("share of an XCD in the bandwidth of the device", 260, 660)
 """Bytes a nanosecond that an XCD writes back: a bound where much is dirty, not a measurement."""
@@ -468,13 +468,12 @@ READ_REQUESTS_MERGE = inferred("gfx90a: 73,251 L2 reads for 131,072 requests of 
 COALESCING = documented(_COALESCING, GROUP)
 
 
-# What an access does at each cache: the control tables
+# The policy of an access at each cache: the control tables
 
 
 @dataclass(frozen=True, slots=True)
 class CacheControl:
-    """A row of a control table: the scope that the bits say, and what the access does at each
-    cache."""
+    """A row of a control table: the scope of the bits, and the access's policy at each cache."""
 
     scope: str
     policy: CachePolicy
@@ -596,7 +595,7 @@ CONTROL: Table[CacheControl | Illegal] = Table(
     },
     _CONTROL_ROWS,
 )
-"""(generation, access, scope bits, expects reuse, L2s an agent has, tgsplit) -> what it does.
+"""(generation, access, scope bits, expects reuse, L2s an agent has, tgsplit) -> its policy.
 
 An access expects no reuse with ``nt`` (gfx908, gfx90a: ``slc``). A store in L1 is written through:
 ``MISS_LRU`` updates a line that is present, ``MISS_EVICT`` drops it.
@@ -608,7 +607,7 @@ POLICY_BITS: Mapping[Generation, tuple[str, ...]] = MappingProxyType(
         Generation.GFX942: ("sc0", "sc1", "nt"),
     }
 )
-"""What a vector access may have after its operands."""
+"""Policy bits that a vector access may have after its operands."""
 
 RETURNING_BITS = frozenset({"glc", "sc0"})
 """Those that ask an atomic for the old value."""

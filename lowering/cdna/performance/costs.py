@@ -1,4 +1,4 @@
-"""What CDNA instructions cost: estimates, the write-back of the L2 by what was measured of it.
+"""Costs of CDNA instructions: estimates, and measurements of the write-back of the L2.
 
 The figures are classes, from what an instruction is and how far it reaches: each a few times the
 one below it. They are good for an order, not for a time. A unit is about ``UNIT`` nanoseconds: a
@@ -28,7 +28,7 @@ from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 
 class Work(FastStrEnum):
-    """What an instruction makes the hardware do; its value is how the documentation calls it."""
+    """The work of an instruction in the hardware; the value is its name in the documentation."""
 
     NONE = "nothing outside the wave"
     ISSUE = "an access that a cache of the compute unit, or LDS, may serve"
@@ -80,7 +80,7 @@ def write_back_time(chip: str) -> Figure | None:
 
 
 def time_after_stores(target: str, line: Line, stores: int, sectors: int) -> Figure | None:
-    """Nanoseconds of a write-back, whatever is outstanding or dirty; None for all else."""
+    """Nanoseconds of a write-back, independent of outstanding or dirty data; None for all else."""
     del stores, sectors
     writes_back = work_of(target, line) in (Work.WRITE_BACK, Work.WRITE_BACK_TO_SYSTEM)
     return write_back_time(target) if writes_back else None
@@ -139,7 +139,7 @@ def _read_count(word: str) -> tuple[str, str]:
 
 
 def cost_of(target: str, line: Line) -> Cost:
-    """What an instruction costs on a chip; always an estimate.
+    """The cost of an instruction on a chip; always an estimate.
 
     Raises ``UnsupportedError`` for one that the chip does not have.
     """
@@ -148,14 +148,14 @@ def cost_of(target: str, line: Line) -> Cost:
 
 
 def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
-    """How many of the first instructions have a price as a whole: none, waits stand for
-    themselves."""
+    """The number of leading instructions with a price as a whole: None, as waits have prices of
+    their own."""
     del target, lines
     return None
 
 
 def work_of(chip: str, line: Line) -> Work:
-    """What an instruction makes ``chip`` do.
+    """The work that an instruction makes ``chip`` do.
 
     Raises ``UnsupportedError`` for one that the chip does not have.
     """
@@ -188,7 +188,7 @@ def _wait(counts: WaitCounts) -> Work:
 
 
 _NEAR = frozenset({Counter.LGKMCNT, Counter.DSCNT, Counter.KMCNT, Counter.XCNT})
-"""The counters of what does not go to memory: xcnt is of addresses that are being translated."""
+"""Counters without memory accesses: xcnt is of addresses that are being translated."""
 
 
 def _maintenance(effect: Effect) -> Work:

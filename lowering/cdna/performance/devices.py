@@ -1,4 +1,4 @@
-"""CDNA accelerators as they are sold: dies, compute units, memory, and what of it is one agent.
+"""CDNA accelerators as they are sold: dies, compute units, memory, and one agent's share of them.
 
 Rows, each with its source. What is None in a row is not known publicly.
 """
@@ -10,7 +10,7 @@ from fencewright.lowering.vocabulary import FastStrEnum
 
 
 class PartitionMode(FastStrEnum):
-    """How the XCDs of a device are divided among agents."""
+    """The division of the XCDs of a device among agents."""
 
     SPX = "SPX"
     DPX = "DPX"
@@ -152,4 +152,4 @@ ATOMIC_ACROSS_XCDS = measured(f"{_CHIPS}, an atomic from one CU to another", 202
 RELEASE_TO_ACQUIRE = measured("one way with release and acquire, three runs on a MI300X", 596, 703)
 TLB_REACH = measured(f"{_CHIPS}, MiB", 64)
 TLB_MISS = measured(_CHIPS, 47.1)
-"""What a load beyond the reach of the TLB takes longer."""
+"""The additional time of a load beyond the reach of the TLB."""

@@ -1,4 +1,4 @@
-"""What holds down how many waves a CU has at once, beside the sizes in ``chips`` and ``memory``."""
+"""Limits on the number of waves of a CU, beside the sizes in ``chips`` and ``memory``."""
 
 from dataclasses import dataclass
 

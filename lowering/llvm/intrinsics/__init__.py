@@ -1,1 +1,1 @@
-"""What calls of LLVM's intrinsics do to memory: rows, and how a name finds its row."""
+"""Effects of calls of LLVM's intrinsics on memory: rows, and the search of a row by name."""

@@ -1,4 +1,4 @@
-"""What AMD's intrinsics do, judged one by one: LLVM's attributes are for its optimiser, not for us.
+"""Effects of AMD's intrinsics, judged one by one: LLVM's attributes serve its optimiser alone.
 
 Sources: LLVM 22 AMDGPUUsage, LLVM IR Intrinsics and Memory Model; IntrinsicsAMDGPU.td; AMD's ISA
 manuals (MI300, CDNA4, RDNA4), memory and LDS instructions.

@@ -1,4 +1,4 @@
-"""What LLVM's own intrinsics do, those of no target, as far as they touch memory or seem to."""
+"""Effects of LLVM's own intrinsics, those of no target, that touch memory or seem to."""
 
 from fencewright.lowering.llvm.intrinsics.row import CallKind, EffectRow, ZeroBits, several
 

@@ -30,6 +30,6 @@ def row_of(name: str) -> EffectRow | None:
 
 
 def does_nothing(name: str) -> bool:
-    """Whether calls of the function ``name`` touch no memory, and make nobody wait for anybody."""
+    """True if calls of the function ``name`` touch no memory and make no thread wait."""
     row = row_of(name)
     return row is not None and row.kind is CallKind.NOTHING

@@ -1,5 +1,4 @@
-"""What NVIDIA's intrinsics do, judged one by one: LLVM's attributes are for its optimiser, not for
-us.
+"""Effects of NVIDIA's intrinsics, judged one by one: LLVM's attributes serve its optimiser alone.
 
 Sources: PTX ISA 9.0, the instruction that each is; LLVM 22 NVPTXUsage and IntrinsicsNVVM.td.
 """

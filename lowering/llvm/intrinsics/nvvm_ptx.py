@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 
 def _intrinsics() -> Iterator[tuple[str, str]]:
-    """Those that synchronise: fences, barriers, mbarriers, copies and what waits for them."""
+    """Those that synchronise: fences, barriers, mbarriers, copies and their waits."""
     for name in ("cta", "gl", "sys"):
         yield f"membar.{name}", f"membar.{name}"
     yield "bar.warp.sync", "bar.warp.sync $0"

@@ -1,4 +1,4 @@
-"""What a row says of intrinsics of LLVM IR: the words for it, and what names it is for."""
+"""The fields of a row of intrinsics of LLVM IR: effects and patterns of names."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum
 
 
 class CallKind(FastStrEnum):
-    """What a call is to other threads.
+    """The effect of a call on other threads.
 
     ``NOTHING``: nothing that they could notice. ``WAIT``: it completes what its own thread has
     issued. ``ACCESS``: weak accesses, in order with the thread's others. ``ATOMIC``: accesses by
@@ -28,7 +28,7 @@ class CallKind(FastStrEnum):
 
 
 Place: TypeAlias = AddressSpace | int
-"""What is accessed: an address space, or that of the pointer which is operand number so much."""
+"""The accessed memory: an address space, or the number of the operand whose pointer has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ZeroBits:
 
 @dataclass(frozen=True)
 class EffectRow:
-    """What the intrinsics called ``names`` do.
+    """The effects of the intrinsics called ``names``.
 
     ``names``: without ``llvm.``, words between dots; ``*`` is any one word, ``**`` any more of
     them,
@@ -77,13 +77,13 @@ class EffectRow:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What matches the names, with the types that LLVM adds."""
+        """A pattern of the names, with the types that LLVM adds."""
         words = "".join(_WORDS.get(piece, re.escape(piece)) for piece in _pieces(self.names))
         return re.compile(rf"llvm\.{words}{_TYPES}")
 
     def left_open(self, name: str) -> int | None:
-        """How many characters of ``name`` are for ``*`` and ``**`` to say; None if it is
-        another's."""
+        """The number of characters of ``name`` that ``*`` and ``**`` match; None if the row is not
+        its."""
         found = self.pattern.fullmatch(name)
         return None if found is None else sum(map(len, found.groups()))
 
@@ -91,7 +91,7 @@ class EffectRow:
 _WORDS = {"*": r"([^.]+)", "**": r"(.+)", "{": "(?:", ",": "|", "}": ")"}
 _PIECE = re.compile(r"\*\*|[*{},]|[^*{},]+")
 _TYPES = r"(?:\.(?:nx)?(?:v\d+)?(?:i\d+|f\d+|bf16|p\d+))*"
-"""What LLVM adds to an overloaded name. Source: LLVM LangRef, Intrinsic Functions."""
+"""The suffix that LLVM adds to an overloaded name. Source: LLVM LangRef, Intrinsic Functions."""
 
 
 def _pieces(names: str) -> list[str]:

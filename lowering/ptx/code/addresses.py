@@ -1,4 +1,4 @@
-"""Where the accesses of a PTX function are: variables and offsets, as far as its text says.
+"""Places of the accesses of a PTX function: variables and offsets, as far as its text has them.
 
 An address is followed through moves, conversions and sums with constants to the variable or the
 register that it begins with. Registers that are written more than once are not looked into.
@@ -15,7 +15,7 @@ from fencewright.lowering.vocabulary import AddressSpace
 
 _COPIES = frozenset({"mov", "cvta", "cvt"})
 _DEPTH = 200
-"""How far an address is followed."""
+"""The largest number of instructions through which an address is followed."""
 _MBARRIER = 8
 """The bytes of an mbarrier."""
 _SHARED = (AddressSpace.LOCAL, AddressSpace.SHARED_CLUSTER)
@@ -28,7 +28,7 @@ _OF_VARIABLE: Mapping[str, AddressSpace] = {
 
 
 class Overlap(IntEnum):
-    """Whether two accesses are of the same bytes."""
+    """The overlap of the bytes of two accesses."""
 
     NO = 0
     MAYBE = 1
@@ -37,7 +37,7 @@ class Overlap(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an access touches: ``offset`` bytes after ``root``, a variable or a register.
+    """The place of an access: ``offset`` bytes after ``root``, a variable or a register.
 
     ``variables``: those that the address is computed from; ``exact``: by constants alone.
     """
@@ -51,12 +51,12 @@ class Place:
 
     @property
     def may_be_shared(self) -> bool:
-        """Whether it may be in shared memory."""
+        """True if it may be in shared memory."""
         return self.space is None or self.space in _SHARED
 
     @property
     def may_be_global(self) -> bool:
-        """Whether it may be in global memory."""
+        """True if it may be in global memory."""
         return self.space is None or self.space is AddressSpace.GLOBAL
 
 
@@ -75,7 +75,7 @@ class Places:
         self._slices: dict[str, frozenset[str]] = {}
 
     def of(self, access: Access) -> Place:
-        """Where an access is."""
+        """The place of an access."""
         root, offset, exact = self._origin(access.address)
         variables = self._variables_of(access.address)
         space = access.space
@@ -83,12 +83,12 @@ class Places:
         if space is None and len(known) == 1:
             (space,) = known
         elif space is None and root in self.parameters and self.function.is_entry:
-            # What a kernel is given by its host points to global memory.
+            # A pointer that a kernel gets from its host points to global memory.
             space = AddressSpace.GLOBAL
         return Place(root, offset, access.size, exact, variables, space)
 
     def of_mbarrier(self, address: str) -> Place:
-        """Where an mbarrier is."""
+        """The place of an mbarrier."""
         generic, space = Proxy.GENERIC, AddressSpace.LOCAL
         return self.of(Access(address, True, True, generic, space, _MBARRIER))
 
@@ -97,7 +97,7 @@ class Places:
         return self._origin(address)[0]
 
     def is_remote(self, address: str) -> bool:
-        """Whether an address is of another CTA of the cluster: it comes from ``mapa``."""
+        """True if an address is of another CTA of the cluster: it comes from ``mapa``."""
         name = next(iter(names_in(address)), "")
         for _ in range(_DEPTH):
             made = self.written.get(name)
@@ -154,7 +154,7 @@ class Places:
 
 
 def overlap(a: Place, b: Place) -> Overlap:
-    """Whether two accesses of one CTA may be, or are, of the same bytes."""
+    """The overlap of two accesses of one CTA: no common byte, perhaps some, or surely some."""
     if a.space is not None and b.space is not None and not _same_memory(a.space, b.space):
         return Overlap.NO
     if a.variables and b.variables and not a.variables & b.variables:
@@ -196,6 +196,6 @@ def _is_name(text: str) -> bool:
 
 
 def _constant(text: str) -> int:
-    """What is added to an address as it is written, as in ``+16`` or ``+-8``."""
+    """The constant that is added to an address, from its text, as in ``+16`` or ``+-8``."""
     value = number(text.replace(" ", "").removeprefix("+"))
     return 0 if value is None else value

@@ -93,7 +93,7 @@ class Conditions:
         return tuple(self._of_guard(last.statement.guard, taken, known, block.number))
 
     def _predicates(self) -> Mapping[str, Statement]:
-        """The predicates that are written once, by something that says what they are of."""
+        """The predicates that are written once, by an instruction with known operands."""
         return {
             name: made.statement
             for name, made in self.places.written.items()

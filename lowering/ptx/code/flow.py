@@ -1,4 +1,4 @@
-"""The forward dataflow over a PTX function: what some path brings to each instruction."""
+"""The forward dataflow over a PTX function: the facts that some path brings to each instruction."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar

@@ -402,7 +402,7 @@ _IN_FRONT = {"bar": "cta", "barrier": "cta"}
 FORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: forms for names, forms in _ROWS for name in names.split("|")}
 )
-"""The forms of an operation by its words; those that compute have one that takes what any does."""
+"""The forms of an operation by its words; those that compute have one that fits any."""
 
 
 def fit(operation: str, name: str) -> Fit:

@@ -65,13 +65,13 @@ def update_in(text: str) -> Opcode:
 
 
 def operand_count(constraints: str) -> int:
-    """How many operands a template may name: what is clobbered is none."""
+    """The number of operands that a template may name, clobbered registers excluded."""
     given = [each.strip() for each in constraints.split(",")]
     return sum(1 for each in given if each and not each.startswith("~"))
 
 
 def is_volatile_memory(constraints: str) -> bool:
-    """Whether the text is said to access memory that no operand is the address of."""
+    """True if the text is declared to access memory that no operand is the address of."""
     return "~{memory}" in constraints.replace(" ", "")
 
 
@@ -151,7 +151,7 @@ def _entered(found: Sequence[Statement | str], at: int) -> str | None:
 
 
 def _repeats(found: Sequence[Statement | str], at: int) -> bool:
-    """Whether control that finds the phase of a wait not complete comes to it again, or ends."""
+    """True if control that finds the phase of a wait incomplete returns to the wait, or ends."""
     wait = found[at]
     assert isinstance(wait, Statement)
     complete = wait.operands[0]
@@ -201,7 +201,7 @@ def _predicated(found: Sequence[Statement | str]) -> list[Statement | str]:
 
 
 def _skipped(found: Sequence[Statement | str], at: int) -> list[Statement] | None:
-    """What the branch at a place skips where its predicate holds; None if it is not so simple."""
+    """The statements that a branch skips if its predicate holds; None if not simple."""
     branch = found[at]
     if not isinstance(branch, Statement) or branch.operation != "bra" or not branch.guard:
         return None

@@ -1,4 +1,4 @@
-"""PTX statements of any origin: what an instruction is, orders, accesses, defines and uses.
+"""PTX statements of any origin: an instruction's kind, ordering, accesses, definitions and uses.
 
 An operation is known by the words of its name, read as a set: hand-written PTX has modifiers
 in any order (``ld.global.gpu.acquire``, ``ld.acquire.gpu.global``). ``ROWS`` says of each
@@ -19,7 +19,7 @@ from fencewright.lowering.vocabulary import AddressSpace, FastStrEnum, Ordering,
 
 
 class OperandRole(FastStrEnum):
-    """What an instruction does with an operand: an address is in brackets, or in a register."""
+    """The role of an operand in an instruction: an address is in brackets, or in a register."""
 
     DEFINE = "d"
     USE = "u"
@@ -255,13 +255,13 @@ _BRANCHING = (
 )
 
 ACCESSES = frozenset({Kind.LOAD, Kind.STORE, Kind.RMW})
-"""The kinds of what accesses memory itself, before the next instruction of its thread."""
+"""The kinds that access memory itself, before the next instruction of the thread."""
 SYNCHRONISING = frozenset({Kind.FENCE, Kind.BARRIER, Kind.SIGNAL})
-"""The kinds of fences, barriers and arrivals: what orders without waiting for copies."""
+"""The kinds of fences, barriers and arrivals, which order without a wait for copies."""
 SILENT = frozenset({Kind.COMPUTE, Kind.LANES, Kind.CACHE})
-"""The kinds of what no other thread of another warp could notice."""
+"""The kinds that no thread of another warp could notice."""
 CONTROL = frozenset({Kind.BRANCH, Kind.JUMP, Kind.CALL, Kind.END})
-"""The kinds of what ends a block, or calls."""
+"""The kinds that end a block, or call."""
 PROXY_FENCES = frozenset(each.name for each in _PROXIES if each.kind is Kind.FENCE)
 """The fences between proxies, which order nothing within one."""
 
@@ -386,7 +386,7 @@ _VECTOR = re.compile(r"v([248])")
 _ELEMENT = re.compile(r"(bf|tf|[busf]|ue|e)(\d+)(?:x(\d+))?")
 _SMALL_FLOAT = re.compile(r"(ue|e)\d+m\d+(?:x(\d+))?")
 _MATRIX_BYTES = 16
-"""What a lane has of one 8x8 matrix of 16-bit elements, in bytes, at the address that it gives."""
+"""The bytes of one 8x8 matrix of 16-bit elements that a lane has at its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,14 +455,14 @@ class Opcode:
 
     @property
     def problem(self) -> str:
-        """Why no assembler knows it, as a sentence without its subject; "" if it is known."""
+        """The reason that no assembler knows it, as a sentence without its subject; "" if known."""
         if self.row is None:
             return "is not known"
         return f"is no form of {self.row.words[0]} ({self.fit})" if self.fit.faults else ""
 
     @property
     def effects(self) -> Effects:
-        """Its effects, but for what operands say."""
+        """Its effects, without those of its operands."""
         known = self.known is not None
         return Effects(
             kind=self.kind,
@@ -622,7 +622,7 @@ class Statement:
 
     @property
     def row(self) -> OperationRow | None:
-        """The row of its operation; None for what is not known, or is no form of it."""
+        """The row of its operation; None if it is not known, or has no such form."""
         return self.opcode.known
 
     @property
@@ -658,11 +658,11 @@ class Statement:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it is an access or fence with an ordering other than weak."""
+        """True if it is an access or fence with an ordering other than weak."""
         return self.ordering not in (None, Ordering.WEAK)
 
     def with_roles(self) -> tuple[tuple[OperandRole, str], ...]:
-        """Its operands with what it does with them; without a row they are all used."""
+        """Its operands with their roles; without a row they are all used."""
         return self.roles
 
     def _roles(self) -> Iterator[tuple[OperandRole, str]]:
@@ -672,7 +672,7 @@ class Statement:
         for operand in self.operands:
             role = roles[at] if at < len(roles) else OperandRole.USE
             if role in _ADDRESSES and not operand.startswith("[") and _is_optional(operand):
-                # What some forms have and others leave out: a state, a mask, a size.
+                # Words that some forms have and others leave out: a state, a mask, a size.
                 yield OperandRole.USE, operand
                 continue
             if role is OperandRole.DEFINE and operand.startswith("[") and at + 1 < len(roles):
@@ -708,7 +708,7 @@ class Statement:
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        """What it accesses in memory; of an operand that is a descriptor, its name."""
+        """Its accesses to memory; of an operand that is a descriptor, the name."""
         row = self.opcode.known
         if row is None:
             return ()
@@ -744,7 +744,7 @@ class Statement:
                 yield Access(operand, True, False, row.proxy, AddressSpace.LOCAL, None)
 
     def _size(self) -> int | None:
-        """How many bytes one of its accesses has."""
+        """The number of bytes of one of its accesses."""
         opcode, row = self.opcode, self.opcode.known
         if row is None or row.kind is Kind.TENSOR:
             return None
@@ -791,7 +791,7 @@ _GUARDED = re.compile(r"@\s*(!?)\s*([%$\w]+|\$\{?\d+\}?)\s+(.*)", re.DOTALL)
 _INSTRUCTION = re.compile(r"([a-z]\w*(?:\.[\w:]+)*)\s*(.*)", re.DOTALL)
 _OPENING, _CLOSING = "([{", ")]}"
 _REMEMBERED = 1 << 16
-"""How many texts are kept read: a file of machine-made code repeats itself."""
+"""The number of texts kept parsed: a file of machine-made code repeats itself."""
 
 
 @lru_cache(_REMEMBERED)

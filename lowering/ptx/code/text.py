@@ -27,7 +27,7 @@ from fencewright.lowering.ptx.code.statements import (
 
 
 class PtxError(AssemblyError):
-    """PTX that cannot be read, or is not executed: its file, its line, and what is wrong there."""
+    """PTX that cannot be read, or is not executed: its file, its line, and the fault there."""
 
     def __init__(self, file: str, line: int, problem: str):
         super().__init__(file, line, problem)
@@ -126,7 +126,7 @@ class PtxFunction:
             yield from block.instructions
 
     def type_of(self, register: str) -> str | None:
-        """The type of a register; None for what is none."""
+        """The type of a register; None for other names."""
         if register in self.registers:
             return self.registers[register]
         found = _NUMBERED.fullmatch(register)
@@ -196,11 +196,11 @@ def read_ptx(text: str, file: str = "<string>") -> PtxFile:
 
 
 _INLINE = re.compile(r"// begin inline asm\b|// end inline asm\b")
-"""What LLVM writes around inline assembly."""
+"""The comments that LLVM writes around inline assembly."""
 
 
 def _inline_texts(text: str) -> Sequence[int]:
-    """Where inline texts begin and end, in turn.
+    """The beginnings and ends of inline texts, in turn.
 
     LLVM counts the lines of an inline text on from where the whole was written, so that a
     ``.loc`` in it names a line of another statement.
@@ -226,12 +226,12 @@ class _Names:
         self.families: dict[str, int] = {}
 
     def declare(self, name: str) -> str:
-        """The name by which what is declared here is known."""
+        """The name by which a declaration here is known."""
         self.renamed[name] = name + self.suffix
         return self.renamed[name]
 
     def resolve(self, name: str) -> str:
-        """What a name means here."""
+        """The meaning of a name in this scope."""
         scope: _Names | None = self
         while scope is not None:
             if name in scope.renamed:
@@ -244,7 +244,7 @@ class _Names:
 
 
 class _Body:
-    """What has been read of a function's body."""
+    """The part of a function's body that has been read."""
 
     def __init__(self, header: str, line: int):
         self.header = header
@@ -328,7 +328,7 @@ class _Reader:
         return f"'{found['name']}'" if found else "a function"
 
     def step(self, character: str) -> None:
-        """Read what begins here."""
+        """Read the statement that begins here."""
         if character == ".":
             self.directive()
         elif self.body is None:
@@ -406,7 +406,7 @@ class _Reader:
         self.target = found[1]
 
     def is_inline(self) -> bool:
-        """Whether the reader is in an inline text."""
+        """True if the reader is in an inline text."""
         return bool(self.inline) and bisect(self.inline, self.at) % 2 == 1
 
     def section(self) -> None:
@@ -417,7 +417,7 @@ class _Reader:
         self.at = end + 1
 
     def linked(self) -> None:
-        """What ``.visible`` or ``.entry`` begins: a function, its declaration, or a variable."""
+        """Reads the function, declaration or variable begun by ``.visible`` or ``.entry``."""
         start, depth = self.at, 0
         for at in range(start, len(self.text)):
             character = self.text[at]
@@ -563,7 +563,7 @@ _HEAD = re.compile(r"(@\s*!?\s*[%$\w]+\s+)?([a-z]\w*(?:\.[\w:]+)*)(.*)", re.DOTA
 
 
 def _renamed(text: str, names: _Names) -> str:
-    """An instruction with what its guard and operands name as it is known."""
+    """An instruction with its guard and operands by their known names."""
     found = _HEAD.fullmatch(text)
     assert found is not None, text
 
@@ -655,7 +655,7 @@ def _connect(function: PtxFunction, body: _Body) -> None:
 
 
 def _falls_through(end: PtxInstruction | None) -> bool:
-    """Whether control may go on after a block that ends so."""
+    """True if control may go on after a block with this last instruction."""
     if end is None or end.statement.kind not in CONTROL:
         return True
     return end.statement.operation == "call" or bool(end.statement.guard)

@@ -1,4 +1,4 @@
-"""What the addresses and predicates of a PTX function are computed from, as far as its text says.
+"""Values that the addresses and predicates of a PTX function are computed from.
 
 Two registers that are computed in the same way from the same things have one ``Value``. What is
 written more than once, loaded or not known is opaque. A value varies if it depends on which thread
@@ -34,18 +34,18 @@ class Address:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is one place for all threads of a CTA, known to the byte."""
+        """True if it is one place for all threads of a CTA, known to the byte."""
         return not self.terms
 
     @property
     def is_own(self) -> bool:
-        """Whether it depends on the thread, and on nothing that is not known."""
+        """True if it depends on the thread, and on nothing unknown."""
         values = [value for value, _ in self.terms]
         return any(each.varies for each in values) and not any(each.is_opaque for each in values)
 
     @property
     def stride(self) -> int | None:
-        """How many bytes the next thread's place is after this one's; None if not known."""
+        """The distance in bytes from this thread's place to the next one's; None if not known."""
         if len(self.terms) != 1 or self.terms[0][1] != 1:
             return None
         inner = self.terms[0][0]
@@ -139,7 +139,7 @@ class Values:
         if statement.operation == "elect":
             return self.table.thread("elect.sync")
         operands = statement.operands
-        # What is not known yet is computed from this register itself.
+        # A value not known yet is computed from this register itself.
         of = [self._known.get(each) or self.table.opaque(each) for each in operands[1:]]
         if statement.operation in _COPIES and len(of) == 1:
             return of[0]
@@ -158,7 +158,7 @@ class Values:
         return self.table.constant(text if value is None else value)
 
     def address(self, text: str) -> Address | None:
-        """What an address is computed from; None if not of one variable or parameter."""
+        """The values that an address is computed from; None unless of one variable or parameter."""
         names = [*names_in(text)]
         if not names:
             return None
@@ -236,7 +236,7 @@ def _is_parameter(statement: Statement) -> bool:
 
 
 class Elections:
-    """Which blocks and instructions of a function are for some threads of a CTA alone.
+    """The blocks and instructions of a function that only some threads of a CTA execute.
 
     They are where a guard, or a branch that may go round them, depends on the thread and on nothing
     that is not known.
@@ -267,7 +267,7 @@ class Elections:
         self._elected = control.reachable(elected)
 
     def is_elected(self, number_: int, guard: str) -> bool:
-        """Whether an instruction is for some threads alone."""
+        """True if only some threads execute an instruction."""
         return self.block_of[number_] in self._elected or self._splits(guard)
 
     def _splits(self, guard: str) -> bool:

@@ -43,7 +43,7 @@ TAG_BANK_BITS = 26
 
 
 class AddressRule(FastStrEnum):
-    """The rules that take the lanes' addresses to what hardware counts."""
+    """The rules from the lanes' addresses to the counts of the hardware."""
 
     REQUEST = "request"
     SECTORS = "sectors"
@@ -61,7 +61,7 @@ class AddressRule(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """What a rule says; it is measured on the chips of compute capability ``measured_on``."""
+    """The text of a rule; it is measured on the chips of compute capability ``measured_on``."""
 
     rule: AddressRule
     says: str
@@ -69,7 +69,7 @@ class RuleRow:
     source: str
 
     def evidence(self, number: int) -> Evidence:
-        """How well the rule is known for chips of a compute capability, as 90."""
+        """The evidence of the rule for chips of a compute capability, as 90."""
         return Evidence.MEASURED if number in self.measured_on else Evidence.INFERRED
 
 
@@ -293,7 +293,7 @@ class CrowdedFence:
 
 @dataclass(frozen=True, slots=True)
 class FenceCost:
-    """What a fence waits for, in cycles, after ``n`` stores of one warp: at sm_90, one SM.
+    """The time that a fence waits, in cycles, after ``n`` stores of one warp: at sm_90, one SM.
 
     ``idle``: with none outstanding. Up to ``few`` scattered stores (a sector for each lane) it
     is ``start + n * step``, then ``later + n * later_step`` and at most ``most``. ``crowded``:
@@ -349,7 +349,7 @@ FENCE_COSTS: tuple[FenceCost, ...] = (
         CrowdedFence(2136, 2447, 21601, _CROWDS),
     ),
 )  # fmt: skip
-"""The price of a fence by what is outstanding, on chips of ``FENCES_MEASURED_ON``."""
+"""The price of a fence by the outstanding stores, on chips of ``FENCES_MEASURED_ON``."""
 
 FENCES_MEASURED_ON = 90
 """Compute capability."""
@@ -369,7 +369,7 @@ All sectors that are written, and those that a miss fetches. ``lts__t_sectors_op
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """What accesses with all of ``words`` do in L1 and L2; without words, all of their kind.
+    """The policy in L1 and L2 of accesses with all of ``words``; without words, all of their kind.
 
     ``evidence`` is for L1: what serves a load, and what a load right after finds there. Which line
     goes first where there is no room, and what happens in L2, is inferred.

@@ -1,4 +1,4 @@
-"""What PTX instructions cost: cycles on an H200 where they were measured, else an estimate.
+"""Costs of PTX instructions: cycles on an H200 if measured, else an estimate.
 
 A row holds for every instruction that begins with its words, unless a longer one does. Figures
 were taken on one chip, sm_90a: for other chips they are estimates, of the same ratios.
@@ -27,7 +27,7 @@ MEASURED_HOW = "measured on an H200 (CUDA 13.0), cycles of one lane group in a l
 
 
 class Basis(FastStrEnum):
-    """Where an amount comes from."""
+    """The origin of an amount."""
 
     MEASURED = "measured"
     ESTIMATED = "estimated"
@@ -37,8 +37,8 @@ class Basis(FastStrEnum):
 class CostRow:
     """The price of consecutive instructions, by the first words of each: mostly of one.
 
-    ``note``: of what is measured, what the chip executes or how the figures spread; of what is
-    estimated, from what.
+    ``note``: for a measurement, the executed code or the spread of the figures; for an estimate,
+    its basis.
     """
 
     instructions: tuple[str, ...]
@@ -48,7 +48,7 @@ class CostRow:
 
     @property
     def source(self) -> str:
-        """Who says so, in one line."""
+        """The source of the cost, in one line."""
         said = MEASURED_HOW if self.basis is Basis.MEASURED else self.basis.value
         return f"{said}: {self.note}" if self.note else said
 
@@ -287,7 +287,7 @@ _PAIRED_WITH = ("cluster", "gpu", "sys")
 
 
 def _pairs() -> Iterable[CostRow]:
-    """A fence and an access that are together what one ordered access is, or that and more."""
+    """A fence and an access that are together one ordered access, or that and more."""
     invalidate = _amount("fence.acquire.gpu")
     membar = _LOAD_FENCED.amount - _amount("ld.acquire.gpu")
     for scope in _PAIRED_WITH:
@@ -300,7 +300,7 @@ def _pairs() -> Iterable[CostRow]:
         amount = _amount(f"{access}.release.{scope}")
         pair = f"fence.release.{scope}", f"{access}.relaxed.{scope}"
         yield _estimated(amount, *pair, why=_AS_ONE)
-    # Where there are no one-sided fences.
+    # Versions without one-sided fences.
     for (access, ordered), scope in product(_RELEASED.items(), _PAIRED_WITH):
         amount = _amount(f"{ordered}.{scope}") + invalidate
         yield _estimated(amount, f"fence.acq_rel.{scope}", f"{access}.{scope}", why=_TWO_SIDED)
@@ -320,7 +320,7 @@ _ACQUIRED = {
     "atom.relaxed": "atom.acquire",
     "atom.release": "atom.acq_rel",
 }
-"""Accesses, and what they are with a fence before or after them."""
+"""Accesses, and their equivalents with a fence before or after them."""
 
 _MEASURED_PAIRS = index(_MEASURED_TOGETHER)
 
@@ -335,7 +335,7 @@ _MOST_TOGETHER = max(len(each.instructions) for each in TOGETHER)
 
 
 def cost_of(target: str, line: Line) -> Cost:
-    """What an instruction costs on a chip: cycles if measured on such a one.
+    """The cost of an instruction on a chip: cycles if measured on such a one.
 
     Raises ``UnsupportedError`` for one without a row.
     """
@@ -343,7 +343,7 @@ def cost_of(target: str, line: Line) -> Cost:
 
 
 def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
-    """How many of the first instructions have a price as a whole, and that; None if none has."""
+    """The number of leading instructions with a price as a whole, and the price; None if none."""
     names = tuple(_row_of(each.mnemonic).instructions[0] for each in lines[:_MOST_TOGETHER])
     for count in range(len(names), 1, -1):
         found = _TOGETHER.get(names[:count])
@@ -353,7 +353,7 @@ def together(target: str, lines: tuple[Line, ...]) -> tuple[int, Cost] | None:
 
 
 def time_after_stores(target: str, line: Line, stores: int, sectors: int) -> Figure | None:
-    """Cycles of a fence after stores of its warp; None for what was not measured.
+    """Cycles of a fence after stores of its warp; None if not measured.
 
     Measured of acq_rel fences with one warp on one SM of an H200; all else is inferred from that.
     """

@@ -1,4 +1,4 @@
-"""What holds down how many warps an SM has at once, beside the sizes in ``memory``."""
+"""Limits on the number of warps of an SM, beside the sizes in ``memory``."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ MAX_THREADS = 1024
 
 @dataclass(frozen=True, slots=True)
 class SmAllocation:
-    """How SMs of compute capability ``first`` to ``last`` give out registers and shared memory.
+    """Allocation of registers and shared memory on SMs of compute capability ``first`` to ``last``.
 
     ``registers``: 32 bits each, in equal parts of the SM's ``partitions``; a warp gets them in
     units of ``register_unit``, a thread at most ``most_registers``. ``shared_granule``: bytes.

@@ -1,4 +1,4 @@
-"""What the passes on the caches of CDNA code have in common."""
+"""The common base of the passes on the caches of CDNA code."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The pass ``drop-invalidates``: no invalidate that nobody needs before the next one."""
+"""The pass ``drop-invalidates``: no invalidate without a need before the next one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from fencewright.passes.cdna.caches.cache_pass import CachePass
 
 @dataclass(frozen=True)
 class DropInvalidatesPass(CachePass):
-    """Remove each invalidate of caches that nobody reads before they are invalidated again.
+    """Remove each invalidate of caches without a read before their next invalidate.
 
     Who may read: this wave, with a load that its policy bits do not keep from those caches; and
     waves that learn of this one's past and do not invalidate for themselves: of its own
@@ -25,7 +25,7 @@ class DropInvalidatesPass(CachePass):
     name = "drop-invalidates"
 
     def run(self, code: CacheCode) -> None:
-        # What went was needed by nobody: without it they need the same.
+        # No operation needed the removed ones: without them the needs are the same.
         code.erase(useless_invalidates(code), solve_needs)
 
 
@@ -51,26 +51,26 @@ class Needs:
         return self.flag, *self.barriers.snapshot()
 
     def acquired(self, step: CacheStep, needed: int) -> None:
-        """Note what is needed after an acquire."""
+        """Note the needs after an acquire."""
         if step.meaning.is_barrier:
             self.barriers.leave(step.op, needed)
         else:
             self.flag |= needed
 
     def of_observers(self, step: CacheStep) -> int:
-        """What those need who learn of this wave's past by an operation."""
+        """The needs of the threads that observe this wave's past by an operation."""
         needed = self.barriers.found(step.op) if step.meaning.is_barrier else self.flag
         return needed | AT_END if step.meaning.leaves_workgroup else needed
 
 
 def needed_at(step: CacheStep, needs: Needs) -> int:
-    """What an operation itself needs to be free of stale lines when it comes."""
+    """The caches that must be free of stale lines when an operation itself comes."""
     reads = step.meaning.reads
     return reads | needs.of_observers(step) if step.meaning.publishes else reads
 
 
 def before(step: CacheStep, needed: int, needs: Needs) -> int:
-    """What is needed before an operation, if ``needed`` is needed after it."""
+    """The caches that must be clean before an operation, if ``needed`` must be after it."""
     return needed & ~step.meaning.invalidates | needed_at(step, needs)
 
 
@@ -93,7 +93,7 @@ def solve_needs(code: CacheCode) -> Needs:
 
 
 def useless_invalidates(code: CacheCode) -> list[Operation]:
-    """The invalidates after which nothing needs what they do."""
+    """The invalidates after which nothing needs their effect."""
     if not code.invalidates:
         return []
     needs = code.known(solve_needs)

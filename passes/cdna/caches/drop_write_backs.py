@@ -37,12 +37,12 @@ class DropWriteBacksPass(CachePass):
     name = "drop-write-backs"
 
     def run(self, code: CacheCode) -> None:
-        # What went changed nothing: a write-back with nothing to write back keeps every state.
+        # The removed ones changed nothing: one with nothing to write back keeps every state.
         code.erase(code.known(droppable_write_backs), solve)
 
 
 DONE, ISSUED, DIRTY = 0b00, 0b01, 0b11
-"""How far what this wave has to make available has got: the worst of all such stores.
+"""The progress of this wave's stores on their way to the scope: the worst of all such stores.
 
 DONE: to the scope. ISSUED: what takes it there has been issued, a wait will see its end.
 DIRTY: not so.
@@ -65,7 +65,7 @@ _COVERED = {Visibility.WORKGROUP: 0b0000, Visibility.AGENT: 0b0011, Visibility.S
 
 
 def stores_of(agent: int, system: int, reading: int = 0) -> StoreStates:
-    """A state: a level for each scope, and what is being read.
+    """A state: a level for each scope, and the pending reads.
 
     ``reading``: counters with a read of a flag in flight, which may yet acquire something
     that a write-back issued meanwhile does not cover.
@@ -100,18 +100,18 @@ class Published:
         return self.flag, *self.barriers.snapshot()
 
     def acquired(self, step: CacheStep) -> StoreStates:
-        """What an acquire may receive; by a flag at system scope anything, from other kernels."""
+        """The state that an acquire may receive; by a flag at system scope any of other kernels."""
         return self.barriers.found(step.op) if step.meaning.is_barrier else self.flag | AT_ENTRY
 
 
 def arrived(state: StoreStates) -> StoreStates:
-    """What others receive of a state: what is only in flight is not there yet."""
+    """The state as others receive it: a store that is only in flight has not arrived."""
     outstanding = state & _ISSUED
     return outstanding | outstanding << 1
 
 
 class Solution(NamedTuple):
-    """What this wave has to make available where each block begins, and what is released."""
+    """This wave's stores to make available at the beginning of each block, and at releases."""
 
     entry: Mapping[Block, StoreStates]
     published: Published
@@ -170,7 +170,7 @@ def _as_if(step: CacheStep, through: Mapping[Operation, StoreThrough]) -> CacheS
 
 
 def is_redundant(step: CacheStep, state: StoreStates) -> bool:
-    """Whether ``step`` is a write-back with nothing to write back."""
+    """True if ``step`` is a write-back with nothing to write back."""
     reach = step.meaning.writes_back
     return reach is not None and level(state, reach) != DIRTY
 
@@ -190,7 +190,7 @@ def after(step: CacheStep, state: StoreStates, published: Published) -> StoreSta
 
 
 def stored(reach: Visibility) -> StoreStates:
-    """What a store that gets so far leaves to be made available."""
+    """The state after a store with this reach."""
     return _STORED[reach]
 
 
@@ -202,7 +202,7 @@ _STORED = {
 
 
 def written_back(reach: Visibility, state: StoreStates, published: Published) -> StoreStates:
-    """What is dirty is now in flight, except what a flag's read in flight may have acquired."""
+    """The state after a write-back: dirty stores in flight, except any that a read acquires."""
     clean = issued(reach, state)
     if not is_reading(state):
         return clean
@@ -216,7 +216,7 @@ def issued(reach: Visibility, state: StoreStates) -> StoreStates:
 
 
 def is_reading(state: StoreStates) -> bool:
-    """Whether a read of a flag is in flight."""
+    """True if a read of a flag is in flight."""
     return state >> _READING != 0
 
 

@@ -40,7 +40,7 @@ class ElectReleasePass(CachePass):
 
 
 class Refusal(Enum):
-    """Why write-backs before a barrier stay there, in words."""
+    """The reason that write-backs before a barrier stay there, in words."""
 
     PUBLISHED_BY_ALL = "after the barrier every wave may publish"
     NOT_RELEASED_BEFORE = (
@@ -53,15 +53,15 @@ class Refusal(Enum):
 
 
 class Refused(NamedTuple):
-    """A refusal, and what it is ``because_of``."""
+    """A refusal, and the operation that it is ``because_of``."""
 
     refusal: Refusal
     because_of: Operation | None = None
 
 
 class Place(NamedTuple):
-    """Where the elected wave writes back: ``after`` a barrier, or on the edge ``edge`` out of
-    ``block``.
+    """The place of the elected wave's write-back: ``after`` a barrier, or on the edge ``edge`` out
+    of ``block``.
 
     ``needed_by`` is a publication that needs it.
     """
@@ -74,7 +74,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Write-backs, and the places where one wave does what they do; or why it cannot be so."""
+    """Write-backs, and the places where one wave does them for all; or the reason against it."""
 
     write_backs: tuple[CacheOp, ...]
     places: tuple[Place, ...]
@@ -110,7 +110,7 @@ def _by_target(edges: Sequence[Place]) -> Mapping[Block, list[tuple[Block, int]]
 
 
 def elections(code: CacheCode, reach: Visibility) -> Iterator[Moved]:
-    """What can be moved: all write-backs of a reach or, if not, each by itself after the others."""
+    """The possible moves: all write-backs of a reach or, if not, one at a time."""
     together = tried(code, reach)
     if together is None:
         return
@@ -128,7 +128,7 @@ _FEW = 8
 
 
 def tried(code: CacheCode, reach: Visibility, only: Operation | None = None) -> Moved | None:
-    """What becomes of the write-backs of one reach, or of one of them; None if none can move."""
+    """The move of the write-backs of one reach, or of one of them; None if none can move."""
     steps = code.steps
     if not any(step.meaning.is_barrier for block in code.blocks for step in steps[block]):
         return None
@@ -138,11 +138,11 @@ def tried(code: CacheCode, reach: Visibility, only: Operation | None = None) -> 
 
 
 # ---------------------------------------------------------------------------------------
-# What has to be written back where
+# The required write-backs, and their places
 # ---------------------------------------------------------------------------------------
 
 PENDING, FLYING, ISSUED, UNPAID = 1, 2, 4, 8
-"""What the write-backs that go leave open, as bits, so that two states join by ``|``.
+"""The effects that removed write-backs leave open, as bits, so that two states join by ``|``.
 
 PENDING: a wave of the work-group has not written back what one that goes would have. FLYING: a
 store that it would have written back may not be in the L2 yet. ISSUED: a write-back in its place
@@ -156,7 +156,7 @@ Debt: TypeAlias = int
 
 @dataclass(slots=True)
 class Needs:
-    """Which publications are ahead.
+    """The publications that come later.
 
     ``end``: where each block ends, whether on some path one comes before a write-back;
     ``barrier``: whether one does after a barrier.
@@ -181,11 +181,11 @@ class Paths:
     # Backward: publications that come before a write-back
 
     def publishes(self, meaning: Meaning) -> bool:
-        """Whether an operation is how others learn of this wave's past, a barrier aside."""
+        """True if an operation publishes this wave's past to others, a barrier aside."""
         return meaning.publishes and not (meaning.is_barrier and not meaning.leaves_workgroup)
 
     def covers(self, step: CacheStep) -> bool:
-        """Whether a step writes everything back."""
+        """True if a step writes everything back."""
         written = step.meaning.writes_back
         return written is not None and written >= self.reach and step.op not in self.gone
 
@@ -242,7 +242,7 @@ class Paths:
     def _after_each(
         self, block: Block, end: Mapping[Block, bool], *, past_barriers: bool
     ) -> list[bool]:
-        """Whether it is needed after each step of a block."""
+        """True for each step of a block after which it is needed."""
         needed = end[block]
         found: list[bool] = []
         for step in reversed(self.steps[block]):
@@ -277,7 +277,7 @@ class Paths:
         return Moved(tuple(gone), debts.places, refused)
 
     def published_by_all(self, places: Sequence[Place]) -> Refused | None:
-        """Why every wave may come to the ``places``; None if one does."""
+        """The reason that every wave may come to the ``places``; None if only one does."""
         several = len(self.code.entries) > 1
         alone = blocks_of_elected(self.code.entries, self.code.elected, self.code.blocks)
         for place in places:
@@ -311,12 +311,12 @@ class Paths:
         raise AssertionError("nothing is published")
 
     def musts(self, block: Block) -> list[bool]:
-        """Whether after each step of a block every path publishes before a barrier."""
+        """True for each step of a block after which every path publishes before a barrier."""
         return self._after_each(block, self.must, past_barriers=False)
 
 
 class Debts:
-    """What is pending where each block begins, with a write-back at each of ``places``.
+    """Pending write-backs at the beginning of each block, with one at each of ``places``.
 
     ``published``: the debt that waves leave at a barrier. The invariant: a wave at a place is
     PENDING whenever, without the write-backs that go, something that it or a mate stored may not
@@ -360,7 +360,7 @@ class Debts:
         return self.paths.must_at_begin[target]
 
     def after(self, step: CacheStep, debt: Debt) -> Debt:
-        """What is pending after a step; after a barrier all that was for any wave before it."""
+        """The pending state after a step; after a barrier that of every wave before it."""
         meaning = step.meaning
         if step.op in self.paths.gone:
             return debt & ~UNPAID | PENDING | FLYING
@@ -375,7 +375,7 @@ class Debts:
         return debt
 
     def _places(self) -> Iterator[Place]:
-        """Where one has to be; the first thing that is not as it has to be is noted."""
+        """The places that need a write-back; the first violated condition is noted."""
         for block in self.paths.code.blocks:
             if block not in self.begin:
                 continue
@@ -410,5 +410,5 @@ class Debts:
 
 
 def written(debt: Debt) -> Debt:
-    """What is left once everything is written back; one more write-back would be one too many."""
+    """The state once everything is written back; one more write-back would be one too many."""
     return debt & ~PENDING | UNPAID

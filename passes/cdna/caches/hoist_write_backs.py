@@ -50,7 +50,7 @@ class HoistWriteBacksPass(CachePass):
 
 @dataclass(frozen=True, slots=True)
 class WriteBackPoint:
-    """Where a write-back could be: right ``after`` an operation, or where ``block`` begins."""
+    """A possible place of a write-back: right ``after`` an operation, or where ``block`` begins."""
 
     write_back: CacheOp
     block: Block
@@ -65,7 +65,7 @@ class WriteBackPoint:
             code.insert_at_begin(made, self.block)
 
     def is_earlier(self, code: CacheCode) -> bool:
-        """Whether anything is overtaken: other cache maintenance does not count."""
+        """True if anything is overtaken: other cache maintenance does not count."""
         op = (
             code.begin_for(self.write_back, self.block)
             if self.after is None
@@ -144,7 +144,7 @@ class Hoisting:
         return self.hoistable
 
     def can_enter(self, block: Block) -> bool:
-        """Whether every predecessor has a place for it, or does not need it."""
+        """True if every predecessor has a place for it, or does not need it."""
         predecessors = self.code.graph.predecessors[block]
         with_place = [each for each in predecessors if self.at_end(each) is not None]
         return bool(with_place) and all(
@@ -161,7 +161,7 @@ class Hoisting:
             return None
         steps = self.steps[block]
         if steps and steps[-1].op.next_op is None:
-            # What the branch itself does comes before the write-back, which has no place after it.
+            # The branch itself comes before the write-back, which has no place after it.
             return None
         return self.next[targets[0]] if self._is_good(self.states[block][-1]) else None
 
@@ -184,12 +184,12 @@ class Hoisting:
         return None if dirties(step, state, self.published, self.reach) else comes
 
     def _is_good(self, state: StoreStates) -> bool:
-        """Whether nothing is in flight that a write-back here would not cover."""
+        """True if nothing is in flight that a write-back here would not cover."""
         later = self.published.flag | AT_ENTRY
         return not is_reading(state) or level(later, self.reach) != DIRTY
 
     def places(self) -> Iterator[WriteBackPoint]:
-        """Where one comes on every path, and did not before the previous step."""
+        """The earliest points from which a write-back comes on every path."""
         for block in self.code.blocks:
             comes = self.at_end(block)
             for step, state in self._backwards(block):
@@ -202,5 +202,5 @@ class Hoisting:
 
 
 def dirties(step: CacheStep, state: StoreStates, published: Published, reach: Visibility) -> bool:
-    """Whether after an operation something may be dirty that was not before it."""
+    """True if something may be dirty after an operation that was not before it."""
     return level(after(step, issued(reach, state), published), reach) == DIRTY

@@ -138,7 +138,7 @@ class KernelCode(CacheCode):
 
     @property
     def _has_bits(self) -> bool:
-        """Whether policy bits make a difference to the chip's stores."""
+        """True if policy bits make a difference to the chip's stores."""
         return CHIPS[self.chip].scope_bits
 
     def _cost(self, op: OpcodeOp, modifiers: tuple[str, ...]) -> int:
@@ -147,7 +147,7 @@ class KernelCode(CacheCode):
         return cost_of(self.chip, " ".join([op.opcode.data, *modifiers])).amount
 
     def _insert_before(self, made: CacheOp, place: Operation) -> None:
-        """With the wait that stands after an invalidate on chips that do it late."""
+        """Inserts it with the wait that follows an invalidate on chips that delay it."""
         super()._insert_before(made, place)
         counts = wait_after(self.chip, made.opcode.data, modifiers_of(made))
         if counts:
@@ -210,11 +210,11 @@ def _running_together(module: ModuleOp) -> list[list[KernelOp]]:
 _TOGETHER: Mapping[bool, Callable[[Any], int | None]] = MappingProxyType(
     {False: attrgetter("workgroup"), True: attrgetter("cluster")}
 )
-"""By whether there are clusters: who synchronises at a scope narrower than the agent."""
+"""By the presence of clusters: the threads that synchronise at a scope narrower than the agent."""
 
 
 def meaning_on(op: Operation, chip: str) -> Meaning | None:
-    """What ``op`` means to the caches of ``chip``; None if nothing."""
+    """The meaning of ``op`` for the caches of ``chip``; None if it has none."""
     kind = type(op)
     if kind in _COPYING:
         access = cast(OpcodeOp, op).row.access
@@ -249,7 +249,7 @@ def _access(
 
 
 def is_atomic(op: MemoryOp) -> bool:
-    """Whether an access may be of a flag: it carries out an atomic access, or has scope bits."""
+    """True if an access may be of a flag: it carries out an atomic access, or has scope bits."""
     return _is_atomic(op, modifiers_of(op))
 
 

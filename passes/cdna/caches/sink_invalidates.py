@@ -68,7 +68,7 @@ class Sinking:
 
         Blocks come in reverse postorder, so that all that arrives at a block has arrived before it
         is looked at: only an edge that is the sole one into its target carries an invalidate on,
-        and in that order its block stands before the target. The invariant: of what is pending on
+        and in that order its block stands before the target. The invariant: of each pending one on
         an edge, exactly one copy is still to come on each path on which something needs it, and
         none on a path on which none was before. An edge that is not the sole one gets a copy of its
         own.
@@ -113,7 +113,7 @@ class Sinking:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An invalidate that is being sunk, and what it invalidates."""
+    """An invalidate that is being sunk, and the caches that it invalidates."""
 
     op: CacheOp
     caches: int

@@ -25,8 +25,8 @@ class StoreThroughPass(CachePass):
     releases, bad where lines are filled word by word. ``policy``: always, or only where it is
     cheaper; see
     ``is_cheaper``. Chips whose stores have no policy bits (gfx908, gfx90a) stay as they are.
-    Whatever is chosen is sound: which write-backs may go is for ``drop-write-backs`` to find out,
-    of what the stores then do.
+    Every choice is sound: ``drop-write-backs`` finds out which write-backs may go, from the
+    stores as they then are.
     Source: CDNA4 ISA, load and store control by sc1 sc0.
     """
 
@@ -58,7 +58,7 @@ def convertible(code: CacheCode, reach: Visibility) -> dict[Operation, StoreThro
 
 
 def is_cheaper(code: CacheCode, stores: Mapping[Operation, StoreThrough]) -> bool:
-    """Whether it costs less to take each of ``stores`` there by itself than to write back.
+    """True if ``stores`` that go there by themselves cost less than write-backs.
 
     By ``lowering.costs``, each instruction as often as the loops around it suggest. What counts
     are the write-backs that really go: stores that cannot go through may be dirty all the same.

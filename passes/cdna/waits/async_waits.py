@@ -83,7 +83,7 @@ def _directions(ops: Mapping[Block, Sequence[Operation]]) -> set[bool]:
 
 
 def _join(one: Ages, other: Ages) -> Ages:
-    """What holds on either path; a mark that only one has counts as that has it."""
+    """The join of two paths; a mark that only one has counts as it does there."""
     longer = max(one, other, key=len)
     shorter = min(one, other, key=len)
     return (*map(min, one, other), *longer[len(shorter) :])

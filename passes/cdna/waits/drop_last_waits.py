@@ -35,7 +35,7 @@ class DropLastWaitsPass(CachePass):
 
 
 def last_waits(code: CacheCode) -> list[Operation]:
-    """The ordering waits that order nothing with what comes after them."""
+    """The ordering waits that order nothing with the operations after them."""
     waits = {block: list(_ordering_waits(block)) for block in code.blocks}
     if not any(waits.values()):
         return []

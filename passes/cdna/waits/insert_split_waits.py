@@ -1,8 +1,8 @@
-"""What ``insert-waits`` does where each kind of access has a counter of its own (gfx1250).
+"""The part of ``insert-waits`` for chips where each kind of access has its own counter (gfx1250).
 
 Loads, stores, LDS and scalar loads count apart, and complete apart. Within loadcnt completion is
-told in order of issue, but *registers are written in any order* (llvm-project#105549): so a
-result's register may be written again only once it has arrived, even by a load that counts later.
+in order of issue, but *registers are written in any order* (llvm-project#105549): so a result's
+register may be written again only once it has arrived, even by a load that counts later.
 Source: the rules in ``fencewright.lowering.cdna.counters.scoreboard``; LLVM 24 AMDGPUUsage, Memory
 Model GFX125x.
 """
@@ -36,7 +36,7 @@ from fencewright.passes.cdna.dataflow import COUNTED, CounterStep, CounterSteps,
 from fencewright.passes.cdna.waits.async_waits import resolve_async_waits
 
 HELD_REGISTERS = 32
-"""How many registers results that nobody reads may occupy until a wait covers them."""
+"""The number of registers that unread results may occupy until a wait covers them."""
 
 _EVENTS: Mapping[tuple[str, bool], tuple[CounterEvent, ...]] = MappingProxyType(
     {key: split_events_of(row) for key, row in INSTRUCTIONS.items()}
@@ -68,7 +68,7 @@ def split_steps_of(block: Block) -> CounterSteps:
 
 
 class SplitDecision(NamedTuple):
-    """What is to be waited for at ``op``: before it, or if it is a wait, what is left of it."""
+    """The wait at ``op``: before it, or if it is a wait, the counts that remain."""
 
     op: Operation
     counts: WaitCounts
@@ -131,7 +131,7 @@ _COPIES = frozenset({AsyncOp, TensorOp})
 
 
 def _crowd(results: Iterable[SSAValue], board: SplitScoreboard) -> Iterable[SSAValue]:
-    """All results that nobody reads, if with ``results`` they would occupy too many registers."""
+    """All results without a reader, if with ``results`` they would occupy too many registers."""
     pending = {value for _, state in board.states() for value in state.stamps}
     unread = [
         value for value in (*cast(Iterable[SSAValue], pending), *results) if value.first_use is None

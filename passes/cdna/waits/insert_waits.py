@@ -28,7 +28,7 @@ from fencewright.passes.cdna.waits.insert_split_waits import insert_split_waits
 _RELEASES = PHASES[Phase.RELEASE]
 
 HELD_REGISTERS = 32
-"""How many registers results that nobody reads may occupy until a wait covers them.
+"""The number of registers that unread results may occupy until a wait covers them.
 
 Their registers cannot be reused before the data has arrived. Waiting would be as sound and
 never better for a few; but without a bound a kernel could run out of registers on them.
@@ -36,7 +36,7 @@ never better for a few; but without a bound a kernel could run out of registers 
 
 
 ENTERING_REGISTERS = 64
-"""How many registers may be waiting for data where a block begins, read later or not.
+"""The registers that may be waiting for data at the beginning of a block, read later or not.
 
 Among them are those of results that no path from here reads; one bound for all of them
 keeps the scoreboards small, and is met by kernels with very much in flight only.
@@ -44,7 +44,7 @@ keeps the scoreboards small, and is met by kernels with very much in flight only
 
 
 class Decision(NamedTuple):
-    """What is to be waited for at ``op``: before it, or if it is a wait, what is left of it."""
+    """The wait at ``op``: before it, or if it is a wait, the counts that remain."""
 
     op: Operation
     vmcnt: int | None
@@ -150,7 +150,7 @@ def _tighter(a: _Need, b: _Need) -> _Need:
 
 
 class _Held:
-    """The registers that wait for data which nobody reads, oldest first.
+    """The registers that wait for data without a reader, oldest first.
 
     ``crowd`` are results to wait for because too many were outstanding as the block began.
     """
@@ -169,20 +169,20 @@ class _Held:
             self.crowd = entering[: (len(entering) + 1) // 2]
 
     def add(self, results: Iterable[Token]) -> None:
-        """Count those of ``results`` that nobody reads."""
+        """Count those of ``results`` without a reader."""
         for result in cast(Iterable[SSAValue], results):
             if result.first_use is None:
                 self.sizes[result] = register_of(result).size.data
 
     def overflow(self, results: Iterable[SSAValue]) -> list[Token]:
-        """What to wait for before ``results`` get registers: the older half, or nothing."""
+        """The results to wait for before ``results`` get registers: the older half, or none."""
         wanted = sum([register_of(r).size.data for r in results if r.first_use is None])
         if not wanted or wanted + sum(self.sizes.values()) <= HELD_REGISTERS:
             return []
         return list(self.sizes)[: (len(self.sizes) + 1) // 2]
 
     def wait(self, board: Scoreboard, vmcnt: int | None, lgkmcnt: int | None) -> None:
-        """Carry ``board`` over a wait and let go of what it delivers."""
+        """Carry ``board`` over a wait and drop the results that it delivers."""
         delivered: list[Token] = []
         if vmcnt is not None:
             delivered += board.vmcnt.wait(vmcnt)

@@ -1,4 +1,4 @@
-"""What ``loosen-waits`` does where each kind of access has a counter of its own (gfx1250).
+"""The part of ``loosen-waits`` for chips where each kind of access has its own counter (gfx1250).
 
 The rules are those of ``loosen-waits``, for each counter by itself: within one completion is told
 in order of issue, so that a count leaves the younger ones alone; a flat access may finish out of
@@ -35,7 +35,7 @@ from fencewright.passes.cdna.waits.loosen_waits import (
 
 
 class SplitDuty(NamedTuple):
-    """What an operation does to the counters: its events, and which ordering waits cover them."""
+    """The effect of an operation on the counters: its events, and the waits that cover them."""
 
     events: tuple[CounterEvent, ...] = ()
     acquired: bool = False
@@ -43,10 +43,10 @@ class SplitDuty(NamedTuple):
 
 
 class CounterAge(NamedTuple):
-    """How many operations on a counter are surely younger than the youngest that a wait covers.
+    """The number of operations surely younger than the youngest on a counter that a wait covers.
 
-    ``acquired``: of what the wait of an acquire covers; ``released``: of a release; None: nothing
-    is outstanding. ``unordered``: whether a flat access may be.
+    ``acquired``: of those that the wait of an acquire covers; ``released``: of a release; None:
+    none is outstanding. ``unordered``: whether a flat access may be.
     """
 
     acquired: int | None = None
@@ -54,7 +54,7 @@ class CounterAge(NamedTuple):
     unordered: bool = False
 
     def join(self, other: "CounterAge") -> "CounterAge":
-        """What holds on either path: the fewer younger ones."""
+        """The join of two paths: the fewer younger ones."""
         return CounterAge(
             _fewer(self.acquired, other.acquired),
             _fewer(self.released, other.released),
@@ -103,8 +103,8 @@ def _join(one: SplitAges, other: SplitAges) -> SplitAges:
 
 
 class OrderingWait(NamedTuple):
-    """An ordering wait: of a release or an acquire, and whether others can see LDS by what
-    follows."""
+    """An ordering wait: of a release or an acquire, and True if others can see LDS by a later
+    operation."""
 
     releases: bool
     lds_matters: bool
@@ -130,7 +130,7 @@ def loosen_split_waits(kernel: KernelOp) -> None:
 
 
 def _duty_of(op: Operation) -> Duty:
-    """What an operation has to do with waits and signals, whatever it counts in."""
+    """The duty of an operation with waits and signals, independent of its counter."""
     if isinstance(op, WaitOp):
         phase = op.phase
         return Duty(counts=op.counts, orders=phase in ORDER, releases=phase == RELEASES)
@@ -184,7 +184,7 @@ def _loosen(
 
 
 def _loosened(op: WaitOp, ages: SplitAges, wait: OrderingWait | None) -> WaitCounts:
-    """What is left of a wait; of one that orders nothing, all."""
+    """The remaining counts of a wait; of one that orders nothing, all."""
     if wait is None:
         return op.counts
     left: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The pass ``loosen-waits``: an ordering wait covers what it must and nothing younger."""
+"""The pass ``loosen-waits``: an ordering wait covers the operations that it must and no younger."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ _LAST = LIMITS[Counter.VMCNT] - 1
 
 @dataclass(frozen=True)
 class LoosenWaitsPass(ModulePass):
-    """Raise the counts of ordering waits to what they have to cover, or take counts away.
+    """Raise the counts of ordering waits as far as they still cover enough, or take counts away.
 
     Runs on ``cdna.kernel`` before ``insert-waits``. The wait of an acquire or of a seq_cst load
     covers earlier atomic accesses, not the plain ones issued after them; the wait of a release
@@ -83,7 +83,7 @@ class Age(NamedTuple):
     invalidate: bool = False
 
     def join(self, other: "Age") -> "Age":
-        """What holds on either path: the fewer younger ones."""
+        """The join of two paths: the fewer younger ones."""
         ages = [each for each in (self.vmcnt, other.vmcnt) if each is not None]
         return Age(
             min(ages, default=None),
@@ -128,18 +128,18 @@ class Age(NamedTuple):
 
 
 class Ages(NamedTuple):
-    """The lattice of the forward analysis: what each kind of wait has to cover."""
+    """The lattice of the forward analysis: the operations that each kind of wait has to cover."""
 
     atomics: Age = Age()
     everything: Age = Age()
 
     def join(self, other: "Ages") -> "Ages":
-        """What holds on either path."""
+        """The join of two paths."""
         return Ages(self.atomics.join(other.atomics), self.everything.join(other.everything))
 
 
 class Duty(NamedTuple):
-    """What an operation has to do with ordering waits.
+    """The part that an operation has in ordering waits.
 
     ``event``: what it adds to a counter first; None if nothing. ``acquired``, ``released``: whether
     the wait of an acquire, or of a release, has to cover it. ``signals``: whether others may know
@@ -157,7 +157,7 @@ class Duty(NamedTuple):
 
 
 class WaitLine(NamedTuple):
-    """An operation that ordering waits, or what they have to cover, depend on."""
+    """An operation that ordering waits, or the operations that these cover, depend on."""
 
     op: Operation
     duty: Duty
@@ -189,7 +189,7 @@ def _duty_of(op: Operation, kernel: KernelOp) -> Duty:
 
 
 def must_be_acquired(op: Operation) -> bool:
-    """Whether the wait of an acquire or a seq_cst load has to cover an operation.
+    """True if the wait of an acquire or a seq_cst load has to cover an operation.
 
     Atomic accesses; and those that may be volatile, whose own waits look the same: on chips
     whose stores have no policy bits, all stores.
@@ -209,14 +209,14 @@ def _chip_of(op: Operation) -> str:
 
 
 def _is_counted_on(op: Operation, kernel: KernelOp) -> bool:
-    """Whether waves that acquire from this one may count on an invalidate being over."""
+    """True if waves that acquire from this one may rely on the completion of an invalidate."""
     meaning = meaning_on(op, kernel.chip.data)
     assert meaning is not None
     return bool(meaning.invalidates & counted_on(tgsplit=kernel.tgsplit is not None))
 
 
 def takes_part(op: Operation) -> bool:
-    """Whether others can observe when ``op`` is performed."""
+    """True if others can observe the time at which ``op`` is performed."""
     if type(op) not in ACCESS_KIND:
         return True
     access = cast(MemoryOp, op)
@@ -227,7 +227,7 @@ def takes_part(op: Operation) -> bool:
 
 
 RELEVANT = COUNTED | {WaitOp, BarrierOp}
-"""The operations that ordering waits, or what they have to cover, depend on."""
+"""The operations that ordering waits, or the operations that these cover, depend on."""
 
 WaitLines: TypeAlias = dict[Block, list[WaitLine]]
 """The relevant operations of the blocks that control can reach, in reverse postorder."""

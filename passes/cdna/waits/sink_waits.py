@@ -28,7 +28,7 @@ from fencewright.passes.cdna.waits.loosen_waits import takes_part
 
 @dataclass(frozen=True)
 class SinkWaitsPass(ModulePass):
-    """Move the wait of each release down its block, past what takes no part in ordering.
+    """Move the wait of each release down its block, past operations without a part in ordering.
 
     Runs on ``cdna.kernel`` before ``loosen-waits``, which raises its count for what it has
     passed. Passed are arithmetic, and accesses to private, constant and invariant memory; not
@@ -69,7 +69,7 @@ def _sink(wait: WaitOp) -> None:
 
 
 def may_pass(op: Operation) -> bool:
-    """Whether nobody can observe if ``op`` is done before or after the wait."""
+    """True if no thread can observe the order of ``op`` and the wait."""
     if any(type(value) is OpResult and type(value.op) in COUNTED for value in op.operands):
         return False
     if type(op) in _ARITHMETIC:

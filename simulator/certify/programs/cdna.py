@@ -43,7 +43,7 @@ from fencewright.simulator.source.events import (
 )
 
 _COUNTS = {mnemonic: row.value for (mnemonic, *_), row in CACHE_COUNTS.items()}
-"""Whether cache maintenance counts in vmcnt, on the chips that have it."""
+"""True for cache maintenance that counts in vmcnt, on the chips that have it."""
 
 
 def cdna_program(code: Code, configuration: CdnaConfiguration | None = None) -> CdnaProgram:
@@ -85,7 +85,7 @@ class _Wave:
             self.scoped(instruction, self.code.sequences[self.number, position])
             return
         if isinstance(instruction, Label):
-            # What is outstanding here depends on the path taken.
+            # The outstanding operations here depend on the path taken.
             self.pending = {name: dict.fromkeys(counts) for name, counts in self.pending.items()}
         elif isinstance(instruction, Move | Arithmetic | Branch):
             self.deliver(*used(instruction), *assigned(instruction))
@@ -186,7 +186,7 @@ class _Wave:
             self.pending[dst] = {counter: self.issued[counter] for counter in counters}
 
     def overwrite(self, dst: str, counted: Counted, flat: bool) -> None:
-        """An outstanding register may only be overwritten by what returns after it."""
+        """An outstanding register may only be overwritten by an operation that returns after it."""
         others = set(self.pending.get(dst, {})) - set(counted.counters)
         if self.flat or flat or others or not counted.writes_in_order:
             self.deliver(dst)

@@ -24,8 +24,7 @@ SCOPED = (source.Load, source.Store, source.AtomicRmw, source.Cmpxchg, source.Fe
 def request_of(
     operation: source.ScopedOperation, mode: Target, space: AddressSpace | None = None
 ) -> Request:
-    """What is asked of the lowering for ``operation``; ``space`` is its pointer's, if it has
-    one."""
+    """The request to the lowering for ``operation``; ``space`` is its pointer's, if it has one."""
     kind, failure, returns = RmwKind.ADD, None, True
     match operation:
         case source.Load():

@@ -32,7 +32,7 @@ from fencewright.simulator.source import events as source
 _RMW = frozenset(
     {RmwKind.XCHG, RmwKind.ADD, RmwKind.AND, RmwKind.OR, RmwKind.XOR, RmwKind.UMAX, RmwKind.UMIN}
 )
-"""What has one PTX instruction, whatever the width."""
+"""The kinds with one PTX instruction, whatever the width."""
 
 
 @cache
@@ -98,7 +98,7 @@ def _words(instruction: Instruction) -> tuple[Ordering | None, Scope | None]:
 def _instructions(
     operation: source.ScopedOperation, instruction: Instruction
 ) -> tuple[ptx.PtxInstruction, ...]:
-    """What one line of a sequence is in the model."""
+    """The model's instructions for one line of a sequence."""
     head = words_of(instruction.mnemonic)[0]
     ordering, scope = _words(instruction)
     match head, operation:
@@ -154,7 +154,7 @@ def _old(cmpxchg: source.Cmpxchg) -> str:
 
 
 def _success(operation: source.ScopedOperation, prefix: str) -> tuple[ptx.PtxInstruction, ...]:
-    """Whether a compare-exchange wrote, which PTX leaves to a comparison."""
+    """The success of a compare-exchange, which PTX leaves to a comparison."""
     if not isinstance(operation, source.Cmpxchg) or operation.success is None:
         return ()
     differs = f"{prefix}.differs"
@@ -176,7 +176,7 @@ _TWO_OPERANDS = {
     "sub": ArithmeticKind.SUB,
 }
 _SHIFT = ((Placeholder("word"),), (Placeholder("shift"),))
-"""Where in its word a value is: at 0, so that what computes these does nothing."""
+"""The position of a value in its word: 0, so that the instructions for these do nothing."""
 
 
 class _Loop:
@@ -225,7 +225,7 @@ class _Loop:
                 raise ProgramError(f"'{operand}' is no register and no constant")
 
     def instruction(self, line: Instruction) -> Iterator[ptx.PtxInstruction]:
-        """What one line computes, accesses, or where it goes."""
+        """The model's instruction for one line: a computation, an access, or a branch."""
         head, *words = words_of(line.mnemonic)
         if not head:
             yield Label(self.register(line.places[0]))

@@ -39,11 +39,11 @@ FORMAT_VERSION = 1
 
 
 class CampaignError(Exception):
-    """A campaign that cannot go on: which task failed, or what is wrong with its file."""
+    """A campaign that cannot go on: the task that failed, or the fault of its file."""
 
 
 class TaskError(CampaignError):
-    """A task of a campaign that failed; what was done until then is in the campaign's file."""
+    """A task of a campaign that failed; the results until then are in the campaign's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Task:
 
 
 class TaskRunner(Enum):
-    """Where tasks run."""
+    """The place in which tasks run."""
 
     PROCESSES = "processes"
     THREADS = "threads"
@@ -172,7 +172,7 @@ def _open_dask(workers: int, address: str | None) -> Generator[Executor]:
     try:
         yield DaskExecutor(client)
     except BaseException:
-        # What others' workers are at goes on to its end; our own are not waited for.
+        # The tasks of others' workers go on to their end; our own are not waited for.
         for process in set(active_children()) - others:
             process.kill()
         client.close(timeout=0.2)
@@ -215,7 +215,7 @@ class DaskExecutor(Executor):
 
     @property
     def width(self) -> int:
-        """How many tasks run at a time, as of a few seconds ago."""
+        """The number of tasks that run at a time, as of a few seconds ago."""
         now = time.monotonic()
         if not self._width or now - self._counted > _COUNTED:
             self._width, self._counted = sum(self._client.nthreads().values()), now
@@ -228,7 +228,7 @@ class DaskExecutor(Executor):
 
 
 def _same_code(digest: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a worker runs. Raises ``CampaignError`` where its Fencewright is another."""
+    """Runs a task in a worker. Raises ``CampaignError`` where its Fencewright is another."""
     if code_digest() != digest:
         raise CampaignError(
             f"this worker has Fencewright {code_digest()}, the campaign {digest}: install the same "
@@ -285,7 +285,7 @@ def run(
 
 @contextmanager
 def _locked(stream: Path) -> Generator[BinaryIO]:
-    """The file, which nobody else writes to meanwhile. Raises ``CampaignError`` if somebody
+    """The file, which no other process writes to meanwhile. Raises ``CampaignError`` if somebody
     does."""
     with stream.open("a+b") as file:
         try:
@@ -339,7 +339,7 @@ def _check_head(line: bytes, stream: Path, name: str) -> None:
 
 
 _WINDOW = 64
-"""How many tasks are submitted at a time at least, and how many for each worker."""
+"""The smallest number of tasks submitted at a time, and the number for each worker."""
 _AHEAD = 4
 
 

@@ -9,7 +9,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Have this process killed once the one that started it has ended, by whatever signal.
+    """Have this process killed once the one that started it has ended, by any signal.
 
     It is the thread that started it whose end counts. Elsewhere than on Linux nothing is done.
     Source: Linux manual, prctl(2), PR_SET_PDEATHSIG.

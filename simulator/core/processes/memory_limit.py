@@ -1,4 +1,4 @@
-"""The memory that explorations may take: a share of what the machine has, or what the user says.
+"""The memory that explorations may take: a share of the machine's, or the user's number.
 
 Every exploration and enumeration looks at what its process holds now and then, and ends incomplete
 where that is too much, before the kernel ends the process, or another one.
@@ -17,11 +17,11 @@ VARIABLE = "FENCEWRIGHT_MEMORY"
 """Environment variable with the limit of this process and of those that it starts, as ``2G``."""
 
 SHARE = 4
-"""The part of the machine's memory that is the limit where nobody says another: a quarter."""
+"""The part of the machine's memory that is the limit where the user gives none: a quarter."""
 
 WITHOUT_LIMITS = ("win32", "emscripten", "wasi")
-"""Platforms whose Python has no ``resource``: nothing limits a process there, or says what it
-holds."""
+"""Platforms whose Python has no ``resource``: a process there has no limit and no measure of
+memory."""
 
 _EVERY = 1024
 """The states or steps between two looks; a look costs about as much as one of them."""
@@ -46,7 +46,7 @@ def size_text(size: int) -> str:
 
 
 def memory_limit() -> int | None:
-    """Bytes that explorations of this process may hold; None where nobody knows what there is.
+    """Bytes that explorations of this process may hold; None where the memory is not known.
 
     Raises ``ValueError`` where the environment variable has no size.
     """
@@ -89,8 +89,8 @@ def default_limit() -> int | None:
 
 @cache
 def process_limit() -> int | None:
-    """Bytes that a whole program may take: three quarters of what the machine or its container
-    has."""
+    """Bytes that a whole program may take: three quarters of the memory of the machine or its
+    container."""
     known = _machine()
     return min(known) * 3 // 4 if known else None
 
@@ -204,5 +204,5 @@ class MemoryWatch:
         return held() > limit
 
     def note(self, done: int, what: str = "states") -> str:
-        """Why an exploration ended after so many states or steps."""
+        """The reason that an exploration ended after so many states or steps."""
         return f"memory limit of {size_text(self.limit or 0)} reached after {done} {what}"

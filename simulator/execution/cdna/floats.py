@@ -110,7 +110,7 @@ _Numbers: TypeAlias = NDArray[np.float64]
 
 
 def _two_sum(a: _Numbers, b: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """A sum and what it lacks, exactly. Source: Knuth, The Art of Computer Programming, 4.2.2."""
+    """A sum and its exact rounding error. Source: Knuth, The Art of Computer Programming, 4.2.2."""
     found = np.asarray(a + b)
     part = found - a
     return found, np.asarray((a - (found - part)) + (b - part))
@@ -260,7 +260,7 @@ def fraction(bits: int) -> Arithmetic:
 
 
 def fraction_of(bits: int) -> Arithmetic:
-    """``v_frexp_mant``: from 0.5 to 1; of what is not finite, itself."""
+    """``v_frexp_mant``: from 0.5 to 1; of a number that is not finite, itself."""
 
     def computed(a: Values) -> Values:
         found = np.frexp(floats(a, bits).astype(np.float64))[0]
@@ -270,7 +270,7 @@ def fraction_of(bits: int) -> Arithmetic:
 
 
 def exponent_of(bits: int) -> Arithmetic:
-    """``v_frexp_exp``: the power of 2 of it; 0 for 0 and what is not finite."""
+    """``v_frexp_exp``: the power of 2 of it; 0 for 0 and for values that are not finite."""
 
     def computed(a: Values) -> Values:
         number = floats(a, bits).astype(np.float64)
@@ -397,7 +397,7 @@ def is_number(a: Values, bits: int) -> NDArray[np.bool_]:
 
 
 def division_fixup(bits: int) -> Arithmetic:
-    """The quotient, or what special operands have in place of it."""
+    """The quotient, or its substitute for special operands."""
     least = -25 if bits == 16 else _DIVISIONS[bits].least
     infinite, quiet = np.uint64(infinity(bits)), np.uint64(1 << MANTISSA[bits] - 1)
     most = infinity(bits) >> MANTISSA[bits]

@@ -1,4 +1,4 @@
-"""Arithmetic of AMD instructions as steps: rows by their names, and what is more than a row.
+"""Arithmetic of AMD instructions as steps: rows by their names, and code for all beyond a row.
 
 An instruction without a row, of which is known what it defines, leaves unknown values there.
 """
@@ -52,7 +52,7 @@ from fencewright.simulator.semantics.amd import (
 
 
 class Arithmetic(Operands):
-    """Appends what instructions compute to the steps of ``state``."""
+    """Appends the computations of instructions to the steps of ``state``."""
 
     def __init__(self, context: Context, state: State) -> None:
         super().__init__(context, state)
@@ -516,7 +516,7 @@ _IMPLICIT: Mapping[str, Callable[[State], Register]] = MappingProxyType(
     }
 )
 _PACKED_WORDS = MappingProxyType({"op_sel": 0, "op_sel_hi": 1, "neg_lo": 0, "neg_hi": 0})
-"""The modifiers of packed operations, and what each source has where they are not written."""
+"""The modifiers of packed operations, and the default of each source."""
 
 _SIGNS = MappingProxyType({"v_ashrrev_i32": 0, "s_ashr_i32": 1})
 """The shifts that repeat a sign, with the place of their amount."""

@@ -34,7 +34,7 @@ _MOST = 100_000
 def with_calls(function: Function, functions: Mapping[str, Function]) -> Function:
     """A kernel with the bodies of the functions that it calls, each call with its own.
 
-    A call of what is not known stays as it is. Raises ``LaunchError`` at a recursion.
+    A call of an unknown function stays as it is. Raises ``LaunchError`` at a recursion.
     """
     if not any(each.mnemonic == _SWAP for each in function.instructions):
         return function
@@ -48,7 +48,7 @@ class _Symbols:
     known: Mapping[str, str]
 
     def join(self, other: "_Symbols") -> "_Symbols":
-        """What both paths know."""
+        """The knowledge common to both paths."""
         both = self.known.items() & other.known.items()
         return _Symbols(dict(both))
 
@@ -178,7 +178,7 @@ def _after(step: CodeStep, state: _Symbols, changed: Collection[str]) -> _Symbol
     mnemonic, operands = step.instruction.mnemonic, step.instruction.operands
     words = [each for each in operands if isinstance(each, str)]
     if any(_UPPER.search(each) for each in words):
-        # The upper half of what is known by its lower one.
+        # The upper half of an address, which its lower half stands for.
         return state
     written = {*step.effects.defines, *(changed if mnemonic == _SWAP else ())}
     known = {

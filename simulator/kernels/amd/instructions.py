@@ -52,7 +52,7 @@ class Translator(Arithmetic, Accesses):
         else:
             raise NotExecutedError(f"what it does ({kind}) is not known here")
 
-    # What orders
+    # Instructions that order
 
     def _wait(self, instruction: AssemblyInstruction) -> None:
         try:

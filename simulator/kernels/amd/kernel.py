@@ -1,4 +1,4 @@
-"""A kernel of AMD assembly as its lanes run it, whoever compiled it.
+"""A kernel of AMD assembly as its lanes run it, of any compiler.
 
 A wave branches as a whole, and its lanes diverge by EXEC alone. GFX9 only: waves of 64 lanes.
 """
@@ -97,7 +97,9 @@ _HIDDEN: Mapping[str, LaneValue] = {
     for axis in "xyz"
 }
 _DYNAMIC_STACK = 16 << 10
-"""What a lane gets besides of a kernel that uses a dynamic stack. The runtime decides: inferred."""
+"""The additional bytes of a lane of a kernel that uses a dynamic stack. The runtime decides:
+inferred.
+"""
 _DENORMALS = 3
 """``float_denorm_mode_32`` that keeps denormal numbers. Source: LLVM AMDGPUUsage."""
 
@@ -238,7 +240,7 @@ class _Reader:
         )
 
     def _dynamic_stack(self) -> int:
-        """Bytes of private memory for what the compiler could not count."""
+        """Bytes of private memory for stack that the compiler could not count."""
         return _DYNAMIC_STACK if self.descriptor.get("uses_dynamic_stack") else 0
 
     def _bytes(self, name: str) -> int:
@@ -344,7 +346,7 @@ def _sources(instruction: AssemblyInstruction) -> set[str]:
 
 
 def _operands(steps: Iterable[CodeStep]) -> Iterator[tuple[str, ...]]:
-    """The registers of every operand; what a sum and the one of its carry read is a pair too."""
+    """The registers of every operand; the operands of a sum and of its carry are a pair too."""
     before: Sequence[Operand] = ()
     for step in steps:
         operands = step.instruction.operands
@@ -396,11 +398,11 @@ def _packed(x: Values, y: Values, z: Values) -> Values:
     return x | y << np.uint64(WORK_ITEM_ID_BITS) | z << np.uint64(2 * WORK_ITEM_ID_BITS)
 
 
-# What is not needed
+# Unused results
 
 
 def _without_unused(blocks: Sequence[LaneBlock]) -> tuple[LaneBlock, ...]:
-    """The blocks without what computes a register that nothing reads, and moves to such."""
+    """The blocks without computations of a register that nothing reads, and moves to such."""
     sources: dict[Register, set[Register]] = {}
     roots: set[Register] = set()
     for block in blocks:

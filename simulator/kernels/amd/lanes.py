@@ -1,4 +1,4 @@
-"""Functions of all lanes of a wave together: what AMD instructions read of other lanes.
+"""Functions of all lanes of a wave together: AMD instructions that read other lanes.
 
 Each takes which lanes are active, the operands, and last the lanes that EXEC has, if not all.
 """
@@ -32,7 +32,7 @@ def one_lane(active: LaneFlags, value: Values, lane: Values) -> Values:
 
 
 def in_lane(own: Values, lane: Values, value: Values, old: Values) -> Values:
-    """The value in one lane, else what it was."""
+    """The value in one lane, else the old one."""
     return np.where(own == lane & np.uint64(63), value, old)
 
 

@@ -94,7 +94,7 @@ class _Place:
 
 
 class Accesses(Operands):
-    """Appends accesses to the steps of ``state``; numbers what is counted."""
+    """Appends accesses to the steps of ``state``; numbers those that are counted."""
 
     def __init__(self, context: Context, state: State) -> None:
         super().__init__(context, state)
@@ -234,7 +234,7 @@ class Accesses(Operands):
         )
 
     def _place(self, form: _Form, space: MemorySpace, width: int, offset: int) -> _Place:
-        """The address without its constant offset, and what is added to it."""
+        """The address without its constant offset, and the offset."""
         state = self.state
         own = state.constant(0, 32) if form.address is None else state.read(form.address)
         if form.resource is None:
@@ -281,7 +281,7 @@ def _offset(words: Mapping[str, str], name: str) -> int:
 
 
 def _offsets(instruction: AssemblyInstruction, name: AccessName) -> tuple[tuple[int, ...], str]:
-    """The offset in bytes of each pass, and what the counts of several passes depend on."""
+    """The offset in bytes of each pass, and the key of the counts of several passes."""
     words = words_of(instruction.modifiers)
     if not name.stride:
         scalar = instruction.operands[-1] if name.path is Path.SCALAR else 0

@@ -25,7 +25,7 @@ def numbers_of(word: str) -> tuple[int, ...]:
 
 
 def words_of(modifiers: tuple[str, ...]) -> dict[str, str]:
-    """The modifiers by their names, with what is after the colon."""
+    """The modifiers by their names, with the text after the colon."""
     return {key: value for key, _, value in (each.partition(":") for each in modifiers)}
 
 
@@ -101,7 +101,7 @@ def part_of(part: Part, is_signed: bool, value: Values) -> Values:
 
 
 def put(into: Part, unused: str, value: Values, old: Values) -> Values:
-    """A result in a part of a register; what is ``unused`` of it is 0, the sign, or as it was."""
+    """A result in a part of a register; the ``unused`` part is 0, the sign, or as it was."""
     part = low(value, into.count) << np.uint64(into.first)
     if unused == "UNUSED_PRESERVE":
         return part | old & ~(mask(into.count) << np.uint64(into.first))
@@ -124,7 +124,7 @@ class DppControl:
 
     @property
     def writes_all(self) -> bool:
-        """True if no lane keeps what it has."""
+        """True if no lane keeps its old value."""
         return self.zeros and all(self.enabled)
 
 

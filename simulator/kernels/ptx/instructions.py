@@ -1,4 +1,4 @@
-"""PTX instructions as the executor counts them: accesses, and what orders them."""
+"""PTX instructions as the executor counts them: accesses, and instructions that order them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -384,7 +384,7 @@ class _Kernel:
         return space
 
     def generic_space(self, bases: Iterable[str]) -> MemorySpace:
-        """The memory that what parameters and variables are points to."""
+        """The memory that parameters and variables point to."""
         own = self.variables
         names = {own[name].space if name in own else "global" for name in bases} or {"global"}
         if not names <= _OF_VARIABLES.keys():
@@ -397,7 +397,7 @@ class _Kernel:
     # Instructions
 
     def instruction(self, instruction: PtxInstruction) -> None:
-        """Append what an instruction does. Raises ``LaunchError``."""
+        """Append the steps of an instruction. Raises ``LaunchError``."""
         self.at(instruction)
         opcode = self.statement.opcode
         reason = _NOT_EXECUTED.get(opcode.head)
@@ -411,7 +411,7 @@ class _Kernel:
             raise LaunchError(str(error), self.place) from None
 
     def check_operands(self, opcode: Opcode, count: int) -> None:
-        """Refuse what has too few or too many operands."""
+        """Refuse an instruction with too few or too many operands."""
         formula = formula_of(opcode)
         of_lanes = LANE_OPERANDS.get(opcode.head) if opcode.kind is Kind.LANES else None
         given = of_lanes if formula is None else len(formula.types)
@@ -659,7 +659,7 @@ class _Kernel:
         self.block.steps.append(MemoryStep(number, register, offset, data, result, where=where))
 
     def tensor(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """wgmma and tcgen05, of which what is asynchronous is complete at once."""
+        """wgmma and tcgen05, whose asynchronous operations are complete at once."""
         if opcode.operation == "tcgen05 commit":
             if "multicast::cluster" in opcode.words:
                 self.refuse(NO_CLUSTERS)
@@ -680,7 +680,7 @@ class _Kernel:
     # Copies
 
     def copy(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """cp.async and what belongs to it."""
+        """cp.async and its companions."""
         row = opcode.known
         handler = _COPIES.get("" if row is None else row.name)
         if handler is None or "multicast::cluster" in opcode.words:
@@ -691,7 +691,7 @@ class _Kernel:
         self.fence(marker(self.statement, self.place))
 
     def pause(self, opcode: Opcode, operands: Sequence[str]) -> None:
-        """What changes no value, as nanosleep: no time passes here."""
+        """Does nothing, for instructions without a value, as nanosleep: no time passes here."""
 
     def policy(self, opcode: Opcode, operands: Sequence[str]) -> None:
         """createpolicy: a hint, which is only handed to accesses."""
@@ -1014,7 +1014,7 @@ _SPECIAL: Mapping[str, LaneValue | int] = MappingProxyType(
     # Nothing gives a kernel parameters beside its own: it is no cooperative launch.
     | {f"%envreg{n}": 0 for n in range(32)}
 )
-"""Special registers: what a lane knows, or a number. Source: PTX ISA, Special Registers."""
+"""Special registers: a property of a lane, or a number. Source: PTX ISA, Special Registers."""
 
 _Handler: TypeAlias = Callable[[_Kernel, Opcode, Sequence[str]], None]
 

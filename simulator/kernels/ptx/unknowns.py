@@ -1,4 +1,4 @@
-"""Values that waves do not have: results of matrix operations, and what is made of them.
+"""Values that waves do not have: results of matrix operations, and values computed from them.
 
 They are zeros here. Counts of a kernel are right none the less where no address, size, guard or
 barrier depends on one; of memory all is unknown that may be where one is stored.

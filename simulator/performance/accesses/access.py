@@ -1,4 +1,4 @@
-"""One instruction of a warp or wave with an address a lane, and what the hardware counts of it.
+"""One instruction of a warp or wave with an address a lane, and the counts of the hardware.
 
 ``access`` is for one, ``count`` for many of one instruction: a hundred thousand a second.
 """
@@ -30,7 +30,7 @@ BATCH = 1024
 
 @dataclass(frozen=True, slots=True)
 class AccessCounts:
-    """What the hardware counts of one access, by the profiler's names, and how well that is
+    """The hardware's counts for one access, by the profiler's names, and how well that is
     known. ``picture``: draws the access as SVG; none where it cannot be drawn."""
 
     values: Mapping[str, int]
@@ -75,7 +75,7 @@ class Model:
             check(shifted, self.lanes, self.width, self.alignment, self.size, self.window)
 
     def admits(self, addresses: Numbers, active: LaneFlags) -> bool:
-        """Whether the instruction can have all these addresses, none of shared memory by ``s``."""
+        """True if the instruction can have all these addresses, none of shared memory by ``s``."""
         limit = SPACE if self.size is None else self.size
         places = [addresses + shift for shift in self.shifts]
         wrong = [
@@ -92,7 +92,7 @@ def _shifted(address: int | None, shift: int) -> int | None:
 
 
 def access(instruction: str, addresses: str | Sequence[int | None], target: str) -> AccessCounts:
-    """What one access counts on ``target``, as Nsight Compute or rocprofiler would say.
+    """The counts of one access on ``target``, as Nsight Compute or rocprofiler would give them.
 
     ``addresses``: one for each lane in bytes, None for an inactive lane, or an expression over
     ``lane``. Bases are aligned to 1 GiB. Raises ``UnsupportedError`` for an instruction or chip
@@ -111,7 +111,7 @@ def given_addresses(model: "Model", addresses: str | Sequence[int | None]) -> Ad
 
 
 def count(model: Model, accesses: Iterable[Addresses]) -> Iterable[AccessCounts]:
-    """What each of many accesses of one instruction counts; they have been checked."""
+    """The counts of each of many accesses of one instruction, which have been checked."""
     waiting = iter(accesses)
     while batch := list(islice(waiting, BATCH)):
         addresses, active = arrays_of(batch)

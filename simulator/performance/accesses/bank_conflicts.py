@@ -1,4 +1,4 @@
-"""Where the lanes of one access meet: words in the banks of LDS or shared memory, or words of
+"""Conflicts of the lanes of one access: words in the banks of LDS or shared memory, or words of
 lines."""
 
 from collections import defaultdict
@@ -51,8 +51,8 @@ class Places:
 
 
 def places_of(model: Model, addresses: Addresses) -> Places:
-    """What the lanes of an access touch. Raises ``UnsupportedError`` for what has no such
-    picture."""
+    """The places that the lanes of an access touch. Raises ``UnsupportedError`` for what has no
+    such picture."""
     if is_ptx(model.target):
         return _of_ptx(model, addresses)
     chip = cdna_rows.hierarchy_of(model.target, f"places on {model.target}")

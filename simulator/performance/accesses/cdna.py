@@ -56,7 +56,7 @@ BY_INSTRUCTIONS = frozenset(
     {INSTRUCTIONS, READS, WRITES, ATOMICS, BUFFER_READS, BUFFER_WRITES, BUFFER_ATOMICS, RETURNED,
      STORED, CHANGED}
 )  # fmt: skip
-"""What counts instructions of waves, whatever their addresses."""
+"""Counters of instructions of waves, independent of their addresses."""
 ACCESSES = "TCP_TOTAL_ACCESSES"
 CACHE_ACCESSES = "TCP_TOTAL_CACHE_ACCESSES"
 TRANSLATIONS = "TCP_UTCL1_REQUEST"
@@ -69,7 +69,7 @@ FABRIC_WIDE_READS = "TCC_BUBBLE"
 FABRIC_WRITES = "TCC_EA_WRREQ"
 FABRIC_WIDE_WRITES = "TCC_EA_WRREQ_64B"
 BEYOND_L2 = frozenset({FABRIC_READS, FABRIC_WIDE_READS, FABRIC_WRITES, FABRIC_WIDE_WRITES})
-"""What L2 asks of what is beyond it: of one access what it misses, and writes back at last."""
+"""Counters of L2's requests to the levels beyond: an access's misses, and late write-backs."""
 
 
 def lds_counters(
@@ -79,7 +79,7 @@ def lds_counters(
     addresses: Numbers,
     active: LaneFlags,
 ) -> dict[str, Numbers] | None:
-    """What each of many LDS accesses counts; None where the chip's phases are not known."""
+    """The counts of each of many LDS accesses; None if the chip's phases are not known."""
     row = lds_phases(instruction.access, instruction.width, chip.lds_banks)
     if row is None:
         return None
@@ -128,7 +128,7 @@ def vector_counters(
     *,
     returns: bool,
 ) -> dict[str, Numbers]:
-    """What each of many accesses through L1 counts; ``returns``: an atomic gives the old value."""
+    """The counts of each of many accesses through L1; ``returns``: an atomic's old value."""
     some = np.minimum(how_many(active), 1)
     coalesces = _coalesces(instruction, addresses, active)
     groups = np.where(coalesces, LANES // GROUP, LANES // QUAD)
@@ -179,8 +179,7 @@ def vector_counters(
 def _written(
     instruction: VectorInstruction, addresses: Numbers, active: LaneFlags, size: int
 ) -> tuple[Numbers, Numbers]:
-    """Requests that write back what a store wrote: blocks of ``size`` bytes, and parts of
-    others."""
+    """Requests that write back a store's data: blocks of ``size`` bytes, and parts of others."""
     bytes_ = (addresses[:, :, None] + np.arange(instruction.width)).reshape(len(addresses), -1)
     ordered, is_first = firsts(bytes_, np.repeat(active, instruction.width, axis=1))
     is_new_block, is_new_part = (
@@ -215,7 +214,7 @@ def _lines_by_groups(
 
 
 def _coalesces(instruction: VectorInstruction, addresses: Numbers, active: LaneFlags) -> LaneFlags:
-    """Whether lanes are served by sixteens: narrow, and each quad in four elements in a row."""
+    """True if lanes are served by sixteens: narrow, and each quad in four elements in a row."""
     if instruction.width > 4 or instruction.access is Kind.RMW:
         return np.zeros(len(addresses), dtype=np.bool_)
     shape = (len(addresses), LANES // QUAD, QUAD)
@@ -231,7 +230,7 @@ _MEASURED_WIDTH = 8
 
 
 def lds_evidence(instruction: LdsInstruction, chip: CdnaHierarchy) -> Callable[[str], Evidence]:
-    """How well each count of an LDS access is known."""
+    """The evidence for each count of an LDS access."""
     row = lds_phases(instruction.access, instruction.width, chip.lds_banks)
     known = Evidence.INFERRED if row is None else row.evidence
     return lambda counter: Evidence.INFERRED if counter in _INFERRED_COUNTERS else known
@@ -240,8 +239,7 @@ def lds_evidence(instruction: LdsInstruction, chip: CdnaHierarchy) -> Callable[[
 def vector_evidence(
     instruction: VectorInstruction, chip: CdnaHierarchy, shift: int
 ) -> Callable[[str, Numbers], Evidence]:
-    """How well each count of an access through L1 is known, at addresses ``shift`` bytes before
-    it."""
+    """The evidence for each count of an access through L1, at addresses ``shift`` bytes before."""
 
     def known(counter: str, addresses: Numbers) -> Evidence:
         if counter in BY_INSTRUCTIONS:

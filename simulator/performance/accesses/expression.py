@@ -45,7 +45,7 @@ _NO_NAMES: Mapping[str, int] = MappingProxyType({})
 def addresses_of(text: str, lanes: int, names: Mapping[str, int] = _NO_NAMES) -> Addresses:
     """The address of every lane; ``names`` are numbers that the expression may use beside ``lane``.
 
-    Raises :class:`AddressError` with the column of what is wrong.
+    Raises :class:`AddressError` with the column of the fault.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body

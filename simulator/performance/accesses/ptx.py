@@ -102,7 +102,7 @@ _OF_SHARED = MappingProxyType(
     {kind: COUNTED_AS[kind] for kind in _ACCESSES}
     | dict.fromkeys(_ATOMICS, COUNTED_AS[MemoryAccessKind.ATOMIC])
 )
-"""As what the counters of shared memory count each operation."""
+"""The name of each operation in the counters of shared memory."""
 WAVEFRONTS: Mapping[MemoryAccessKind, str] = MappingProxyType(
     {
         each: f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{as_}.sum"
@@ -121,7 +121,7 @@ COUNTERS: tuple[str, ...] = tuple(
          *WAVEFRONTS.values(), *CONFLICTS.values())
     )
 )  # fmt: skip
-"""All that is counted of an access: what it does not touch is 0."""
+"""All counts of an access: those that it does not touch are 0."""
 
 _RULE_OF: Mapping[str, tuple[AddressRule, ...]] = MappingProxyType(
     {
@@ -272,7 +272,7 @@ def parse(text: str, target: str) -> PtxInstruction:
 def counters(
     instruction: PtxInstruction, addresses: Numbers, active: LaneFlags
 ) -> dict[str, Numbers]:
-    """What each of many accesses counts: arrays of one number for each row of 32 addresses."""
+    """The counts of each of many accesses: arrays of one number for each row of 32 addresses."""
     found: dict[str, Numbers] = dict.fromkeys(COUNTERS, none(addresses))
     match instruction.space:
         case PtxSpace.SHARED:
@@ -403,7 +403,7 @@ def _packets(instruction: PtxInstruction, addresses: Numbers, active: LaneFlags)
 
 
 def _equal(values: Numbers) -> LaneFlags:
-    """Which lanes of each row have equal values."""
+    """The pairs of lanes of each row that have equal values."""
     return values[:, :, None] == values[:, None, :]
 
 
@@ -482,7 +482,7 @@ def _shares_with_neighbour(addresses: Numbers, active: LaneFlags) -> LaneFlags:
 def evidence(
     counter: str, instruction: PtxInstruction, addresses: Numbers, number: int
 ) -> Evidence:
-    """How well a count is known on chips of compute capability ``number``."""
+    """The evidence for a count on chips of compute capability ``number``."""
     found = [_ROWS[rule].evidence(number) for rule in _rules_of(counter, instruction)]
     known = max(found, key=lambda each: each.rank)
     if counter == TAG_WAVEFRONTS and (

@@ -1,4 +1,4 @@
-"""Layouts of a tile in LDS or shared memory, by what writing and reading it cost in bank conflicts.
+"""Layouts of a tile in LDS or shared memory, by the bank conflicts of its writes and reads.
 
 A layout is a padding of the rows, an XOR swizzle of the address, or both. ``suggest`` tries them
 and gives the cheapest of each kind; each has the counts of every instruction of the tile.
@@ -59,7 +59,7 @@ class Swizzle:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where an element is: in rows of ``pitch`` bytes, and swizzled."""
+    """The position of an element: in rows of ``pitch`` bytes, and swizzled."""
 
     pitch: int
     swizzle: Swizzle | None = None
@@ -171,8 +171,7 @@ class TilePattern:
         return (max(self.model.shifts) + self.model.width) // self.tile.element
 
     def counts(self, layouts: Sequence[Layout]) -> list["InstructionCounts | None"]:
-        """What each layout makes each instruction count; None where it is not one access any
-        more."""
+        """The counts of each instruction under each layout; None if no longer one access."""
         rows, columns, active = self.elements
         element = self.tile.element
         places = [layout.addresses(rows, columns, element) for layout in layouts]
@@ -204,7 +203,7 @@ class TilePattern:
         columns: Numbers,
         active: LaneFlags,
     ) -> bool:
-        """Whether the elements of each lane are where the instruction accesses them."""
+        """True if the elements of each lane are where the instruction accesses them."""
         for shift in self.model.shifts:
             if np.any((at + shift)[active] % self.alignment):
                 return False
@@ -225,7 +224,7 @@ class TilePattern:
 
     @property
     def evidence(self) -> Evidence:
-        """How well the conflicts are known."""
+        """The evidence for the conflicts."""
         return self.model.evidence(self.counters[0], self.elements[0])
 
 
@@ -244,7 +243,7 @@ class InstructionCounts:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A layout with what it costs: counts of each pattern, in the order that they were given in."""
+    """A layout with its cost: counts of each pattern, in the order that they were given in."""
 
     layout: Layout
     size: int
@@ -321,8 +320,7 @@ def pattern_of(text: str, target: str, tile: Tile) -> TilePattern:
 
 
 def suggest(tile: Tile, patterns: Sequence[TilePattern]) -> list[Candidate]:
-    """The tile row by row, then what is better: the cheapest padding, the cheapest swizzle, and
-    both.
+    """The tile row by row, then better ones: the cheapest padding, the cheapest swizzle, and both.
 
     Only layouts that keep each access in one piece, naturally aligned, and that fit the memory.
     Raises ``AddressError`` where not even the plain tile fits.
@@ -385,5 +383,5 @@ def _tried(
 
 
 def _with_fewer(number: int) -> str:
-    """What to give where the first ``number`` instructions of a pattern are within the tile."""
+    """The advice if the first ``number`` instructions of a pattern are within the tile."""
     return f"; end the pattern with n={number} if a wave executes no more" if number else ""

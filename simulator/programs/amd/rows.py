@@ -185,8 +185,8 @@ _ALWAYS: Mapping[str, RowMeaning] = MappingProxyType(
 
 @cache
 def row_of(mnemonic: str, chip: str) -> MnemonicRow | None:
-    """The row of an instruction of a chip; None of what is not executed, and of no instruction of
-    it."""
+    """The row of an instruction of a chip; None for one that is not executed, or that the chip
+    lacks."""
     known = KNOWN_CHIPS.get(chip)
     generation = Generation.GFX942 if known is None else known.generation
     masks = 2 if known is None else known.wave_size // 32
@@ -208,8 +208,7 @@ def row_of(mnemonic: str, chip: str) -> MnemonicRow | None:
 
 @cache
 def row_of_any(mnemonic: str) -> MnemonicRow | None:
-    """The row of an instruction of any chip: what accesses memory or waits has one name on all that
-    have it."""
+    """The row of an instruction of any chip: accesses and waits have the same name on all."""
     rows = (row_of(mnemonic, chip) for chip in KNOWN_CHIPS)
     return next((each for each in rows if each is not None), None)
 

@@ -99,7 +99,7 @@ class ThreadCode:
     lines: tuple[int, ...]
 
 
-# What a register is known to hold, besides constants, which are integers
+# Known values of a register, besides constants, which are integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Computed:
 
 @dataclass(frozen=True, slots=True)
 class _HalfAddress:
-    """One half of an address, ``offset`` bytes past what a pointer argument points to.
+    """One half of an address, ``offset`` bytes past the target of a pointer argument.
 
     Without an argument: past the kernarg segment's start.
     """
@@ -129,7 +129,7 @@ class _HalfAddress:
 
 @dataclass(frozen=True, slots=True)
 class _Unusable:
-    """Nothing that can be computed with, and why: what ``register`` has, if it is known which.
+    """A value that no computation can use, with the reason: the contents of ``register``, if known.
 
     ``unset``: nothing has written it.
     """
@@ -269,7 +269,8 @@ def _blocks(function: Function) -> list[_Block]:
 def _in_turn(
     function: Function, instruction: AssemblyInstruction
 ) -> tuple[AssemblyInstruction, ...]:
-    """An instruction, or its halves so that neither reads what the other has just written."""
+    """An instruction, or its halves such that neither reads a register that the other has just
+    written."""
     parts = halves(instruction)
     for order in (parts, parts[::-1]):
         if len(parts) == 1 or not _written(order[0]) & _read(order[1]):
@@ -329,7 +330,7 @@ def read_thread(function: Function, launch: ThreadLaunch) -> ThreadCode:
 
 
 class _ThreadReader:
-    """A thread that is being read; ``state`` is what registers hold at this point."""
+    """A thread that is being read; ``state`` is the state of its registers at this point."""
 
     def __init__(self, function: Function, launch: ThreadLaunch):
         self.function = function
@@ -357,7 +358,7 @@ class _ThreadReader:
         entry = self._solve()
         self.listing, self.lines, self.instruction = [], [], None
         for name in sorted(self.launch.outcome):
-            # What no path that is taken observes reads 0.
+            # A value that no taken path observes reads 0.
             self._add(common.Move(name, 0))
         for name, value in {"exec_lo": 1, "exec_hi": 0, **self.launch.registers}.items():
             self._add(common.Move(name, value))
@@ -394,7 +395,7 @@ class _ThreadReader:
         return entry
 
     def _block(self, number: int, state: _State) -> None:
-        """Append what a block does; ``reached`` are its successors with the state they start in."""
+        """Append the code of a block; ``reached`` are its successors with their entry states."""
         self.state, self.reached = dict(state), []
         self.issued = {str(counter): [] for counter in self.counters}
         code = self.blocks[number].instructions
@@ -505,7 +506,7 @@ class _ThreadReader:
         return self.compute(_XOR, value, WORD_MASK) if wanted else value
 
     def write(self, register: str, value: _Value) -> _Value:
-        """Set a register; what it then holds."""
+        """Set a register; returns its new value."""
         self.value(register)
         if isinstance(value, int):
             self._add(common.Move(register, value))
@@ -537,7 +538,7 @@ class _ThreadReader:
         return self.compute(_NE, together, 0)
 
     def _origin(self, value: _Value) -> _Value:
-        """The bit that a bit is a copy of: the copy may then be one that nobody reads."""
+        """The bit that a bit is a copy of: the copy may then be one without a reader."""
         if not isinstance(value, _Computed) or value.may != 1 or not value.like or value.opposite:
             return value
         origin = self.state.get(value.like)
@@ -1028,7 +1029,8 @@ class _ThreadReader:
         return self.words(operand, len(operand.names))
 
     def _address(self, access: rows.AccessRow, left: list[Operand]) -> tuple[_HalfAddress, int]:
-        """Take the address off the operands; with what a vector register adds to a scalar one."""
+        """Take the address off the operands; with the offset that a vector register adds to a
+        scalar one."""
         vector = left.pop(0)
         if access.space is AddressSpace.LOCAL:
             return self._base(self.words(vector, 1)), 0
@@ -1230,11 +1232,11 @@ def _bits_of(kind: ArithmeticKind, a: _Value, b: _Value) -> int:
     return _bits(a) | _bits(b) if kind in (_OR, _XOR) else WORD_MASK
 
 
-# What nobody reads
+# Unused results
 
 
 def without_dead_code(code: ThreadCode, outcome: frozenset[str] = frozenset()) -> ThreadCode:
-    """The code without register moves and arithmetic whose results nobody reads.
+    """The code without register moves and arithmetic whose results are not used.
 
     Every register that it kept would be one more thing in which states differ. ``outcome`` are
     registers that are read at the end. A register that a load may be about to write stays written:

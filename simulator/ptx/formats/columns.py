@@ -128,7 +128,7 @@ _INSTRUCTION = re.compile(r"(?P<mnemonic>[a-z][\w.:]*)(?:\s+(?P<operands>.*))?$"
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _NAME = re.compile(r"[A-Za-z_]\w*$")
 _SHOWN = 24
-"""How many characters of a number too wide an error shows."""
+"""The number of characters of a number too wide that an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class _Piece:
         return self.source.error(self.offset, message)
 
     def place(self) -> SourceLocation:
-        """Where the piece is."""
+        """The source position of the piece."""
         return SourceLocation(self.source.file, self.source.text.count("\n", 0, self.offset) + 1)
 
     def split(self, separator: str) -> list["_Piece"]:
@@ -165,7 +165,7 @@ class _Piece:
         return number
 
     def part(self, match: re.Match[str], group: str) -> "_Piece":
-        """What a ``group`` of a match of the whole text has found."""
+        """The piece that a ``group`` of a match of the whole text has found."""
         return _Piece(self.source, match[group], self.offset + match.start(group))
 
     def find(self, pattern: str) -> "_Piece":
@@ -189,7 +189,7 @@ class _Piece:
         return pieces
 
     def inside(self, brackets: str) -> "_Piece | None":
-        """What stands between brackets around the whole piece; None if there are none."""
+        """The text between brackets around the whole piece; None if there are none."""
         if not (self.text.startswith(brackets[0]) and self.text.endswith(brackets[1])):
             return None
         return _Piece(self.source, self.text[1:-1].strip(), self.offset + 1)
@@ -315,13 +315,13 @@ _READERS: Mapping[str, Callable[[_Operation], ptx.PtxInstruction]] = {
     **dict.fromkeys(_BRANCHES, _branch),
     "goto": _goto,
 }
-"""The reader of what columns have instead of PTX's arithmetic and branches, by its first word."""
+"""The reader of the columns' own arithmetic and branches, by their first word."""
 
 
 def parse_litmus(text: str, file: str = "<litmus>") -> PtxLitmusTest:
     """The test in ``text``; ``file`` names it in messages.
 
-    Raises ``LitmusError`` with file, line and column of what cannot be read.
+    Raises ``LitmusError`` with file, line and column of an unreadable text.
     """
     source = SourceText(text, file)
     name, remarks, start = _head(source)
@@ -508,7 +508,7 @@ _ACCESSES = frozenset({"ld", "st", "atom", "red", *PROXIED})
 
 
 def _check_words(cell: _Piece, opcode: Opcode) -> None:
-    """Refuse types and spaces of an access: what a column accesses is a word at a location."""
+    """Refuse types and spaces of an access: a column accesses a word at a location."""
     if not (opcode.types or opcode.hints or opcode.spaces or opcode.vector > 1):
         return
     if opcode.head not in _ACCESSES or {"async", "bulk"} & {*opcode.words}:
@@ -757,7 +757,7 @@ def _table(columns: list[list[str]]) -> list[str]:
 
 
 def witness_text(test: PtxLitmusTest, witness: PtxWitness) -> str:
-    """A witness for people: events with their instructions, relations, and what is broken."""
+    """A witness for people: events with their instructions, relations, and the broken axiom."""
     lines: list[str] = []
     for number, event in enumerate(witness.events):
         what = f"{event.location} = {witness.values[number]}" if event.is_access else ""

@@ -1,6 +1,6 @@
 """PTX litmus tests in columns as Dat3M and herd load them.
 
-Dat3M's grammar has a part of what columns have here: labels are called LC0, LC1 and so on, a move
+Dat3M's grammar has a part of the columns here: labels are called LC0, LC1 and so on, a move
 is a load of a value, and there are no clusters, mbarriers, copies nor comparisons into registers.
 Source: Dat3M, dartagnan/src/main/antlr4/LitmusPTX.g4, LitmusAssertions.g4, at commit 30640123.
 """
@@ -57,7 +57,7 @@ def _renamed(instruction: ptx.PtxInstruction, names: Mapping[str, str]) -> ptx.P
 
 @dataclass(frozen=True, slots=True)
 class NotInGrammar:
-    """What Dat3M does not read, and in which line of the text it stands."""
+    """A text that Dat3M does not read, and its line."""
 
     line: int
     text: str
@@ -161,7 +161,7 @@ def check_grammar(text: str) -> NotInGrammar | None:
 
 
 def _pieces(text: str, start: int, end: int, separator: str) -> Iterator[tuple[int, str]]:
-    """What stands between separators, without the empty ones, with its place."""
+    """The texts between separators, without the empty ones, with their places."""
     for piece in text[start:end].split(separator):
         stripped = piece.strip()
         if stripped:
@@ -182,7 +182,7 @@ def _not_in(text: str, start: int, piece: str) -> NotInGrammar:
 
 
 def _check_condition(text: str, at: re.Match[str]) -> NotInGrammar | None:
-    """``assertionList``; what only says which variables are of interest is passed over."""
+    """``assertionList``; a list of variables of interest alone is passed over."""
     if at[0].startswith(("locations", "final", "filter")):
         following = _CONDITION.search(text, at.end())
         return None if following is None else _check_condition(text, following)

@@ -1,1 +1,1 @@
-"""The race detector for AMD machine code: the caches decide what a load may see."""
+"""The race detector for AMD machine code: the caches decide the values that a load may see."""

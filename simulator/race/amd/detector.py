@@ -1,4 +1,4 @@
-"""The race detector: what the machine's caches, queues and counters may make of an execution.
+"""The race detector: the behaviour that the machine's caches, queues and counters allow.
 
 Two faults are found. A pair without order: two accesses of different waves to a place, one a write,
 that nothing orders, unless both are meant to meet and do so at a cache that both reach. A pair with
@@ -36,7 +36,7 @@ from fencewright.simulator.race.amd.shadow import UNTOUCHED, Cell, Shadow
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Units of memory that an access touches; ``is_same``: it writes what was there already."""
+    """Units of memory that an access touches; ``is_same``: it writes the old value."""
 
     shadow: Shadow
     units: Sequence[int]
@@ -183,7 +183,7 @@ class Detector:
                 if entry is None:
                     new = self._meet(wave, operation, old, shadow, unit, item)
                     known[id(old)] = old, new
-                    # What the instruction itself has written is not judged against it.
+                    # The instruction's own writes are not judged against it.
                     known[id(new)] = new, new
                 else:
                     new = entry[1]
@@ -292,7 +292,7 @@ class Detector:
         return self.judge.is_issued(old, facts.base.known)
 
     def _in_queue_order(self, old: Operation, new: Operation) -> bool:
-        """True where what was issued first is performed first without any wait."""
+        """True where the access issued first is performed first without any wait."""
         if old.access.path is not new.access.path:
             return False
         match PATHS[new.access.path].ordered_by:
@@ -339,7 +339,8 @@ class Detector:
         return access.is_atomic or access.is_scoped or self.is_meant(operation.site)
 
     def _learn(self, wave: _Wave, new: Operation, write: Operation, item: _Item) -> None:
-        """A value was read: what its writer knew is known once the load has been waited for."""
+        """A value was read: the knowledge of its writer is available once the load has been waited
+        for."""
         past = self.judge.past(write)
         item.performed.append(write.number)
         if new.access.path is Path.LDS:
@@ -353,7 +354,7 @@ class Detector:
             return
         item.messages.append(past)
 
-    # What memory keeps of the order
+    # The order that memory keeps
 
     def stale(self, write: Operation, new: Operation, facts: Facts) -> Fault | None:
         """The fault by which a load may be served an older value than an earlier write's."""
@@ -494,7 +495,7 @@ class Detector:
             self.drained(wave, item)
 
     def barrier(self, numbers: Sequence[int]) -> None:
-        """All waves of a work-group have come: each knows what the others have issued."""
+        """All waves of a work-group have come: each knows the operations issued by the others."""
         judge, joint = self.judge, NO_FACTS
         clocks: list[tuple[int, int, int]] = []
         for number in numbers:

@@ -1,9 +1,9 @@
-"""Facts that a wave knows: what was issued, performed and written back, which caches are fresh.
+"""Facts that a wave knows: issues, performed writes and write-backs, and fresh caches.
 
 Facts never become false, so that knowing more is a join. A write is at the L2 of its wave when it
 has been waited for, or when the queue of its CU has been drained; it is at memory when it goes past
-the L2, or when that L2 was written back after it. A cache is fresh of what was below it when it was
-emptied: nothing older can come into it from then on.
+the L2, or when that L2 was written back after it. A cache is fresh of the versions below it when
+it was emptied: nothing older can come into it from then on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -87,7 +87,7 @@ Value = TypeVar("Value")
 
 
 class Judge:
-    """Joins facts and says what follows of them."""
+    """Joins facts and draws conclusions from them."""
 
     def __init__(self, homes: tuple[Home, ...], group_waves: int):
         self.homes = homes

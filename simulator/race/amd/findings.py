@@ -1,4 +1,4 @@
-"""Findings of AMD kernels as text: both accesses with their places, and what memory lacks between
+"""Findings of AMD kernels as text: both accesses with their places, and the order missing between
 them."""
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ def hang_finding(observer: KernelObserver, hang: Hang) -> Finding:
 def _finding(observer: KernelObserver, race: Race) -> Finding:
     first, second = observer.sites[race.first.site], observer.sites[race.second.site]
     kind, does, did = _words(race)
-    # What is read is the same, whichever of the two writes comes last.
+    # The value read is the same, whichever of the two writes comes last.
     is_same = kind is rules.Fault.WRITE_WRITE and race.second.is_same
     text = (
         f"{KINDS[kind].words}: {_who(observer, race.second)} {does} {race.place} at {second.place} "
@@ -61,7 +61,7 @@ def _finding(observer: KernelObserver, race: Race) -> Finding:
 
 
 def _words(race: Race) -> tuple[rules.Fault, str, str]:
-    """The kind of a race, and what the second and the first access do."""
+    """The kind of a race, and the actions of the second and the first access."""
     if not race.writes_first:
         return rules.Fault.READ_WRITE, "writes", "read"
     if race.reads:

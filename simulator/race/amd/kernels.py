@@ -1,4 +1,4 @@
-"""Kernels of assembly under the race detector: what each of their instructions is to it.
+"""Kernels of assembly under the race detector: the meaning of each of their instructions.
 
 The executor says what was executed, wave by wave and in order; what an instruction does is decoded
 from its text, and its reach is the machine's row. A barrier of a work-group is over when one of the
@@ -161,7 +161,7 @@ MOST_POLLS = 64
 
 
 class Hang(execution.LaunchError):
-    """Waves that poll for what never comes; ``polls``: a wave of each site that polls."""
+    """Waves that poll for a value that never comes; ``polls``: a wave of each site that polls."""
 
     def __init__(self, polls: Mapping[int, int]):
         super().__init__("a loop waits for what never comes")
@@ -169,7 +169,7 @@ class Hang(execution.LaunchError):
 
 
 class KernelObserver:
-    """Tells the detector what a launch executes. ``executed``: the sites that were."""
+    """Passes the events of a launch to the detector. ``executed``: the sites that were."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Rules of the ways to memory: what each keeps in order by itself, and who is coherent with whom.
+"""Rules of the ways to memory: the order that each keeps by itself, and coherent threads.
 
 What bits of an access and cache instructions reach, and which counters count them, are the
 machine's rows (``simulator.cdna.rows``).
@@ -23,7 +23,7 @@ class Path(FastStrEnum):
 
 
 class OrderedBy(FastStrEnum):
-    """Whose accesses to one place are performed in the order of issue without a wait."""
+    """The unit whose accesses to one place are performed in the order of issue without a wait."""
 
     CU = "cu"
     WAVE = "wave"
@@ -81,7 +81,7 @@ class Access:
 
 
 class Column(IntEnum):
-    """A clock of a wave: of what it has issued, or of those that are over in one order."""
+    """A clock of a wave: of its issued operations, or of those that complete in one order."""
 
     ISSUED = 0
     VECTOR = 1

@@ -1,5 +1,4 @@
-"""The verdict on a launch of an AMD kernel: what two schedules find, and how much they have
-seen."""
+"""The verdict on a launch of an AMD kernel: the findings of two schedules, and their coverage."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

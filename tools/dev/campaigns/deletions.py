@@ -36,7 +36,7 @@ from fencewright.tools.reports.markdown import markdown_table
 
 
 class Deleted(FastStrEnum):
-    """What is deleted."""
+    """The kind of a deletion."""
 
     WAIT = "wait"
     BIT = "scope bit"
@@ -47,7 +47,7 @@ class Deleted(FastStrEnum):
 
 
 class Noticed(FastStrEnum):
-    """How it is noticed, the surest first."""
+    """The check that notices it, the surest first."""
 
     HAZARD = "hazard"
     VERDICT = "verdict"
@@ -124,11 +124,11 @@ def _replaced(
 
 
 Fact = tuple[str, int, int, Scope]
-"""Something late or older: which relation, the earlier line, the later one, at which scope."""
+"""A pending or older access: the relation, the earlier line, the later one, and the scope."""
 
 
 def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
-    """What somebody could depend on; ``scopes``: of which operations may be atomics, by line."""
+    """The facts that other code could depend on; ``scopes``: of possible atomics, by line."""
     lifted = checked.lifted
     found: set[Fact] = set()
     for each in lifted.operations[1:]:
@@ -152,7 +152,7 @@ def provided(checked: Checked, scopes: Mapping[int, Scope]) -> set[Fact]:
 
 
 def noticed(assembly: Assembly, before: Checked, deletion: Deletion) -> Noticed:
-    """How a deletion is noticed."""
+    """The check that notices a deletion."""
     after = check(assembly, deletion.function)
     if _errors(after.hazards()) - _errors(before.hazards()):
         return Noticed.HAZARD
@@ -177,7 +177,7 @@ def _races(checked: Checked) -> set[tuple[int, str, tuple[int, ...]]]:
 
 
 def counts(assembly: Assembly) -> tuple[Counter[tuple[Deleted, Noticed]], list[Deletion]]:
-    """How deletions are noticed, and those that are not."""
+    """The number of deletions by the check that notices them, and those that none notices."""
     total = Counter[tuple[Deleted, Noticed]]()
     missed: list[Deletion] = []
     for function in assembly.functions.values():
@@ -205,7 +205,7 @@ def printed(total: Counter[tuple[Deleted, Noticed]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table for files of assembly, and what is not noticed."""
+    """Print the table for files of assembly, and the unnoticed deletions."""
     parser = ArgumentParser(prog="deletions", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="assembly")
 

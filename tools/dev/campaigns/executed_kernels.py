@@ -87,7 +87,7 @@ def unpacked(text: str) -> bytes:
 
 
 def planned(module: "Module", text: str) -> Plan:
-    """A launch with its arguments, executed: what every buffer has before it and after it.
+    """A launch with its arguments, executed: the contents of every buffer before it and after it.
 
     ``problem`` is why it was not executed to its end, or "".
     """
@@ -344,7 +344,7 @@ def _plans(folder: Path) -> list[Plan]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a buffer begins."""
+    """The place at which a buffer begins."""
 
     address: int
 
@@ -418,7 +418,7 @@ def is_counted(plan: Mapping[str, Any]) -> bool:
 
 
 def compare(folder: Path) -> int:
-    """Launch everything, in as many processes as it takes, and print what came of it."""
+    """Launch everything, in as many processes as it takes, and print the results."""
     plans, begin, device = _plans(folder), 0, ""
     results: dict[int, Plan] = {}
     while begin < len(plans):
@@ -460,7 +460,7 @@ def compare(folder: Path) -> int:
 
 
 def counters_of(text: str) -> list[dict[str, int]]:
-    """The counts of every launch, in order, of what ``ncu --csv`` prints."""
+    """The counts of every launch, in order, from the print of ``ncu --csv``."""
     rows = [each for each in text.splitlines() if each.startswith('"')]
     found: dict[int, dict[str, int]] = {}
     for row in csv.DictReader(rows):

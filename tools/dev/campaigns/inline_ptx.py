@@ -1,4 +1,4 @@
-"""How much of the inline PTX of a folder of CUDA headers is understood, by kind.
+"""The share of the inline PTX of a folder of CUDA headers that is understood, by kind.
 
 ``python -m fencewright.tools.dev.campaigns.inline_ptx FOLDER..`` reads every ``asm`` text of C++
 and CUDA files; with ``--opaque`` it prints those that are not understood. A text with a macro in it

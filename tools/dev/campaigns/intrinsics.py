@@ -28,7 +28,7 @@ TARGETS = ("amdgcn", "nvvm")
 
 
 class Claim(FastStrEnum):
-    """What the memory attributes of a declaration say that a call does."""
+    """The effect of a call according to the memory attributes of its declaration."""
 
     NOTHING = "nothing"
     READS = "reads"
@@ -48,7 +48,7 @@ class Difference:
 
 
 def claim_of(attributes: str) -> Claim:
-    """What ``attributes`` of a declaration say; without ``memory(...)`` it may do anything.
+    """The claim of the ``attributes`` of a declaration; without ``memory(...)`` it may do anything.
 
     Memory that the program cannot access is none. Source: LLVM LangRef, memory(...).
     """
@@ -72,7 +72,7 @@ _WEAK = frozenset({CallKind.ACCESS, CallKind.ASYNC})
 
 
 def claim_of_row(row: EffectRow) -> Claim:
-    """What a row says, in the words of attributes: they have none for atomics and barriers."""
+    """The claim of a row, in the words of attributes: they have none for atomics and barriers."""
     if row.kind in _SILENT:
         return Claim.NOTHING
     if row.kind in _WEAK:
@@ -96,7 +96,7 @@ def _is_of_target(name: str) -> bool:
 
 
 def differences(declared: Mapping[str, str]) -> Iterator[Difference]:
-    """Where a row says something else than LLVM."""
+    """The rows that differ from LLVM."""
     for name, attributes in declared.items():
         row = row_of(name)
         if row is not None and claim_of(attributes) is not claim_of_row(row):

@@ -1,4 +1,4 @@
-"""How much of the synchronisation in a folder of MLIR files ``--mlir-sync`` understands.
+"""The share of the synchronisation in a folder of MLIR files that ``--mlir-sync`` understands.
 
 ``python -m fencewright.tools.dev.campaigns.mlir_sync FOLDER..`` splits every ``.mlir`` file as
 ``mlir-opt
@@ -31,7 +31,7 @@ _MLIR_OPT = ("--mlir-print-op-generic", "--allow-unregistered-dialect")
 
 @dataclass
 class Found:
-    """What the pieces of a folder are, and their operations by name."""
+    """The kinds of the pieces of a folder, and their operations by name."""
 
     pieces: Counter[str] = field(default_factory=Counter[str])
     understood: Counter[str] = field(default_factory=Counter[str])
@@ -50,7 +50,7 @@ class Found:
         try:
             module = LocatedParser(generic_mlir(), done.stdout, "-").parse_module()
         except (ParseError, VerifyException, DiagnosticException, NotImplementedError):
-            # What xDSL cannot parse is a figure of the table.
+            # Files that xDSL cannot parse are a figure of the table.
             self.pieces["not read"] += 1
             return
         refused = import_sync(module)

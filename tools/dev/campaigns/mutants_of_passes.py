@@ -34,15 +34,14 @@ from fencewright.tools.dev.campaigns.pass_mutants import (
 )
 
 SECONDS = 5.0
-"""How long one program may take with a mutant; what takes longer loops."""
+"""The time limit of one program with a mutant; a longer run is taken for a loop."""
 
 ENOUGH = 8
-"""How many programs that come out otherwise, and are right, are looked at; more if they are
-cheap."""
+"""The number of right programs with other results to look at; more if they are cheap."""
 
 
 class Outcome(FastStrEnum):
-    """What becomes of a mutant.
+    """The outcome of a mutant.
 
     ``WRONG``: its code does what the source forbids. ``FAILS``: it raises an error, ``HANGS``: it
     does not end. ``MORE``: its code is right, and never has fewer operations. ``OTHER``: its code
@@ -59,8 +58,8 @@ class Outcome(FastStrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a mutant did: ``trial`` is the first that shows it, ``differing`` how many came out
-    otherwise.
+    """The result of a mutant: ``trial`` is the first that shows it, ``differing`` the number of
+    other results.
 
     ``tried``: how many trials run what it changes. ``seconds``: of the processor's time.
     """
@@ -76,7 +75,7 @@ class Result:
 
 
 def judged(mutant: PassMutant, trials: Sequence[Any], enough: int = ENOUGH) -> Result:
-    """What becomes of a mutant on ``trials``, which are ``Staged`` or alike; see ``ENOUGH``."""
+    """The result of a mutant on ``trials``, which are ``Staged`` or alike; see ``ENOUGH``."""
     name, guard = str(mutant), mutant.guard
     fewest, where, differing, costly = 0, "", 0, 0
     with applied(mutant):
@@ -112,7 +111,7 @@ them."""
 
 
 def _judged(mutant: PassMutant, enough: int) -> Result:
-    """What becomes of a mutant on the trials that run what it changes."""
+    """The result of a mutant on the trials that run the changed code."""
     start = time.process_time()
     lines, everywhere = frozenset(lines_of(mutant)), makes_tables(mutant)
     trials = [each for each, ran in _TRIALS if everywhere or ran & lines]
@@ -154,7 +153,7 @@ def run(file: str, options: argparse.Namespace, known: Mapping[str, Result]) -> 
 
 
 CAUGHT = frozenset({Outcome.WRONG, Outcome.FAILS, Outcome.HANGS})
-"""What a test sees."""
+"""The outcomes that a test sees."""
 
 _FINDS_MORE = (
     Outcome.SAME,
@@ -175,7 +174,7 @@ def known_further(before: Result, found: Result) -> Result:
 
 
 def from_lists(file: str) -> dict[str, Result]:
-    """The results that are listed, without what the lists do not say."""
+    """The results that are listed, without those that the lists do not have."""
     return {
         name: Result(name, guards, Outcome(outcome), trial)
         for guards in (True, False)
@@ -194,7 +193,7 @@ def read(stream: Path) -> dict[str, Result]:
 
 
 def stream_of(results: Path, file: str) -> Path:
-    """Where the results of a file are kept."""
+    """The path of the results of a file."""
     return results / f"{file.replace('/', '-')}.jsonl"
 
 
@@ -246,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-# What is written
+# The written files
 
 PAGE = ROOT / "docs" / "mutants-of-passes.md"
 DATA = ROOT / "tests" / "data"
@@ -254,10 +253,10 @@ GUARDS = DATA / "guards"
 """Two lists for each file: of its guards, and of its other mutants."""
 
 COSTS = GUARDS / "seconds.tsv"
-"""How long the other mutants of each file took, in seconds of the processor's time."""
+"""The times of the other mutants of each file, in seconds of the processor's time."""
 
 FENCE_STRINGS = DATA / "fence_strings.tsv"
-"""What ``make fence-strings`` records: pass, strings, programs, changed, judged, wrong, seconds."""
+"""Results of ``make fence-strings``: pass, strings, programs, changed, judged, wrong, seconds."""
 
 HEADER = """<!-- Written by `make mutants-of-passes`; change the tests, not this page. -->
 
@@ -319,7 +318,7 @@ code is not already known to be right for a string at least as strong in each le
 
 
 def list_of(file: str, guards: bool = True) -> Path:
-    """Where the guards of a file are listed, or its other mutants."""
+    """The path of the list of a file's guards, or of its other mutants."""
     name = file.removesuffix(".py").replace("/", "-")
     return GUARDS / (f"{name}.tsv" if guards else f"{name}.others.tsv")
 
@@ -327,7 +326,7 @@ def list_of(file: str, guards: bool = True) -> Path:
 def write(results: Path, *, further: bool = False) -> None:
     """The lists of the files that there are results of, and the page of all lists.
 
-    ``further``: the results are of some mutants only, and say nothing of what all of them cost.
+    ``further``: the results are of some mutants only, and say nothing of the cost of all.
     """
     costs = costs_of_files()
     for file in FILES:
@@ -350,13 +349,13 @@ def write(results: Path, *, further: bool = False) -> None:
 
 
 def costs_of_files() -> dict[str, int]:
-    """How long the other mutants of each file took."""
+    """The times of the other mutants of each file."""
     return {file: int(seconds) for file, seconds in _rows(COSTS)}
 
 
 def listed(file: str, guards: bool = True) -> list[tuple[str, ...]]:
-    """Of every guard of a file, or other mutant, what it did, its name, and the trial that shows
-    that."""
+    """Of every guard of a file, or other mutant, its outcome, its name, and the trial that shows
+    it."""
     return _rows(list_of(file, guards))
 
 

@@ -70,7 +70,7 @@ class Tally:
     missed: list[str] = field(default_factory=list[str])
 
 
-# What is deleted
+# Deletions
 
 _Edit = Callable[[Operation], None]
 
@@ -126,7 +126,7 @@ _WEAKER = {
     **dict.fromkeys((".release.", ".acquire.", ".acq_rel."), (".relaxed.", Deleted.ORDERING)),
     **dict.fromkeys((".gpu.", ".sys.", ".cluster."), (".cta.", Deleted.BIT)),
 }
-"""What is deleted of PTX's names, by what is left."""
+"""The weaker word for each of PTX's words, with the kind of its deletion."""
 
 
 def _erase(op: Operation) -> None:
@@ -149,7 +149,7 @@ def _rename(op: Operation, name: str) -> None:
     op.properties["opcode"] = StringAttr(name)
 
 
-# What is noticed
+# Noticed deletions
 
 
 def is_noticed(
@@ -162,15 +162,14 @@ def is_noticed(
 
 
 def levels_of(program: SmallProgram, module: ModuleOp, name: str, setting: Setting) -> Count[Level]:
-    """How many findings of each level there are in a lowered module, with its program as the
-    source."""
+    """The number of findings of each level in a lowered module, with its program as the source."""
     return Count(each.level for each in findings_of(program, module, name, setting))
 
 
 def findings_of(
     program: SmallProgram, module: ModuleOp, name: str, setting: Setting
 ) -> Iterator[Finding]:
-    """The errors in a lowered module, and what is open against the source.
+    """The errors in a lowered module, and the open points against the source.
 
     Raises ``NotComparedError`` where one of its functions is not compared.
     """
@@ -197,7 +196,7 @@ class NotComparedError(Exception):
 
 
 def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tally:
-    """What is noticed in the programs of consecutive seeds, each in the chip's mode for it.
+    """The tally over the programs of consecutive seeds, each in the chip's mode for it.
 
     ``clusters``: each of them in one cluster.
     """
@@ -237,7 +236,7 @@ def measure(chip: str, first: int, count: int, *, clusters: bool = False) -> Tal
 
 
 def table(tallies: Mapping[str, Tally]) -> str:
-    """How many of the necessary deletions were noticed, by chip and kind."""
+    """The number of necessary deletions that were noticed, by chip and kind."""
     rows = [
         [chip, kind, str(tally.deleted[kind]), str(of), f"{_noticed(tally, kind)} of {of}"]
         for chip, tally in tallies.items()
@@ -258,7 +257,7 @@ def _noticed(tally: Tally, kind: Deleted) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table, and what is not noticed."""
+    """Print the table, and the unnoticed deletions."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("count", type=positive, nargs="?", default=100, help="programs (100)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")

@@ -79,7 +79,7 @@ from fencewright.tools.fuzz.checks import (
 KERNELS = Path(__file__).resolve().parents[3] / "examples" / "kernels"
 KERNEL_CHIPS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 FIRST_CHIP = {"look_back_scan": "sm_80", "mbarrier_pipeline": "sm_90"}
-"""The least of those chips that has what a kernel uses, where not all have."""
+"""The least of those chips that has all that a kernel uses, where not all have."""
 OPT_LEVELS: tuple[OptLevel, ...] = (0, 2)
 
 
@@ -90,7 +90,7 @@ _CLUSTERS_BY_LLVM_IR = tuple(
 
 @dataclass
 class Tally:
-    """What was found: ``functions`` by whether they could be compared, and each error."""
+    """The findings: ``functions`` by whether they could be compared, and each error."""
 
     programs: int = 0
     functions: Counter[bool] = field(default_factory=Counter[bool])
@@ -98,7 +98,7 @@ class Tally:
     problems: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, name: str, comparisons: Sequence[Comparison[object]]) -> None:
-        """Count what comparing one module found."""
+        """Count the findings of the comparison of one module."""
         for each in comparisons:
             self.functions[each.was_compared] += 1
             for finding in each.findings:
@@ -109,7 +109,7 @@ class Tally:
                     self.errors.append(f"{name}: {finding.rule}: {finding.message}")
 
     def problems_of(self, name: str, module: PtxFile, but: frozenset[Rule] = frozenset()) -> None:
-        """Count what is wrong with PTX whatever the source, but for some rules."""
+        """Count faults of PTX that are independent of the source, but for some rules."""
         for function in module.functions.values():
             for each in hazards(module, function):
                 if each.level is not Level.NOTE and each.rule not in but:
@@ -122,7 +122,7 @@ class Tally:
         l2_per_agent: L2PerAgent,
         but: frozenset[Rule] = frozenset(),
     ) -> None:
-        """Count what is wrong whatever the source, but for some rules."""
+        """Count faults that are independent of the source, but for some rules."""
         for function in assembly.functions.values():
             checked = check(assembly, function, l2_per_agent)
             for each in checked.hazards():
@@ -133,8 +133,8 @@ class Tally:
 _OF_THE_PROGRAM = frozenset(
     {Rule.MISSING_BARRIER, Rule.UNORDERED_WAIT, Rule.UNORDERED_SIGNAL, Rule.SPIN}
 )
-"""What may be so in the program itself: random ones wait by weak reads, and for flags that order
-nothing."""
+"""Rules that the program itself may violate: random ones wait by weak reads, and for flags that
+order nothing."""
 
 _OF_LLVM = frozenset({Rule.TRANSLATION})
 """Waits that LLVM inserts where it compiles our LLVM IR (llvm-project#166779, #213394)."""
@@ -180,7 +180,7 @@ def assembly_of(module: ModuleOp, name: str) -> Assembly:
 def compared_assembly(
     program: SmallProgram, assembly: Assembly, name: str, setting: Setting
 ) -> list[Comparison[object]]:
-    """What our own assembly lacks of what its program asks for."""
+    """The orders that the program requires and our own assembly lacks."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
     scoped = _scoped(program)
@@ -217,7 +217,7 @@ def _source_of(program: ScopedProgram, name: str) -> SourceModule:
 
 
 def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
-    """Our own PTX; where a fact was promised, only what is wrong whatever the source."""
+    """Our own PTX; where a fact was promised, only faults that are independent of the source."""
     program = setting.place(program_of(seed))
     name = f"{seed} {setting}"
     module = read_ptx(ptx_of(lowered(build(program), setting.passes(2))), name)
@@ -227,7 +227,7 @@ def by_ptx(seed: int, setting: Setting, tally: Tally) -> None:
 
 
 def compared_ptx(program: SmallProgram, module: PtxFile, name: str) -> list[Comparison[object]]:
-    """What our own PTX lacks of what its program asks for."""
+    """The orders that the program requires and our own PTX lacks."""
     from fencewright.tools.fuzz import llvm_ir_writer as writer
 
     scoped = _scoped(program)
@@ -273,7 +273,7 @@ def _does(each: PtxInstruction, operation: str) -> bool:
 
 
 def check_kernels(tally: Tally, chips: Sequence[str] = KERNEL_CHIPS) -> None:
-    """The GPU kernels for ``chips``, those that have what they use, unoptimised and optimised."""
+    """Check the GPU kernels for ``chips``, each on those that have its features, at both levels."""
     from fencewright.passes.pipelines import lower_module
 
     for path in sorted(KERNELS.glob("*.mlir")):
@@ -314,7 +314,7 @@ _KINDS = {
 
 
 def asked_by(module: ModuleOp) -> SourceFunction:
-    """What the ``scoped`` operations of the one function of a module ask for."""
+    """The requirements of the ``scoped`` operations of the one function of a module."""
     (function,) = (each for each in module.walk() if isinstance(each, func.FuncOp))
     blocks = list(function.body.blocks)
     found: list[SourceBlock] = []
@@ -397,21 +397,21 @@ def by_llvm_ir(seed: int, setting: Setting, tally: Tally) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What LLVM makes of LLVM IR of ours, numbered; ``source``: that, as it is read."""
+    """LLVM's compilation of our LLVM IR, numbered; ``source``: the same, as it is read."""
 
     source: SourceModule
     assembly: Assembly
     files: Mapping[int, str]
 
     def comparisons(self, asked: str, l2_per_agent: L2PerAgent) -> Iterator[Comparison[object]]:
-        """What the code lacks of what the LLVM IR ``asked``, before its synchronisation was
+        """The orders that the code lacks of the LLVM IR ``asked``, before its synchronisation was
         lowered."""
         both = with_orders(self.source, read_source(asked))
         return compare_assembly(both, self.assembly, self.files, {}, l2_per_agent)
 
 
 def compiled(text: str, mode: Target) -> Compiled:
-    """What LLVM makes of a module for a mode."""
+    """LLVM's compilation of a module for a mode."""
     from fencewright.tools.fuzz import llvm_ir
 
     lined = numbered(text)
@@ -485,7 +485,7 @@ def _lines(tally: Tally) -> Iterator[str]:
 
 
 def main() -> int:
-    """Check programs, print what was found, and return 1 if that is an error."""
+    """Check programs, print the findings, and return 1 if there is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=1000)
     parser.add_argument("--first", type=int, default=0)

@@ -61,7 +61,7 @@ FILES = (
     "passes/proxies/missing.py",
     "passes/proxies/cluster_phases.py",
 )
-"""What removes or moves synchronisation, or says how much of it there has to be."""
+"""The files that remove or move synchronisation, or compute the required amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,20 @@ class PassMutant:
     number: int
     guard: bool
     node: int
-    """Where it is: the place in ``ast.walk`` of the file."""
+    """Its position: the place in ``ast.walk`` of the file."""
 
     def __str__(self) -> str:
         again = f" #{self.number + 1}" if self.number else ""
         return f"{self.file} {self.function}: {self.text} -> {self.change}{again}"
 
 
-# What can be changed
+# Possible changes
 
 GONE = "(nothing)"
-"""What a statement becomes that is left out."""
+"""The text of a statement that is removed."""
 
 _Change: TypeAlias = tuple[str, str, bool, ast.AST | None]
-"""The text of what changes, and what becomes of it, whether that is a guard; the new node."""
+"""The changed text, its replacement, whether it is a guard; the new node."""
 
 _COMPARISONS: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -180,7 +180,7 @@ def _changes_of_call(node: ast.Call) -> Iterator[_Change]:
 
 
 def _changes_of_statement(node: ast.stmt) -> Iterator[_Change]:
-    """Left out, if what follows can run without it."""
+    """Left out, if the next statements can run without it."""
     match node:
         case ast.Expr(value=ast.Constant()):
             return  # A docstring.
@@ -223,7 +223,7 @@ def _tree(file: str) -> ast.Module:
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """The functions of a module and the methods of its classes; what is in them belongs to them."""
+    """The functions of a module and the methods of its classes; inner ones belong to them."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, node
@@ -238,8 +238,7 @@ def _is_abstract(function: ast.FunctionDef) -> bool:
 
 
 def _within(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What a function does, in the order of its lines; not its annotations, nor what is
-    asserted."""
+    """The nodes of a function, in the order of its lines, without annotations and assertions."""
     for statement in function.body:
         yield from _below(statement)
 
@@ -256,7 +255,7 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _below(each)
 
 
-# Where they are
+# Their positions
 
 
 def lines_of(mutant: PassMutant) -> range:
@@ -310,7 +309,7 @@ def lines_run(file: str, run: Callable[[], object]) -> frozenset[int]:
 
 
 def makes_tables(mutant: PassMutant) -> bool:
-    """True where what a mutant makes is also called where its module is read, once for all that
+    """True where a mutant's code is also called where its module is read, once for all that
     follows."""
     return bool(_tables(mutant))
 
@@ -320,11 +319,11 @@ def makes_tables(mutant: PassMutant) -> bool:
 
 @contextmanager
 def applied(mutant: PassMutant) -> Generator[None]:
-    """The mutant in place of what it was made of, within."""
+    """The mutant in place of its original, within the context."""
     module = _module(mutant.file)
     live = _live(module, mutant.function)
     original = live.__code__
-    # What is left may no longer need the class that ``super()`` looks at.
+    # The rest may no longer need the class that ``super()`` looks at.
     live.__code__ = _code_of(mutant).replace(co_freevars=original.co_freevars)
     derived = _rebind(module, mutant)
     _forget()
@@ -404,8 +403,7 @@ _Bound: TypeAlias = tuple[dict[str, Any], str, object]
 
 
 def _rebind(module: ModuleType, mutant: PassMutant) -> list[_Bound]:
-    """Make anew the tables that the mutant has made, wherever they were imported; what they
-    were."""
+    """Make anew the tables that the mutant has made, in all importers; returns the old ones."""
     undo: list[_Bound] = []
     for name, value in _tables(mutant):
         old = vars(module)[name]
@@ -418,7 +416,8 @@ def _rebind(module: ModuleType, mutant: PassMutant) -> list[_Bound]:
 
 
 def _tables(mutant: PassMutant) -> list[tuple[str, ast.expr]]:
-    """The tables of its file that name what it changes, or one of these, and what each is."""
+    """The tables of its file that name the mutant's function, or one of these, and the value of
+    each."""
     changed = {mutant.function}
     found: list[tuple[str, ast.expr]] = []
     for node in _tree(mutant.file).body:
@@ -437,14 +436,13 @@ def _importers() -> list[ModuleType]:
 
 
 def _forget() -> None:
-    """Empty the caches of all functions: what the mutant has to do with is not known."""
+    """Empty the caches of all functions: the dependencies of the mutant are not known."""
     for clear in _clears(tuple(_importers())):
         clear()
 
 
 @functools.lru_cache(maxsize=1)
 def _clears(modules: tuple[ModuleType, ...]) -> tuple[Callable[[], None], ...]:
-    """What empties each cache of a function of the modules; looked for when one more is
-    imported."""
+    """The functions that empty the caches of the modules; searched when one more is imported."""
     values = {id(each): each for module in modules for each in vars(module).values()}
     return tuple(each.cache_clear for each in values.values() if hasattr(each, "cache_clear"))

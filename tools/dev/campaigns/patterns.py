@@ -16,7 +16,7 @@ from fencewright.simulator.ptx.formats.columns import parse_litmus, write_litmus
 from fencewright.tools.inputs.litmus.lowered import Lowering, read
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "patterns"
-"""Where the patterns are."""
+"""The folder of the patterns."""
 
 LIMITS = Limits(bound=2)
 
@@ -24,7 +24,7 @@ _CHIP = re.compile(r"^// fence-sim run --mcpu (\S+)", re.MULTILINE)
 
 
 class Change(FastStrEnum):
-    """What is done to an instruction."""
+    """The change to an instruction."""
 
     REMOVED = "removed"
     RELAXED = "relaxed"
@@ -32,7 +32,7 @@ class Change(FastStrEnum):
 
 
 class Verdict(FastStrEnum):
-    """What became of a pattern."""
+    """The verdict on a pattern."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -54,7 +54,7 @@ class Pattern:
 
     @property
     def shows_a_fault(self) -> bool:
-        """Whether it is there to show what goes wrong."""
+        """True if its purpose is to show a fault."""
         return self.test.condition.quantifier is Quantifier.EXISTS
 
     @property
@@ -76,12 +76,12 @@ class Weakened:
 
     @property
     def key(self) -> tuple[str, str, Change]:
-        """What it is of: the test, the instruction, and what was done."""
+        """Its key: the test, the instruction, and the change."""
         return self.pattern.name, self.instruction, self.change
 
     @property
     def words(self) -> str:
-        """What was done to what, for a table of several of one test."""
+        """The change in words, for a table of several of one test."""
         which = f", number {self.number + 1}" if self.number else ""
         threads = ", ".join(f"P{n}" for n in self.threads)
         return f"`{self.instruction}`{which} of {threads} {self.change}"
@@ -89,7 +89,7 @@ class Weakened:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A verdict, and what shows it if it does not hold: an outcome, or what is undefined."""
+    """A verdict, and the evidence if it does not hold: an outcome, or an undefined value."""
 
     verdict: Verdict
     shown: str = ""
@@ -146,7 +146,7 @@ _ORDERS = (
     "cp.async.commit_group",
     "cp.async.wait_group", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group",
 )  # fmt: skip
-"""How the instructions begin that only order others."""
+"""The beginnings of instructions that only order others."""
 
 _RELAXED: Mapping[str, str] = {"acquire": "relaxed", "release": "relaxed"}
 _ORDERED = frozenset(
@@ -197,7 +197,7 @@ _ARRIVE, _WAIT, _BARRIER = "barrier.cluster.arrive", "barrier.cluster.wait", "ba
 
 
 def _orders(cells: list[list[str]]) -> Iterator[_Order]:
-    """What is weakened together: barriers in all threads, everything else where it stands."""
+    """The instructions weakened together: barriers in all threads, all others where they stand."""
     columns = [[row[thread] for row in cells] for thread in range(len(cells[0]))]
     for thread, column in enumerate(columns):
         seen = Counter[str]()

@@ -48,7 +48,7 @@ from fencewright.tools.progress import progress
 from fencewright.tools.reports.markdown import markdown_table
 
 TYPED_POINTERS = 14
-"""The last LLVM whose pointers have types unless it is told otherwise."""
+"""The last LLVM whose pointers have types by default."""
 
 TGSPLIT_BY_OPTION = 22
 """The last LLVM that takes tgsplit mode as a feature; later ones take a function's attribute."""
@@ -75,7 +75,7 @@ class Compiler:
         return ".".join(map(str, self.version))
 
     def command(self, chip: str) -> str:
-        """What compiles for a chip."""
+        """The command that compiles for a chip."""
         name, plus, feature = chip.partition("+")
         old = " -opaque-pointers" if self.version[0] <= TYPED_POINTERS else ""
         is_option = plus and (plus + feature != _TGSPLIT or self.version[0] <= TGSPLIT_BY_OPTION)
@@ -141,7 +141,7 @@ def _said(command: Sequence[str]) -> str:
 # Programs
 
 _ATTRIBUTES = re.compile(r"^attributes #\d+ = .*\n|^; Function Attrs:.*\n| #\d+$", re.M)
-"""Of the declared barrier alone, whose own every LLVM knows; not all can read what others write."""
+"""Of the declared barrier alone, whose own every LLVM knows; not all can read the others' text."""
 
 
 def source_of(seed: int, tgsplit: bool = False, clusters: bool = False) -> str | None:
@@ -290,12 +290,12 @@ def together(sources: Mapping[int, str]) -> str:
     return _ATTRIBUTES.sub("", str(module))
 
 
-# What is found
+# Findings
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The instructions that a finding is about: the mnemonics of both, and what stands around them.
+    """The instructions that a finding is about: the mnemonics of both, and those around them.
 
     ``has_write_back``: one stands between the two; ``in_loop``: the later one does.
     """
@@ -331,7 +331,7 @@ class Known:
     chip: str = _GFX9
 
     def is_of(self, rule: Rule, shape: Shape, chip: str) -> bool:
-        """Whether a finding is this fault."""
+        """True if a finding is this fault."""
         return (
             rule is self.rule
             and re.fullmatch(self.earlier, shape.earlier) is not None
@@ -466,7 +466,7 @@ KNOWN = (
 
 
 def shape_of(finding: Finding, function: Function) -> Shape:
-    """What a finding is about, in the code that it was found in."""
+    """The shape of a finding, from the code that it was found in."""
     by_line = {each.line: each for each in function.instructions}
     generation = KNOWN_CHIPS[function.chip].generation
     first = next((by_line[line] for line in finding.about if line in by_line), None)
@@ -484,7 +484,7 @@ def shape_of(finding: Finding, function: Function) -> Shape:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """What is wrong in the code of one compiler for one chip; ``lacks``: in words, without places.
+    """The fault in the code of one compiler for one chip; ``lacks``: in words, without places.
 
     ``reference``: where it is known from; empty if it is not.
     """
@@ -498,7 +498,7 @@ class Fault:
 
 @dataclass
 class Tally:
-    """What was found in ``programs`` without races, of all ``tried``.
+    """The findings in ``programs`` without races, of all ``tried``.
 
     By fault how many programs show it, and of the smallest of them size and seed.
 
@@ -517,7 +517,7 @@ class Tally:
     checked: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
     def add(self, other: "Tally") -> None:
-        """Take what another found as well."""
+        """Add the findings of another."""
         self.tried += other.tried
         self.programs += other.programs
         self.faults += other.faults
@@ -535,7 +535,7 @@ _PLACES = re.compile(
 
 
 def lacks_of(finding: Finding) -> str:
-    """What a finding says is missing, without lines and registers."""
+    """The lack that a finding reports, without lines and registers."""
     return _PLACES.sub("", finding.message.rpartition(": ")[2]).strip()
 
 
@@ -543,7 +543,7 @@ _CLUSTERED = frozenset(each.name for each in KNOWN_CHIPS.values() if each.cluste
 
 
 def check(seeds: Sequence[int], wanted: Sequence[Compiler], clusters: bool = False) -> Tally:
-    """What every compiler makes of the programs of these seeds; ``clusters``: each in one
+    """The tally over every compiler for the programs of these seeds; ``clusters``: each in one
     cluster."""
     sources, split = (
         {seed: text for seed in seeds if (text := source_of(seed, mode, clusters)) is not None}
@@ -587,7 +587,7 @@ _REFUSAL = re.compile(
     r"(?=error)"
     r"|\S*/llc-\d+: error: "
 )
-"""Where LLVM meets what it refuses."""
+"""The position in LLVM's message of a refusal, which is removed."""
 
 
 def _check_one(
@@ -624,7 +624,7 @@ def _check_one(
 def campaign(
     first: int, number: int, jobs: int, wanted: Sequence[Compiler], clusters: bool = False
 ) -> Iterator[Tally]:
-    """What has been found, after each batch."""
+    """The tally so far, after each batch."""
     total = Tally()
     starts = range(first, first + number, _TOGETHER)
     tasks = (
@@ -657,7 +657,7 @@ LLVMs. `gfx942+tgsplit` is a chip in tgsplit mode, `gfx1100+cumode` one in CU mo
 
 
 def reference_of(finding: Finding, function: Function, chip: str) -> str:
-    """Where a fault is known from; empty if it is not."""
+    """The reference from which a fault is known; empty if it is not."""
     shape = shape_of(finding, function)
     for each in KNOWN:
         if each.is_of(finding.rule, shape, chip):
@@ -724,7 +724,7 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Check what every compiler makes of random programs."""
+    """Check every compiler's code for random programs."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--programs", metavar="N", type=positive, default=400)
     parser.add_argument("--first", metavar="SEED", type=int, default=0, help="the first seed (0)")

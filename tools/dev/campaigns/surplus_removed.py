@@ -87,7 +87,7 @@ _KINDS = {
 
 @dataclass
 class Tally:
-    """Of one route to one chip: how many programs were executed, and what was taken out of them.
+    """Of one route to one chip: the number of programs executed, and the removals from them.
 
     ``wrong``: programs that are forbidden something before anything is taken out, which are left
     out as those are that the machine cannot read or that are too large for it (``unread``).
@@ -121,7 +121,7 @@ class Code:
 
 
 class Verdict(FastStrEnum):
-    """What code does that has lost something."""
+    """The behaviour of code that has lost something."""
 
     RIGHT = "right"
     LARGE = "too large"
@@ -130,7 +130,7 @@ class Verdict(FastStrEnum):
     STUCK = "it may never end"
 
 
-# What LLVM compiles
+# Code that LLVM compiles
 
 
 def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
@@ -166,7 +166,7 @@ def _compiled(command: str, setting: Setting, source: SourceTest) -> Code:
 
 
 def _surplus(assembly: Assembly, function: Function, setting: Setting) -> list[Finding]:
-    """What can go, but for barriers: kernels apart meet at barriers of their own."""
+    """The surplus, except barriers: kernels apart meet at barriers of their own."""
     found = check(assembly, function, setting.mode.l2_per_agent).surplus()
     return [each for each in found if each.rule in _KINDS]
 
@@ -177,7 +177,7 @@ def _candidate(finding: Finding) -> Candidate:
 
 
 def _matching(function: Function, finding: Finding) -> Deletion:
-    """The deletion of what a finding says can go."""
+    """The deletion of a finding's surplus."""
     kind = _candidate(finding).kind
     (found,) = (
         each
@@ -188,7 +188,7 @@ def _matching(function: Function, finding: Finding) -> Deletion:
     return found
 
 
-# What our passes lower
+# Code that our passes lower
 
 
 def _lowered(level: OptLevel, setting: Setting, module: ModuleOp) -> Code:
@@ -210,7 +210,7 @@ def _lowered(level: OptLevel, setting: Setting, module: ModuleOp) -> Code:
 
 
 def _of_assembly(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
-    """What can go of the text that is printed, and the operation that it is printed from."""
+    """The surplus of the printed text, and the operation that it is printed from."""
     assembly = assembly_of(module, str(setting))
     by_kind = _by_kind(needed.deletions(module))
     printed = [each for function in assembly.functions.values() for each in deletions(function)]
@@ -243,7 +243,7 @@ _PTX_EDITED = (ptx.FenceOp, ptx.LoadOp, ptx.StoreOp, ptx.AtomicOp)
 
 
 def _of_ptx(module: ModuleOp, setting: Setting) -> Iterator[tuple[Finding, needed.Deletion]]:
-    """What can go of the PTX that is printed, and the operation that it is printed from."""
+    """The surplus of the printed PTX, and the operation that it is printed from."""
     file = read_ptx(ptx_of(module), str(setting))
     operations = [
         place for place, each in enumerate(module.walk()) if isinstance(each, _PTX_EDITED)
@@ -282,20 +282,19 @@ _HALVES: Mapping[Rule, Callable[[Operation], None]] = MappingProxyType(
         Rule.SURPLUS_ACQUIRE: partial(_without_half, half="acquire", other="release"),
     }
 )
-"""By what is said, the edit of the access that it is said of."""
+"""By the finding's words, the edit of its access."""
 
 
 def _is_edited(each: PtxInstruction) -> bool:
-    """Whether an instruction is printed from an operation that may be edited."""
+    """True if an instruction is printed from an operation that may be edited."""
     return each.statement.operation in ("ld", "st", "atom", "red", "fence", "membar")
 
 
-# What is left does
+# The behaviour of the rest
 
 
 def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[str, Tally]:
-    """By route, what became of the programs of consecutive seeds, each in the chip's mode for
-    it."""
+    """By route, the results of programs of consecutive seeds, each in the chip's mode for it."""
     is_ptx = chip not in CHIP_ROWS
     routes = (*LEVELS, *(() if is_ptx else commands))
     tallies = {route: Tally() for route in routes}
@@ -329,13 +328,13 @@ def measure(chip: str, first: int, count: int, commands: Sequence[str]) -> dict[
 
 
 def _has_kernels_apart(program: SmallProgram) -> bool:
-    """Whether waves of one work-group run kernels of their own."""
+    """True if waves of one work-group run kernels of their own."""
     groups = [each.placement.instance(Scope.WORKGROUP) for each in program.threads]
     return len(set(groups)) < len(groups)
 
 
 def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]:
-    """What goes wrong when each thing is taken out alone, and all together."""
+    """The faults after each removal alone, and all together."""
     every = range(len(code.candidates))
     removals = [(str(code.candidates[n].kind), frozenset({n})) for n in every]
     if len(removals) > 1:
@@ -352,7 +351,7 @@ def _taken_out(code: Code, meant: Run, name: str, tally: Tally) -> Iterator[str]
 
 
 def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
-    """What code does without some of what can go. Raises ``AssemblyError``,
+    """The behaviour of code without some of its surplus. Raises ``AssemblyError``,
     ``DiagnosticException``."""
     try:
         does, test = code.execute(chosen)
@@ -374,7 +373,7 @@ def _judged(code: Code, meant: Run, chosen: frozenset[int]) -> Verdict:
 
 
 def table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
-    """How many removals were executed, by chip and route, and how many of them are wrong."""
+    """The number of executed removals, by chip and route, and of the wrong ones among them."""
     kinds = (*_KINDS.values(), ALL)
     used = [
         kind
@@ -399,7 +398,7 @@ def table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table and what is wrong, and return 1 if something is."""
+    """Print the table and the faults, and return 1 if there is one."""
     parser = ArgumentParser(prog="surplus_removed", description=__doc__)
     parser.add_argument("count", type=positive, nargs="?", default=100, help="programs (100)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")

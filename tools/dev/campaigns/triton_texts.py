@@ -35,7 +35,7 @@ CHIPS = (GFX942.name, GFX950.name, "sm_90", "sm_100")
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """What became of one text: lines gone and come; whether it is the same string, and read."""
+    """The round trip of one text: lines gone and come; whether it is the same string, and read."""
 
     name: str
     gone: int

@@ -199,7 +199,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
        'scoped.tcgen05_mma "f16" %t, %da, %db, %value, %no : !llvm.ptr<6>; scoped.tcgen05_commit '
        '%b : !llvm.ptr<3>', "sm_100a"),
 )  # fmt: skip
-"""What is tried."""
+"""The instructions that are tried."""
 
 
 # One path each
@@ -513,14 +513,14 @@ TRIED: Mapping[Route, Callable[[Instruction], str]] = MappingProxyType(
         Route.GPU: _of_gpu,
     }
 )
-"""How each path is tried."""
+"""The trial of each path."""
 
 
 # The page
 
 
 def answers(row: Instruction) -> Mapping[Route, str]:
-    """What each path says of an instruction; "" where it has no word for it."""
+    """The answer of each path for an instruction; "" if it has no word for it."""
     return {path: answer(row) for path, answer in TRIED.items()}
 
 

@@ -159,7 +159,7 @@ def _effects(
 
 
 _COUNTED_AS = {False: "is counted as a load", True: "is counted as a store"}
-"""What a wait takes cache maintenance for; with vmcnt both are one."""
+"""The words for the count of cache maintenance; with vmcnt both are one."""
 
 
 def _word(value: object) -> str:

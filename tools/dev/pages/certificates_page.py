@@ -161,7 +161,7 @@ def _is_shown(certificate: OperationCertificate) -> bool:
 
 
 def certificates_page() -> str:
-    """What every shipped certificate says, in Markdown."""
+    """The contents of every shipped certificate, in Markdown."""
     certificates = [shipped(mode) for mode in modes()]
     parts = [
         _NOTE,

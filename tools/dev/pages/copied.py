@@ -1,5 +1,4 @@
-"""The text that the copy button of a code block takes: what one types, without prompts and
-output."""
+"""The text that the copy button of a code block takes: without prompts and output."""
 
 import doctest
 import html
@@ -15,8 +14,8 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def with_copies(page: str) -> str:
-    """A built page whose sessions name in ``data-copy`` what the button of Material's theme
-    takes."""
+    """A built page whose sessions name in ``data-copy`` the text that the button of Material's
+    theme takes."""
 
     def copying(block: re.Match[str]) -> str:
         text = html.unescape(_TAG.sub("", block["body"]))

@@ -46,7 +46,7 @@ ELLIPSIS = "..."
 _FENCE = re.compile(r"^```(\w*)$")
 _DIRECTIVE = re.compile(r"^<!-- ([a-z ]+): (.*) -->$")
 _VOLATILE = re.compile(r"\b\d+\.\d+ s\b")
-"""What differs from run to run: seconds."""
+"""The text that differs from run to run: seconds."""
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = ("examples", "tests")
@@ -73,19 +73,19 @@ class Example:
 
     @property
     def place(self) -> str:
-        """Where it stands, as in an error."""
+        """Its position, as in an error."""
         return f"{self.page}:{self.line}"
 
     @property
     def reason_not_to_run(self) -> str | None:
-        """Why it does not run on this machine; None if it does."""
+        """The reason that it does not run on this machine; None if it does."""
         program = self.directives.get("needs")
         if program is not None and find_llvm_tool(program) is None:
             return f"needs {program}"
         return self.directives.get("not run")
 
     def commands(self) -> Iterator[str]:
-        """The commands of a shell in it, with what continues them."""
+        """The commands of a shell in it, with their continuations."""
         for command, _ in _calls(self):
             yield command
 
@@ -160,7 +160,7 @@ def _workplace(programs: Path | None) -> Generator[Path]:
 
 
 def _run(example: Example, folder: Path) -> tuple[str, ...]:
-    """The lines of ``example`` with what it prints now."""
+    """The lines of ``example`` with its output now."""
     if example.reason_not_to_run is not None:
         return example.lines
     if (before := example.directives.get("before")) is not None:
@@ -289,7 +289,7 @@ def _run_python(example: Example) -> tuple[str, ...]:
 
 
 class _Session(doctest.DocTestRunner):
-    """Keeps what came instead of what the page shows."""
+    """Keeps the actual output instead of the page's."""
 
     def __init__(self) -> None:
         super().__init__(verbose=False)

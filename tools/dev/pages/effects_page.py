@@ -1,4 +1,4 @@
-"""The page of what calls of LLVM's intrinsics do, from the rows."""
+"""The page of the effects of LLVM's intrinsics, from the rows."""
 
 from fencewright.lowering.cdna.counters.scoreboard import SPACE_EVENTS
 from fencewright.lowering.llvm.intrinsics.amdgpu import AMDGPU_EFFECTS

@@ -12,7 +12,7 @@ NO_REPAIR = "none"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one exhibit: its repair in words, or ``NO_REPAIR``, and who assembled it."""
+    """The result for one exhibit: its repair in words, or ``NO_REPAIR``, and its assembler."""
 
     exhibit: str
     rule: str
@@ -32,7 +32,7 @@ def rows() -> tuple[Row, ...]:
 
 
 _HEAD = """<!-- Written by `make docs` from tests/museum/repairs.tsv, which
-`python -m fencewright.tools.dev.campaigns.museum_repairs` writes. -->
+`python -m fencewright.tools.dev.pages.museum_repairs` writes. -->
 
 # Repairs
 

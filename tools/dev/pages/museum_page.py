@@ -40,7 +40,7 @@ fence-check --source tests/museum/lost-write-back-wait/source.ll tests/museum/lo
 
 
 class Kind(FastStrEnum):
-    """Whether something is missing or surplus."""
+    """The kind of fault: missing or surplus synchronisation."""
 
     WRONG = "wrong"
     REDUNDANT = "redundant"
@@ -63,12 +63,12 @@ class Exhibit:
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
+        """The folder of its files."""
         return ROOT / self.name
 
     @property
     def suffix(self) -> str:
-        """What the names of its two forms end with."""
+        """The suffix of the names of its two forms."""
         return ".ptx" if (self.folder / "wrong.ptx").exists() else ".s"
 
     def code(self, form: str) -> str:
@@ -76,7 +76,7 @@ class Exhibit:
         return (self.folder / f"{form}{self.suffix}").read_text(encoding="utf-8")
 
     def options(self) -> tuple[str, ...]:
-        """What fence-check is asked, in the exhibit's folder."""
+        """The options of fence-check, in the exhibit's folder."""
         source = ("--source", "source.ll") if (self.folder / "source.ll").exists() else ()
         kind = ("--surplus",) if self.kind is Kind.REDUNDANT else ()
         return (*source, *kind, *(("--notes",) if self.level == "note" and not kind else ()))
@@ -105,7 +105,7 @@ def _read(folder: Path) -> Exhibit:
 
 @cache
 def said_of(exhibit: Exhibit, form: str) -> Said:
-    """What fence-check says of a form."""
+    """The output of fence-check for a form."""
     here = os.getcwd()
     os.chdir(exhibit.folder)
     try:

@@ -1,4 +1,4 @@
-"""docs/patterns.md: who waits for whom on an NVIDIA GPU, pattern by pattern, as the model judges it.
+"""docs/patterns.md: synchronisation on an NVIDIA GPU, pattern by pattern, as the model judges it.
 
 What a GPU showed is read from docs/gpu-async.md.
 """
@@ -24,15 +24,15 @@ GPU_PAGE = FOLDER.parents[1] / "docs" / "gpu-async.md"
 
 
 class PageError(Exception):
-    """What the page cannot say: a verdict without its reason, or one that a GPU contradicts."""
+    """A fault that the page cannot show: a verdict without a reason, or against a GPU's result."""
 
 
-# Why something can go
+# Reasons that something can go
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a pattern holds without an instruction; ``test`` "" for any."""
+    """The reason that a pattern holds without an instruction; ``test`` "" for any."""
 
     instruction: str
     change: Change
@@ -41,7 +41,7 @@ class Reason:
     number: int | None = None
 
     def covers(self, weakened: Weakened) -> bool:
-        """Whether it is the reason of ``weakened``."""
+        """True if it is the reason of ``weakened``."""
         return (
             weakened.instruction.startswith(self.instruction)
             and weakened.change is self.change
@@ -81,12 +81,12 @@ REASONS = (
 """Every verdict that something is not needed has its reason here."""
 
 
-# What a GPU showed
+# Results of a GPU
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The words of docs/gpu-async.md for what is done to an instruction."""
+    """The words of docs/gpu-async.md for a change of an instruction."""
 
     instruction: str
     change: Change
@@ -129,12 +129,12 @@ SHOWN = (
     Shown("barrier.cluster.arrive.release", Change.REMOVED, "no barrier before the read", 1),
     Shown("barrier.cluster.arrive.release", Change.RELAXED, "arrival before the read relaxed", 1),
 )  # fmt: skip
-"""What the page of the GPU calls what is done here."""
+"""The names on the page of the GPU for the changes here."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnGpu:
-    """How many results were wrong of how many; ``note`` as *same machine code*."""
+    """The number of wrong results out of all; ``note`` as *same machine code*."""
 
     wrong: int
     instances: int
@@ -146,7 +146,7 @@ class OnGpu:
 
 
 def gpu_results(text: str) -> Mapping[tuple[str, str], OnGpu]:
-    """The table of docs/gpu-async.md by pattern and what was taken out."""
+    """The table of docs/gpu-async.md by pattern and removed instruction."""
     found: dict[tuple[str, str], OnGpu] = {}
     pattern = ""
     for line in text.splitlines():
@@ -161,7 +161,7 @@ def gpu_results(text: str) -> Mapping[tuple[str, str], OnGpu]:
 
 
 def on_gpu(weakened: Weakened, known: Mapping[tuple[str, str], OnGpu]) -> OnGpu | None:
-    """What the GPU showed of the same, if it was tried."""
+    """The GPU's result for the same change, if it was tried."""
     if (found := known.get((weakened.pattern.name, weakened.words))) is not None:
         return found
     for each in SHOWN:
@@ -194,7 +194,7 @@ def patterns_page() -> str:
 
 
 def _remark(file: str) -> str:
-    """What the first lines of a file say of it, without how to run it."""
+    """The remark in the first lines of a file, without the command that runs it."""
     lines: list[str] = []
     for line in (FOLDER / file).read_text(encoding="utf-8").splitlines():
         if not line.startswith("//") or "fence-sim run" in line:
@@ -204,13 +204,13 @@ def _remark(file: str) -> str:
 
 
 class _Agreement:
-    """How the model and the GPU agree, counted."""
+    """The agreement of the model and the GPU, counted."""
 
     def __init__(self) -> None:
         self.both = self.model_alone = self.neither = self.seen = 0
 
     def add(self, weakened: Weakened, result: Result, gpu: OnGpu | None) -> None:
-        """Count one; raises ``PageError`` if the GPU shows what the model forbids."""
+        """Count one; raises ``PageError`` if the GPU shows an outcome that the model forbids."""
         if gpu is None:
             return
         if gpu.wrong and result.verdict is Verdict.HOLDS:

@@ -43,7 +43,7 @@ PYODIDE_FILES = (
     "pyodide-lock.json",
 )
 IN_BROWSER = ("xdsl", "immutabledict", "ordered-set", "typing-extensions", "drawsvg")
-"""What the programs need there besides Fencewright: all of it is Python."""
+"""The packages that the programs need there besides Fencewright: all of it is Python."""
 
 INDEX = PurePosixPath("docs/README.md")
 HOME = PurePosixPath("README.md")
@@ -63,10 +63,10 @@ _ENTRY = re.compile(r"^- (.*)$", re.MULTILINE)
 
 
 class SiteError(Exception):
-    """The site cannot be built; the message says why, and what to do."""
+    """The site cannot be built; the message has the reason and the advice."""
 
 
-# Where things are
+# Paths
 
 
 def title_of(page: str) -> str:
@@ -78,7 +78,7 @@ def title_of(page: str) -> str:
 
 
 def place_of(path: PurePosixPath) -> PurePosixPath:
-    """Where a file of the repository is among the staged pages."""
+    """The path of a file of the repository among the staged pages."""
     if path == HOME:
         return PurePosixPath("index.md")
     if path == INDEX:
@@ -138,8 +138,7 @@ def source_page(path: PurePosixPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the index: each entry is the files that it links to, and what it says of
-    them."""
+    """A section of the index: each entry is the files that it links to, and its text on them."""
 
     title: str
     entries: tuple[tuple[tuple[PurePosixPath, ...], str], ...]
@@ -167,7 +166,7 @@ def _beside(page: PurePosixPath, listed: AbstractSet[PurePosixPath]) -> list[Pur
 
 
 def navigation(index: str) -> list[dict[str, object]]:
-    """What MkDocs calls ``nav``: the sections of the index, with the home page before them."""
+    """The ``nav`` of MkDocs: the sections of the index, with the home page before them."""
 
     def item(page: PurePosixPath) -> dict[str, str]:
         return {title_of((ROOT / page).read_text(encoding="utf-8")): str(place_of(page))}
@@ -191,7 +190,7 @@ def navigation(index: str) -> list[dict[str, object]]:
 
 
 def llms_txt(index: str, pages: dict[PurePosixPath, str], head: str) -> str:
-    """``llms.txt``: what the project is, and every page as Markdown with what it has."""
+    """``llms.txt``: the project in brief, and every page as Markdown with its contents."""
     lines = ["# Fencewright", "", head.strip(), ""]
     for section in sections(index):
         lines += [f"## {section.title}", ""]
@@ -269,7 +268,7 @@ def packages_zip(path: Path) -> None:
 
 
 def examples(rows: str) -> list[dict[str, object]]:
-    """The examples of the page "Try it", each with what its command prints here and now."""
+    """The examples of the page "Try it", each with the output of its command here and now."""
     found: list[dict[str, object]] = []
     for row in tomllib.loads(rows)["example"]:
         text = (ROOT / row["file"]).read_text(encoding="utf-8")
@@ -296,7 +295,7 @@ def examples(rows: str) -> list[dict[str, object]]:
 
 
 def stage(folder: Path) -> dict[PurePosixPath, str]:
-    """Write the pages and what they need to ``folder``; returns the pages by their paths."""
+    """Write the pages and the files that they need to ``folder``; returns pages by path."""
     shutil.rmtree(folder, ignore_errors=True)
     listed = sorted((ROOT / "docs").rglob("*.md"))
     paths = [PurePosixPath(each.relative_to(ROOT).as_posix()) for each in listed]
@@ -324,7 +323,7 @@ def stage(folder: Path) -> dict[PurePosixPath, str]:
 
 
 def stage_programs(folder: Path) -> None:
-    """Write what the page "Try it" loads to ``folder``."""
+    """Write the files that the page "Try it" loads to ``folder``."""
     site = ROOT / "docs" / "site"
     (folder / "pyodide").mkdir(parents=True)
     for name in ("try.js", "worker.js", "extra.css"):

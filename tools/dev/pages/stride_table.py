@@ -21,7 +21,7 @@ _BEFORE, _AFTER = "<!-- strides: written by `make docs` -->\n", "<!-- end -->"
 
 @dataclass(frozen=True, slots=True)
 class StrideRow:
-    """One warp that reads every ``stride``-th float: what it makes the SM request.
+    """One warp that reads every ``stride``-th float: the requests of its SM.
 
     Efficiencies: bytes that were asked for over bytes of the lines or sectors that have them.
     """
@@ -51,7 +51,7 @@ def hierarchy_page() -> str:
 
 
 def stride_row(stride: int, target: str = "sm_90") -> StrideRow:
-    """What the model says of a stride."""
+    """The model's counts for a stride."""
     counts = access("ld.global.b32", f"lane*{stride * 4}", target)
     counter = ptx.SECTORS[MemoryAccessKind.LOAD]
     lines = len({lane * stride * 4 // LINE for lane in range(LANES)})
@@ -67,7 +67,7 @@ class MeasuredStride:
 
 
 def measured_strides(file: Path) -> dict[int, MeasuredStride]:
-    """By stride, what was measured; nothing without the file."""
+    """By stride, the measurements; nothing without the file."""
     if not file.exists():
         return {}
     rows = (

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 STDIN = "<stdin>"
 
 _STANDARD_DIALECTS = ("builtin", "func", "arith", "cf", "gpu", "llvm", "math", "vector")
-"""What may stand in a module besides the project's own dialects."""
+"""Dialects that a module may use besides the project's own."""
 
 
 def name_of(path: str) -> str:
-    """How messages call the file; ``-`` is stdin."""
+    """The name of the file in messages; ``-`` is stdin."""
     return STDIN if path == "-" else path
 
 
@@ -48,12 +48,12 @@ def text_of(content: bytes, path: str) -> str:
 
 
 def is_columns(path: str, text: str) -> bool:
-    """Whether a file is a PTX litmus test in columns: by its name, or on stdin by how it starts."""
+    """True if a file is a PTX litmus test in columns: by its name, or on stdin by its start."""
     return path.endswith(".litmus") or (path == "-" and text.lstrip()[:4].lower() == "ptx ")
 
 
 def parse_columns(path: str, text: str) -> "PtxLitmusTest":
-    """A PTX litmus test in columns. Raises :class:`ToolError` with the place of what is wrong."""
+    """A PTX litmus test in columns. Raises :class:`ToolError` with the place of a fault."""
     from fencewright.simulator.ptx.formats.columns import parse_litmus
 
     try:
@@ -66,7 +66,7 @@ def parse_columns(path: str, text: str) -> "PtxLitmusTest":
 
 
 def parse_module(path: str, text: str) -> "ModuleOp":
-    """A verified MLIR module. Raises :class:`ToolError` with the place of what is wrong."""
+    """A verified MLIR module. Raises :class:`ToolError` with the place of a fault."""
     from xdsl.context import Context
     from xdsl.dialects import get_all_dialects
     from xdsl.utils.exceptions import DiagnosticException, ParseError
@@ -88,7 +88,7 @@ def parse_module(path: str, text: str) -> "ModuleOp":
 
 
 def check_syntax(path: str, text: str) -> None:
-    """Raise :class:`ToolError` with the place of what is wrong in a file's ``text``."""
+    """Raise :class:`ToolError` with the place of a fault in a file's ``text``."""
     (parse_columns if is_columns(path, text) else parse_module)(path, text)
 
 

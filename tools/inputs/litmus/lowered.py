@@ -32,7 +32,7 @@ NAME = "fence-sim"
 
 
 _ONE_COLON = re.compile(r"(?<!:):(?!:)")
-"""What policy bits follow; PTX has names with two, as ``sync_restrict::shared::cluster``."""
+"""The colon before policy bits; PTX has names with two, as ``sync_restrict::shared::cluster``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """What to lower tests in ``scoped`` to before they are run; ``chip`` None: nothing.
+    """The target to which tests in ``scoped`` are lowered before a run; ``chip`` None: no lowering.
 
     Tests in CDNA instructions run on ``chip`` as they are. With ``takes_columns`` a test that is
     in PTX already is taken as it is, for any chip.
@@ -82,7 +82,7 @@ class Lowering:
 
     @property
     def read_options(self) -> "ReadOptions":
-        """How lowered tests are read: of the machine what the command line says."""
+        """The options to read lowered tests: of the machine those of the command line."""
         from fencewright.passes.litmus.programs import ReadOptions
 
         tgsplit = "tgsplit" in self.features
@@ -90,7 +90,9 @@ class Lowering:
 
     @property
     def architecture(self) -> str | None:
-        """What ``chip`` runs: cdna or ptx. Raises ``UnsupportedError`` for an unknown chip."""
+        """The architecture of ``chip``: cdna or ptx. Raises ``UnsupportedError`` for an unknown
+        chip.
+        """
         from fencewright.lowering.targets import architecture_of
 
         return None if self.chip is None else architecture_of(self.chip)
@@ -124,7 +126,7 @@ _CDNA_FLAGS = frozenset(
 _PTX_FLAGS = frozenset({"--mcpu", "--ptx-version", "-O", "--assume", "--without", "--model"})
 _COLUMN_FLAGS = frozenset({"--model"})
 _COMPILED_FLAGS = frozenset({"--mcpu", "--ptx-version", "--model"})
-"""The flags that have an effect on a test, by what it is lowered to or is in already."""
+"""The flags that have an effect on a test, by its lowering or its own language."""
 
 
 def read(path: str, lowering: Lowering, only: str | None = None) -> list[RunnableTest]:
@@ -298,7 +300,7 @@ def _drop_other_tests(module: "ModuleOp", only: str | None) -> None:
 
 
 def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
-    """Lower a module in place, leaving out what ``lowering`` damages.
+    """Lower a module in place, except code that ``lowering`` damages.
 
     Raises ``UnsupportedError``, ``DiagnosticException`` or :class:`ToolError`.
     """
@@ -332,7 +334,7 @@ def lower_tests(module: "ModuleOp", lowering: Lowering) -> None:
 
 
 def _passes(module: "ModuleOp", chip: str, lowering: Lowering) -> "Sequence[ModulePass]":
-    """What lowers a module for ``chip``; nothing where it is in instructions of one only read."""
+    """The passes that lower a module for ``chip``; none for instructions of a chip only read."""
     from fencewright.lowering.targets import is_only_read, parse_target
     from fencewright.passes.litmus.programs import Language, find_tests
     from fencewright.passes.pipelines import DEFAULT_OPT_LEVEL, pipeline_of
@@ -367,7 +369,7 @@ def _check_damage(module: "ModuleOp", drops: "list[DropInstructionsPass]") -> No
 
 
 def add_target(parser: ArgumentParser) -> None:
-    """Add the flags that say what to lower for."""
+    """Add the flags of the target of a lowering."""
     group = parser.add_argument_group("lowering")
     group.add_argument("--source", action="store_true", help="run scoped tests as written")
     group.add_argument(
@@ -439,7 +441,7 @@ def _add_common(group: "_ArgumentGroup") -> None:
 
 
 def _check_chip(chip: str | None) -> None:
-    """Raise :class:`ToolError` for a chip that nobody knows, before any input is read."""
+    """Raise :class:`ToolError` for an unknown chip, before any input is read."""
     if chip is None:
         return
     from fencewright.lowering.sequence import UnsupportedError
@@ -452,7 +454,7 @@ def _check_chip(chip: str | None) -> None:
 
 
 def lowering_of(arguments: Namespace) -> Lowering:
-    """What the flags of ``add_target`` ask for. Raises :class:`ToolError`."""
+    """The lowering that the flags of ``add_target`` ask for. Raises :class:`ToolError`."""
     features = _features(arguments.mcpu, arguments.mattr)
     if arguments.source and arguments.mcpu:
         raise error("--source runs a test as it is written, --mcpu lowers it: choose one", NAME)
@@ -471,7 +473,7 @@ def lowering_of(arguments: Namespace) -> Lowering:
 
 
 def _features(chip: str | None, mattr: str) -> tuple[str, ...]:
-    """What ``--mattr`` switches on, by the word that the chip has for it. Raises
+    """The features that ``--mattr`` switches on, by the chip's word for each. Raises
     :class:`ToolError`."""
     from fencewright.lowering.cdna.chips import KNOWN_CHIPS, TGSPLIT
 
@@ -488,7 +490,9 @@ def _features(chip: str | None, mattr: str) -> tuple[str, ...]:
 
 
 def _readings(arguments: Namespace) -> "frozenset[Interpretation] | None":
-    """What ``--readings`` asks for; None where it is not given. Raises :class:`ToolError`."""
+    """The readings that ``--readings`` asks for; None where it is not given. Raises
+    :class:`ToolError`.
+    """
     if arguments.readings is None:
         return None
     from fencewright.simulator.cdna.rows import EVERY_READING, Interpretation, left_open

@@ -36,7 +36,7 @@ from fencewright.simulator.ptx.formats.columns import PtxLitmusTest, instruction
 
 
 class WriterError(ValueError):
-    """A test that scoped operations cannot say; the message names what."""
+    """A test that scoped operations cannot express; the message names the obstacle."""
 
 
 def module_text(test: PtxLitmusTest) -> str:
@@ -217,7 +217,7 @@ class _ThreadWriter:
         return f"%{location}"
 
     def instruction(self, instruction: PtxInstruction) -> bool:
-        """Append an instruction; whether what follows it is reached from it."""
+        """Append an instruction; True if the next one is reached from it."""
         match instruction:
             case Ld(proxy=PtxProxy.GENERIC):
                 self.load(instruction)

@@ -1,1 +1,1 @@
-"""Reasons of the passes for what they did to an operation."""
+"""Reasons of the passes for their changes to an operation."""

@@ -1,4 +1,4 @@
-"""Why the passes on ``cdna`` did what they did to write-backs, invalidates, waits and stores."""
+"""Reasons for changes of the passes on ``cdna`` to write-backs, invalidates, waits and stores."""
 
 from collections.abc import Set
 from functools import cache, partial
@@ -56,7 +56,7 @@ _THROUGH = "; stores that go through leave nothing dirty (--assume coherent-stor
 
 
 def write_backs(module: ModuleOp, following: ModulePass) -> Reason:
-    """What a write-back has to write, or since when there is nothing."""
+    """The stores that a write-back has to write, or the point since which there are none."""
     del following
     reasons: dict[Operation, Parts] = {}
     for code in codes_in(module):
@@ -94,7 +94,7 @@ def _stays(gone: Set[Operation], each: CacheStep) -> bool:
 
 
 def _dirties(published: drop_write_backs.Published, reach: Visibility) -> Judge[CacheStep]:
-    """What by itself leaves something to write back; none: it was there before."""
+    """The judge of steps that by themselves leave stores to write back; none: from before."""
     clean = drop_write_backs.stores_of(drop_write_backs.DONE, drop_write_backs.DONE)
 
     def judge(each: CacheStep) -> Judgement:
@@ -120,7 +120,7 @@ def _dirtied(by: CacheStep | None, code: CacheCode) -> Parts:
 
 
 def _bytes_of(op: Operation, code: CacheCode) -> int | None:
-    """What a wave stores by ``op``, if all its threads do; None if that is not known."""
+    """The bytes that a wave stores by ``op``, if all its threads do; None if not known."""
     lanes = min(WAVE, code.threads or WAVE)
     if isinstance(op, StoreOp):
         data = op.operands[1].type
@@ -130,7 +130,7 @@ def _bytes_of(op: Operation, code: CacheCode) -> int | None:
 
 
 def _executed(code: CacheCode, by: str = "; it takes a wave") -> Parts:
-    """How long each wave takes for a write-back, and how many there are; ``by``: who takes it."""
+    """The time of each wave for a write-back, and their number; ``by``: words for its subject."""
     took = write_back_time(code.chip)
     if took is None:
         return ()
@@ -141,7 +141,7 @@ def _executed(code: CacheCode, by: str = "; it takes a wave") -> Parts:
 
 
 def elected(module: ModuleOp, following: ModulePass) -> Reason:
-    """Where one wave writes back for its work-group, or why each does so itself."""
+    """The place where one wave writes back for its work-group, or the reason that all waves do."""
     del following
     reasons: dict[Operation, Parts] = {}
     for code in codes_in(module):
@@ -176,7 +176,7 @@ def _needless_if(dirty: CacheStep | None, reach: Visibility) -> Parts:
 
 
 def hoisted(module: ModuleOp, following: ModulePass) -> Reason:
-    """What a write-back comes right after, now that it has moved."""
+    """The operation directly before a write-back that has moved."""
     del module, following
 
     def reason(finding: Finding) -> Parts | None:
@@ -193,7 +193,7 @@ def hoisted(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def _is_copy(finding: Finding) -> bool:
-    """Whether an operation has moved by copies elsewhere."""
+    """True if an operation has moved by copies elsewhere."""
     return all(each.op is not finding.before.op for each in finding.after)
 
 
@@ -203,7 +203,7 @@ _KEPT_BY_READER = "; loads with scope bits of their own do not need it"
 
 
 def invalidates(module: ModuleOp, following: ModulePass) -> Reason:
-    """Who looks into the caches that an invalidate empties, or until when nobody does."""
+    """The reads of the caches that an invalidate empties, or the point before which none come."""
     del following
     reasons: dict[Operation, Parts] = {}
     for code in codes_in(module):
@@ -260,7 +260,7 @@ def _looked_into(
 
 
 def _bits_help(chip: str, caches: int) -> bool:
-    """Whether a load with some policy bits looks into none of ``caches``."""
+    """True if a load with some policy bits looks into none of ``caches``."""
     return any(not access_effect(chip, Kind.LOAD, bits).reads & caches for bits in _BITS)
 
 
@@ -272,7 +272,7 @@ def _covers(step: CacheStep, caches: int) -> bool:
 
 
 def sunk(module: ModuleOp, following: ModulePass) -> Reason:
-    """Which path an invalidate moved to."""
+    """The path that an invalidate moved to."""
     del module, following
 
     def reason(finding: Finding) -> Parts | None:
@@ -326,11 +326,11 @@ _ACQUIRED: Judge[Operation] = finds(must_be_acquired)
 
 
 last_waits = told_of(WaitOp, "the wave does nothing after it that it could order")
-"""Why a wait goes that comes last."""
+"""The reason that a last wait is removed."""
 
 
 def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
-    """Before what a wait comes, now that it has moved."""
+    """The operation before which a wait comes, now that it has moved."""
     del module, following
 
     def reason(finding: Finding) -> Parts | None:
@@ -346,7 +346,7 @@ def sunk_waits(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def awaited(module: ModuleOp, following: ModulePass) -> Reason:
-    """What LLVM waits for by itself, or what a wait in LLVM IR has to cover."""
+    """The waits that LLVM inserts by itself, or the operations that a wait has to cover."""
     del following
     covered: dict[Operation, Operation | None] = {}
     for function, target in lowered_functions(module):
@@ -399,8 +399,8 @@ _COVERED = "a wave of the work-group that releases it more widely writes back, w
 
 
 def loosened_releases(module: ModuleOp, following: ModulePass) -> Reason:
-    """Why a release within the work-group does not wait for memory, or the fact by which it need
-    not."""
+    """The reason that a release within the work-group does not wait for memory, or the fact by
+    which it need not."""
     assert isinstance(following, LoosenReleasesPass)
     rows = frozenset({Fact.CUMULATIVE_WRITE_BACKS})
     helps = are_write_backs_cumulative(rows, following.mcpu)
@@ -415,7 +415,7 @@ def loosened_releases(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it does not cover")
-"""Why an ordering wait goes when waits for data come."""
+"""The reason that an ordering wait is removed when waits for data come."""
 
 
 # Policies and facts
@@ -424,7 +424,7 @@ covered_waits = told_of(WaitOp, "nothing is outstanding that the wait before it 
 through = told_of(
     (StoreOp, scoped.StoreOp), "it goes past the L2 by itself and leaves nothing to write back"
 )
-"""What the policy bits of a store are for."""
+"""The purpose of the policy bits of a store."""
 
 
 def clamped_caches(module: ModuleOp, following: ModulePass) -> Reason:

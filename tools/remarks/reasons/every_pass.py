@@ -1,4 +1,4 @@
-"""Why each pass did what it did to an operation, or did not: a row for every pass that minimises.
+"""Reasons for each pass's action on an operation, or for none: a row for every pass that minimises.
 
 The reasons are found with the analysis that the pass itself decides by. One cause is given, the
 nearest on some path; where a fact would help that only the caller can know, it is named.
@@ -82,4 +82,4 @@ REASONS: Mapping[str, Reasons] = MappingProxyType(
         ),
     }
 )
-"""What is remarked on in which pass."""
+"""The remarks of each pass, with their reasons."""

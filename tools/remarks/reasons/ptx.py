@@ -1,5 +1,4 @@
-"""Why operations became the PTX that they did, and why the passes on ``ptx`` took some of it
-away."""
+"""Reasons for the PTX that operations became, and for the removals of the passes on ``ptx``."""
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -39,7 +38,7 @@ def lowered_in_llvm_ir(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def _cheaper_form(module: ModuleOp, target: str) -> Reason:
-    """Why PTX has a cheaper instruction for an operation, or has none.
+    """The reason that PTX has a cheaper instruction for an operation, or has none.
 
     A reduction for a read-modify-write whose result nobody reads; a one-sided fence.
     """
@@ -69,7 +68,7 @@ def _cheaper_form(module: ModuleOp, target: str) -> Reason:
 
 
 def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
-    """Whether a fence that acquires or releases became one that does both."""
+    """True if a fence that acquires or releases became one that does both."""
     one_sided = fence.ordering.data in (Ordering.ACQUIRE, Ordering.RELEASE)
     return one_sided and any(
         opcode.operation == "fence" and opcode.ordering is Ordering.ACQ_REL
@@ -78,7 +77,7 @@ def _is_two_sided(fence: scoped.FenceOp, finding: Finding) -> bool:
 
 
 def cuda_atomics(module: ModuleOp, following: ModulePass) -> Reason:
-    """What clang made stronger than CUDA says: taken back, or the fact that would."""
+    """The orderings that clang made stronger than CUDA: reverted, or the fact that would do so."""
     del module
     assert isinstance(following, RelaxCudaAtomicsPass)
 
@@ -93,7 +92,7 @@ def cuda_atomics(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
-    """The fence next to what went or was loosened."""
+    """The fence next to one that was removed or loosened."""
     del following
     code = code_in(region for kernel in top_level(module) for region in kernel.regions)
     fence: Judge[Operation] = finds(lambda op: isinstance(op, FenceOp) and op.parent is not None)

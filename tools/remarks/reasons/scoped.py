@@ -1,4 +1,4 @@
-"""Why the passes on ``scoped`` did what they did to fences, orderings and scopes."""
+"""Reasons for the changes of the passes on ``scoped`` to fences, orderings and scopes."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -41,7 +41,7 @@ from fencewright.tools.remarks.search import Judge, Judgement, OperationLines, c
 
 
 def merged(module: ModuleOp, following: ModulePass) -> Reason:
-    """Who does the work of a fence that goes, or what stands between it and another one."""
+    """The fence that does the work of a removed one, or the obstacle between two fences."""
     del following
     code = code_in(region for op in module.walk() for region in op.regions)
     orderings = {op: op.ordering.data for op in code.place if isinstance(op, scoped.FenceOp)}
@@ -74,21 +74,21 @@ def merged(module: ModuleOp, following: ModulePass) -> Reason:
 
 
 def _done_by(ordering: Ordering) -> Half:
-    """What a fence of an ordering does."""
+    """The parts that a fence of an ordering does."""
     if ordering is Ordering.SEQ_CST:
         return Half(releases=False, acquires=False, sequential=True)
     return Half(ordering.releases, ordering.acquires, sequential=False)
 
 
 def _lost(before: Ordering, finding: Finding) -> Half:
-    """What a fence no longer does."""
+    """The parts that a fence no longer does."""
     left = finding.after[0].op if finding.after else None
     now = left.ordering.data if isinstance(left, scoped.FenceOp) else Ordering.WEAK
     return Half(*(a and not b for a, b in zip(_done_by(before), _done_by(now), strict=True)))
 
 
 def _does(fence: scoped.FenceOp, lost: Half, access: Judge[Operation]) -> Judge[Operation]:
-    """What does any of what ``fence`` has lost: another fence, or as ``access`` says."""
+    """The judge of operations that do a lost part of ``fence``: fences, or as ``access`` says."""
 
     def judge(op: Operation) -> Judgement:
         if op.parent is None or merge_fences.is_silent(op):
@@ -122,7 +122,7 @@ def _does_after(fence: scoped.FenceOp, lost: Half) -> Judge[Operation]:
 
 
 def _does_any(other: scoped.FenceOp, fence: scoped.FenceOp, lost: Half) -> bool:
-    """Whether ``other`` alone does any of what ``fence`` has lost."""
+    """True if ``other`` alone does any of the parts that ``fence`` has lost."""
     passed = merge_fences.after(other, merge_fences.AT_ENTRY)
     does = merge_fences.redundant_after(fence, passed)
     return any(a and b for a, b in zip(does, lost, strict=True))
@@ -139,7 +139,7 @@ def _does_whole(fence: scoped.FenceOp, whole: Half) -> Judge[Operation]:
 def _stands_between(
     fence: scoped.FenceOp, code: OperationLines, does_it: Judge[Operation]
 ) -> Parts | None:
-    """What keeps a fence from going for an earlier one; None if there is none that would do."""
+    """The obstacle to the removal of a fence for an earlier one; None if no other would do."""
     by, between = code.earlier(fence, does_it), code.earlier(fence, _MEMORY)
     if by is fence:
         # Round a loop; what comes before it there may be another one.
@@ -188,7 +188,7 @@ _FROM_TEST = f"{_STAYS}a litmus test may give the kernel the address of a locati
 
 
 def spaces_inferred(module: ModuleOp, following: ModulePass) -> Reason:
-    """Why a generic access is global, or what keeps it from being so."""
+    """The reason that a generic access is global, or the obstacle to it."""
     del following
     with_lds = kernels_with_lds_arguments(module)
     kept: dict[Operation, Parts] = {}
@@ -223,7 +223,7 @@ def _stays_generic(access: scoped.AccessOperation, obstacle: Obstacle) -> Parts:
 
 
 on_success = told_of(scoped.CmpxchgOp, "an acquire fence on the way of its success does the rest")
-"""Where the acquire of a compare-exchange has gone."""
+"""The reason for the removal of a compare-exchange's acquire."""
 
 
 def clamped_scopes(module: ModuleOp, following: ModulePass) -> Reason:

@@ -1,4 +1,4 @@
-"""What instructions of gfx10 and gfx11 define and use, as rows by families of mnemonics.
+"""Registers that instructions of gfx10 and gfx11 define and use, as rows by families of mnemonics.
 
 Those of gfx10 that are called as on gfx9 are its rows, those of gfx11 that are called as on gfx12
 are gfx1250's. Loads count in vmcnt, those to LDS and atomics that return the old value among them;

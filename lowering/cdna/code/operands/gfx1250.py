@@ -1,4 +1,4 @@
-"""What instructions of gfx1250 and gfx1251 define and use, as rows by families of mnemonics.
+"""Registers that instructions of gfx1250 and gfx1251 define and use, as rows by families.
 
 No manual of these chips is public: the rows are those of LLVM 22's operand tables, and of the
 counters those of LLVM 24 AMDGPUUsage, Memory Model GFX125x. What registers are called after an
@@ -93,7 +93,7 @@ SCALAR_ALU = (
     _salu("s_movrels_b(32|64)", 1, uses=M0),
     _salu("s_movreld_b(32|64)|s_movrelsd_2_b32", 0, uses=M0),
 )
-"""What gfx10 and gfx11 call the same."""
+"""Scalar instructions with the same names on gfx10 and gfx11."""
 
 NAMED_BY_CARRY = (
     _salu("s_alloc_vgpr", 0, defines=SCC),
@@ -209,7 +209,7 @@ _VECTOR_MEMORY = (
 
 
 def local_memory(events: tuple[CounterEvent, ...], merges: bool = True) -> tuple[FamilyRow, ...]:
-    """What accesses LDS; ``merges`` as ``vector_memory`` has it."""
+    """Instructions that access LDS; ``merges`` as for ``vector_memory``."""
 
     def lds(pattern: str, kind: Kind, results: int, accumulates: bool = False,
         uses: tuple[str, ...] = ()) -> FamilyRow:  # fmt: skip

@@ -1,4 +1,4 @@
-"""What instructions of gfx9 define and use, as rows by families of mnemonics.
+"""Registers that instructions of gfx9 define and use, as rows by families of mnemonics.
 
 Those of gfx10 are alike in much (``cdna_operands_gfx10``). Which registers are read through an
 index (``s_set_gpr_idx_on``, ``s_movrels_b32``) is not in the text.

@@ -71,7 +71,7 @@ class Effects(shared.Effects):
 
     @property
     def is_idle(self) -> bool:
-        """True of what neither computes nor synchronises: a delay, a hint, a clock's value."""
+        """True if it neither computes nor synchronises: a delay, a hint, a clock's value."""
         return self.kind is Kind.COMPUTE and self.unit is None
 
     @property
@@ -132,7 +132,7 @@ _TABLES: Mapping[Generation, _InstructionTable] = MappingProxyType(
 
 @lru_cache(maxsize=1 << 13)
 def family_of(mnemonic: str, generation: Generation = Generation.GFX942) -> FamilyRow | None:
-    """The row of a mnemonic; None for what is no instruction of the generation."""
+    """The row of a mnemonic; None for one that the generation does not have."""
     return _TABLES[generation].row(mnemonic)
 
 
@@ -144,7 +144,7 @@ _COMPARISON = re.compile(
 
 @cache
 def opcode_of(mnemonic: str) -> tuple[str, str]:
-    """The name of what an instruction computes, and its encoding (``e64``, ``dpp``); empty: not
+    """The name of an instruction's computation, and its encoding (``e64``, ``dpp``); empty: not
     named.
 
     A half of two that issue together has the name that it has alone.
@@ -210,7 +210,7 @@ def _effects(instruction: AssemblyInstruction, generation: Generation) -> Effect
 def effects_of_name(
     mnemonic: str, generation: Generation, modifiers: Iterable[str] = ()
 ) -> Effects:
-    """The effects of an instruction, but for what operands say: its registers, and its address."""
+    """The effects of an instruction apart from its operands': its registers, and its address."""
     row = family_of(mnemonic, generation)
     if row is None:
         return Effects(_K.OPAQUE)
@@ -345,7 +345,7 @@ def _unique(*names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _both(a: Effects, b: Effects) -> Effects:
-    """What two vector instructions that issue together do."""
+    """The effects of two vector instructions that issue together."""
     if _K.OPAQUE in (a.kind, b.kind):
         return Effects(_K.OPAQUE)
     defines, uses = _unique(a.defines, b.defines), _unique(a.uses, b.uses)

@@ -1,6 +1,6 @@
 """The museum's exhibits repaired by ``fence-check --fix``, and assembled.
 
-``python -m fencewright.tools.dev.campaigns.museum_repairs > tests/museum/repairs.tsv`` takes two
+``python -m fencewright.tools.dev.pages.museum_repairs > tests/museum/repairs.tsv`` takes two
 minutes; the page docs/fix.md is written from it. Needs a checkout, ptxas and llvm-mc.
 """
 
@@ -56,7 +56,7 @@ def assembler_of(exhibit: Exhibit) -> str | None:
 
 
 def problem_of(exhibit: Exhibit, text: str, assembler: str) -> str:
-    """What the assembler says against a text, "" if it takes it."""
+    """The assembler's error for a text, "" if there is none."""
     with TemporaryDirectory() as folder:
         code = Path(folder, f"code{exhibit.suffix}")
         code.write_text(text, encoding="utf-8")
