@@ -24,13 +24,13 @@ from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
 from fencewright.lowering.ptx.code.statements import read_statement
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
+from fencewright.tools.dev.pages.fix_page import RECORD, Row, rows
+from fencewright.tools.dev.pages.museum_page import exhibits
 from fencewright.tools.dev.pages.museum_repairs import (
     assembler_of,
     problem_of,
     repaired,
 )
-from fencewright.tools.dev.pages.fix_page import RECORD, Row, rows
-from fencewright.tools.dev.pages.museum_page import exhibits
 
 EXHIBITS = {each.name: each for each in exhibits()}
 ROWS_OF = {each.exhibit: each for each in rows()}
