@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.costs import Cost, cost_of
-from fencewright.lowering.sequence import UnsupportedError
+from fencewright.lowering.sequence import Line, UnsupportedError, WaitCounts
 
 if TYPE_CHECKING:
-    from fencewright.lowering.cdna.code.text import Assembly
+    from fencewright.lowering.cdna.code.text import Assembly, AssemblyInstruction
     from fencewright.lowering.ptx.code.text import PtxFile
 
 
@@ -47,13 +47,32 @@ def amd_prices(assembly: "Assembly") -> Iterator[PricedLine]:
             for step in block.steps:
                 if step.effects.kind in _PRICED_AMD:
                     at = step.instruction
-                    yield PricedLine(
-                        function.name, at.line, at.text, _price(assembly.chip, at.text)
-                    )
+                    line = _priced(assembly.chip, at)
+                    price = None if line is None else _price(assembly.chip, line)
+                    yield PricedLine(function.name, at.line, at.text, price)
 
 
-def _price(target: str, text: str) -> Cost | None:
+def _priced(target: str, instruction: "AssemblyInstruction") -> Line | str | None:
+    """An instruction as prices take it: of a wait the counters of memory, in any spelling.
+
+    None: its counters are not read.
+    """
+    from fencewright.lowering.cdna.chips import KNOWN_CHIPS
+    from fencewright.lowering.cdna.code.waits import wait_counts
+
+    if instruction.mnemonic != "s_waitcnt" or target not in KNOWN_CHIPS:
+        return instruction.text
+    words = [w for w in (*instruction.operands, *instruction.modifiers) if w != "&"]
     try:
-        return cost_of(target, text)
+        counts = wait_counts(words, KNOWN_CHIPS[target].generation)
+    except ValueError:
+        return None
+    counts.pop("expcnt", None)  # Exports are no accesses.
+    return Line(instruction.mnemonic, wait=WaitCounts(**counts))
+
+
+def _price(target: str, line: Line | str) -> Cost | None:
+    try:
+        return cost_of(target, line)
     except UnsupportedError:
         return None

@@ -325,7 +325,7 @@ def _weaker(code: PtxCode, fault: Fault) -> Iterator[Repair]:
 def _narrower_proxy(code: PtxCode, fault: Fault) -> Iterator[Repair]:
     """The fence of proxies for one state space."""
     for each in code.at((fault.line,)):
-        if each.statement.operation.startswith("fence proxy"):
+        if each.statement.operation == "fence proxy async":
             for space in ("shared::cta", "global"):
                 yield code.renamed(each, f"{each.statement.opcode.name}.{space}")
 

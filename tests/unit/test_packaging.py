@@ -373,7 +373,7 @@ def test_every_program_is_a_command(
 
 def test_a_command_is_run_with_its_status() -> None:
     done = _run("opt", "no-such-file.mlir")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "no-such-file.mlir: error: No such file or directory\n"
     done = _run("opz")
     assert (done.returncode, done.stdout) == (2, "")

@@ -18,9 +18,11 @@ from fencewright.checker.repair.edits import (
     replace,
 )
 from fencewright.checker.repair.leaner import leaner
+from fencewright.checker.repair.prices import amd_prices
 from fencewright.checker.repair.ptx import ROWS, code_of, ordered_name
 from fencewright.checker.repair.search import Fault, Judgement, Proof, ends, repair_of
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
+from fencewright.lowering.cdna.code.text import read_assembly
 from fencewright.lowering.ptx.code.statements import read_statement
 from fencewright.lowering.ptx.code.text import read_ptx
 from fencewright.tools import fence_check
@@ -407,3 +409,13 @@ def test_prices_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert fence_check.main(["--surplus", *asked]) == 0
     assert "costs" not in json.loads(capsys.readouterr().out)["files"][0]
+
+
+@pytest.mark.parametrize(
+    "wait", ["vmcnt(0) expcnt(0) lgkmcnt(0)", "lgkmcnt(0) vmcnt(0)", "vmcnt(0) & lgkmcnt(0)", "0"]
+)
+def test_a_wait_has_one_price_in_each_spelling(wait: str) -> None:
+    text = f'.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\nf:\n  s_waitcnt {wait}\n  s_endpgm\n'
+    (priced,) = amd_prices(read_assembly(text, "k.s"))
+    assert priced.cost is not None
+    assert priced.cost.amount == 8

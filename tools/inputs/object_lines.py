@@ -13,6 +13,9 @@ from fencewright.tools.llvm_tools import find_llvm_tool
 _LINES = b".debug_line\0"
 """The name of the section that has lines, in the table of names of sections."""
 
+_MOST_SECONDS = 60
+"""The time for one object, whose DWARF nobody has checked."""
+
 
 def lines_of_object(
     content: bytes, addresses: Collection[int]
@@ -29,14 +32,18 @@ def lines_of_object(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "object")
         path.write_bytes(content)
-        done = subprocess.run(
-            [symbolizer, f"--obj={path}", "--output-style=JSON", "--inlines"],
-            input="".join(f"{address:#x}\n" for address in addresses),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [symbolizer, f"--obj={path}", "--output-style=JSON", "--inlines"],
+                input="".join(f"{address:#x}\n" for address in addresses),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=_MOST_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return {}, {}
     if done.returncode:
         return {}, {}
     numbers: dict[str, int] = {}

@@ -61,17 +61,17 @@ wrong.s: 1 of 1 finding repaired
 The patch is for the code that was given. Where that has line numbers, the note says what to write in the source:
 ``put `__syncthreads()` between lines 4 and 5 of k.cu``. `-o FILE` writes the repaired code in place of the patch; FILE
 may be the input. The [exit status](checker.md#exit-statuses) is that of the code that was given, with `-o` that
-of what was written.
+of the written code.
 
 ## Leaner code
 
-`--fix surplus` leaves out what [can go](checker.md#what-can-go), and looks in PTX for weaker forms that cost less by
+`--fix surplus` removes [redundant synchronisation](checker.md#what-can-go), and finds in PTX weaker forms that cost less by
 [the prices](reference/costs.md):
 
 - `.sys` becomes `.gpu`, in any kernel;
-- `fence.sc` becomes `fence.acq_rel`, a fence one of one side, or goes, and an ordered access a relaxed one,
+- `fence.sc` becomes `fence.acq_rel`, a fence of one side, or is removed, and an ordered access becomes relaxed,
   where the kernel is proved race-free, the weaker form keeps the proof, and it orders no two atomics of
-  different places, whose values a proof of data says nothing about;
+  different places, whose values no proof of data covers;
 - `fence.proxy.async` is narrowed to the state space that needs it.
 
 All of it assumes that no other kernel, GPU or CPU synchronises by this memory while the kernel runs: the
