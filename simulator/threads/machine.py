@@ -486,6 +486,7 @@ class Machine:
         if updates is not None and found.element not in updates:
             raise NotExecuted("a reduction of elements that have none")
         places = [(each.__index__() ^ 1 << 31) - (1 << 31) for each in coordinates]
+        found.refuse(places, is_load=mbarrier is not None)
         tensor, base = self.locate(thread, found.address, "g", site)
         update, pieces = (updates or {}).get(found.element), list(found.pieces(places))
         for each in pieces:

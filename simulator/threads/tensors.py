@@ -11,7 +11,7 @@ from itertools import product
 from struct import pack_into, unpack_from
 from typing import Any
 
-from fencewright.simulator.threads.memory import Allocation
+from fencewright.simulator.threads.memory import Allocation, OutOfBounds
 from fencewright.simulator.threads.unknown import NotExecuted
 
 BYTES = 128
@@ -19,7 +19,7 @@ MOST_DIMENSIONS = 5
 MOST_BOX = 256
 """Elements of a box in each dimension. Source: cuTensorMapEncodeTiled."""
 _CHUNK = 16
-"""Bytes that a swizzle keeps together."""
+"""Bytes that a swizzle keeps together, and of which a box begins at a multiple."""
 ELEMENTS: Mapping[str, int] = {
     "u8": 0, "u16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 9,
     "bf16": 10,
@@ -96,6 +96,24 @@ class TensorMap:
             for number, value in enumerate(values):
                 pack_into(form, data, first + number * step, value)
         return bytes(data)
+
+    def refuse(self, coordinates: Sequence[int], *, is_load: bool) -> None:
+        """Raise ``OutOfBounds`` for coordinates at which hardware has no such copy.
+
+        Source: measured on an H200, boxes of 32-bit elements at 26 places: an illegal instruction.
+        """
+        begin = coordinates[0] * self.element_size
+        if begin % _CHUNK:
+            raise OutOfBounds(
+                f"unaligned: a box begins at byte {begin} of a row of its tensor: give a first "
+                f"coordinate that makes it a multiple of {_CHUNK}"
+            )
+        if not is_load and min(coordinates) < 0:
+            given = ", ".join(map(str, coordinates))
+            raise OutOfBounds(
+                f"out of bounds: a box is stored at ({given}): stores and reductions take no "
+                "negative coordinate"
+            )
 
     def pieces(self, coordinates: Sequence[int]) -> Iterator[Piece]:
         """The bytes of the box at some coordinates, in their order in shared memory."""

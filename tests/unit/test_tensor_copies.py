@@ -67,7 +67,7 @@ def swizzled(box: np.ndarray, span: int) -> np.ndarray:
     return rows.view(box.dtype).reshape(box.shape)
 
 
-@pytest.mark.parametrize(("x", "y"), [(0, 0), (8, 4), (-3, -2), (28, 15), (40, 0), (0, -9)])
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (8, 4), (-4, -2), (28, 15), (40, 0), (0, -9)])
 def test_a_box_is_read_and_what_is_outside_is_zero(x: int, y: int) -> None:
     tensor = np.arange(1, 16 * 32 + 1, dtype=np.uint32)
     map = "tensormap(@1, u32[16, 32], [8, 8])"
@@ -114,10 +114,30 @@ def stored(name: str, x: int, y: int, tensor: np.ndarray) -> np.ndarray:
 
 def test_a_store_leaves_what_is_outside() -> None:
     name = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
-    found = stored(name, 6, -1, np.full(64, 99, np.uint32))
+    found = stored(name, 4, 6, np.full(64, 99, np.uint32))
     wanted = np.full((8, 8), 99, np.uint32)
-    wanted[:3, 6:] = [[4, 5], [8, 9], [12, 13]]
+    wanted[6:, 4:] = [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert (found == wanted).all()
+
+
+@pytest.mark.parametrize(("x", "y"), [(3, 0), (1, 0), (-3, 0)])
+def test_a_box_begins_at_a_multiple_of_16_bytes(x: int, y: int) -> None:
+    """An H200 ends in an illegal instruction."""
+    map = "tensormap(@1, u32[16, 32], [8, 8])"
+    text = text_of(MAP + load(x, y, 256) + OUT, f"{_OUT}, {_IN}, {_MAP}")
+    tensor = np.zeros(16 * 32, np.uint32)
+    with pytest.raises(ExecutionError, match="multiple of 16"):
+        fencewright.execute(text, block=64, args=(np.zeros(64, np.uint32), tensor, map))
+
+
+@pytest.mark.parametrize("name", ["cp.async.bulk.tensor.2d", "cp.reduce.async.bulk.tensor.2d"])
+@pytest.mark.parametrize(("x", "y"), [(-4, 0), (0, -1), (4, -1)])
+def test_no_box_is_stored_at_a_negative_coordinate(name: str, x: int, y: int) -> None:
+    """An H200 ends in an illegal instruction."""
+    update = ".add" if "reduce" in name else ""
+    name = f"{name}.global.shared::cta{update}.tile.bulk_group"
+    with pytest.raises(ExecutionError, match="take no negative coordinate"):
+        stored(name, x, y, np.full(64, 99, np.uint32))
 
 
 def test_a_reduction_is_of_the_elements_of_the_map() -> None:
