@@ -1,19 +1,25 @@
 """One function of AMD assembly with all that is found out of it, once for every analysis."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from fencewright.checker.amd.accesses import mode_of
 from fencewright.checker.amd.barriers import Barriers
 from fencewright.checker.amd.feasible import without_infeasible_paths
-from fencewright.checker.amd.guarantees import LiftedFunction, describe, guarantees_of
+from fencewright.checker.amd.guarantees import (
+    LiftedFunction,
+    describe,
+    guarantees_of,
+    propagated,
+)
 from fencewright.checker.amd.hazards import ON_A_PATH, find_hazards, places_of_hazards
 from fencewright.checker.amd.state import State, code_of, solve
 from fencewright.checker.amd.xnack_replay_hazards import find_untranslated
 from fencewright.checker.findings.finding import Finding
 from fencewright.checker.lifting.amd_calls import calls_of, inlined
 from fencewright.checker.lifting.writer import UnliftableError
+from fencewright.lowering.cdna.caches import Visibility
 from fencewright.lowering.cdna.code.flow import flow_of
 from fencewright.lowering.cdna.code.text import Assembly, Function
 from fencewright.lowering.code.effects import Kind
@@ -54,15 +60,24 @@ class Checked:
         yield from (each for each in again if each.rule in ON_A_PATH)
 
     def _unwaited_write_backs(self) -> set[int]:
-        """The lines of write-backs that are in flight where something may publish what they
-        cover."""
+        """The lines of write-backs that are in flight where an access may publish what they cover:
+        this wave's stores, or those that others surely hand over."""
+        code, places = self.lifted.code, self.lifted.places
+        own = (1 << code.others) - 1
+        known = propagated(code, places)
+
+        def covers_any(covers: Sequence[int]) -> bool:
+            mine = covers[Visibility.AGENT] | covers[Visibility.SYSTEM]
+            handed = (bits >> code.others & known.at[reach] for reach, bits in enumerate(covers))
+            return bool(mine & own) or any(handed)
+
         return {
             self.lifted.operations[number].line
             for each in self.lifted.operations
             if each.writes and not each.in_lds and each.scope.includes(Scope.AGENT)
-            if each.number in self.lifted.places
-            for number, covers in self.lifted.places[each.number].covered.items()
-            if any(covers)
+            if each.number in places
+            for number, covers in places[each.number].covered.items()
+            if covers_any(covers)
         }
 
     def surplus(self) -> Iterator[Finding]:

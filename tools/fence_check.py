@@ -456,7 +456,7 @@ def _parser() -> ArgumentParser:
 
 def _with_what_to_fix(argv: Sequence[str]) -> list[str]:
     """The command line where ``--fix`` without a word is of findings: files may follow it."""
-    following = (*argv[1:], "")
+    following = [*argv, ""][1:]
     return [
         f"--fix={_FIXES[0]}" if word == "--fix" and then not in _FIXES else word
         for word, then in zip(argv, following, strict=True)

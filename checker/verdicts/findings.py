@@ -236,6 +236,13 @@ def _of_side(side: OneSide) -> Finding:
     level = Level.WARNING if side.is_sure else Level.NOTE
     name, payload = _object(side.access.place.root, side.access.place.root), side.payload
     remedy = side.remedy or _REMEDIES[side.finding]
+    if side.is_barrier and payload is side.access:
+        verb = _VERBS[side.access.writes]
+        message = (
+            f"a thread in another function may use {name} while this {verb} is in flight: "
+            f"{side.missing}; {remedy}"
+        )
+        return Finding(side.access.line, side.finding, message, level, side.about)
     if payload is None and side.access.writes:
         message = (
             f"another block may see this signal in {name} before what was written before: "

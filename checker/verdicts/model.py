@@ -529,8 +529,8 @@ class OneSide:
 
     ``payload``: what it should order; None for a wait that need not end. ``missing``: a phrase.
     ``is_sure``: that it is meant to order something. ``is_barrier``: the signal is a barrier, after
-    which ``access`` comes. ``about``: other lines that it is about. ``remedy``: a phrase, "" for
-    that of its rule.
+    which ``access`` comes, or before it where that is the payload itself. ``about``: other lines
+    that it is about. ``remedy``: a phrase, "" for that of its rule.
     """
 
     access: Access

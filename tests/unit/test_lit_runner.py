@@ -147,7 +147,7 @@ def test_what_is_not_there_is_told_before_anything_runs(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "good.mlir").write_text("// RUN: cat %s\n")
-    assert lit_runner.main([str(tmp_path), str(tmp_path / name)]) == 1
+    assert lit_runner.main([str(tmp_path), str(tmp_path / name)]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", f"{tmp_path / name}: error: No such file or directory\n")
 

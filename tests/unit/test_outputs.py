@@ -26,9 +26,9 @@ TEXTS = {
 }
 
 CASES: tuple[tuple[Main, list[str], int], ...] = (
-    (fence_opt.main, ["in.mlir", "-o", "in.mlir"], 1),
-    (fence_opt.main, ["in.mlir", "--remarks-output", "in.mlir", "--mcpu", "gfx942"], 1),
-    (fence_translate.main, ["--import-llvm", "in.ll", "-o", "in.ll"], 1),
+    (fence_opt.main, ["in.mlir", "-o", "in.mlir"], 2),
+    (fence_opt.main, ["in.mlir", "--remarks-output", "in.mlir", "--mcpu", "gfx942"], 2),
+    (fence_translate.main, ["--import-llvm", "in.ll", "-o", "in.ll"], 2),
     (fence_check.main, ["in.ptx", "-o", "in.ptx"], 2),
     (fence_check.main, ["in.ptx", "--write-baseline", "in.ptx"], 2),
     (fence_check.main, ["in.ptx", "--source", "in.ll", "-o", "in.ll"], 2),

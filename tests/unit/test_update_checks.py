@@ -176,7 +176,7 @@ def test_refuses_other_arguments(
 ) -> None:
     path = filtered(tmp_path, arguments)
     before = path.read_text()
-    assert update_checks.main([str(path)]) == 1
+    assert update_checks.main([str(path)]) == 2
     assert capsys.readouterr().err.startswith(f"{path}: error: {message}")
     assert path.read_text() == before
 
@@ -199,7 +199,7 @@ def test_refuses_in_one_line_and_writes_nothing(
 ) -> None:
     path = make(tmp_path, *runs)
     before = path.read_text()
-    assert update_checks.main([str(path)]) == 1
+    assert update_checks.main([str(path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"{path}: error: ")
     assert message in error

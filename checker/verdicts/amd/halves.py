@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fencewright.checker.amd.accesses import Operation
-from fencewright.checker.amd.barriers import Barriers
+from fencewright.checker.amd.barriers import Barriers, is_numbered
 from fencewright.checker.amd.guarantees import LiftedFunction, Place, Propagated, propagated
 from fencewright.checker.amd.spins import (
     Spin,
@@ -79,6 +79,7 @@ class Halves:
         ``is_decided``: the verdict is one on every pair of the kernel's own accesses; else it is
         one on pairs in LDS of known places alone, where nothing is in the way of all.
         """
+        self.kernel = kernel
         self.accesses = self._accesses(kernel)
         self.is_decided, self.is_judged = is_decided, not kernel.obstacles
         self.read = {each.place.root for each in kernel.accesses if each.reads}
@@ -120,6 +121,10 @@ class Halves:
                 own = [each for each in pending if (each.kind is Kind.COPY) is is_copy]
                 pairs = ((each, later) for each in own for later in after)
                 pair = next((pair for pair in pairs if self._meets(*pair)), None)
+                if pair is None and is_numbered(barrier):
+                    # Waves that wait at it may run another function.
+                    alone = next((e for e in own if e.writes and e.number in self.accesses), None)
+                    pair = None if alone is None else (alone, alone)
                 if pair is not None:
                     yield self._at_barrier(barrier, pair, rule, own)
 
@@ -352,11 +357,8 @@ class Halves:
             yield OneSide(access, None, missing, Rule.SPIN, is_sure=is_plain, remedy=remedy)
 
     def _unordered_wait(self, read: Operation, inside: Sequence[Operation]) -> Iterator[OneSide]:
-        code = self.code
-        if code.of_kinds(Kind.OPAQUE) >> 1:
-            return  # What is called may acquire.
         back, _ = cache_operations(self.handing.configuration)
-        for load in code.operations:
+        for load in self.code.operations:
             if not load.is_vector_load or not load.in_memory or load in inside:
                 continue
             if load.number not in self.accesses or not self._is_older(load, read):
@@ -364,6 +366,8 @@ class Halves:
             if self._is_written_here(load):
                 continue
             start, end = (self.accesses[each.number].instruction for each in (read, load))
+            if self._may_acquire(start, end):
+                continue
             acquire = Pieces(True, self.handing.invalidated((start,), end))
             bits = widest(self.handing.configuration)
             lemma = self._lemma(
@@ -383,6 +387,15 @@ class Halves:
                 sure = self._is_sure(*sides)
                 yield OneSide(*sides, missing, rule, is_sure=sure, remedy=remedy)
                 return
+
+    def _may_acquire(self, start: int, end: int) -> bool:
+        """True where a function may be called between two instructions: it may acquire."""
+        return any(
+            operation.kind is Kind.OPAQUE
+            and self.kernel.may_reach(start, instruction)
+            and self.kernel.may_reach(instruction, end)
+            for instruction, operation in self.handing.operations.items()
+        )
 
     def _is_sure(self, flag: Access, payload: Access) -> bool:
         """True of what a wait is sure to be for: where a kernel signals, too, what it reads after

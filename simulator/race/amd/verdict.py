@@ -63,7 +63,8 @@ def judge_kernel(
         sites = sites_of(function, program, configuration, assembly.files)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
-    block = launch.block or program.block_size
+    threads = (function.threads, 1, 1) if function.threads else None
+    block = launch.block or program.block_size or threads
     if block is None:
         raise LaunchError(f"{launch.kernel} does not say its size: give the block, as <<<4, 128>>>")
     launch = replace(launch, block=block)
