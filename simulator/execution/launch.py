@@ -36,7 +36,8 @@ class LaunchError(ValueError):
     def __init__(self, reason: str, place: SourceLocation | None = None):
         self.reason = reason
         self.place = place
-        where = "" if place is None else f"{place.file}:{place.line}:{place.column}: "
+        column = f":{place.column}" if place and place.column else ""
+        where = "" if place is None else f"{place}{column}: "
         super().__init__(f"{where}{reason}")
 
 

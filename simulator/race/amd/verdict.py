@@ -63,8 +63,7 @@ def judge_kernel(
         sites = sites_of(function, program, configuration, assembly.files)
     except (execution.LaunchError, ProgramError, ValueError) as problem:
         return Verdict(launch, (), str(problem), 0, 0, ())
-    threads = (function.threads, 1, 1) if function.threads else None
-    block = launch.block or program.block_size or threads
+    block = launch.block or program.block_size or _stated_block(function)
     if block is None:
         raise LaunchError(f"{launch.kernel} does not say its size: give the block, as <<<4, 128>>>")
     launch = replace(launch, block=block)
@@ -117,6 +116,12 @@ def judge_kernel(
             if each.number not in executed
         ),
     )
+
+
+def _stated_block(function: Function) -> tuple[int, int, int] | None:
+    """The largest block, where the source states one: compilers write the chip's own if not."""
+    most = function.threads
+    return None if most is None or most == execution.MAX_THREADS else (most, 1, 1)
 
 
 def _kernel(assembly: Assembly, name: str) -> Function:
