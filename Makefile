@@ -7,7 +7,10 @@ READY := $(VENV)/.ready
 JOBS ?= 2
 OLDEST := 3.11
 PYTEST := $(BIN)/python -m pytest
-SIDE_BY_SIDE := $(PYTEST) -p fencewright.tools.dev.pytest_forks --forks $(JOBS)
+SECONDS_OF_TESTS := tests/seconds.tsv
+SIDE_BY_SIDE := $(PYTEST) -p fencewright.tools.dev.pytest_forks --forks $(JOBS) \
+    -p fencewright.tools.dev.pytest_seconds
+SHARED := $(SIDE_BY_SIDE) --seconds $(SECONDS_OF_TESTS)
 LIT := $(BIN)/python -m fencewright.tools.dev.lit_runner tests/lit
 IS_NEW_ENOUGH := sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))
 
@@ -16,7 +19,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt lint types test lit unit differential demo docs check-docs update-checks check-checks clean campaigns own-code fuzz certify bench sentinel mutants-of-passes fence-strings oracles tritons dist check-dist site check-site
+.PHONY: help venv fmt lint types test lit unit differential demo docs check-docs update-checks check-checks clean campaigns long test-seconds own-code fuzz certify bench sentinel mutants-of-passes fence-strings oracles tritons dist check-dist site check-site
 
 ##@ Every day
 
@@ -53,7 +56,7 @@ types: $(READY) ## check types (pyright, strict)
 test: $(READY) ## run the tests: the FileCheck tests through lit, all others (or TESTS=files) through pytest
 	failed=0; \
 	$(LIT) || failed=1; \
-	$(SIDE_BY_SIDE) --leave-campaigns $(TESTS) || failed=1; \
+	$(SHARED) --leave-campaigns $(TESTS) || failed=1; \
 	exit $$failed
 
 lit: $(READY) ## run the FileCheck tests through lit
@@ -110,8 +113,14 @@ clean: ## remove everything that make made
 
 ##@ Campaigns and measurements
 
-campaigns: $(READY) ## run the shares of long tests that `make test` leaves (minutes)
-	$(SIDE_BY_SIDE) -m campaign
+campaigns: $(READY) ## run all that `make test` leaves: campaigns and long tests (half an hour)
+	$(SHARED) -m "campaign or long"
+
+long: $(READY) ## run the cases of long tests that `make test` leaves (or of TESTS=files), and no campaign
+	$(SHARED) -m "long and not campaign" $(TESTS)
+
+test-seconds: $(READY) ## measure what each test takes, for the choice of `make test` (half an hour)
+	$(SIDE_BY_SIDE) --write-seconds $(SECONDS_OF_TESTS) --leave-campaigns
 
 own-code: $(READY) ## compare what the passes make of the GPU kernels and 1,000 random programs with what those ask for (four minutes)
 	$(BIN)/python -m fencewright.tools.dev.campaigns.own_code

@@ -34,16 +34,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 _LEFT = "left to make campaigns"
+_MARKS = ("campaign", "long")
 _left = pytest.StashKey[Counter[str]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the shares of campaigns that are not for every time, and count them."""
-    if config.getoption("--leave-campaigns"):
-        left = [item for item in items if item.get_closest_marker("campaign")]
-        config.stash[_left] = Counter(item.nodeid.partition("[")[0] for item in left)
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+    """Leave the shares of campaigns that are not for every time, and long tests, and count them."""
+    if not config.getoption("--leave-campaigns"):
+        return
+    by_left: dict[bool, list[pytest.Item]] = {False: [], True: []}
+    for item in items:
+        by_left[any(map(item.get_closest_marker, _MARKS))].append(item)
+    config.stash[_left] = Counter(item.nodeid.partition("::")[0] for item in by_left[True])
+    config.hook.pytest_deselected(items=by_left[True])
+    items[:] = by_left[False]
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,7 @@ def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
 
     items = [
         SimpleNamespace(nodeid=f"test_x.py::test_y[{n}]", get_closest_marker=marks.get)
-        for n, marks in enumerate(({"campaign": True}, {"parametrize": True}, {"campaign": True}))
+        for n, marks in enumerate(({"campaign": True}, {"parametrize": True}, {"long": True}))
     ]
     kept = [*items]
     for leave in (False, True):
@@ -75,7 +75,7 @@ def test_what_is_left_is_counted(pytestconfig: pytest.Config) -> None:
     written: list[str] = []
     reporter = SimpleNamespace(config=config, stats={}, write_line=written.append)
     plugin.pytest_terminal_summary(reporter)
-    assert written[0] == "2 left to make campaigns: test_x.py::test_y (2)"
+    assert written[0] == "2 left to make campaigns: test_x.py (2)"
 
 
 def test_campaigns_are_named_in_contributing() -> None:
@@ -92,10 +92,13 @@ def test_nothing_else_is_left() -> None:
 
 
 def test_make_runs_both() -> None:
-    command = ["make", "-C", str(ROOT), "--dry-run", "-o", ".venv/.ready", "test", "campaigns"]
+    targets = ("test", "campaigns", "long")
+    command = ["make", "-C", str(ROOT), "--dry-run", "-o", ".venv/.ready", *targets]
     alone = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(command, env=alone, capture_output=True, text=True, check=True)
-    assert "--forks 2 --leave-campaigns " in done.stdout
-    assert "--forks 2 -m campaign\n" in done.stdout
+    begin = "--forks 2 -p fencewright.tools.dev.pytest_seconds --seconds tests/seconds.tsv"
+    assert f"{begin} --leave-campaigns " in done.stdout
+    assert f'{begin} -m "campaign or long"\n' in done.stdout
+    assert f'{begin} -m "long and not campaign" \n' in done.stdout
     parts = (ROOT / ".ci" / "run").read_text().split("everything() {")[1].partition("\n}")[0]
     assert {"timed test", "timed campaigns"} <= {line.strip() for line in parts.splitlines()}
