@@ -3,19 +3,21 @@
 import re
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from campaigns import some_of
 
 from fencewright.lowering.cdna.chips import Generation
+from fencewright.lowering.cdna.code.operands.family import FamilyRow
 from fencewright.lowering.cdna.code.operands.instruction_names import (
     NAMES_GFX9,
     NAMES_GFX10,
     NAMES_GFX11,
     NAMES_GFX12,
 )
-from fencewright.lowering.cdna.code.operands.operands import fault_of
+from fencewright.lowering.cdna.code.operands.operands import family_of, fault_of
 from fencewright.lowering.cdna.code.text import (
     Registers,
     code_lines,
@@ -474,6 +476,37 @@ def test_names_are_those_of_the_assembler(chips: tuple[str, ...]) -> None:
         }
         known.update(name for number, name in enumerate(every, 1) if number not in refused)
     assert known == NAMES[chips]
+
+
+FORMS = (
+    *("{}, v4", "v4, {}", "{}, v4, v5", "{}, v[4:5]", "{}, v4, s[0:1]", "v4, {}, s[0:1]"),
+    *("{}, off, s0", "{}, off, s[0:3], 0", "{}, off, s[0:3], null"),
+)
+OPERANDS = (
+    *("s0, s1", "s0, s1, s2", "s[0:1], s[2:3]", "0"),
+    *(f"{data}, s[2:3], 0x0" for data in ("s0", "s[4:5]", "s[4:7]", "s[4:11]", "s[4:19]")),
+    *(form.format(data) for data in ("v1", "v[0:1]", "v[0:2]", "v[0:3]") for form in FORMS),
+)
+
+
+@needs_llvm_mc
+@pytest.mark.parametrize("chip", ["gfx1100", "gfx1200", "gfx1250"])
+def test_an_older_name_has_the_row_of_the_new_one(chip: str) -> None:
+    names = sorted({name for names in NAMES.values() for name in names})
+    lines = [f"{name} {operands}" for name in names for operands in OPERANDS]
+    done = assembled("\n".join((*lines, "")), chip=chip)
+    refused = {int(n) for n in re.findall(r"<stdin>:(\d+):\d+: error", done.stderr.decode())}
+    accepted = [line.split()[0] for n, line in enumerate(lines, 1) if n not in refused]
+    printed = re.findall(r"^\t(\w+)", done.stdout.decode(), re.MULTILINE)
+    aliases = {(a, b) for a, b in zip(accepted, printed, strict=True) if a != b}
+    assert len(aliases) > 100
+
+    def facts(name: str) -> FamilyRow:
+        row = family_of(name, Generation(chip))
+        assert row is not None, name
+        return replace(row, pattern="")
+
+    assert [pair for pair in sorted(aliases) if facts(pair[0]) != facts(pair[1])] == []
 
 
 def test_a_fault_says_what_is_not_known() -> None:

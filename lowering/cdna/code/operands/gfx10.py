@@ -133,7 +133,8 @@ FAMILIES_GFX10 = (
 FAMILIES_GFX11 = (
     *_SCALAR_CONTROL,
     *_SCALAR_ALU,
-    FamilyRow("s_(buffer_)?load_b\\d+", _K.LOAD, 1, _COUNTERS, space=_CONSTANT, events=_SCALAR),
+    FamilyRow("s_(buffer_)?load_(b\\d+|dword(x\\d+)?)", _K.LOAD, 1, _COUNTERS, space=_CONSTANT,
+        events=_SCALAR),
     FamilyRow("s_dcache_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
     FamilyRow("s_atc_probe(_buffer)?", _K.COMPUTE, 0, _COUNTERS, events=_SCALAR),
     *_VECTOR_ALU,

@@ -58,7 +58,7 @@ _SCALAR_CONTROL = (
         events=_SCALAR),
     FamilyRow("s_sendmsg_rtn_b(32|64)", _K.SIGNAL, 1, _COUNTERS, events=_SCALAR),
     _control("s_nop|s_sleep|s_sleep_var|s_setprio|s_sethalt|s_setkill|s_trap|s_code_end|s_clause"
-        "|s_delay_alu|s_wait_alu|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup"
+        "|s_delay_alu|s_wait_alu|s_waitcnt_depctr|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel|s_wakeup"
         "|s_version|s_round_mode|s_denorm_mode|s_ttracedata_imm", _K.COMPUTE),
     _control("s_ttracedata", _K.COMPUTE, M0),
     _control("s_atc_probe(_buffer)?|s_prefetch_\\w+|s_buffer_prefetch_data", _K.COMPUTE),
@@ -68,9 +68,9 @@ _SCALAR_CONTROL = (
 _SCALAR_ALU = (
     *_here(gfx1250.SCALAR_ALU),
     *_here(gfx1250.NAMED_BY_CARRY),
-    _salu("s_(mov|brev|clz|ctz|cls|sext|getpc|getreg|movk|bitreplicate|bfm|pack|mul|mul_hi|add_nc"
-        "|sub_nc|cvt|ceil|floor|trunc|rndne|add|sub|min_num|max_num|minimum|maximum|fmaak|fmamk)"
-        "_\\w+"),
+    _salu("s_(mov|brev|ff1|flbit|clz|ctz|cls|sext|getpc|getreg|movk|bitreplicate|bfm|pack|mul"
+        "|mul_hi|add_nc|sub_nc|cvt|ceil|floor|trunc|rndne|add|sub|min|max|min_num|max_num|minimum"
+        "|maximum|fmaak|fmamk)_\\w+"),
 )  # fmt: skip
 
 
@@ -104,17 +104,6 @@ def _memory(
     return _here(rows)
 
 
-_OF_BLOCKS = (
-    FamilyRow("global_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
-        events=_LOADS),
-    FamilyRow("global_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
-        events=_STORES),
-    FamilyRow("scratch_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
-        space=_PRIVATE, events=_LOADS),
-    FamilyRow("scratch_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
-        space=_PRIVATE, events=_STORES),
-)  # fmt: skip
-
 _LOCAL_MEMORY = (
     FamilyRow("ds_bvh_stack_\\w+", _K.RMW, 2, _COUNTERS, True, uses=(*EXEC, *M0), space=_LDS,
         events=_IN_DSCNT),
@@ -126,13 +115,12 @@ _UNKNOWN = FamilyRow("ds_direct_load", _K.OPAQUE, 0, _OPERANDS)
 FAMILIES_GFX12 = (
     *_SCALAR_CONTROL,
     *_SCALAR_ALU,
-    FamilyRow("s_(buffer_)?load_[biu]\\d+", _K.LOAD, 1, _COUNTERS, space=_CONSTANT, events=_SCALAR),
-    FamilyRow("s_dcache_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
+    *_MEMORY.here(gfx1250.SCALAR_MEMORY),
     *_VECTOR_ALU,
     *_IMAGES,
     FamilyRow("global_inv", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_LOADS),
     FamilyRow("global_wb", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_STORES),
-    *_OF_BLOCKS,
+    *_MEMORY.here(gfx1250.OF_BLOCKS),
     *_memory("global", _GLOBAL),
     *_memory("scratch", _PRIVATE, uses=FLAT_SCRATCH),
     *_memory("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, FLAT_SCRATCH),

@@ -3,7 +3,7 @@
 No manual of these chips is public: the rows are those of LLVM 22's operand tables, and of the
 counters those of LLVM 24 AMDGPUUsage, Memory Model GFX125x. What registers are called after an
 ``s_set_vgpr_msb`` is ``vector.msbs``'s. ``global_wbinv``, which no compiler emits, has no row: it
-may do anything.
+may do anything. Names of older chips that the assembler accepts (``s_load_dword``) share the rows.
 """
 
 from fencewright.lowering.cdna.chips import Counter
@@ -70,13 +70,13 @@ _SCALAR_CONTROL = (
     _control("s_cbranch_scc[01]", _K.BRANCH, SCC),
     _control("s_cbranch_vccn?z", _K.BRANCH, VCC),
     _control("s_cbranch_execn?z", _K.BRANCH, EXEC),
-    _control("s_set_pc_i64|s_rfe_i64|s_add_pc_i64", _K.JUMP),
-    FamilyRow("s_swap_pc_i64|s_call_i64", _K.CALL, 1, _OPERANDS),
+    _control("s_set_pc_i64|s_setpc_b64|s_rfe_i64|s_rfe_b64|s_add_pc_i64", _K.JUMP),
+    FamilyRow("s_swap_pc_i64|s_swappc_b64|s_call_i64|s_call_b64", _K.CALL, 1, _OPERANDS),
     FamilyRow("s_sendmsg|s_sendmsghalt", _K.SIGNAL, 0, _OPERANDS, uses=(*M0, *EXEC),
         events=_SCALAR),
     FamilyRow("s_sendmsg_rtn_b(32|64)", _K.SIGNAL, 1, _OPERANDS, events=_SCALAR),
     _control("s_nop|s_sleep|s_sleep_var|s_setprio|s_setprio_inc_wg|s_sethalt|s_trap|s_code_end"
-        "|s_clause|s_delay_alu|s_wait_alu|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel"
+        "|s_clause|s_delay_alu|s_wait_alu|s_waitcnt_depctr|s_wait_event|s_icache_inv|s_incperflevel|s_decperflevel"
         "|s_wakeup|s_set_vgpr_msb|s_version|s_round_mode|s_denorm_mode|s_monitor_sleep|s_ttracedata_imm",
         _K.COMPUTE),
     _control("s_ttracedata", _K.COMPUTE, M0),
@@ -109,15 +109,17 @@ NAMED_BY_CARRY = (
 _SCALAR_ALU = (
     *SCALAR_ALU,
     *NAMED_BY_CARRY,
-    _salu("s_(mov|brev|clz|ctz|cls|sext|get_pc|get_shader_cycles|getreg|movk|bitreplicate|bfm|pack"
-        "|mul|mul_hi|add_nc|sub_nc|cvt|ceil|floor|trunc|rndne|add|sub|min_num|max_num|minimum"
-        "|maximum|fmaak|fmamk)_\\w+", 1),
+    _salu("s_(mov|brev|ff1|flbit|clz|ctz|cls|sext|get_pc|getpc|get_shader_cycles|getreg|movk"
+        "|bitreplicate|bfm|pack|mul|mul_hi|add_nc|sub_nc|cvt|ceil|floor|trunc|rndne|add|sub|min"
+        "|max|min_num|max_num|minimum|maximum|fmaak|fmamk)_\\w+", 1),
 )  # fmt: skip
 
-_SCALAR_MEMORY = (
-    FamilyRow("s_(buffer_)?load_[biu]\\d+", _K.LOAD, 1, _COUNTERS, space=_CONSTANT, events=_SCALAR),
+SCALAR_MEMORY = (
+    FamilyRow("s_(buffer_)?load_([biu]\\d+|dword(x\\d+)?)", _K.LOAD, 1, _COUNTERS, space=_CONSTANT,
+        events=_SCALAR),
     FamilyRow("s_dcache_inv", _K.CACHE, 0, _COUNTERS, events=_SCALAR),
-)
+)  # fmt: skip
+"""Scalar memory, with the names that gfx12 has too."""
 
 VECTOR_ALU = (
     _valu("v_nop(_e32|_e64)?|v_pipeflush(_e32|_e64)?", 0, uses=()),
@@ -164,8 +166,8 @@ def vector_memory(
     every = (*EXEC, *uses)
     together = "buffer" in prefix
     return (
-        FamilyRow(f"{prefix}_load_d16_\\w+", _K.LOAD, 1, _COUNTERS, merges, uses=every, space=space,
-            events=loads),
+        FamilyRow(f"{prefix}_load_(d16_\\w+|\\w+_d16(_hi)?)", _K.LOAD, 1, _COUNTERS, merges,
+            uses=every, space=space, events=loads),
         FamilyRow(f"{prefix}_load_\\w+", _K.LOAD, 1, _COUNTERS, uses=every, space=space,
             events=loads),
         FamilyRow(f"{prefix}_store_\\w+", _K.STORE, 0, _COUNTERS, uses=every, space=space,
@@ -174,6 +176,18 @@ def vector_memory(
             space=space, events=loads, returns=returns, without_result=stores),
     )  # fmt: skip
 
+
+OF_BLOCKS = (
+    FamilyRow("global_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
+        events=_LOADS),
+    FamilyRow("global_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
+        events=_STORES),
+    FamilyRow("scratch_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
+        space=_PRIVATE, events=_LOADS),
+    FamilyRow("scratch_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
+        space=_PRIVATE, events=_STORES),
+)  # fmt: skip
+"""Accesses of several registers that M0 names, as gfx12 has them too."""
 
 _VECTOR_MEMORY = (
     FamilyRow("global_load_async_to_lds_\\w+", _K.COPY, 0, _COUNTERS, uses=EXEC,
@@ -191,17 +205,10 @@ _VECTOR_MEMORY = (
     FamilyRow("global_wb", _K.CACHE, 0, _COUNTERS, uses=EXEC, events=_STORES),
     FamilyRow("cluster_load_b\\d+", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
         events=_LOADS),
-    FamilyRow("global_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
-        events=_LOADS),
-    FamilyRow("global_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0), space=_GLOBAL,
-        events=_STORES),
+    *OF_BLOCKS,
     FamilyRow("global_prefetch_b8", _K.COMPUTE, 0, _OPERANDS, uses=EXEC),
     FamilyRow("(scratch|flat)_prefetch_b8", _K.COMPUTE, 0, _OPERANDS, uses=(*EXEC, *FLAT_SCRATCH)),
     *vector_memory("global", _GLOBAL, _LOADS, _STORES),
-    FamilyRow("scratch_load_block", _K.LOAD, 1, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
-        space=_PRIVATE, events=_LOADS),
-    FamilyRow("scratch_store_block", _K.STORE, 0, _COUNTERS, uses=(*EXEC, *M0, *FLAT_SCRATCH),
-        space=_PRIVATE, events=_STORES),
     *vector_memory("scratch", _PRIVATE, _LOADS, _STORES, FLAT_SCRATCH),
     *vector_memory("flat", _GENERIC, _FLAT_LOADS, _FLAT_STORES, FLAT_SCRATCH),
     *vector_memory("t?buffer", None, _LOADS, _STORES),
@@ -249,7 +256,7 @@ _LOCAL_MEMORY = (
 FAMILIES = (
     *_SCALAR_CONTROL,
     *_SCALAR_ALU,
-    *_SCALAR_MEMORY,
+    *SCALAR_MEMORY,
     *VECTOR_ALU,
     *_VECTOR_MEMORY,
     *_LOCAL_MEMORY,
