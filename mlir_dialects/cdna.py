@@ -747,8 +747,18 @@ class AsyncWaitOp(AsyncGroupOp):
             raise VerifyException(f"pending must not be negative: {self.pending.value.data}")
 
 
+class MoveOperation(InstructionOp, ABC):
+    """An operation that is printed as moves to its result's file."""
+
+    traits = traits_def(Pure())
+
+    @property
+    def row(self) -> InstructionRow:
+        return _MOVE_VECTOR if isinstance(self.results[0].type, VGPRType) else _MOVE_SCALAR
+
+
 @irdl_op_definition
-class ConstOp(InstructionOp):
+class ConstOp(MoveOperation):
     """A constant in every lane (VGPRs) or for the wave (SGPRs): ``cdna.const 5 : !cdna.vgpr``."""
 
     name = "cdna.const"
@@ -756,17 +766,12 @@ class ConstOp(InstructionOp):
     value = prop_def(_Number)
     dst = result_def(Register)
 
-    traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$value attr-dict `:` type($dst)"
 
-    @property
-    def row(self) -> InstructionRow:
-        return _move_row(self.dst)
-
 
 @irdl_op_definition
-class MovOp(InstructionOp):
+class MovOp(MoveOperation):
     """A copy between registers of one size; from SGPRs to VGPRs it goes to every lane."""
 
     name = "cdna.mov"
@@ -774,12 +779,7 @@ class MovOp(InstructionOp):
     src = operand_def(Register)
     dst = result_def(Register)
 
-    traits = traits_def(Pure())
     assembly_format = "$src attr-dict `:` type($src) `->` type($dst)"
-
-    @property
-    def row(self) -> InstructionRow:
-        return _move_row(self.dst)
 
     def verify_(self) -> None:
         src, dst = register_of(self.src), register_of(self.dst)
@@ -790,7 +790,7 @@ class MovOp(InstructionOp):
 
 
 @irdl_op_definition
-class PackOp(InstructionOp):
+class PackOp(MoveOperation):
     """Copies of registers, one after the other, in one tuple of their file: low part first."""
 
     name = "cdna.pack"
@@ -799,12 +799,7 @@ class PackOp(InstructionOp):
     parts = var_operand_def(Register)
     dst = result_def(Register)
 
-    traits = traits_def(Pure())
     assembly_format = "$parts attr-dict `:` functional-type($parts, $dst)"
-
-    @property
-    def row(self) -> InstructionRow:
-        return _MOVE_VECTOR if isinstance(self.dst.type, VGPRType) else _MOVE_SCALAR
 
     def verify_(self) -> None:
         if any(type(part.type) is not type(self.dst.type) for part in self.parts):
@@ -817,7 +812,7 @@ class PackOp(InstructionOp):
 
 
 @irdl_op_definition
-class ExtractOp(InstructionOp):
+class ExtractOp(MoveOperation):
     """A copy of some registers of a tuple, from register number ``offset`` on."""
 
     name = "cdna.extract"
@@ -827,13 +822,8 @@ class ExtractOp(InstructionOp):
     offset = prop_def(_Number)
     dst = result_def(VGPRType)
 
-    traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$src attr-dict `:` type($src) `->` type($dst)"
-
-    @property
-    def row(self) -> InstructionRow:
-        return _MOVE_VECTOR
 
     def verify_(self) -> None:
         offset = self.offset.value.data
@@ -984,10 +974,6 @@ _BRANCH = _row("s_branch")
 _CONDITIONAL_BRANCH = _row("s_cbranch_vccnz")
 _MOVE_VECTOR = _row("v_mov_b32_e32")
 _MOVE_SCALAR = _row("s_mov_b32")
-
-
-def _move_row(destination: SSAValue) -> InstructionRow:
-    return _MOVE_VECTOR if isinstance(destination.type, VGPRType) else _MOVE_SCALAR
 
 
 CDNA = Dialect(

@@ -149,7 +149,6 @@ REGISTER_TYPES: Mapping[str, RegisterType] = MappingProxyType(
     {each: RegisterType(each) for each in RegisterClass}
 )
 PRED = REGISTER_TYPES[RegisterClass.PRED]
-B16 = REGISTER_TYPES[RegisterClass.B16]
 B32 = REGISTER_TYPES[RegisterClass.B32]
 B64 = REGISTER_TYPES[RegisterClass.B64]
 

@@ -272,12 +272,9 @@ class MbarrierInvalOp(MbarrierOperation):
     assembly_format = "$mbarrier attr-dict `:` type($mbarrier)"
 
 
-@irdl_op_definition
-class MbarrierExpectTxOp(MbarrierOperation):
-    """Let the phase also wait for ``bytes`` of async copies. Source: PTX ISA,
-    mbarrier.expect_tx."""
+class MbarrierTxOperation(MbarrierOperation, ABC):
+    """A change of the ``bytes`` of async copies that a phase waits for."""
 
-    name = "scoped.mbarrier_expect_tx"
     SPACES: ClassVar[Spaces] = _OWN_OR_PEER
     scope = prop_def(ScopeAttr)
     bytes = prop_def(IntegerAttr[I64])
@@ -285,7 +282,15 @@ class MbarrierExpectTxOp(MbarrierOperation):
 
 
 @irdl_op_definition
-class MbarrierCompleteTxOp(MbarrierOperation):
+class MbarrierExpectTxOp(MbarrierTxOperation):
+    """Let the phase also wait for ``bytes`` of async copies. Source: PTX ISA,
+    mbarrier.expect_tx."""
+
+    name = "scoped.mbarrier_expect_tx"
+
+
+@irdl_op_definition
+class MbarrierCompleteTxOp(MbarrierTxOperation):
     """Count ``bytes`` of those that a phase waits for as arrived. Source: PTX ISA,
     mbarrier.complete_tx.
 
@@ -293,10 +298,6 @@ class MbarrierCompleteTxOp(MbarrierOperation):
     """
 
     name = "scoped.mbarrier_complete_tx"
-    SPACES: ClassVar[Spaces] = _OWN_OR_PEER
-    scope = prop_def(ScopeAttr)
-    bytes = prop_def(IntegerAttr[I64])
-    assembly_format = "$scope $mbarrier `bytes` $bytes attr-dict `:` type($mbarrier)"
 
 
 @irdl_op_definition
@@ -524,31 +525,19 @@ class CompletingOperation(AsyncOperation, ABC):
 
     def completes_on(self) -> SSAValue | None:
         """The mbarrier that its end is signalled on; None: it is committed to a group."""
-        return None
+        return getattr(self, "mbarrier", None)
 
 
-@irdl_op_definition
-class BulkCopyOp(CompletingOperation):
-    """Copy ``size`` bytes between global memory and LDS, or to a peer's LDS, in the async proxy.
+class BulkOperation(CompletingOperation, ABC):
+    """``size`` bytes between two places: the spaces of both and of the mbarrier are a row of
+    ``ACCEPTED``."""
 
-    Into LDS (own or a peer's) it completes on ``mbarrier``, beside the destination; into
-    global memory with the bulk group that it is committed to. Source: PTX ISA, cp.async.bulk.
-
-        scoped.bulk_copy %out, %tile size 128 : !llvm.ptr<1>, !llvm.ptr<3>
-    """
-
-    name = "scoped.bulk_copy"
+    ACCEPTED: ClassVar[tuple[tuple[int, int, int | None], ...]]
+    NOUN: ClassVar[str]
     destination = operand_def(LLVMPointerType)
     source = operand_def(LLVMPointerType)
     mbarrier = opt_operand_def(LLVMPointerType)
     size = prop_def(IntegerAttr[I64])
-    assembly_format = """
-    $destination `,` $source `size` $size (`mbarrier` $mbarrier^)? attr-dict
-    `:` type($destination) `,` type($source) (`,` type($mbarrier)^)?
-    """
-
-    def completes_on(self) -> SSAValue | None:
-        return self.mbarrier
 
     def accesses(self) -> tuple[AsyncAccess, ...]:
         group = Group.BULK if self.mbarrier is None else None
@@ -559,37 +548,46 @@ class BulkCopyOp(CompletingOperation):
         )
 
     def verify_(self) -> None:
-        _verify_bulk(self, _BULK_COPIES, "copy")
-
-
-def _verify_bulk(
-    op: "BulkCopyOp | BulkReduceOp", accepted: tuple[tuple[int, int, int | None], ...], what: str
-) -> None:
-    """Refuse spaces that no bulk operation goes between, and sizes that it does not have."""
-    size = _size(op.size)
-    if size < 16 or size % 16:
-        raise VerifyException(f"size must be a multiple of 16 bytes, not {size}")
-    to, of = space_number(op.destination), space_number(op.source)
-    on = None if op.mbarrier is None else space_number(op.mbarrier)
-    if (to, of, on) not in accepted:
-        listed = "; ".join(
-            f"!llvm.ptr<{a}> from !llvm.ptr<{b}>"
-            + ("" if c is None else f" with an mbarrier in !llvm.ptr<{c}>")
-            for a, b, c in accepted
-        )
-        raise VerifyException(f"there is no such {what}; accepted: {listed}")
-
-
-_BULK_COPIES = (
-    (_LOCAL, _GLOBAL, _LOCAL),
-    (_SHARED_CLUSTER, _GLOBAL, _SHARED_CLUSTER),
-    (_SHARED_CLUSTER, _LOCAL, _SHARED_CLUSTER),
-    (_GLOBAL, _LOCAL, None),
-)
+        size = _size(self.size)
+        if size < 16 or size % 16:
+            raise VerifyException(f"size must be a multiple of 16 bytes, not {size}")
+        to, of = space_number(self.destination), space_number(self.source)
+        on = None if self.mbarrier is None else space_number(self.mbarrier)
+        if (to, of, on) not in self.ACCEPTED:
+            listed = "; ".join(
+                f"!llvm.ptr<{a}> from !llvm.ptr<{b}>"
+                + ("" if c is None else f" with an mbarrier in !llvm.ptr<{c}>")
+                for a, b, c in self.ACCEPTED
+            )
+            raise VerifyException(f"there is no such {self.NOUN}; accepted: {listed}")
 
 
 @irdl_op_definition
-class BulkReduceOp(CompletingOperation):
+class BulkCopyOp(BulkOperation):
+    """Copy ``size`` bytes between global memory and LDS, or to a peer's LDS, in the async proxy.
+
+    Into LDS (own or a peer's) it completes on ``mbarrier``, beside the destination; into
+    global memory with the bulk group that it is committed to. Source: PTX ISA, cp.async.bulk.
+
+        scoped.bulk_copy %out, %tile size 128 : !llvm.ptr<1>, !llvm.ptr<3>
+    """
+
+    name = "scoped.bulk_copy"
+    NOUN: ClassVar[str] = "copy"
+    ACCEPTED: ClassVar[tuple[tuple[int, int, int | None], ...]] = (
+        (_LOCAL, _GLOBAL, _LOCAL),
+        (_SHARED_CLUSTER, _GLOBAL, _SHARED_CLUSTER),
+        (_SHARED_CLUSTER, _LOCAL, _SHARED_CLUSTER),
+        (_GLOBAL, _LOCAL, None),
+    )
+    assembly_format = """
+    $destination `,` $source `size` $size (`mbarrier` $mbarrier^)? attr-dict
+    `:` type($destination) `,` type($source) (`,` type($mbarrier)^)?
+    """
+
+
+@irdl_op_definition
+class BulkReduceOp(BulkOperation):
     """Combine ``size`` bytes of LDS, element by element, into global memory or a peer's LDS.
 
     ``element`` is their type. Each element by itself is relaxed at agent scope; all else is as of
@@ -599,33 +597,17 @@ class BulkReduceOp(CompletingOperation):
     """
 
     name = "scoped.bulk_reduce"
+    NOUN: ClassVar[str] = "reduction"
+    ACCEPTED: ClassVar[tuple[tuple[int, int, int | None], ...]] = (
+        (_SHARED_CLUSTER, _LOCAL, _SHARED_CLUSTER),
+        (_GLOBAL, _LOCAL, None),
+    )
     kind = prop_def(RmwKindAttr)
     element = prop_def(Attribute)
-    destination = operand_def(LLVMPointerType)
-    source = operand_def(LLVMPointerType)
-    mbarrier = opt_operand_def(LLVMPointerType)
-    size = prop_def(IntegerAttr[I64])
     assembly_format = """
     $kind $element $destination `,` $source `size` $size (`mbarrier` $mbarrier^)? attr-dict
     `:` type($destination) `,` type($source) (`,` type($mbarrier)^)?
     """
-
-    def completes_on(self) -> SSAValue | None:
-        return self.mbarrier
-
-    def accesses(self) -> tuple[AsyncAccess, ...]:
-        group = Group.BULK if self.mbarrier is None else None
-        size = _size(self.size)
-        return (
-            AsyncAccess(self.source, _LOCAL, False, size, group=group),
-            AsyncAccess(self.destination, space_number(self.destination), True, size, group=group),
-        )
-
-    def verify_(self) -> None:
-        _verify_bulk(self, _BULK_REDUCTIONS, "reduction")
-
-
-_BULK_REDUCTIONS = ((_SHARED_CLUSTER, _LOCAL, _SHARED_CLUSTER), (_GLOBAL, _LOCAL, None))
 
 
 @irdl_op_definition
@@ -653,9 +635,6 @@ class TensorLoadOp(CompletingOperation):
     $destination `,` $map `[` $coordinates `]` `mbarrier` $mbarrier (`written` $written^)?
     attr-dict `:` type($destination) `,` type($map) `,` type($mbarrier) `,` type($coordinates)
     """
-
-    def completes_on(self) -> SSAValue | None:
-        return self.mbarrier
 
     def accesses(self) -> tuple[AsyncAccess, ...]:
         return (
@@ -708,28 +687,15 @@ def _verify_coordinates(count: int) -> None:
         raise VerifyException(f"a tensor has 1 to 5 coordinates, not {count}")
 
 
-@irdl_op_definition
-class StoreAsyncOp(CompletingOperation):
-    """Write 4 or 8 bytes to a peer's LDS, asynchronously in the generic proxy.
+class PeerOperation(CompletingOperation, ABC):
+    """A write of 4 or 8 bytes of a peer's LDS that completes on an mbarrier of that peer."""
 
-    Completes on an mbarrier of that peer. Source: PTX ISA 9.2, st.async: "performed in the
-    generic proxy", a weak write; its complete-tx releases at cluster scope.
-    """
-
-    name = "scoped.store_async"
     SPACES: ClassVar[Spaces] = MappingProxyType(
         {"pointer": (_SHARED_CLUSTER,), "mbarrier": (_SHARED_CLUSTER,)}
     )
     value = operand_def(IntegerType)
     pointer = operand_def(LLVMPointerType)
     mbarrier = operand_def(LLVMPointerType)
-    assembly_format = """
-    $value `,` $pointer `mbarrier` $mbarrier attr-dict
-    `:` type($value) `,` type($pointer) `,` type($mbarrier)
-    """
-
-    def completes_on(self) -> SSAValue | None:
-        return self.mbarrier
 
     def accesses(self) -> tuple[AsyncAccess, ...]:
         size = 4 if self.value.type == i32 else 8
@@ -737,16 +703,27 @@ class StoreAsyncOp(CompletingOperation):
 
     def verify_(self) -> None:
         super().verify_()
-        _verify_word(self.value)
-
-
-def _verify_word(value: SSAValue) -> None:
-    if value.type not in (i32, i64):
-        raise VerifyException(f"the value must be i32 or i64, not {value.type}")
+        if self.value.type not in (i32, i64):
+            raise VerifyException(f"the value must be i32 or i64, not {self.value.type}")
 
 
 @irdl_op_definition
-class ReduceAsyncOp(CompletingOperation):
+class StoreAsyncOp(PeerOperation):
+    """Write 4 or 8 bytes to a peer's LDS, asynchronously in the generic proxy.
+
+    Completes on an mbarrier of that peer. Source: PTX ISA 9.2, st.async: "performed in the
+    generic proxy", a weak write; its complete-tx releases at cluster scope.
+    """
+
+    name = "scoped.store_async"
+    assembly_format = """
+    $value `,` $pointer `mbarrier` $mbarrier attr-dict
+    `:` type($value) `,` type($pointer) `,` type($mbarrier)
+    """
+
+
+@irdl_op_definition
+class ReduceAsyncOp(PeerOperation):
     """Combine a value into 4 or 8 bytes of a peer's LDS, asynchronously in the generic proxy.
 
     Relaxed at cluster scope; completes on an mbarrier of that peer. Source: PTX ISA, red.async.
@@ -755,28 +732,11 @@ class ReduceAsyncOp(CompletingOperation):
     """
 
     name = "scoped.reduce_async"
-    SPACES: ClassVar[Spaces] = MappingProxyType(
-        {"pointer": (_SHARED_CLUSTER,), "mbarrier": (_SHARED_CLUSTER,)}
-    )
     kind = prop_def(RmwKindAttr)
-    value = operand_def(IntegerType)
-    pointer = operand_def(LLVMPointerType)
-    mbarrier = operand_def(LLVMPointerType)
     assembly_format = """
     $kind $value `,` $pointer `mbarrier` $mbarrier attr-dict
     `:` type($value) `,` type($pointer) `,` type($mbarrier)
     """
-
-    def completes_on(self) -> SSAValue | None:
-        return self.mbarrier
-
-    def accesses(self) -> tuple[AsyncAccess, ...]:
-        size = 4 if self.value.type == i32 else 8
-        return (AsyncAccess(self.pointer, _SHARED_CLUSTER, True, size, Proxy.GENERIC),)
-
-    def verify_(self) -> None:
-        super().verify_()
-        _verify_word(self.value)
 
 
 @irdl_op_definition
@@ -1105,15 +1065,24 @@ class Tcgen05Operation(AsyncOperation, ABC):
     """An operation of the fifth-generation tensor core on tensor memory."""
 
 
+class Tcgen05Producer(Tcgen05Operation, ABC):
+    """Reads LDS, named by descriptors, and writes tensor memory at its first operand."""
+
+    SPACES: ClassVar[Spaces] = MappingProxyType({"destination": (TENSOR_MEMORY,)})
+
+    def accesses(self) -> tuple[AsyncAccess, ...]:
+        destination = self.operands[0]
+        return AsyncAccess(None, _LOCAL, False), AsyncAccess(destination, TENSOR_MEMORY, True)
+
+
 @irdl_op_definition
-class Tcgen05MmaOp(Tcgen05Operation):
+class Tcgen05MmaOp(Tcgen05Producer):
     """Multiply two tiles of LDS, named by descriptors (i64), into tensor memory.
 
     ``kind`` as in ``kind::f16``. Its end is signalled by a later commit. Source: tcgen05.mma.
     """
 
     name = "scoped.tcgen05_mma"
-    SPACES: ClassVar[Spaces] = MappingProxyType({"destination": (TENSOR_MEMORY,)})
     destination = operand_def(LLVMPointerType)
     a = operand_def(i64)
     b = operand_def(i64)
@@ -1125,29 +1094,16 @@ class Tcgen05MmaOp(Tcgen05Operation):
     `:` type($destination)
     """
 
-    def accesses(self) -> tuple[AsyncAccess, ...]:
-        return (
-            AsyncAccess(None, _LOCAL, False),
-            AsyncAccess(self.destination, TENSOR_MEMORY, True),
-        )
-
 
 @irdl_op_definition
-class Tcgen05CopyOp(Tcgen05Operation):
+class Tcgen05CopyOp(Tcgen05Producer):
     """Copy a tile of LDS, named by a descriptor (i64), to tensor memory. Source: tcgen05.cp."""
 
     name = "scoped.tcgen05_copy"
-    SPACES: ClassVar[Spaces] = MappingProxyType({"destination": (TENSOR_MEMORY,)})
     destination = operand_def(LLVMPointerType)
     source = operand_def(i64)
     shape = prop_def(StringAttr)
     assembly_format = "$shape $destination `,` $source attr-dict `:` type($destination)"
-
-    def accesses(self) -> tuple[AsyncAccess, ...]:
-        return (
-            AsyncAccess(None, _LOCAL, False),
-            AsyncAccess(self.destination, TENSOR_MEMORY, True),
-        )
 
 
 @irdl_op_definition
