@@ -33,23 +33,14 @@ class Path(FastStrEnum):
 class AccessName:
     """The decoded name of a load, store or atomic.
 
-    <<<<<<< HEAD
-        ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``:
-        of its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
-        ``compares``, and for what no RmwKind is.
-        ``is_half``: it accesses half a register (``d16``), of ``is_upper`` the upper one.
-        ``is_packed``: two numbers in 32 bits.
-    =======
-        ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``:
-        of its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
-        ``compares``, and for what no RmwKind is.
-        ``compares_first``: what it compares with comes before the new value. ``is_half``: it
-        accesses half a register (``d16``), of ``is_upper`` the upper one. ``is_packed``: two
-        numbers in 32 bits.
-    >>>>>>> cd3054c (amd programs: rows are the decoder's and the meanings')
-        ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
-        ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
-        exchange parts of the loaded data.
+    ``bits``: those that a lane accesses in memory, of one element of ``ds_read2``. ``letter``:
+    of its type, ``b`` where the name has none. ``rmw``: None also for a compare-exchange, which
+    ``compares``, and for what no RmwKind is. ``compares_first``: what it compares with comes
+    before the new value. ``is_half``: it accesses half a register (``d16``), of ``is_upper`` the
+    upper one. ``is_packed``: two numbers in 32 bits.
+    ``stride``: it accesses two elements, at offsets in as many elements; 0: one.
+    ``verb``: of an atomic that is no RmwKind and no compare-exchange. ``is_transposed``: lanes
+    exchange parts of the loaded data.
     """
 
     path: Path

@@ -637,11 +637,6 @@ def spelled(chip: str, mnemonic: str) -> str:
     return next(own, mnemonic)
 
 
-def names_of(mnemonic: str) -> tuple[str, ...]:
-    """The mnemonics of all chips for the arithmetic that gfx9 calls ``mnemonic``."""
-    return (mnemonic, *(names[mnemonic] for names in IN_PLACE_OF.values() if mnemonic in names))
-
-
 def instruction(mnemonic: str, returns: bool = False) -> InstructionRow | None:
     """The row of an instruction; ``returns`` asks for an atomic's form with a result."""
     return INSTRUCTIONS.get((mnemonic, returns))

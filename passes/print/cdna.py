@@ -36,7 +36,7 @@ from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.sequence import Line, Operand, Placeholder
 from fencewright.lowering.vocabulary import AddressSpace
 from fencewright.mlir_dialects import cdna
-from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.analysis.control_flow import block_of, top_level
 from fencewright.passes.kernels.accept import check_printed, no_kernel
 
 
@@ -291,19 +291,15 @@ class CodePrinter:
         branch = cast(cdna.BranchOp, op)
         return self._jump(branch, branch.target)
 
-    def _is_next(self, op: Operation, target: Block) -> bool:
-        block = op.parent
-        assert block is not None
-        return self.numbers[target] == self.numbers[block] + 1
-
     def _jump(self, op: Operation, target: Block) -> list[Printed]:
-        return [] if self._is_next(op, target) else [Printed(f"s_branch {self._target(target)}")]
+        is_next = block_of(op).next_block is target
+        return [] if is_next else [Printed(f"s_branch {self._target(target)}")]
 
     def cond_branch(self, op: Operation) -> list[Printed]:
         branch = cast(cdna.CondBranchOp, op)
         true, false = branch.true_target, branch.false_target
         test = Printed(f"{_TESTS[self.chip.wave_size]}, {cdna.register_of(branch.mask)}")
-        if self._is_next(branch, true):
+        if block_of(op).next_block is true:
             return [test, Printed(f"s_cbranch_vccz {self._target(false)}")]
         jump = Printed(f"s_cbranch_vccnz {self._target(true)}")
         return [test, jump, *self._jump(branch, false)]

@@ -21,7 +21,7 @@ from fencewright.lowering.ptx.module import (
     parameter_name,
 )
 from fencewright.mlir_dialects import ptx
-from fencewright.passes.analysis.control_flow import top_level
+from fencewright.passes.analysis.control_flow import block_of, top_level
 from fencewright.passes.kernels.accept import check_printed, no_kernel
 
 
@@ -221,7 +221,7 @@ class _Printer:
         predicate = self.name(branch.predicate)
         true, false = branch.true_target, branch.false_target
         if not branch.true_arguments:
-            if self._is_next(op, true) and not branch.false_arguments:
+            if block_of(op).next_block is true and not branch.false_arguments:
                 self.lines.append(f"@!{predicate} bra {self._label(false)};")
                 return
             self.lines.append(f"@{predicate} bra {self._label(true)};")
@@ -242,13 +242,8 @@ class _Printer:
         self._copy(branch.false_arguments, false)
         self._jump(op, false)
 
-    def _is_next(self, op: Operation, target: Block) -> bool:
-        block = op.parent
-        assert block is not None
-        return self.numbers[target] == self.numbers[block] + 1
-
     def _jump(self, op: Operation, target: Block) -> None:
-        if not self._is_next(op, target):
+        if block_of(op).next_block is not target:
             self.lines.append(f"bra {self._label(target)};")
 
     def _copy(self, values: Sequence[SSAValue], target: Block) -> None:

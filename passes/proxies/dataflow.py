@@ -13,6 +13,7 @@ from typing import cast
 
 from xdsl.ir import Block, Operation
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import solve
 from fencewright.lowering.vocabulary import Ordering, Scope
 from fencewright.mlir_dialects import scoped
@@ -35,7 +36,6 @@ from fencewright.passes.proxies.locations import (
     AccessLocation,
     Entry,
     Mask,
-    bits,
     location_of,
     spaces_meet,
 )

@@ -7,6 +7,7 @@ from xdsl.dialects import func, gpu
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from fencewright.lowering.code.bits import bits
 from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects import scoped
 from fencewright.mlir_dialects import scoped_async as ops
@@ -36,7 +37,6 @@ from fencewright.passes.proxies.locations import (
     Entry,
     Mask,
     accesses_of,
-    bits,
     fence_space,
     is_of_cluster,
     location_of,

@@ -1,6 +1,5 @@
 """Locations of the accesses of a function, and the accesses that a proxy fence orders."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, cast
@@ -198,11 +197,3 @@ def covers(fence: int | None, space: int) -> bool:
 def reaches_other_cta(generic: int, asynchronous: int) -> bool:
     """True if a generic access of one CTA and an async one of another can meet."""
     return asynchronous in (GLOBAL, CLUSTER) or generic in (GLOBAL, CLUSTER)
-
-
-def bits(mask: Mask) -> Iterator[int]:
-    """The numbers of the bits that are set, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

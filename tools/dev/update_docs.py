@@ -36,7 +36,7 @@ from fencewright.lowering.skeleton import SKELETON, SkeletonStep, Steps
 from fencewright.lowering.table import Illegal, Table
 from fencewright.lowering.vocabulary import AddressSpace, Operation, Ordering, Scope
 from fencewright.tools.dev.pages.async_paths import async_paths_page
-from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_page
+from fencewright.tools.dev.pages.cdna_machine_page import cdna_machine_page, where_cells
 from fencewright.tools.dev.pages.certificates_page import certificates_page
 from fencewright.tools.dev.pages.doc_examples import ExampleError, quick_programs, updated
 from fencewright.tools.dev.pages.effects_page import effects_page
@@ -67,13 +67,9 @@ def _value(value: object) -> str:
 
 
 def _rules(title: str, table: Table[object]) -> str:
-    def cell(column: str, given: Sequence[object]) -> str:
-        everything = set(given) == set(table.columns[column])
-        return "" if everything else ", ".join(map(_word, given))
-
     rows = [
         (
-            *(cell(name, row.where.get(name, domain)) for name, domain in table.columns.items()),
+            *where_cells(table, row.where, _word),
             _value(row.value),
             row.source,
         )

@@ -11,14 +11,13 @@ from fencewright.lowering.code.dataflow import solve
 from fencewright.mlir_dialects.cdna import CacheOp
 from fencewright.passes.analysis.caches import (
     CacheCode,
-    CacheStep,
     CacheSteps,
     counted_on,
     is_release_wait,
 )
 from fencewright.passes.analysis.control_flow import successors
 from fencewright.passes.cdna.caches.cache_pass import CachePass
-from fencewright.passes.cdna.caches.drop_invalidates import AT_END, Needs, needed_at, solve_needs
+from fencewright.passes.cdna.caches.drop_invalidates import AT_END, Needs, before, solve_needs
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Sinking:
                 leaving = [*leaving, Pending(cast(CacheOp, step.op), caches)]
                 self.gone.append(step.op)
                 continue
-            must = _before(step, must, self.needs)
+            must = before(step, must, self.needs)
         return leaving
 
 
@@ -138,9 +137,5 @@ def _must_at_end(code: CacheCode, needs: Needs) -> Mapping[Block, int]:
 
 def _must_before(steps: CacheSteps, must: int, needs: Needs) -> int:
     for step in reversed(steps):
-        must = _before(step, must, needs)
+        must = before(step, must, needs)
     return must
-
-
-def _before(step: CacheStep, must: int, needs: Needs) -> int:
-    return must & ~step.meaning.invalidates | needed_at(step, needs)

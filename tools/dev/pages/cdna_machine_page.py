@@ -1,6 +1,7 @@
 """The page on the CDNA machine: rule by rule, how well it is known, from the rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from fencewright.lowering.cdna.caches import ACCESS_NOUNS
 from fencewright.lowering.code.effects import Kind
@@ -134,21 +135,23 @@ def _rules(rules: Sequence[MachineRule]) -> str:
     )
 
 
+def where_cells(
+    table: Table[Any], where: Mapping[str, Sequence[object]], word: Callable[[object], str]
+) -> Iterator[str]:
+    """A cell for each column of a row of ``table``; empty where the row is for every value."""
+    for column, domain in table.columns.items():
+        given = where.get(column, domain)
+        yield "" if set(given) == set(domain) else ", ".join(map(word, given))
+
+
 def _effects(
     table: "Table[AccessEffect | Illegal] | Table[CacheEffect | Illegal]",
 ) -> str:
-    def cell(column: str, given: Sequence[object]) -> str:
-        everything = set(given) == set(table.columns[column])
-        return "" if everything else ", ".join(map(_word, given))
-
     return markdown_table(
         (*table.columns, "effect", "known", "source"),
         [
             (
-                *(
-                    cell(name, row.where.get(name, domain))
-                    for name, domain in table.columns.items()
-                ),
+                *where_cells(table, row.where, _word),
                 _effect(row.value),
                 str(row.evidence or ""),
                 row.source,
