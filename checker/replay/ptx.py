@@ -39,7 +39,7 @@ _WHOLE = (8, 0, 64, 1024)
 """Whole numbers that are tried for parameters that the witness says nothing of."""
 _BYTES = (1 << 16, 1 << 22)
 """Sizes of arrays, the larger where an access is out of bounds of the smaller."""
-_OF_CLUSTERS = ("mapa", "barrier cluster")
+_OF_CLUSTERS = ("mapa", "barrier cluster arrive", "barrier cluster wait")
 """The operations of kernels that are launched in clusters, where none are declared."""
 _CLUSTER = 8
 """CTAs of a cluster without an attribute. Source: CUDA Programming Guide, "Compute
@@ -78,7 +78,7 @@ class Replayer:
             for each in function.instructions
         }
         self.has_clusters = any(
-            each.statement.operation.startswith(_OF_CLUSTERS) for each in function.instructions
+            each.statement.operation in _OF_CLUSTERS for each in function.instructions
         )
         self.races: dict[_Pair, Replay] = {}
 

@@ -237,6 +237,11 @@ PURE_OPCODES = frozenset(
 )
 """Instructions that are a function of their operands alone."""
 
+_DEBUG_RECORDS = frozenset(
+    f"#dbg_{name}" for name in ("assign", "declare", "declare_value", "label", "value")
+)
+"""Source: LLVM SourceLevelDebugging, "Debug records"."""
+
 _NO_ACCESS_OPCODES = PURE_OPCODES | frozenset("phi freeze alloca br ret switch unreachable".split())
 """Instructions that touch no memory."""
 
@@ -282,7 +287,7 @@ class _TemplateOperation(QuickOperation):
     @property
     def is_debug_record(self) -> bool:
         """True of a record of debug information, which is no instruction."""
-        return self.opcode.startswith("#")
+        return self.opcode in _DEBUG_RECORDS
 
     def verify_(self) -> None:
         template = self.template

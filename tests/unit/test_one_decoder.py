@@ -16,15 +16,10 @@ ROOMS = ("lowering", "mlir_dialects", "passes", "simulator", "checker", "tools")
 DECODERS = ("lowering/ptx/code/", "lowering/cdna/code/", "lowering/cdna/access_names.py")
 
 REMAINING = {
-    "checker/replay/ptx.py": "whether a kernel is for clusters, by its operations",
     "checker/verdicts/amd/kernel.py": "the operands of accesses by the family of their name",
     "checker/verdicts/amd/values.py": "the operands of accesses by the family of their name",
     "checker/verdicts/ptx/kernel.py": "the shape of a product, and a tensor map's proxy",
-    "mlir_dialects/llvm_ir/dialect.py": "tells debug records from instructions of LLVM",
-    "simulator/kernels/amd/calls.py": "branches, in the text of a function that is copied",
-    "simulator/kernels/amd/kernel.py": "what takes a carry by the prefix of its name",
     "simulator/threads/emit.py": "the parts of PTX operations",
-    "tools/dev/campaigns/executed_kernels.py": "opcodes by their first word, to name a kernel",
     "simulator/certify/programs/ptx.py": "the second reading, on purpose: docs/architecture.md",
 }
 """The files outside the decoders that still look into names, and why."""

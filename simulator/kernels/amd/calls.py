@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from fencewright.lowering.cdna.code.flow import Flow, flow_of, is_return
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
+from fencewright.lowering.cdna.code.operands.operands import effects_of
 from fencewright.lowering.cdna.code.text import (
     AssemblyInstruction,
     AssemblyLabel,
@@ -20,6 +21,7 @@ from fencewright.lowering.cdna.code.text import (
     read_instruction,
 )
 from fencewright.lowering.code.dataflow import entries
+from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.source_location import SourceLocation
 from fencewright.simulator.execution.launch import LaunchError
 
@@ -116,7 +118,7 @@ def _renamed(
     instruction: AssemblyInstruction, labels: set[str], suffix: str
 ) -> AssemblyInstruction:
     """An instruction with the labels of its call."""
-    if not instruction.mnemonic.startswith(("s_branch", "s_cbranch")):
+    if effects_of(instruction).kind not in (Kind.JUMP, Kind.BRANCH):
         return instruction
 
     def of(operand: Operand) -> Operand:

@@ -12,6 +12,7 @@ import numpy as np
 from fencewright.lowering.cdna.chips import CHIPS
 from fencewright.lowering.cdna.code.flow import Block, Flow, flow_of
 from fencewright.lowering.cdna.code.flow import Step as CodeStep
+from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import (
     AssemblyInstruction,
     Function,
@@ -355,9 +356,8 @@ def _operands(steps: Iterable[CodeStep]) -> Iterator[tuple[str, ...]]:
                 continue
             yield each.names
             low = before[n] if n < len(before) else None
-            if isinstance(low, RegisterOperand) and step.instruction.mnemonic.startswith(
-                _TAKES_CARRY
-            ):
+            name, _ = opcode_of(step.instruction.mnemonic)
+            if isinstance(low, RegisterOperand) and name in _TAKES_CARRY:
                 # More than as two that stand alone.
                 yield from [(*low.names, *each.names)] * 2
         before = operands
@@ -370,7 +370,7 @@ def _indexed(flow: Flow, blocks: Iterable[int], vectors: int) -> Mapping[int, tu
         is_on = False
         for step in flow.blocks[number].steps:
             mnemonic = step.instruction.mnemonic
-            if mnemonic.startswith("s_set_gpr_idx"):
+            if mnemonic in _INDEXING:
                 is_on = mnemonic != "s_set_gpr_idx_off"
             elif is_on:
                 defined = {*step.effects.defines, *step.effects.uses}
@@ -380,7 +380,8 @@ def _indexed(flow: Flow, blocks: Iterable[int], vectors: int) -> Mapping[int, tu
     return found
 
 
-_TAKES_CARRY = ("v_addc_co", "v_subb_co", "v_subbrev_co")
+_TAKES_CARRY = frozenset({"v_addc_co_u32", "v_subb_co_u32", "v_subbrev_co_u32"})
+_INDEXING = frozenset(f"s_set_gpr_idx_{word}" for word in ("on", "off", "idx", "mode"))
 
 
 def _parameter(argument: KernelArgument) -> KernelParameter:

@@ -244,7 +244,9 @@ _FRESH = 64
 
 def _cases(opcode: str, pairs: Sequence[Sequence[str]], operands: Sequence[str]) -> list[list[int]]:
     """The operands of the file, and others."""
-    head = opcode.partition(".")[0]
+    from fencewright.lowering.ptx.code.statements import read_opcode
+
+    head = read_opcode(opcode).head
     draw, found = Random(opcode), [[int(word, 16) for word in each] for each in pairs]
     for _ in range(_FRESH):
         words: list[int] = []
