@@ -431,17 +431,21 @@ def _verify_line(line: Line) -> None:
         raise VerifyException(f"'{line.text}': {opcode.name} {opcode.problem}")
 
 
+class ValueOp(InstructionOp, ABC):
+    """A value that is known by a property."""
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    dst = result_def(RegisterType)
+
+
 @irdl_op_definition
-class ConstOp(InstructionOp):
+class ConstOp(ValueOp):
     """A constant; a predicate is 0 or 1."""
 
     name = "ptx.const"
 
     value = prop_def(IntegerAttr[I64])
-    dst = result_def(RegisterType)
-
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$value attr-dict `:` type($dst)"
 
     def verify_(self) -> None:
@@ -451,21 +455,17 @@ class ConstOp(InstructionOp):
 
 
 @irdl_op_definition
-class ParamOp(InstructionOp):
+class ParamOp(ValueOp):
     """The kernel's parameter number ``index``."""
 
     name = "ptx.param"
 
     index = prop_def(IntegerAttr[I64])
-    dst = result_def(RegisterType)
-
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$index attr-dict `:` type($dst)"
 
 
 @irdl_op_definition
-class SpecialOp(InstructionOp):
+class SpecialOp(ValueOp):
     """A special register of 32 bits: ``ptx.special "tid.x" : !ptx.reg<b32>``."""
 
     name = "ptx.special"
@@ -474,10 +474,6 @@ class SpecialOp(InstructionOp):
     )
 
     register = prop_def(StringAttr)
-    dst = result_def(RegisterType)
-
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$register attr-dict `:` type($dst)"
 
     def verify_(self) -> None:
@@ -491,16 +487,12 @@ class SpecialOp(InstructionOp):
 
 
 @irdl_op_definition
-class AddressOfOp(InstructionOp):
+class AddressOfOp(ValueOp):
     """The address of a variable in shared memory."""
 
     name = "ptx.addressof"
 
     variable = prop_def(FlatSymbolRefAttr)
-    dst = result_def(RegisterType)
-
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$variable attr-dict `:` type($dst)"
 
 

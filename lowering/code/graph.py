@@ -78,12 +78,9 @@ class Graph(Generic[NodeT]):
                     work.append(target)
         return reached
 
-    def reachable_after(
-        self, starts: Iterable[NodeT], through: Callable[[NodeT], bool] | None = None
-    ) -> set[NodeT]:
+    def reachable_after(self, starts: Iterable[NodeT]) -> set[NodeT]:
         """The nodes that a path of one edge or more leads to from one of ``starts``."""
-        targets = (target for node in starts for target in self.successors[node])
-        return self.reachable(targets, through)
+        return self.reachable(target for node in starts for target in self.successors[node])
 
 
 def postorder(

@@ -21,11 +21,6 @@ def mask_of(members: Iterable[int]) -> Mask:
     return result
 
 
-def empty(size: int) -> Relation:
-    """The relation over ``size`` events that holds nowhere."""
-    return [0] * size
-
-
 def from_pairs(size: int, pairs: Iterable[tuple[int, int]]) -> Relation:
     """The relation over ``size`` events that holds exactly for ``pairs``."""
     rows = [0] * size
@@ -47,11 +42,6 @@ def union(*relations: Sequence[Mask]) -> Relation:
     for relation in relations[1:]:
         rows = [a | b for a, b in zip(rows, relation, strict=True)]
     return rows
-
-
-def intersection(left: Sequence[Mask], right: Sequence[Mask]) -> Relation:
-    """The pairs of both relations."""
-    return [a & b for a, b in zip(left, right, strict=True)]
 
 
 def image(mask: Mask, relation: Sequence[Mask]) -> Mask:

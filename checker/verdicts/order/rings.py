@@ -29,8 +29,6 @@ from fencewright.lowering.code.value import Apply, Iteration, Result, Value
 _MOST_SLOTS = 64
 _ANYONE = 900
 """The number of a thread of which a conflict knows nothing."""
-BYTES = 8
-"""The bytes of an mbarrier. Source: PTX ISA, "Size and alignment of mbarrier object"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,7 +301,6 @@ PARTIAL_WRITE = 32
 """Bytes of a request beyond L2 that does not write a whole one: rocprofiler-compute, L2-fabric
 write."""
 
-_COALESCING = "GPUOpen, Understanding Memory Coalescing on GCN"
 _VCOPY = "rocprofiler-compute tests/workloads/vcopy, counters of MI100, MI200, MI300A, MI300X"
 
 
@@ -461,11 +460,6 @@ SYSTEM_WRITE_BACK = measured("ROCm/mori, MI355X: system instead of agent scope, 
 
 WRITE_BACK_BANDWIDTH = inferred("share of an XCD in the bandwidth of the device", 260, 660)
 """Bytes a nanosecond that an XCD writes back: a bound where much is dirty, not a measurement."""
-
-READ_REQUESTS_MERGE = inferred("gfx90a: 73,251 L2 reads for 131,072 requests of vcopy", 0.5, 1.0)
-"""L2 reads for each request of L1 on gfx90a: two of 64 bytes may become one of a line."""
-
-COALESCING = documented(_COALESCING, GROUP)
 
 
 # The policy of an access at each cache: the control tables

@@ -33,11 +33,6 @@ class Address:
     terms: tuple[tuple[Value, int], ...]
 
     @property
-    def is_fixed(self) -> bool:
-        """True if it is one place for all threads of a CTA, known to the byte."""
-        return not self.terms
-
-    @property
     def is_own(self) -> bool:
         """True if it depends on the thread, and on nothing unknown."""
         values = [value for value, _ in self.terms]

@@ -50,9 +50,9 @@ def hierarchy_page() -> str:
     return f"{before}{_BEFORE}\n{stride_table()}\n{_AFTER}{after}"
 
 
-def stride_row(stride: int, target: str = "sm_90") -> StrideRow:
+def stride_row(stride: int) -> StrideRow:
     """The model's counts for a stride."""
-    counts = access("ld.global.b32", f"lane*{stride * 4}", target)
+    counts = access("ld.global.b32", f"lane*{stride * 4}", "sm_90")
     counter = ptx.SECTORS[MemoryAccessKind.LOAD]
     lines = len({lane * stride * 4 // LINE for lane in range(LANES)})
     return StrideRow(stride, counts[counter], lines, counts.evidence[counter])
