@@ -24,6 +24,7 @@ _NAMES = (
     "memory",
     "triton_counts",
     "fence_check",
+    "race_rate",
     "certificate",
 )
 _ONLY_WHERE_NAMED = ("checks",)

@@ -1,8 +1,9 @@
 """The verdict on a launch: the findings of its schedules, and their coverage of the kernel."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import prod
 
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.notebook import html_table
@@ -202,27 +203,69 @@ def judge(module: Module, launch: Launch, given: Mapping[int, bytes] | None = No
     none where it does not fit the kernel. Raises ``LaunchError``.
     """
     _, launch = settled(module, launch)
+    assert launch.block is not None
+    verdict = None
+    if prod(launch.grid) * prod(launch.block) >= FEW_THREADS:
+        verdict = judge_by_waves(module, launch, given)
+    return judge_by_thread(module, launch, given) if verdict is None else verdict
+
+
+FEW_THREADS = 2048
+"""Fewer are done before the modules that have arrays are loaded."""
+
+
+def judge_by_waves(
+    module: Module, launch: Launch, given: Mapping[int, bytes] | None = None
+) -> Verdict | None:
+    """The same verdict where nothing is wrong, by all waves together; None where that is not shown.
+
+    It takes NumPy. Raises ``LaunchError``.
+    """
+    try:
+        from fencewright.simulator.race.waves.verdict import shown
+    except ModuleNotFoundError as problem:
+        if problem.name != "numpy":
+            raise
+        return None
+    _, launch = settled(module, launch)
+    found = shown(module, launch, given or {})
+    if found is None:
+        return None
+    return _verdict(launch, [], "", len(ORDERS), found.sites, found.executed, found.checked)
+
+
+def judge_by_thread(
+    module: Module, launch: Launch, given: Mapping[int, bytes] | None = None
+) -> Verdict:
+    """``judge``, by threads alone: what defines a verdict. Raises ``LaunchError``."""
+    _, launch = settled(module, launch)
     trial = _Trial()
     for each in executions(module, launch, given):
         trial.add(each)
         if trial.runs >= len(ORDERS) and not trial.goes_on:
             break
-    accesses = [site for site in trial.sites if is_access(site)]
     findings, problem = list(trial.findings.values()), trial.problem
     if launch.guessed:
         findings, problem = _under_a_guess(findings, problem)
+    return _verdict(
+        launch, findings, problem, trial.runs, trial.sites, trial.executed, trial.checked
+    )
+
+
+def _verdict(
+    launch: Launch, findings: Sequence[Finding], problem: str, runs: int, sites: Sequence[Site],
+    executed: Collection[int], checked: int,
+) -> Verdict:  # fmt: skip
+    accesses = [site for site in sites if is_access(site)]
+    missed = (each for each in accesses if each.number not in executed)
     return Verdict(
         launch,
         tuple(sorted(findings, key=lambda each: (not each.is_error, each.line, each.text))),
         problem,
-        trial.runs,
+        runs,
         len(accesses),
-        tuple(
-            Missed(each.name, each.place, each.instruction.line)
-            for each in accesses
-            if each.number not in trial.executed
-        ),
-        trial.checked,
+        tuple(Missed(each.name, each.place, each.instruction.line) for each in missed),
+        checked,
     )
 
 

@@ -103,7 +103,7 @@ def _align(at: int, to: int) -> int:
     return -(-at // to) * to
 
 
-class _Layout:
+class Layout:
     """The places of variables in shared and local memory."""
 
     def __init__(
@@ -206,7 +206,7 @@ def compile_kernel(
     """A kernel compiled; ``globals_``: the addresses of the variables of the module."""
     kernel = module.functions[name]
     functions = _reachable(module, kernel)
-    layout = _Layout(module, functions, declared, globals_)
+    layout = Layout(module, functions, declared, globals_)
     sites: list[Site] = []
     lines: list[str] = []
     of_line: dict[int, int] = {}

@@ -618,6 +618,20 @@ def arguments_of(
         yield allocation, value
 
 
+def given_arguments(
+    kernel: PtxFunction, launch: Launch, memory: Memory, given: Mapping[int, bytes]
+) -> tuple[tuple[Allocation | None, bytes], ...]:
+    """``arguments_of`` with the bytes that arrays begin with. Raises ``LaunchError``."""
+    try:
+        arguments = tuple(arguments_of(kernel, launch, memory))
+    except OutOfBounds as problem:
+        raise LaunchError(str(problem)) from problem
+    for number, content in given.items():
+        if (target := arguments[number][0]) is not None:
+            target.data[: len(content)] = content
+    return arguments
+
+
 def _struct_bytes(
     memory: Memory, parameter: PtxParameter, given: Struct, number: int,
     known: Sequence[Allocation | None],
@@ -701,13 +715,7 @@ def execute(
     assert launch.block is not None
     assert launch.cluster is not None
     memory = Memory()
-    try:
-        arguments = tuple(arguments_of(kernel, launch, memory))
-    except OutOfBounds as problem:
-        raise LaunchError(str(problem)) from problem
-    for number, content in (given or {}).items():
-        if (target := arguments[number][0]) is not None:
-            target.data[: len(content)] = content
+    arguments = given_arguments(kernel, launch, memory, given or {})
     globals_: dict[str, int] = {}
     of_module: dict[str, Allocation] = {}
     for name, declared in module.ptx.variables.items():

@@ -118,6 +118,14 @@ MAY_IMPORT = {
         *PERFORMANCE,
         *CORE,
     ),
+    "simulator/race/waves": (
+        "lowering",
+        "simulator.execution",
+        "simulator.kernels",
+        "simulator.race",
+        "simulator.semantics",
+        "simulator.threads",
+    ),
     "simulator/semantics": ("lowering", *MEANINGS),
     "simulator/threads": ("lowering", "simulator.semantics", "simulator.threads"),
     "simulator/source": ("lowering", "simulator.source", *CORE),
@@ -152,6 +160,7 @@ WITH_NUMPY = (
     "simulator/kernels",
     "simulator/performance",
     "simulator/race/amd",
+    "simulator/race/waves",
 )
 """The rooms that count over arrays; numpy is loaded with them alone."""
 

@@ -103,16 +103,26 @@ Places: TypeAlias = Callable[[PtxInstruction], SourceLocation | None]
 """The place of an instruction, as messages and tables say it."""
 
 
-def program_of(file: PtxFile, function: PtxFunction, places: Places | None = None) -> LaneProgram:
+def program_of(
+    file: PtxFile,
+    function: PtxFunction,
+    places: Places | None = None,
+    shared: tuple[Mapping[str, int], int] | None = None,
+) -> LaneProgram:
     """A kernel of a PTX file; without ``places`` instructions are where the file has them.
 
+    ``shared``: the addresses of shared variables and the bytes of all, where they are laid out.
     Raises ``LaunchError`` at what is not executed.
     """
 
     def in_file(at: PtxInstruction) -> SourceLocation:
         return SourceLocation(file.file, at.line, at.column)
 
-    return _Kernel(file, function, places or in_file).program()
+    kernel = _Kernel(file, function, places or in_file)
+    if shared is not None:
+        kernel.addresses |= shared[0]
+        kernel.shared = shared[1]
+    return kernel.program()
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Launches without a finding, shown over arrays."""
