@@ -291,6 +291,11 @@ def _launch(grid: tuple[int, int], arguments: str, part: int = 1) -> str:
     )
 
 
+def _module(kernel: str) -> Module:
+    text = _HEAD + kernel
+    return read_module(read_ptx(text, "k.ptx"), text)
+
+
 def _rate(judged: Callable[[Module, Launch], Verdict], kernel: str, launch: str) -> float:
     text = _HEAD + kernel
     begin = time.process_time()

@@ -47,30 +47,30 @@ class Link:
         return self.message.chain.clock_of(thread, self.message.place)
 
 
-@dataclass(slots=True)
 class State:
-    """The state of a thread.
+    """The state of a thread; made by hand, since a launch has one for each.
 
     ``known`` is shared with others, who all know the same after a barrier; ``heard`` is what the
     thread alone knows of agents.
     """
 
-    home: Home
-    clock: int = 1
-    known: Knowledge = NOTHING
-    fences: list[Knowledge] = field(default_factory=lambda: [NOTHING, NOTHING, NOTHING])
-    pending: dict[object, list[Message]] = field(default_factory=dict[object, list[Message]])
-    released: dict[object, Levels] = field(default_factory=dict[object, Levels])
-    seen_sc: dict[ScFence, int] = field(default_factory=dict[ScFence, int])
-    links: dict[tuple[int, int, int], Link] = field(
-        default_factory=dict[tuple[int, int, int], Link]
-    )
-    copies: int = 0
-    bulk_writes: int = 0
-    bulk_reads: int = 0
-    inits: dict[int, int] = field(default_factory=dict[int, int])
-    heard: dict[int, int] = field(default_factory=dict[int, int])
-    published_inits: Knowledge = NOTHING
+    __slots__ = (
+        "bulk_reads", "bulk_writes", "clock", "copies", "fences", "heard", "home", "inits", "known",
+        "links", "pending", "published_inits", "released", "seen_sc",
+    )  # fmt: skip
+
+    def __init__(self, home: Home):
+        self.home = home
+        self.clock = 1
+        self.known = self.published_inits = NOTHING
+        self.fences = [NOTHING, NOTHING, NOTHING]
+        self.pending: dict[object, list[Message]] = {}
+        self.released: dict[object, Levels] = {}
+        self.seen_sc: dict[ScFence, int] = {}
+        self.links: dict[tuple[int, int, int], Link] = {}
+        self.copies = self.bulk_writes = self.bulk_reads = 0
+        self.inits: dict[int, int] = {}
+        self.heard: dict[int, int] = {}
 
     def hears(self, agent: int, clock: int) -> None:
         """Learn the events of an agent; they are in ``known`` from the next release on."""

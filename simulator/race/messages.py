@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fencewright.simulator.race.clocks import NOTHING, Clocks, Knowledge
 
@@ -10,8 +11,7 @@ Levels = tuple[Knowledge, Knowledge, Knowledge]
 """Knowledge that is released to the block, to the cluster, and to the device."""
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(NamedTuple):
     """The place of a thread, which decides how far two threads are apart."""
 
     thread: int

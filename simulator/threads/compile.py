@@ -258,6 +258,7 @@ class _Function:
         lines.append(" if 0: yield")
         lines.append(" while True:")
         self._tree(blocks, 2)
+        lines += [f"{name} = {text}" for text, name in self.emitter.constants.items()]
         if self.operands.registers:
             lines[head] = " " + " = ".join(sorted(self.operands.registers)) + " = 0"
 

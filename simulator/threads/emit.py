@@ -58,6 +58,13 @@ class Emitter:
     def __init__(self, operands: Operands, is_kernel: bool, updates: dict[str, Callable[..., int]]):
         self.operands, self.is_kernel, self.updates = operands, is_kernel, updates
         self.parameters: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
+
+    def constant(self, text: str) -> str:
+        """The name of a value that all threads of a launch have, made once for them."""
+        return self.constants.setdefault(
+            text, f"c_{python_name(self.operands.function.name)}_{len(self.constants)}"
+        )
 
     def parameter(self, name: str) -> str:
         """The local variable of a parameter of calls."""
@@ -241,6 +248,8 @@ class Emitter:
             memory, at = self._parameter_place(address)
             for number, each in enumerate(targets):
                 value = f"{memory}.get({at} + {number * size}, {size})"
+                if self.is_kernel and memory == "M.params" and not at.strip("0123456789 +()"):
+                    value = self.constant(value)
                 yield self._assign(each, self._loaded(each, value, opcode))
             return
         space = self._space(opcode)
@@ -357,7 +366,10 @@ class Emitter:
             fold = repr(next(each for each in opcode.words if each in ("popc", "and", "or")))
         number = self.operands.value(operands[0], "u32") if operands else "0"
         count = self.operands.value(operands[1], "u32") if len(operands) > 1 else "None"
-        wait = f"yield BarrierWait({number}, {count}, {site}, {not arrives}, {fold}, {value})"
+        wait = f"BarrierWait({number}, {count}, {site}, {not arrives}, {fold}, {value})"
+        if number.isdecimal() and (count == "None" or count.isdecimal()) and not is_red:
+            wait = self.constant(wait)
+        wait = f"yield {wait}"
         yield self._assign(to, f"({wait})") if to else wait
 
     def _warp_sync(self, statement: Statement, site: int) -> Lines:

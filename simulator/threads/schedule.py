@@ -199,10 +199,10 @@ class Scheduler:
         if request is None:
             if not self._stop_before(thread):
                 (self.lazy if thread.is_lazy else self.ready).append(thread)
-        elif request == 0:
-            self._loop(thread, generator)
         elif isinstance(request, BarrierWait):
             self._barrier(thread, request)
+        elif request == 0:
+            self._loop(thread, generator)
         elif isinstance(request, Meeting):
             self._meet(thread, request)
         else:
@@ -278,12 +278,14 @@ class Scheduler:
 
     def _barrier(self, thread: Thread, request: BarrierWait) -> None:
         block = thread.block
-        block.barriers.setdefault(request.number, []).append((thread, request))
+        arrived = block.barriers.setdefault(request.number, [])
+        arrived.append((thread, request))
         if request.waits:
             self._block(thread, request)
         else:
             self.ready.append(thread)
-        self._try_barrier(block, request.number)
+        if len(arrived) >= (block.live if arrived[0][1].count is None else 1):
+            self._try_barrier(block, request.number)
 
     def _try_barrier(self, block: Block, number: int) -> None:
         arrived = block.barriers.get(number)
@@ -305,6 +307,8 @@ class Scheduler:
 
     def _note_partial(self, block: Block, arrived: list[tuple[Thread, BarrierWait]]) -> None:
         """Notice warps whose lanes came to an aligned barrier in part, or to different ones."""
+        if len(arrived) == len(block.threads) and len({each.site for _, each in arrived}) == 1:
+            return
         aligned = [each for each in arrived if self._is_aligned(each[1].site)]
         lanes = Counter(thread.index // WARP for thread, _ in aligned)
         places: dict[int, set[int]] = {}

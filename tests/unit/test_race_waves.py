@@ -322,3 +322,11 @@ def test_large_launches_are_judged_by_waves(monkeypatch: pytest.MonkeyPatch) -> 
     module = _module("mul.wide.u32 %d3, %r4, 4;\nadd.u64 %d3, %d3, %d1;\nst.global.u32 [%d3], 1;\n")
     found = judge(module, parse_launch("k<<<2, 1024>>>(u32[2048], u32[8])"), given)
     assert str(found).startswith("no race in this launch (2 blocks x 1024 threads, 2 schedules, 1")
+
+
+def test_threads_judge_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, launch = _module(_BAR), parse_launch("k<<<2, 64>>>(u32[256], u32[8])")
+    assert judge_by_waves(module, launch) == judge_by_thread(module, launch)
+    monkeypatch.delitem(sys.modules, verdict.__name__)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert judge_by_waves(module, launch) is None
