@@ -9,7 +9,7 @@ of a parameter that is a struct: its members in order.
 import ast
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -474,12 +474,12 @@ def _element_size(type: str) -> int:
 _ARRAYS = {"u32": "I", "s32": "I", "u64": "Q", "s64": "Q", "f32": "f", "f64": "d"}
 
 
-def _iota(type: str, count: int) -> bytes:
-    """0, 1, 2 and so on as elements of a type."""
+def _packed(type: str, values: Iterable[float]) -> bytes:
+    """Numbers as elements of a type."""
     code = _ARRAYS.get(type.replace("i", "u", 1) if type[0] == "i" else type)
     if code is not None:
-        return array(code, range(count)).tobytes()
-    return b"".join(_bytes_of(at, type) for at in range(count))
+        return array(code, values).tobytes()
+    return b"".join(_bytes_of(each, type) for each in values)
 
 
 def _random(type: str, count: int, seed: int, below: int) -> bytes:
@@ -493,7 +493,7 @@ def _random(type: str, count: int, seed: int, below: int) -> bytes:
     else:
         most = min(below or 1 << 64, 1 << bits * pack)
         values = (draw.getrandbits(64) % most for _ in range(count))
-    return b"".join(_bytes_of(each, type) for each in values)
+    return _packed(type, values)
 
 
 def array_bytes(given: Array) -> bytes:
@@ -514,7 +514,7 @@ def array_bytes(given: Array) -> bytes:
     if not given.content:
         return bytes(size * count)
     if given.content == "iota":
-        return _iota(given.type, count)
+        return _packed(given.type, range(count))
     if (drawn := _RANDOM.fullmatch(given.content)) is not None:
         return _random(given.type, count, int(drawn[1] or 0), int(drawn[2] or 0))
     value = 1 if given.content == "ones" else constant(given.content)

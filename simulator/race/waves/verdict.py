@@ -49,8 +49,8 @@ from fencewright.simulator.threads.observer import Site
 
 MOST_INSTRUCTIONS = 100_000
 """Instructions that one wave executes at most."""
-WAVES_AT_ONCE = 256
-"""Their arrays stay in a cache."""
+WAVES_AT_ONCE, MOST_MEMORY = 1024, 1 << 26
+"""Waves that run together, and the bytes of shared and local memory that those may have."""
 _WHOLE_WARP = 0xFFFFFFFF
 _SPACES = (AddressSpace.GLOBAL, AddressSpace.LOCAL, AddressSpace.PRIVATE)
 _OF_OTHERS = ("%clock", "%globaltimer", "%envreg")
@@ -105,12 +105,14 @@ def _shown(module: Module, launch: Launch, given: Mapping[int, bytes]) -> Shown:
     asked = execution.Launch(launch.grid, launch.block, tuple(values), shared=launch.shared)
     memory = execution.allocate(program, asked)
     shared = program.resources.shared_bytes + launch.shared
+    room = max(shared + asked.threads * program.resources.private_bytes, 1)
     found = Shown(sites, set(), 0)
     for order in ORDERS:
         observer = WaveObserver(steps, memory, asked.groups, asked.threads, shared)
         execute(
             program, asked, memory, observer, limit=MOST_INSTRUCTIONS,
-            resident=max(WAVES_AT_ONCE // observer.waves, 1), is_reverse=order.is_reverse,
+            resident=max(min(WAVES_AT_ONCE // observer.waves, MOST_MEMORY // room), 1),
+            is_reverse=order.is_reverse,
         )  # fmt: skip
         executed = found.executed | observer.executed
         found = Shown(sites, executed, found.checked + observer.accesses)
