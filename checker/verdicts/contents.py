@@ -50,18 +50,19 @@ def contents_of(kernel: Kernel) -> Contents:
     found: Contents = {}
     if any(each.writes and each.place.root.region is Region.UNKNOWN for each in kernel.accesses):
         return found
+    by: dict[Root, list[Access]] = {}
+    for each in kernel.accesses:
+        if each.writes:
+            by.setdefault(each.place.root, []).append(each)
     for each in kernel.accesses:
         is_read = each.agent is Agent.THREAD and each.reads and each.result is not None
         is_known = each.place.offset is not None and each.place.root.region in _CHOSEN
         is_simple = _adds(each) if each.is_atomic else not each.is_strong
         if not (is_read and is_known and is_simple):
             continue
-        writes = [
-            own for own in kernel.accesses if own.writes and own.place.root == each.place.root
-        ]
         around = kernel.loops_of(each.instruction)
         loops: dict[Loop, None] = {}
-        for write in writes:
+        for write in by.get(each.place.root, ()):
             common = [loop for loop in kernel.loops_of(write.instruction) if loop in around]
             loops |= dict.fromkeys(common)
             if write is not each and not never_before(

@@ -218,9 +218,7 @@ class Walks:
         self.barriers = barriers
         self.roles = roles
         self._around = {
-            block: tuple(
-                sorted(head for head, loop in kernel.loops.items() if block in loop.blocks)
-            )
+            block: tuple(sorted(loop.head for loop in kernel.loops_around(block)))
             for block in kernel.instructions
         }
         self._kept = (kernel.accesses_at, kernel.mbarrier_at, kernel.group_at)

@@ -38,8 +38,8 @@ def executed(kernel: Kernel, access: Access, thread: int) -> tuple[Constraint, .
         literal
         for literal in access.conditions
         if not any(
-            head not in used and literal.branch in loop.blocks and _has_one_exit(kernel, loop)
-            for head, loop in kernel.loops.items()
+            loop.head not in used and _has_one_exit(kernel, loop)
+            for loop in kernel.loops_around(literal.branch)
         )
     ]
     values += [literal.value for literal in literals]

@@ -5,14 +5,24 @@ launch lets two threads execute on a byte in common. Arithmetic excludes most; z
 Source: PTX ISA, "Conflict and data-races"; "Morally strong operations".
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from functools import cached_property
+from heapq import merge
+from itertools import chain, islice
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
 from fencewright.checker.verdicts.arithmetic import are_apart, is_alike
 from fencewright.checker.verdicts.barriers import DIVERGENT_BARRIER
-from fencewright.checker.verdicts.contents import chosen, contents_of, data_in, terms_of, tickets
+from fencewright.checker.verdicts.contents import (
+    Contents,
+    chosen,
+    contents_of,
+    data_in,
+    terms_of,
+    tickets,
+)
 from fencewright.checker.verdicts.enumeration import RANK
 from fencewright.checker.verdicts.expressions import is_data, leaves
 from fencewright.checker.verdicts.intervals import candidates, full_barriers
@@ -69,6 +79,8 @@ _OF_CTA = ("%ctaid", "%nctaid", "%clusterid", "%cluster")
 """Names of indices and sizes that tell CTAs apart."""
 _OF_VALUES = "threads whose values differ: each writes this place"
 _MOST_PAIRS = 20_000
+_MOST_STEPS = 400_000_000
+"""Pairs times instructions: a question about one pair may lead through the whole kernel."""
 _MBARRIER_BYTES = 8
 _MOST_UNKNOWN = 32
 """Obstacles after which nobody asks what may order an access of an unknown place: it is one more
@@ -99,7 +111,6 @@ class _Judge:
         self.has_warp_barriers = any(each.level is Scope.WAVEFRONT for each in kernel.barriers)
         self.asked = _asked(kernel)
         self.answers: dict[object, Answer] = {}
-        self.contents = contents_of(kernel)
 
         two_warps, more = 2 * kernel.lanes, kernel.lanes + 1
         self.small = ((2, two_warps), (2, 256), (8, 256))
@@ -113,11 +124,17 @@ class _Judge:
         )
         """Launches with few threads besides those of a conflict, so that fewer can order them."""
 
+    @cached_property
+    def contents(self) -> Contents:
+        """The values that a race may choose: none are looked for where no pair is judged."""
+        return contents_of(self.kernel)
+
     def verdict(self) -> Verdict:
-        pairs = [*self._pairs(), *self._initialisations()]
-        if len(pairs) > _MOST_PAIRS:
+        most = min(_MOST_PAIRS, _MOST_STEPS // max(1, len(self.kernel.lines)))
+        pairs = [*islice(chain(self._pairs(), self._initialisations()), most + 1)]
+        if len(pairs) > most:
             line = pairs[0][0].line
-            self.obstacles.append(Obstacle(f"more than {_MOST_PAIRS} pairs of accesses", line))
+            self.obstacles.append(Obstacle(f"more than {most} pairs of accesses", line))
         else:
             for first, second in pairs:
                 if len(self.races) == _MOST_RACES:
@@ -223,9 +240,22 @@ class _Judge:
             or each.place.root.region is Region.UNKNOWN
             or _key(each.place.root) in written
         ]
-        for first, second in combinations_with_replacement(relevant, 2):
-            if (first.writes or second.writes) and _may_alias(first.place.root, second.place.root):
-                yield first, second
+        by: dict[tuple[Root, bool], list[int]] = {}
+        for number, each in enumerate(relevant):
+            by.setdefault((each.place.root, each.writes), []).append(number)
+        open_roots = [root for root in dict.fromkeys(root for root, _ in by) if _is_unknown(root)]
+        for number, first in enumerate(relevant):
+            own = first.place.root
+            roots = [root for root, _ in by] if _is_unknown(own) else [own, *open_roots]
+            others = (
+                numbers[bisect_left(numbers, number) :]
+                for root in dict.fromkeys(roots)
+                if _may_alias(own, root)
+                for writes in ((True, False) if first.writes else (True,))
+                if (numbers := by.get((root, writes)))
+            )
+            for other in merge(*others):
+                yield first, relevant[other]
 
     def _endings(self) -> Iterator[tuple[Access, Access]]:
         """Each copy in a group that reads shared memory, with the ends of its thread."""
@@ -821,6 +851,10 @@ def _space(root: Root) -> str:
     if root.region is Region.UNKNOWN:
         return root.name
     return "shared" if root.region is Region.SHARED else "global"
+
+
+def _is_unknown(root: Root) -> bool:
+    return root.region is Region.UNKNOWN
 
 
 def _may_alias(left: Root, right: Root) -> bool:

@@ -28,6 +28,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from fencewright.checker.findings.finding import Rule, VerdictKind
+from fencewright.lowering.code.dominance import Spans, dominates, spans_of
 from fencewright.lowering.code.effects import Proxy
 from fencewright.lowering.code.graph import Graph
 from fencewright.lowering.code.value import Value, ValueTable
@@ -584,6 +585,15 @@ class Loop:
     iteration: Value
 
 
+def loops_by_block(loops: Iterable[Loop]) -> Mapping[int, tuple[Loop, ...]]:
+    """Those of some loops that each block is in, in their order."""
+    around: dict[int, list[Loop]] = {}
+    for loop in loops:
+        for block in loop.blocks:
+            around.setdefault(block, []).append(loop)
+    return {block: tuple(own) for block, own in around.items()}
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A decoded function, and the questions that rules of order have.
@@ -683,13 +693,11 @@ class Kernel:
     def dominates(self, above: int, instruction: int) -> bool:
         """True where every path from the entry to ``instruction`` passes ``above`` before it."""
         upper, lower = self.block_of[above], self.block_of[instruction]
-        if upper == lower:
-            return above < instruction
-        while lower != self.dominators[lower]:
-            lower = self.dominators[lower]
-            if lower == upper:
-                return True
-        return False
+        return above < instruction if upper == lower else self.leads_through(upper, lower)
+
+    def leads_through(self, above: int, block: int) -> bool:
+        """True where every path from the entry to ``block`` leads through the block ``above``."""
+        return dominates(self._spans, above, block)
 
     def may_reach(self, start: int, end: int) -> bool:
         """True where a path leads from just after ``start`` to ``end``."""
@@ -753,9 +761,11 @@ class Kernel:
 
     def loops_of(self, instruction: int) -> tuple[Loop, ...]:
         """The loops that an instruction is in, the outermost first."""
-        block = self.block_of[instruction]
-        own = [each for each in self.loops.values() if block in each.blocks]
-        return tuple(sorted(own, key=lambda each: -len(each.blocks)))
+        return self.loops_around(self.block_of[instruction])
+
+    def loops_around(self, block: int) -> tuple[Loop, ...]:
+        """The loops that a block is in, the outermost first."""
+        return self._around.get(block, ())
 
     def line_of(self, instruction: int) -> int:
         """The line of an instruction in its file."""
@@ -772,6 +782,14 @@ class Kernel:
     @cached_property
     def _reached(self) -> dict[int, set[int]]:
         return {}
+
+    @cached_property
+    def _spans(self) -> Spans[int]:
+        return spans_of(self.dominators)
+
+    @cached_property
+    def _around(self) -> Mapping[int, tuple[Loop, ...]]:
+        return loops_by_block(sorted(self.loops.values(), key=lambda each: -len(each.blocks)))
 
 
 @dataclass(frozen=True, slots=True)

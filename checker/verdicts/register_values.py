@@ -7,18 +7,20 @@ others, "Efficiently Computing Static Single Assignment Form".
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fencewright.checker.verdicts.expressions import Expressions, leaves, number_of
-from fencewright.checker.verdicts.model import Literal, Loop, SyncGroup
+from fencewright.checker.verdicts.model import Literal, Loop, Obstacle, SyncGroup, loops_by_block
 from fencewright.checker.verdicts.sequences import sequence_of
-from fencewright.lowering.code.dominance import dominates, immediate_dominators
+from fencewright.lowering.code.dominance import dominates, immediate_dominators, spans_of
 from fencewright.lowering.code.graph import Graph, postorder
 from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 from fencewright.lowering.code.value import Apply, Iteration, Opaque, Result, Value, ValueTable
 
 _DEPTH = 1 << 20
 """The depth beyond which an expression is opaque: they are shared, so that none has to be."""
+_MOST_CONDITIONS = 1_000
+"""The conditions of a block from which on the kernel is not judged: each block below has them."""
 _PASSES = 8
 """The number of times that loops of loops are looked at again, outer ones first."""
 
@@ -42,15 +44,19 @@ class RegisterValues(ABC):
         self.graph = graph
         self.block_of = block_of
         self.dominators = immediate_dominators(self.graph, 0)
+        self.spans = spans_of(self.dominators)
         self.order = list(reversed(postorder((0,), self.graph.successors.__getitem__)))
         self.is_irreducible = False
         self.loops = self._loops()
+        self.around = loops_by_block(self.loops.values())
         self.edge_literals: dict[tuple[int, int], Value] = {}
         self._phis = self._phi_places(written)
         self._solved: dict[tuple[int, str], tuple[str, Value]] = {}
         self._open: dict[tuple[int, str], Opaque] = {}
         self.block_of_phi: dict[Value, int] = {}
         self._own: dict[int, dict[str, Value]] = {}
+        self._homes: dict[int, dict[str, int | None]] = {}
+        self.conditions: dict[int, tuple[Literal, ...]] = {}
 
     # The vendor's part
 
@@ -130,9 +136,11 @@ class RegisterValues(ABC):
 
     def _walk(self) -> None:
         self._own, self.edge_literals = {}, {}
+        self._homes, self.conditions = {}, {}
         self._open, self.block_of_phi = {}, {}
         for block in self.order:
-            self._own[block] = {}
+            self._own[block], self._homes[block] = {}, {}
+            self._condition(block)
             self._enter(block)
             self._steps(block)
             self._branch(block)
@@ -142,6 +150,27 @@ class RegisterValues(ABC):
         for register in self._phis.get(block, ()):
             self._own[block][register] = self._phi(block, register)
 
+    def _condition(self, block: int) -> None:
+        """Give a block its conditions: of the branches whose edges dominate it."""
+        above = self.dominators[block]
+        own = () if above == block else self.conditions[above]
+        # The edges back to a loop's head come from where the condition holds already.
+        entering = [
+            each
+            for each in self.graph.predecessors[block]
+            if not dominates(self.spans, block, each)
+        ]
+        value = self.edge_literals.get((above, block))
+        if value is not None and entering == [above] and len(own) < _MOST_CONDITIONS:
+            new = self.expressions.literals(value, True, above)
+            own = (*own, *(each for each in new if each not in own))
+        self.conditions[block] = own
+
+    def obstacles(self) -> Iterator[Obstacle]:
+        """The reason why a kernel with more conditions than are kept is not judged."""
+        if any(len(own) >= _MOST_CONDITIONS for own in self.conditions.values()):
+            yield Obstacle(f"{_MOST_CONDITIONS} conditions or more lead to one place", 0)
+
     def _at_end(self, block: int, register: str) -> Value | None:
         """The value of a register where a block ends."""
         return self._lookup(block, register)
@@ -149,7 +178,7 @@ class RegisterValues(ABC):
     def _loops(self) -> dict[int, Loop]:
         loops: dict[int, Loop] = {}
         for head, latches in by_head(back_edges(self.graph, (0,))).items():
-            if not all(dominates(self.dominators, head, latch) for latch in latches):
+            if not all(dominates(self.spans, head, latch) for latch in latches):
                 self.is_irreducible = True
                 continue
             blocks = natural_loop(self.graph, head, latches)
@@ -173,14 +202,27 @@ class RegisterValues(ABC):
         return frontiers
 
     def _lookup(self, block: int, register: str) -> Value | None:
-        while True:
-            known = self._own[block].get(register)
-            if known is not None:
-                return known
-            above = self.dominators[block]
-            if above == block:
-                return None
-            block = above
+        home = self._home(block, register)
+        return None if home is None else self._own[home][register]
+
+    def _home(self, block: int, register: str) -> int | None:
+        """The lowest of a block and its dominators that gives a register a value.
+
+        What is above a block that is being executed does not change: each block on the way keeps
+        it, so that all that ask take one way.
+        """
+        passed: list[int] = []
+        home: int | None = block
+        while home is not None and register not in self._own[home]:
+            if register in self._homes[home]:
+                home = self._homes[home][register]
+                break
+            passed.append(home)
+            above = self.dominators[home]
+            home = above if above != home else None
+        for each in passed:
+            self._homes[each][register] = home
+        return home
 
     def _phi(self, block: int, register: str) -> Value:
         loop = self.loops.get(block)

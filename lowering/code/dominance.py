@@ -1,5 +1,7 @@
 """Dominators of a control-flow graph: the nodes that every path to a node leads through."""
 
+from collections.abc import Mapping
+
 from fencewright.lowering.code.graph import Graph, NodeT, postorder
 
 
@@ -31,8 +33,29 @@ def immediate_dominators(graph: Graph[NodeT], root: NodeT) -> dict[NodeT, NodeT]
     return dominators
 
 
-def dominates(dominators: dict[NodeT, NodeT], above: NodeT, node: NodeT) -> bool:
+Spans = Mapping[NodeT, tuple[int, int]]
+"""The numbers of the first and the last node of each node's part of a tree, the node first."""
+
+
+def spans_of(dominators: Mapping[NodeT, NodeT]) -> Spans[NodeT]:
+    """The part of the tree of dominators that each node is the root of."""
+    below: dict[NodeT, list[NodeT]] = {node: [] for node in dominators}
+    stack: list[NodeT] = []
+    for node, above in dominators.items():
+        (stack if node == above else below[above]).append(node)
+    first: dict[NodeT, int] = {}
+    spans: dict[NodeT, tuple[int, int]] = {}
+    while stack:
+        node = stack[-1]
+        if node in first:
+            spans[stack.pop()] = first[node], len(first) - 1
+        else:
+            first[node] = len(first)
+            stack += below[node]
+    return spans
+
+
+def dominates(spans: Spans[NodeT], above: NodeT, node: NodeT) -> bool:
     """True where every path to ``node`` leads through ``above``; a node dominates itself."""
-    while node != above and dominators[node] != node:
-        node = dominators[node]
-    return node == above
+    first, last = spans.get(above, (0, -1))  # No path leads to one without a part.
+    return first <= spans[node][0] <= last

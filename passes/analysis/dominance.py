@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from fencewright.lowering.code.dominance import dominates, immediate_dominators
+from fencewright.lowering.code.dominance import Spans, dominates, immediate_dominators, spans_of
 from fencewright.passes.analysis.control_flow import block_graph
 
 
@@ -24,7 +24,7 @@ def check_definitions(blocks: Sequence[Block]) -> None:
 
 
 def _undefined_use(blocks: Sequence[Block]) -> tuple[Operation, int] | None:
-    dominators: dict[Block, Block] | None = None
+    spans: Spans[Block] | None = None
     defined: dict[SSAValue, Block] = {}
     for block in blocks:
         above = {block, blocks[0]}
@@ -36,9 +36,9 @@ def _undefined_use(blocks: Sequence[Block]) -> tuple[Operation, int] | None:
                     continue
                 if home is None:
                     return op, number
-                if dominators is None:
-                    dominators = immediate_dominators(block_graph(blocks), blocks[0])
-                if not dominates(dominators, home, block):
+                if spans is None:
+                    spans = spans_of(immediate_dominators(block_graph(blocks), blocks[0]))
+                if not dominates(spans, home, block):
                     return op, number
                 above.add(home)
             for result in op.results:

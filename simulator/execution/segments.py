@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencewright.lowering.code.dataflow import solve
-from fencewright.lowering.code.dominance import dominates, immediate_dominators
+from fencewright.lowering.code.dominance import dominates, immediate_dominators, spans_of
 from fencewright.lowering.code.graph import Graph, postorder
 from fencewright.lowering.code.loops import back_edges, by_head, natural_loop
 from fencewright.lowering.code.source_location import SourceLocation
@@ -154,11 +154,9 @@ def _loops(successors: Sequence[Sequence[int]]) -> dict[int, frozenset[int]]:
     """The natural loops of reachable code: of each header the segments of its loop."""
     nodes = postorder([0], successors.__getitem__)[::-1]
     graph = Graph(tuple(nodes), {node: successors[node] for node in nodes})
-    dominators = immediate_dominators(graph, 0)
+    spans = spans_of(immediate_dominators(graph, 0))
     back = [
-        (end, header)
-        for end, header in back_edges(graph, [0])
-        if dominates(dominators, header, end)
+        (end, header) for end, header in back_edges(graph, [0]) if dominates(spans, header, end)
     ]
     bodies = {header: natural_loop(graph, header, ends) for header, ends in by_head(back).items()}
     return {header: body for header, body in bodies.items() if body is not None}

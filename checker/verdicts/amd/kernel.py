@@ -442,9 +442,7 @@ class _Filler:
         if id(registers.steps[access.instruction]) not in self.operations:
             return False
         block_of = registers.block_of
-        loops = [
-            loop for loop in registers.loops.values() if block_of[access.instruction] in loop.blocks
-        ]
+        loops = registers.around.get(block_of[access.instruction])
         if not loops:
             return False
         loop = min(loops, key=lambda each: len(each.blocks))
@@ -534,6 +532,7 @@ class _Filler:
             yield Obstacle("no kernel descriptor says what its registers begin with", first)
         if self.registers.is_irreducible or self.registers.graph.predecessors[0]:
             yield Obstacle("a loop with several entries", first)
+        yield from self.registers.obstacles()
         for number, step in steps.items():
             effects, instruction = step.effects, step.instruction
             if effects.kind is Kind.OPAQUE:

@@ -23,7 +23,6 @@ from fencewright.lowering.cdna.code.operands.operands import opcode_of
 from fencewright.lowering.cdna.code.text import KernelArgument, Operand
 from fencewright.lowering.cdna.code.text import Registers as RegisterOperand
 from fencewright.lowering.cdna.kernel import USER_REGISTERS, WORK_ITEM_ID_BITS
-from fencewright.lowering.code.dominance import dominates
 from fencewright.lowering.code.effects import Kind
 from fencewright.lowering.code.graph import graph_of
 from fencewright.lowering.code.value import (
@@ -89,7 +88,6 @@ class LaneRegisters(RegisterValues):
         self.threads = self.function.threads or _MOST_THREADS
         self._named_pairs: set[tuple[int, str]] = set()
         self.executed: dict[int, Executed] = {}
-        self.conditions: dict[int, tuple[Literal, ...]] = {}
         self.wide: set[int] = set()
         self._carries: dict[Value, tuple[str, Value, Value]] = {}
         self._addresses: dict[Value, Value | None] = {}
@@ -217,7 +215,6 @@ class LaneRegisters(RegisterValues):
         self._block = block
         if block == 0:
             self._own[0].update(self._entry)
-        self._condition(block)
         for register in self._phis.get(block, ()):
             if block == 0:
                 continue
@@ -228,24 +225,6 @@ class LaneRegisters(RegisterValues):
                 self._own[block][high] = self.words.high(value)
             else:
                 self._own[block].update(dict.fromkeys((low, high), value))
-
-    def _condition(self, block: int) -> None:
-        """The conditions of a block: of the branches whose edges dominate it."""
-        above = self.dominators[block]
-        if above == block:
-            self.conditions[block] = ()
-            return
-        own = self.conditions[above]
-        entering = [
-            each
-            for each in self.graph.predecessors[block]
-            if not dominates(self.dominators, block, each)
-        ]
-        value = self.edge_literals.get((above, block))
-        if value is not None and entering == [above]:
-            new = self.expressions.literals(value, True, above)
-            own = (*own, *(each for each in new if each not in own))
-        self.conditions[block] = own
 
     def _at_end(self, block: int, register: str) -> Value | None:
         low, high = _halves_of(register)
@@ -282,19 +261,14 @@ class LaneRegisters(RegisterValues):
         return None
 
     def _lookup(self, block: int, register: str) -> Value | None:
-        asked = block
-        while True:
-            known = self._own[block].get(register)
-            if known is not None:
-                break
-            above = self.dominators[block]
-            if above == block:
-                return None
-            block = above
+        home = self._home(block, register)
+        if home is None:
+            return None
+        known = self._own[home][register]
         if _is_vector(register) or register == _SCC:
             return known
-        for loop in self.loops.values():
-            if block in loop.blocks and asked not in loop.blocks and self._is_left_alone(loop):
+        for loop in self.around.get(home, ()):
+            if block not in loop.blocks and self._is_left_alone(loop):
                 if not self._keeps_bits(loop, register):
                     name = f"{register} after the loop of block {loop.head}"
                     return self.table.opaque(name, known.bits, varies=True)

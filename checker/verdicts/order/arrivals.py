@@ -296,7 +296,7 @@ def _is_above(kernel: Kernel, mark: int, instruction: int) -> bool:
 def _waits_in(kernel: Kernel, solver: Solver, loop: Loop) -> Iterator[tuple[Waited, int]]:
     """The waits of every iteration of a loop, with an instruction that only passed threads run."""
     for group in kernel.sync_groups:
-        around = tuple(each for each in kernel.loops.values() if group.block in each.blocks)
+        around = kernel.loops_around(group.block)
         if around != (loop,) or not kernel.instructions[group.block]:
             continue
         waited = waited_by(kernel, solver, group.members, around)

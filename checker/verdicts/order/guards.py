@@ -70,30 +70,32 @@ class Guard:
 def guards_of(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:
     """The guards of an access of ``thread``; ``other`` is a number for a thread that it has met."""
     end = access.instruction
-    above = _dominators(kernel, kernel.block_of[end])
+    here = kernel.block_of[end]
     known: set[Members] = set()
     for group in kernel.sync_groups:
-        if group.block in above:
+        if kernel.leads_through(group.block, here):
             known.add(group.members)
-            around = _loops_around(kernel, group.block)
+            around = kernel.loops_around(group.block)
             yield Guard(group.members, around, thread, end, False, ())
     for literal in access.conditions:
         member = _of_literal(kernel, literal)
         if member is not None and (member,) not in known:
-            block = above[0] if literal.branch < 0 else _below(above, literal.branch)
-            yield Guard((member,), _loops_around(kernel, block), thread, end, False, ())
+            block = here if literal.branch < 0 else _below(kernel, here, literal.branch)
+            yield Guard((member,), kernel.loops_around(block), thread, end, False, ())
     for step in _retried(kernel):
         if kernel.dominates(step.instruction, end):
             around = kernel.loops_of(step.instruction)
             yield Guard(((step.instruction, None),), around, thread, end, False, ())
-    for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)):
+    for barrier in sorted(full_barriers(kernel, Scope.WORKGROUP)) if _polls(kernel) else ():
         if kernel.dominates(barrier, end):
             yield from _met(kernel, end, thread, other, barrier)
         elif _is_of_each_iteration(kernel, kernel.block_of[barrier], end):
             yield from _met(kernel, end, thread, other, barrier, is_before=True)
     for group in kernel.sync_groups:
-        if group.block not in above and _is_of_each_iteration(kernel, group.block, end):
-            around = _loops_around(kernel, group.block)
+        if not kernel.leads_through(group.block, here) and _is_of_each_iteration(
+            kernel, group.block, end
+        ):
+            around = kernel.loops_around(group.block)
             link, first = _iteration_before(kernel, around, end, thread, other)
             same = Together(other, thread, None)
             yield Guard(group.members, around, other, end, False, (same, *link), first)
@@ -131,9 +133,10 @@ def _waits(kernel: Kernel) -> frozenset[int]:
     return kernel.remembered("waits", make)
 
 
-def _below(above: tuple[int, ...], branch: int) -> int:
-    """The dominator of an access right after a branch that dominates it."""
-    return above[above.index(branch) - 1] if branch in above[1:] else above[0]
+def _below(kernel: Kernel, block: int, branch: int) -> int:
+    """The dominator of a block right after a branch that dominates it; else the block."""
+    above = _dominators(kernel, block)
+    return above[above.index(branch) - 1] if branch in above[1:] else block
 
 
 def _dominators(kernel: Kernel, block: int) -> tuple[int, ...]:
@@ -175,7 +178,7 @@ def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
                 tests.setdefault(tested[0])
                 edges.add(edge)
         if edges:
-            around = tuple(each for each in _loops_around(kernel, loop.head) if each != loop)
+            around = tuple(each for each in kernel.loops_around(loop.head) if each != loop)
             yield _Poll(loop.head, tuple(tests), frozenset(edges), around)
     for step in _retried(kernel):
         block = kernel.block_of[step.instruction]
@@ -186,9 +189,9 @@ def _found_polls(kernel: Kernel) -> Iterator[_Poll]:
 def _is_of_each_iteration(kernel: Kernel, block: int, end: int) -> bool:
     """True of a block that every iteration passes of the innermost loop around an instruction."""
     around = kernel.loops_of(end)
-    if not around or _loops_around(kernel, block) != around:
+    if not around or kernel.loops_around(block) != around:
         return False
-    return all(block in _dominators(kernel, latch) for latch in around[-1].latches)
+    return all(kernel.leads_through(block, latch) for latch in around[-1].latches)
 
 
 def _iteration_before(
@@ -305,12 +308,6 @@ def _linked(
         for loop in around
         if loop in before
     )
-
-
-def _loops_around(kernel: Kernel, block: int) -> tuple[Loop, ...]:
-    """The loops around a block, the outermost first."""
-    own = [each for each in kernel.loops.values() if block in each.blocks]
-    return tuple(sorted(own, key=lambda each: -len(each.blocks)))
 
 
 def _broadcast(kernel: Kernel, access: Access, thread: int, other: int) -> Iterator[Guard]:

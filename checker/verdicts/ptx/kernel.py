@@ -122,7 +122,6 @@ class _Filler:
         self.places = Places(file, function)
         self.registers = Registers(self.places)
         self.expressions = self.registers.expressions
-        self.conditions = self._block_conditions()
         self.numbers = count()
         self.open: set[int] = set()
 
@@ -161,7 +160,7 @@ class _Filler:
             exits=frozenset(
                 each.number for each in instructions if each.statement.kind is Kind.END
             ),
-            block_conditions=self.conditions,
+            block_conditions=registers.conditions,
             guards={each.number: own for each in instructions if (own := self._guards(each))},
             sync_groups=self._sync_groups(accesses),
             edge_literals={
@@ -184,28 +183,6 @@ class _Filler:
 
     # Conditions
 
-    def _block_conditions(self) -> dict[int, tuple[Literal, ...]]:
-        """The conditions of every block: of the branches whose edges dominate it."""
-        registers = self.registers
-        conditions: dict[int, tuple[Literal, ...]] = {0: ()}
-        for block in registers.order:
-            above = registers.dominators[block]
-            if above == block:
-                continue
-            own = conditions[above]
-            value = registers.edge_literals.get((above, block))
-            # The edges back to a loop's head come from where the condition holds already.
-            entering = [
-                each
-                for each in registers.graph.predecessors[block]
-                if not dominates(registers.dominators, block, each)
-            ]
-            if value is not None and entering == [above]:
-                new = self.expressions.literals(value, True, above)
-                own = (*own, *(each for each in new if each not in own))
-            conditions[block] = own
-        return conditions
-
     def _guards(self, each: PtxInstruction) -> tuple[Literal, ...]:
         guard = self.registers.guard(each)
         if guard is None or each.statement.kind in (Kind.BRANCH, Kind.END):
@@ -215,7 +192,8 @@ class _Filler:
     def _conditions(
         self, each: PtxInstruction, of_one_lane: Container[str] = ()
     ) -> tuple[Literal, ...]:
-        own = (*self.conditions[self.registers.block_of[each.number]], *self._guards(each))
+        registers = self.registers
+        own = (*registers.conditions[registers.block_of[each.number]], *self._guards(each))
         if each.statement.operation not in of_one_lane:
             return own
         return (*own, Literal(self.registers.table.thread("%elect", 1), True))
@@ -670,6 +648,7 @@ class _Filler:
                 yield Obstacle(f"nothing is known to wait for {statement.opcode.name}", each.line)
             elif statement.operation == "brx":
                 yield Obstacle("a branch by a table", each.line)
+        yield from self.registers.obstacles()
         yield from self._early(instructions, accesses)
 
     def _early(
@@ -688,9 +667,7 @@ class _Filler:
             is_late = any(
                 number < access.instruction
                 if block_of[number] == block_of[access.instruction]
-                else dominates(
-                    self.registers.dominators, block_of[number], block_of[access.instruction]
-                )
+                else dominates(self.registers.spans, block_of[number], block_of[access.instruction])
                 for number in waits
             )
             if not is_late:
